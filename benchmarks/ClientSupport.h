@@ -1,4 +1,4 @@
-//===- ClientSupport.h - What the benchmarks' clients share -----*- C++ -*-===//
+//===- ClientSupport.h - Code shared by the clients -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The command lines of the clients, and how they end when something is wrong:
-/// with a sentence on stderr, and status 1.
+/// Parses the clients' command lines and reports their failures: a sentence on
+/// stderr, and exit status 1.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,14 +34,14 @@ namespace MLBridge::bench {
   std::exit(1);
 }
 
-/// The value, or the end.
+/// Returns the value, or ends the process.
 template <typename T> T orFail(Expected<T> Result) {
   if (!Result)
     fail(Result.takeError().str());
   return std::move(*Result);
 }
 
-/// Reads "500,1000,1500".
+/// Parses "500,1000,1500".
 inline std::vector<std::size_t> parseNumbers(std::string_view Text) {
   std::vector<std::size_t> Numbers;
   const char *Next = Text.data();
@@ -56,7 +56,7 @@ inline std::vector<std::size_t> parseNumbers(std::string_view Text) {
   }
 }
 
-/// The first \p Count float32s of a file.
+/// Reads the first \p Count float32s of a file.
 inline std::vector<float> readFloats(const char *Path, std::size_t Count) {
   std::unique_ptr<std::FILE, int (*)(std::FILE *)> File(std::fopen(Path, "rb"),
                                                         std::fclose);
@@ -67,7 +67,7 @@ inline std::vector<float> readFloats(const char *Path, std::size_t Count) {
   return Floats;
 }
 
-/// Keeps this process on one core.
+/// Restricts this process to one core.
 inline void runOn(std::size_t Core) {
   cpu_set_t Cores;
   CPU_ZERO(&Cores);

@@ -1,11 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What asking a model costs: docs/benchmarks.md.
+"""Measures the cost of asking a model: docs/benchmarks.md.
 
-A folder a benchmark, with both of its sides; ``command.py`` joins them as ``mlbridge
-bench``. Whatever goes wrong is a `mlbridge.Error`, whose text the command line prints:
-a ModelError where an answer or what was compiled is wrong, PeerClosed where a process
-has ended, Timeout where it hangs, OSFailure where something is not there, Unsupported
-where a package is missing.
+Each benchmark has a folder with both of its sides; ``command.py`` joins them as
+``mlbridge bench``. Every failure is a `mlbridge.Error`: ModelError for a wrong reply or
+compile, PeerClosed if a process ended, Timeout if one hangs, OSFailure if a file is
+missing, Unsupported if a package is missing.
 """

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench``: what asking a model costs; see docs/benchmarks.md."""
+"""``mlbridge bench``: measures the cost of asking a model; see docs/benchmarks.md."""
 
 from importlib import import_module
 from typing import Any
@@ -26,14 +26,12 @@ COMMANDS = {
 
 
 class _Benchmarks(TyperGroup):
-    """Imports a benchmark when it is asked for: `mlbridge` starts without them."""
+    """Imports a benchmark on demand, so that `mlbridge` starts fast."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All that there are."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """One of these."""
         if cmd_name not in COMMANDS:
             return None
         module, _, function = COMMANDS[cmd_name].partition(":")
@@ -44,11 +42,11 @@ class _Benchmarks(TyperGroup):
 app = typer.Typer(
     cls=_Benchmarks,
     no_args_is_help=True,
-    help="Measure what asking a model costs on this machine.",
+    help="Measure the cost of asking a model on this machine.",
 )
 
 
 @app.callback()
 def _options(context: typer.Context) -> None:
-    # Servers and compilers have sessions of their own, and only this process ends them.
+    # Servers and compilers run in sessions of their own; only this process ends them.
     context.with_resource(sigterm_exits())

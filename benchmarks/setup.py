@@ -6,7 +6,6 @@
 from setuptools import find_packages, setup
 
 NAME = "mlbridge_benchmarks"
-
 folders = find_packages(exclude=["build*"])
 setup(
     packages=[NAME, *(f"{NAME}.{folder}" for folder in folders)],

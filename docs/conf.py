@@ -1,4 +1,4 @@
-"""Sphinx: the site, of the pages in Markdown, the docstrings of Python and Doxygen's C++."""
+"""Sphinx: the site, of Markdown pages, Python docstrings and Doxygen's C++ pages."""
 
 import re
 from pathlib import Path
@@ -29,11 +29,11 @@ html_extra_path = ["../build/docs/doxygen"]
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def link_within_the_site(app, name, source):  # noqa: ANN001, ANN201 (Sphinx calls it)
-    """Turns links to files outside of docs/ into the files' names: they are no pages."""
+def link_within_the_site(app, name, source):
+    """Turns links to files outside of docs/, which are not pages, into their names."""
     page = Path(app.env.doc2path(name)).parent
 
-    def rewrite(match):  # noqa: ANN001, ANN202
+    def rewrite(match):
         text, target = match[1], match[2]
         path = (page / target.partition("#")[0]).resolve()
         if re.match("[a-z]+:|#", target) or path.is_relative_to(ROOT / "docs"):
@@ -43,6 +43,6 @@ def link_within_the_site(app, name, source):  # noqa: ANN001, ANN201 (Sphinx cal
     source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", rewrite, source[0])
 
 
-def setup(app):  # noqa: ANN001, ANN201
+def setup(app):
     """Connects what is above."""
     app.connect("source-read", link_within_the_site)

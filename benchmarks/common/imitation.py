@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The imitation inliner as clang asks it, and the C files that clang compiles by it."""
+"""The imitation inliner as clang runs it, and the C files compiled with it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,16 +16,15 @@ MODEL = "models/inlining-imitation/inliner.onnx"
 
 @dataclass(frozen=True)
 class Model:
-    """The imitation inliner, for one way to run it."""
+    """The imitation inliner with one runner."""
 
-    # ``onnx``, ``aot``; ``llvm`` is LLVM's own heuristic, which asks nobody.
-    runner: str
+    runner: str  # ``onnx``, ``aot``, or ``llvm`` for LLVM's own heuristic.
     spec: str
 
 
 @dataclass(frozen=True)
 class Source:
-    """A C file, what clang is told of it, and what its module is called."""
+    """A C file with clang's flags, and the name of its module."""
 
     name: str
     path: Path
@@ -33,7 +32,7 @@ class Source:
 
 
 def models(runners: Sequence[str], folder: Path) -> list[Model]:
-    """The specs of the imitation inliner; for `aot` it is compiled into `folder`."""
+    """Returns the imitation inliner by each runner; compiles it into `folder`."""
     from mlbridge.aot import compile_model
 
     source, library = in_checkout(MODEL), folder / "libinliner.so"

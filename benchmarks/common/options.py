@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the benchmarks' command lines have in common."""
+"""Options and output shared by the benchmarks' command lines."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -24,31 +24,27 @@ Build = Annotated[
     typer.Option(help="The folder of the clients. [default: build/release/benchmarks]"),
 ]
 
-
-HOW_TO_INSTALL = "`scripts/make-venv dev train` in the checkout has them"
+HOW_TO_INSTALL = "`scripts/make-venv dev train` in the checkout installs them"
 
 
 def only(option: str, known: Sequence[str], what: str) -> Any:
-    """An option that may be repeated; its value is for `choice`."""
+    """Returns a repeatable option; `choice` checks its value."""
     return typer.Option(option, metavar="|".join(known), help=f"Only this {what}.")
 
 
 def plot_file(default: str) -> Any:
-    """The option ``--plot``."""
-    said = f"Where the plot goes. [default: {default}]"
+    """Returns the option ``--plot``."""
+    said = f"The file of the plot. [default: {default}]"
     return typer.Option("--plot", metavar="FILE", help=said)
 
 
 Names = list[str] | None
-
 LOCAL_RUNNERS = ("pipe", "shm")
 LocalRunner = Annotated[Names, only("--runner", LOCAL_RUNNERS, "runner")]
-
-MODEL_RUNNERS = ("onnx", "aot")  # Of models that clang asks in its own process.
+MODEL_RUNNERS = ("onnx", "aot")  # These run a model in clang's own process.
 ModelRunner = Annotated[Names, only("--runner", MODEL_RUNNERS, "runner")]
-
 Rounds = Annotated[
-    int, typer.Option(min=1, help="How often each is measured; medians are shown.")
+    int, typer.Option(min=1, help="Measurements of each; medians are shown.")
 ]
 
 Plugin = Annotated[
@@ -60,19 +56,19 @@ Plugin = Annotated[
 def choice(
     option: str, given: list[str] | None, known: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """What was asked for, which must be among what there is; all, if nothing was."""
+    """Returns the given names, or all known ones; refuses unknown names."""
     for name in given or ():
         if name not in known:
             raise typer.BadParameter(
-                f"{name!r}: there are {', '.join(known)}", param_hint=option
+                f"{name!r}: expected {', '.join(known)}", param_hint=option
             )
     return tuple(given or known)
 
 
 def parse_counts(option: str, text: str) -> tuple[int, ...]:
-    """Numbers with commas between, each 1 or more."""
+    """Parses positive numbers with commas between them."""
     try:
-        found = tuple(int(part) for part in text.split(","))
+        found = tuple(map(int, text.split(",")))
     except ValueError:
         found = ()
     if not found or min(found) < 1:
@@ -81,24 +77,23 @@ def parse_counts(option: str, text: str) -> tuple[int, ...]:
 
 
 def find_plugin(given: Path | None) -> Path:
-    """Where the LLVM plug-in is."""
+    """Returns the path of the LLVM plug-in."""
     return existing(
-        given or ROOT / "build" / "release" / "lib" / "MLBridgeLLVM.so",
-        "`make build` in a checkout makes it, and --plugin says where it is otherwise",
+        given or ROOT / "build/release/lib/MLBridgeLLVM.so",
+        "run `make build` in a checkout, or name it with --plugin",
     )
 
 
 def find_vocabulary(given: Path | None) -> Path:
-    """Where the vocabulary of embeddings is."""
+    """Returns the path of the embeddings' vocabulary."""
     return existing(
-        given or ROOT / "build" / "ir2vec" / "ir2vec-300d.json",
-        "`make build` in a checkout fetches it, and --vocabulary says where it is"
-        " otherwise",
+        given or ROOT / "build/ir2vec/ir2vec-300d.json",
+        "run `make build` in a checkout, or name it with --vocabulary",
     )
 
 
 def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:
-    """A progress bar; without auto_refresh it draws only when it is told to."""
+    """Returns a progress bar; without auto_refresh it draws only on request."""
     return Progress(
         "{task.description}",
         BarColumn(),
@@ -110,7 +105,7 @@ def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:
 
 
 def begin(progress: Progress, name: str, total: int) -> Callable[[], None]:
-    """Shows a step of so many parts; what is returned shows that one more is done."""
+    """Shows a step of `total` parts; call the result after each part."""
     task = progress.add_task(name, total=total)
     progress.refresh()
     return partial(progress.update, task, advance=1, refresh=True)
@@ -119,13 +114,13 @@ def begin(progress: Progress, name: str, total: int) -> Callable[[], None]:
 def write_rows(
     console: Console, rows: Sequence[dict[str, Any]], json_file: Path | None
 ) -> None:
-    """Writes the rows to the file, if one is wanted, and says so."""
+    """Writes the rows to the file, if any, and prints its name."""
     if json_file is not None:
         json_file.write_text(json.dumps(rows, indent=2) + "\n")
         console.print(f"rows: {json_file}")
 
 
 def write_plot(console: Console, path: Path, draw: Callable[[Path], None]) -> None:
-    """Draws to a file, and says so."""
+    """Draws to a file and prints its name."""
     draw(path)
     console.print(f"plot: {path}")

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The processes of a run: each is started, asked with a deadline, and reaped."""
+"""Starts, asks and reaps the processes of a benchmark, with deadlines."""
 
 import json
 import os
@@ -23,32 +23,27 @@ from mlbridge import inprocess
 from mlbridge.errors import ModelError, OSFailure, PeerClosed, Timeout
 from mlbridge_optimizations.corpus import toolchain
 
-# Of the checkout, which has the plug-in and the models.
+# The checkout, which contains the plug-in and the models.
 ROOT = Path(__file__).resolve().parents[2]
-
-# The programs' sources, which are fetched if they are not there.
+# The programs' sources, fetched on demand.
 WORKLOADS = ROOT / "build" / "workloads"
-
-SWEEP_SECONDS = 120.0  # Far more than a sweep takes, also on a busy machine.
-
+SWEEP_SECONDS = 120.0  # Far more than a sweep takes, even on a busy machine.
 ENDING_SECONDS = 5.0
-
-# What `mlbridge bench rtt`, `serve` and `neighbour` run.
+# The clients of `mlbridge bench rtt`, `serve` and `neighbour`.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
-
-# One product is too short to be worth a second thread.
+# A single product is too short to benefit from a second thread.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def runtimes() -> dict[str, str]:
-    """Variables of models' runtimes: one thread each, and where ONNX Runtime is."""
+    """Returns variables for models' runtimes: one thread, and ONNX Runtime's path."""
     found = inprocess.onnxruntime()
     return ENVIRONMENT | ({"MLBRIDGE_ONNXRUNTIME": str(found)} if found else {})
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Which cores the two sides run on."""
+    """The cores of the two sides."""
 
     name: str
     client: int
@@ -56,7 +51,7 @@ class Placement:
 
 
 def placements() -> list[Placement]:
-    """Both sides on one core, and on two where there are two."""
+    """Returns both sides on one core and, if there are two cores, on two."""
     cores = sorted(os.sched_getaffinity(0))
     both = [Placement("one-core", cores[-1], cores[-1])]
     if len(cores) > 1:
@@ -66,11 +61,11 @@ def placements() -> list[Placement]:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One round trip for each length."""
+    """One round trip per length."""
 
     microseconds: NDArray[np.float64]
     replies: NDArray[np.float32]
-    allocations: int  # Of the client, on its heap.
+    allocations: int  # On the client's heap.
 
 
 class Worker:
@@ -81,7 +76,7 @@ class Worker:
         self._process = process
 
     def sweep(self) -> Sweep:
-        """Has it do a sweep, which an empty line asks for."""
+        """Requests a sweep with an empty line."""
         self.send("")
         result = json.loads(self.line())
         return Sweep(
@@ -91,7 +86,7 @@ class Worker:
         )
 
     def send(self, line: str) -> None:
-        """Asks; why it has ended, if it has, is on its stderr, which is ours."""
+        """Sends a line; a process that has ended explains itself on our stderr."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")
@@ -100,14 +95,14 @@ class Worker:
             raise self._has_ended() from None
 
     def meet(self) -> None:
-        """Waits until it is ready, which is when it has had its first answer."""
+        """Waits until the process has received its first reply."""
         with suppress(PeerClosed):
             if self.line() == "ready\n":
                 return
         raise PeerClosed(f"{self.name} did not get its first answer")
 
     def line(self) -> str:
-        """The next that it says; far later than any sweep takes it is given up."""
+        """Reads a line, for at most `SWEEP_SECONDS`."""
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
         until = time.monotonic() + SWEEP_SECONDS
@@ -135,10 +130,10 @@ def started(
     stderr: IO[bytes] | None = None,
     variables: Mapping[str, str] = ENVIRONMENT,
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process that does not outlive the body, and inherits some descriptors.
+    """Starts a process that inherits `descriptors` and ends with the body.
 
-    It is in a session of its own, so that Ctrl-C is only ours to handle. It complains
-    on ``stderr``, which is ours if it is not said.
+    It has a session of its own, so that only this process handles Ctrl-C. Its stderr is
+    by default ours.
     """
     with subprocess.Popen(
         command,
@@ -160,48 +155,48 @@ def started(
 
 
 def existing(path: Path, how: str) -> Path:
-    """A file or a folder, or else how to come by it."""
+    """Returns a path made absolute; if it does not exist, raises with `how`."""
     if not path.exists():
         raise OSFailure(f"there is no {path}; {how}")
     return path.resolve()
 
 
 def in_checkout(path: str) -> Path:
-    """A file of the checkout."""
+    """Returns a file of the checkout."""
     return existing(ROOT / path, f"{ROOT} has to be a checkout")
 
 
 def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:
-    """Where the clients are: a folder that has files of all the patterns ``needed``."""
+    """Returns the clients' folder, which has a file for each pattern in `needed`."""
     build = given or ROOT / "build" / "release" / "benchmarks"
     for name in needed:
         if not any(build.glob(name)):
             raise OSFailure(
-                f"there is no {name} in {build}; `make build` in a checkout makes "
-                "it, and --build says where it is otherwise"
+                f"there is no {name} in {build}; run `make build` in a checkout, or "
+                "name its folder with --build"
             )
     return build.resolve()
 
 
 def cpu_seconds_of(process: int) -> float:
-    """What a process that runs has taken so far, by all its threads."""
+    """Returns the CPU time of all threads of a running process so far."""
     try:
-        # clock_getcpuclockid(3), which Python lacks: Linux has made the clock so of the
-        # number since 2.6.12; 2 is for the time that the scheduler counts.
+        # clock_getcpuclockid(3), which Python lacks: Linux derives the clock from the
+        # process ID in this way since 2.6.12; 2 selects the scheduler's time.
         return time.clock_gettime((~process << 3) | 2)
     except OSError:
         raise PeerClosed(f"process {process} is measured, but has ended") from None
 
 
 def end_of(said: IO[bytes]) -> str:
-    """The last of what a process has written to a file."""
+    """Returns the last 2000 characters of a process's output file."""
     said.seek(0)
     return said.read().decode(errors="replace").strip()[-2000:]
 
 
 @dataclass(frozen=True)
 class Took:
-    """What a process took, of time and of the cores."""
+    """The time of a process, and its stderr."""
 
     seconds: float
     cpu_seconds: float
@@ -223,7 +218,7 @@ def timed(
             stdout=subprocess.DEVNULL,
             stderr=said,
             env={**os.environ, **(runtimes() if variables is None else variables)},
-            # As environments' compilers are: Linux may share cores out by session.
+            # As environments' compilers have: Linux may schedule by session.
             start_new_session=True,
         ) as process:
             usage = toolchain.wait_for(process, words, seconds)
@@ -238,11 +233,11 @@ def timed(
 
 
 def children_cpu_seconds(*more: int) -> float:
-    """Of the processes that this one has started and that have ended."""
+    """Returns the CPU time of this process's children that have ended."""
     found = map(resource.getrusage, (resource.RUSAGE_CHILDREN, *more))
     return sum(usage.ru_utime + usage.ru_stime for usage in found)
 
 
 def own_cpu_seconds() -> float:
-    """Of this process, and of those."""
+    """Returns the CPU time of this process and of its ended children."""
     return children_cpu_seconds(resource.RUSAGE_SELF)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tables of the benchmarks' look, and limits that hold or do not."""
+"""The benchmarks' tables, and limits on their results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Bound:
-    """Something that a row is to stay below."""
+    """An upper limit on a result."""
 
     subject: str
     placement: str
@@ -22,12 +22,12 @@ class Bound:
 
     @property
     def holds(self) -> bool:
-        """Whether it does."""
+        """True if the result is within the limit."""
         return self.found <= self.limit
 
 
 def plain_table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
-    """A table of the benchmarks' look, with columns of words and then of numbers."""
+    """Returns a table with columns of words, then columns of numbers."""
     table = Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
@@ -39,21 +39,17 @@ def plain_table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Tab
 
 
 def number(value: float) -> str:
-    """With three digits at least, and two behind the point at most."""
-    decimals = 2 if value < 10 else 1 if value < 100 else 0
-    return f"{value:.{decimals}f}"
+    """Formats a number with at least three digits and at most two decimals."""
+    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
 def bounds_table(found: Sequence[Bound]) -> Table:
-    """Which limits hold."""
+    """Returns a table of limits."""
     table = plain_table("limits", ("", "", "against"), ("found", "limit", ""))
     for bound in found:
         table.add_row(
-            bound.placement,
-            bound.subject,
-            bound.against,
-            f"{bound.found:.3g}",
-            f"{bound.limit:g}",
+            *(bound.placement, bound.subject, bound.against),
+            *(f"{bound.found:.3g}", f"{bound.limit:g}"),
             "[green]holds[/]" if bound.holds else "[red]missed[/]",
         )
     return table

@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MLBridge-cost-rule.so: what `mlbridge bench inliner` holds models against.
-/// `cost-rule` inlines where `cost_estimate < max(1, threshold)`: a plug-in
-/// with it asks no model, and does all else. `cost-rule+ask|SPEC` asks SPEC
-/// first, and then decides by the rule nevertheless: the compile is the same to
-/// the last bit, so that all that it costs more is the asking.
+/// MLBridge-cost-rule.so: the baseline of `mlbridge bench inliner`. `cost-rule`
+/// inlines where `cost_estimate < max(1, threshold)`: the plug-in does
+/// everything except asking a model. `cost-rule+ask|SPEC` asks SPEC and then
+/// decides by the same rule: both compiles are equal, and their difference in
+/// time is the cost of asking.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ using namespace MLBridge;
 
 namespace {
 
-/// A feature of one integer, which has its place from request to request.
+/// A feature of one integer; remembers its position between requests.
 class Feature {
 public:
   explicit Feature(std::string_view Name) : Name(Name) {}
@@ -92,13 +92,13 @@ private:
 
 static void addCostRule(RunnerFactory &Factory) {
   Factory.add({"cost-rule",
-               "cost-rule: inlines what costs less than LLVM's "
-               "threshold",
+               "cost-rule: inlines where the cost is below LLVM's threshold",
                [](const ModelSpec &, const RunnerFactory &)
                    -> Expected<std::unique_ptr<MLModelRunner>> {
                  return std::make_unique<CostRuleRunner>(nullptr);
                }});
-  Factory.add({"cost-rule+ask", "cost-rule+ask|SPEC: the same, having asked",
+  Factory.add({"cost-rule+ask",
+               "cost-rule+ask|SPEC: asks SPEC, then decides as cost-rule",
                [](const ModelSpec &Spec, const RunnerFactory &Models)
                    -> Expected<std::unique_ptr<MLModelRunner>> {
                  auto Asked = Models.create(Spec.Inner);

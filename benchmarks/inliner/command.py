@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench inliner``."""
+"""``mlbridge bench inliner``: the cost of a model in clang's inliner."""
 
 import re
 import shlex
@@ -27,24 +27,20 @@ from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.sources import unpack
 
-RULE = "cost-rule"  # The plug-in with nobody to ask: CostRuleModule.cpp beside this.
-# The same, which asks whoever is behind it before it decides by the rule.
-ASKING = "cost-rule+ask|"
-
-# How much more of a compile the requests may be, by the scheme of the model.
+RULE = "cost-rule"  # Decides by `cost < threshold`: CostRuleModule.cpp.
+ASKING = "cost-rule+ask|"  # Asks the runner after the bar, then decides by the rule.
+# The limit on requests, as a part of the compile, by the scheme of the model.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
-
-# More than the slowest compile takes, also where each instruction is counted.
+# More than the slowest compile takes, even while instructions are counted.
 SECONDS = 3600.0
-
-# What is decided in these: nothing, and one call.
+# Programs with no decision and with one.
 NO_CALL = "int f(int x) { return x; }\n"
 ONE_CALL = "static int f(int x) { return x; }\nint g(int x) { return f(x); }\n"
 
 
 @dataclass(frozen=True)
 class Compile:
-    """A compile: what of, and by what clang."""
+    """A source to compile, with clang's flags, the plug-in and its modules."""
 
     source: Path
     flags: tuple[str, ...]
@@ -54,7 +50,7 @@ class Compile:
 
 @dataclass(frozen=True)
 class Run:
-    """What one compile said and took; what was not measured is 0."""
+    """The results of one compile; unmeasured ones are 0."""
 
     object_file: bytes
     decisions: int
@@ -66,36 +62,33 @@ class Run:
 
     @property
     def start_up_ms(self) -> float:
-        """What the first request took more than the others."""
+        """The extra time of the first request."""
         return (self.first_us - self.mean_us) / 1000
 
     @property
     def asking(self) -> float:
-        """Its requests after the first, as a part of the compile.
+        """The requests after the first as a part of the compile.
 
-        On a busy machine both take longer alike.
+        Other load slows both equally.
         """
         return self.mean_us * self.decisions / 1000 / self.wall_ms
 
 
 @dataclass(frozen=True)
 class Row:
-    """What asking one model costs."""
+    """The cost of asking one model."""
 
     scheme: str
     source: str
     decisions: int
     runs: int
-    start_up_ms: float  # Of a process, in its first request.
+    start_up_ms: float  # Of the first request of a process.
     us_per_decision: float
-    # The requests after the first, as a part of the compile by the rule.
-    time_share: float
+    time_share: float  # Requests after the first, as a part of the compile by the rule.
     cpu_ms_rule: float
-    cpu_ms_stock: float
-    # With the model's own decisions, as the one for stock is clang's own.
-    cpu_ms: float
-    # Of a compile that asks nothing, beside one by the rule.
-    instructions_before_first: int = 0
+    cpu_ms_stock: float  # With clang's own decisions.
+    cpu_ms: float  # With the model's decisions.
+    instructions_before_first: int = 0  # Without a request, more than by the rule.
     start_up_instructions: int = 0
     instructions_per_decision: float = 0.0
     instructions_rule: int = 0
@@ -104,7 +97,7 @@ class Row:
 
     @property
     def share(self) -> float | None:
-        """The same by instructions, if these were counted."""
+        """`time_share` by instructions, if these were counted."""
         if not self.instructions_rule:
             return None
         asking = self.instructions_per_decision * self.decisions
@@ -112,9 +105,9 @@ class Row:
 
 
 def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
-    """Compiles once with the model that a spec names; None: with clang alone.
+    """Compiles once with the model of a spec, or, without a spec, with clang alone.
 
-    Counting instructions, by valgrind, makes it some thirty times as slow.
+    Counting instructions, by valgrind, takes thirty times as long.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
         target, counted = Path(folder, "out.o"), Path(folder, "counted")
@@ -124,7 +117,7 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
             command += toolchain.plugin_flags(what.plugin, *told)
         command += ["-c", str(what.source), "-o", str(target)]
         if count:
-            # Addresses that are random make hash tables differ from run to run.
+            # Random addresses would make hash tables differ between runs.
             command = [
                 *("setarch", "-R", "valgrind", "--tool=cachegrind", "--cache-sim=no"),
                 *(f"--log-file={counted}", "--cachegrind-out-file=/dev/null"),
@@ -160,7 +153,7 @@ def measure(
     count: bool,
     advance: Callable[[], None],
 ) -> list[Row]:
-    """Compiles in turn, by each model, by the rule, and by clang alone."""
+    """Compiles by each model, by the rule and by clang alone, in turns."""
     subjects: list[str | None] = [None, RULE]
     for spec in specs.values():
         subjects += [spec, ASKING + spec]
@@ -173,7 +166,7 @@ def measure(
     for spec in specs.values():
         asking = timings[ASKING + spec][0]
         if (asking.object_file, asking.decisions) != (rule.object_file, rule.decisions):
-            raise ModelError(f"{spec}: to ask it has changed what is compiled")
+            raise ModelError(f"{spec}: asking it changed the compiled code")
 
     def median(subject: str | None, name: str) -> float:
         return float(statistics.median(getattr(it, name) for it in timings[subject]))
@@ -186,15 +179,15 @@ def measure(
             file.write_text(text)
             programs[name] = replace(what, source=file, flags=())
         programs["all"] = what
+        expected = {"none": 0, "one": 1, "all": rule.decisions}
         for subject in subjects if count else ():
-            is_held_against = subject == RULE or (subject or "").startswith(ASKING)
-            for name in programs if is_held_against else ("all",):
+            is_rule = subject == RULE or (subject or "").startswith(ASKING)
+            for name in programs if is_rule else ("all",):
                 counted = run(programs[name], subject, count=True)
                 advance()
                 counts[subject, name] = counted.instructions
-                asked = {"none": 0, "one": 1, "all": rule.decisions}[name]
-                if is_held_against and counted.decisions != asked:
-                    raise ModelError(f"expected {asked} requests of {name}")
+                if is_rule and counted.decisions != expected[name]:
+                    raise ModelError(f"expected {expected[name]} requests of {name}")
 
     def row(scheme: str, spec: str) -> Row:
         asking = ASKING + spec
@@ -224,38 +217,40 @@ def measure(
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """The rows."""
+    """Returns the rows as columns of a table."""
     first = rows[0]
-    what = f"{first.source} at -Oz, {first.decisions} decisions"
-    shown = plain_table(
-        f"{what}, median of {first.runs}", [""], [row.scheme for row in rows]
-    )
-
-    def line(label: str, value: Callable[[Row], str]) -> None:
-        shown.add_row(label, *[value(row) for row in rows])
-
-    def percent(share: float) -> str:
-        return f"{share:+.2%}"
-
-    line("start-up of a process, ms", lambda r: f"{r.start_up_ms:.2f}")
-    line("µs a decision", lambda r: f"{r.us_per_decision:.2f}")
-    line("  of the compile by the rule", lambda r: percent(r.time_share))
-    line("CPU ms, stock clang", lambda r: f"{r.cpu_ms_stock:.0f}")
-    line("CPU ms, by the rule", lambda r: f"{r.cpu_ms_rule:.0f}")
-    line("CPU ms, by the model", lambda r: f"{r.cpu_ms:.0f}")
+    lines = {
+        "start-up of a process, ms": [f"{r.start_up_ms:.2f}" for r in rows],
+        "µs a decision": [f"{r.us_per_decision:.2f}" for r in rows],
+        "  of the compile by the rule": [f"{r.time_share:+.2%}" for r in rows],
+        "CPU ms, stock clang": [f"{r.cpu_ms_stock:.0f}" for r in rows],
+        "CPU ms, by the rule": [f"{r.cpu_ms_rule:.0f}" for r in rows],
+        "CPU ms, by the model": [f"{r.cpu_ms:.0f}" for r in rows],
+    }
     if first.instructions_rule:
-        what = "instructions before a request, 1000s"
-        line(what, lambda r: f"{r.instructions_before_first / 1e3:.0f}")
-        what = "instructions of start-up, millions"
-        line(what, lambda r: f"{r.start_up_instructions / 1e6:.1f}")
-        what = "instructions a decision, 1000s"
-        line(what, lambda r: f"{r.instructions_per_decision / 1e3:.1f}")
-        line("  of the compile by the rule", lambda r: percent(r.share or 0.0))
-        what = "all instructions, by the rule"
-        line(what, lambda r: f"{r.instructions_rule / 1e6:,.0f} M")
-        what = "  by the model, against stock"
-        line(what, lambda r: percent(r.instructions / r.instructions_stock - 1))
-    line("limit", lambda r: f"{LIMITS[r.scheme]:.0%}")
+        more = [r.instructions / r.instructions_stock - 1 for r in rows]
+        lines |= {
+            "instructions before a request, 1000s": [
+                f"{r.instructions_before_first / 1e3:.0f}" for r in rows
+            ],
+            "instructions of start-up, millions": [
+                f"{r.start_up_instructions / 1e6:.1f}" for r in rows
+            ],
+            "instructions a decision, 1000s": [
+                f"{r.instructions_per_decision / 1e3:.1f}" for r in rows
+            ],
+            "  of the instructions by the rule": [f"{r.share or 0:+.2%}" for r in rows],
+            "all instructions, by the rule": [
+                f"{r.instructions_rule / 1e6:,.0f} M" for r in rows
+            ],
+            "  by the model, against stock": [f"{share:+.2%}" for share in more],
+        }
+    lines["limit"] = [f"{LIMITS[r.scheme]:.0%}" for r in rows]
+    what = f"{first.source} at -Oz, {first.decisions} decisions"
+    title = f"{what}, median of {first.runs}"
+    shown = plain_table(title, [""], [row.scheme for row in rows])
+    for label, cells in lines.items():
+        shown.add_row(label, *cells)
     return shown
 
 
@@ -264,33 +259,29 @@ def inliner_command(
         Path | None,
         typer.Argument(help="A C file. [default: Lua's lparser.c]", exists=True),
     ] = None,
-    flags: Annotated[
-        str, typer.Option(help="What the file wants clang to be told.")
-    ] = "",
+    flags: Annotated[str, typer.Option(help="Clang's flags for the file.")] = "",
     model: Annotated[Path, typer.Option(help="The inliner's model.")] = ROOT / MODEL,
     scheme: Annotated[
         cli.Names, cli.only("--scheme", tuple(LIMITS), "scheme of the model")
     ] = None,
-    runs: Annotated[
-        int, typer.Option(min=1, help="Timed compiles of each kind, in turns.")
-    ] = 20,
+    runs: Annotated[int, typer.Option(min=1, help="Timed compiles of each kind.")] = 20,
     count: Annotated[
         bool,
         typer.Option(
-            help="Count instructions, too, where valgrind is here: thirty times as "
-            "slow, and the same on a busy machine."
+            help="Also count instructions by valgrind: thirty times as slow, but "
+            "independent of other load."
         ),
     ] = True,
     plugin: cli.Plugin = None,
     json_file: cli.JsonFile = None,
     build: cli.Build = None,
 ) -> None:
-    """Measure what a model in the compiler costs clang's inliner.
+    """Measure the cost of a model in the compiler for clang's inliner.
 
-    A plug-in that asks the model and then decides by `cost < threshold` is held against
-    one that decides so without asking: the compiles are the same, so the difference is
-    the asking. It has two parts, what a process pays at its first request, and what
-    every request costs. A compile by the model itself is held against stock clang.
+    A plug-in that asks the model and then decides by `cost < threshold` is compared
+    with one that decides so without asking. Their compiles are equal, so the difference
+    is the cost of asking: that of a process's first request, and that of every request.
+    A compile by the model's own decisions is compared with stock clang.
     """
     console = TableConsole(highlight=False)
     modules = find_build(build, ["MLBridge-cost-rule.so"])
@@ -300,19 +291,19 @@ def inliner_command(
         count = False
     chosen = cli.choice("--scheme", scheme, tuple(LIMITS))
     if source is None:
-        # Which Debian has; fetched where it is not there yet.
+        # A Debian source package, downloaded on demand.
         lua = unpack(["lua"], WORKLOADS)["lua"]
         source, flags = lua.folder / "lparser.c", shlex.join(lua.flags)
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
-        specs = {}
-        for name in chosen:
-            file = model.resolve()
-            if name == "aot":
-                file = Path(folder, "libinliner.so")
-                aot.compile_model(model, file)
-            specs[name] = spec_of(name, file)
-            if name == "builtin":
-                specs[name] = "builtin:imitation"
+        library = Path(folder, "libinliner.so")
+        if "aot" in chosen:
+            aot.compile_model(model, library)
+        known = {
+            "builtin": "builtin:imitation",
+            "aot": spec_of("aot", library),
+            "onnx": spec_of("onnx", model.resolve()),
+        }
+        specs = {name: known[name] for name in chosen}
         what = Compile(source, tuple(shlex.split(flags)), plugin, modules)
         compiles = runs * (2 + 2 * len(specs)) + count * (4 + 4 * len(specs))
         with cli.progress_on(console) as progress:

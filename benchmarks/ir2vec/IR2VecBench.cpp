@@ -1,4 +1,4 @@
-//===- IR2VecBench.cpp - What embedding a module takes --------------------===//
+//===- IR2VecBench.cpp - Times the embedding of a module ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,14 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ir2vec-bench VOCABULARY.json MODULE.bc [REPETITIONS [PIPELINE]]: the time to
-/// embed a module from nothing, by this project and by LLVM, and after each of
-/// some passes that are run on it one after the other; all of it after
-/// PIPELINE, such as 'default<O2>', which leaves instructions all over the
-/// memory. Prints Markdown tables.
+/// ir2vec-bench VOCABULARY.json MODULE.bc [REPETITIONS [PIPELINE]]: times the
+/// embedding of a module from scratch, by this project and by LLVM, and again
+/// after each of a sequence of passes. PIPELINE, such as 'default<O2>', runs
+/// first and scatters the instructions in memory. Prints Markdown tables.
 ///
-/// Times are the thread's own, since it never waits: on a machine that does
-/// other things too, more of them are right.
+/// Measures the thread's CPU time, since the thread never waits and other load
+/// disturbs CPU time least.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,8 +40,7 @@ using llvm::formatv;
 using llvm::outs;
 using llvm::StringRef;
 
-/// What -Oz runs, one by one: passes of functions, of the call graph and of the
-/// module.
+/// The passes of -Oz, one by one: function, call graph and module passes.
 static constexpr StringRef Passes[] = {
     "annotation2metadata",
     "forceattrs",
@@ -87,7 +85,7 @@ static constexpr StringRef Passes[] = {
     "globaldce",
 };
 
-/// The time that this thread has had a core for, in ms.
+/// Returns this thread's CPU time in ms.
 static double now() {
   timespec Time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &Time);
@@ -101,7 +99,7 @@ struct Times {
 };
 } // namespace
 
-/// What \p Repetitions runs take.
+/// Times \p Repetitions runs.
 template <typename Callable>
 static Times measure(unsigned Repetitions, Callable Run) {
   std::vector<double> All;
@@ -121,7 +119,7 @@ static void printRow(StringRef What, const Times &T,
                     1e6 * T.Median / double(Instructions));
 }
 
-/// LLVM's vectors of the same numbers.
+/// Converts the vocabulary to LLVM's.
 static llvm::ir2vec::Vocabulary forLLVM(const EmbeddingVocabulary &Vocabulary) {
   const unsigned Ends[] = {llvm::ir2vec::Vocabulary::MaxOpcodes,
                            FirstOperandEntity, FirstPredicateEntity,
@@ -157,7 +155,7 @@ static void fromNothing(llvm::Module &M, const EmbeddingVocabulary &Vocabulary,
                     "dimension {4}\n\n",
                     M.getModuleIdentifier(), Functions, Instructions,
                     Vocabulary.name(), Vocabulary.dimension());
-  outs() << "| from nothing | ms, median | best | worst | ns / instruction |\n"
+  outs() << "| from scratch | ms, median | best | worst | ns / instruction |\n"
             "| --- | ---: | ---: | ---: | ---: |\n";
   std::vector<float> Into(Vocabulary.dimension());
   for (EmbeddingKind Kind : {EmbeddingKind::Symbolic, EmbeddingKind::FlowAware,
@@ -193,7 +191,7 @@ static void fromNothing(llvm::Module &M, const EmbeddingVocabulary &Vocabulary,
                      Used += embedByLLVM(M, LLVMs, llvm::IR2VecKind::FlowAware);
                    }),
            Instructions);
-  // So that nothing of it is left out.
+  // Keeps the compiler from removing the calls.
   if (Used == 1)
     outs() << "\n";
 }
@@ -208,7 +206,7 @@ hashes(const llvm::Module &M) {
 }
 
 namespace {
-/// LLVM's passes, with what they need.
+/// Runs LLVM passes, with their analysis managers.
 class PassRunner {
 public:
   explicit PassRunner(ModuleEmbedder *Embedder = nullptr)

@@ -1,4 +1,4 @@
-//===- RunClient.cpp - Runs a command, and says what it took --------------===//
+//===- RunClient.cpp - Runs a command and measures it ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,14 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What `mlbridge bench overhead` starts compilers with:
+/// Starts compilers for `mlbridge bench overhead`:
 ///
 ///     run-client COMMAND ARGUMENT...
 ///
-/// A line of JSON on stdout says how long it took, what time it had a core for,
-/// and the most memory that it had. A process begins with the memory of the one
-/// that started it, as far as the kernel's books go; so this is a small
-/// program, and not Python.
+/// Prints the duration, the CPU time and the peak memory as a line of JSON on
+/// stdout. The kernel's peak of a process includes its parent's memory at the
+/// start; so this is a small program instead of Python.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +45,7 @@ int main(int NumArguments, char **Arguments) {
   int Status = 0;
   rusage Used{};
   if (::wait4(Child, &Status, 0, &Used) != Child)
-    fail("the command cannot be waited for");
+    fail("cannot wait for the command");
   const std::chrono::duration<double> Took = Clock::now() - Start;
   if (!WIFEXITED(Status) || WEXITSTATUS(Status) != 0)
     fail(std::string(Arguments[1]) + " failed");

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench overhead``: bytes, milliseconds and memory beside clang's."""
+"""``mlbridge bench overhead``: the plug-in's size, time and memory in clang."""
 
 import json
 import os
@@ -31,7 +31,7 @@ from mlbridge_optimizations.corpus.toolchain import CLANG, plugin_flags
 
 SECONDS = 120.0  # More than one compile takes.
 
-# Few lines that have something to be decided, so that a model is loaded.
+# A few lines with inlining decisions, so that the model is loaded.
 SMALLEST = """\
 static int twice(int x) { return x + x; }
 static int thrice(int x) { return x + twice(x); }
@@ -41,16 +41,16 @@ int f(int x) { return twice(x) + thrice(x) + thrice(x + 1); }
 
 @dataclass(frozen=True)
 class Variant:
-    """clang, and what it is given."""
+    """clang with options."""
 
     name: str
     options: tuple[str, ...]
-    files: tuple[Path, ...]  # What it needs on disk beside clang.
-    asks: bool  # Whether a model decides.
+    files: tuple[Path, ...]  # Needed on disk beside clang.
+    asks: bool  # True if a model decides.
 
     @property
     def disk_mib(self) -> float:
-        """The size of those files."""
+        """The total size of the files."""
         return sum(path.stat().st_size for path in self.files) / 2**20
 
 
@@ -68,7 +68,7 @@ Results = dict[tuple[str, str], Runs]  # By the names of the source and of the v
 
 
 def clang_files() -> tuple[Path, ...]:
-    """The stock compiler, and those of its libraries that are LLVM's."""
+    """Returns the stock compiler and LLVM's libraries that it uses."""
     clang = shutil.which(CLANG)
     if clang is None:
         raise OSFailure(f"there is no {CLANG}")
@@ -78,7 +78,7 @@ def clang_files() -> tuple[Path, ...]:
 
 
 def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant]:
-    """Stock clang, the plug-in alone, and the plug-in with each kind of model."""
+    """Returns stock clang, the plug-in alone, and the plug-in with each runner."""
     made = [
         Variant("stock", (), (), asks=False),
         Variant("plug-in", tuple(plugin_flags(plugin)), (plugin,), asks=False),
@@ -96,7 +96,7 @@ def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant
 def compile_once(
     build: Path, variant: Variant, source: Source, output: Path
 ) -> tuple[dict[str, float], int]:
-    """Compiles the source; returns what run-client found, and the decisions."""
+    """Compiles the source; returns run-client's figures and the decisions."""
     command: list[str | Path] = [build / "run-client", CLANG]
     command += ["-Oz", "-w", *source.flags]
     command += [*variant.options, "-c", source.path, "-o", output]
@@ -142,12 +142,12 @@ def measure(
 
 
 def added(values: Sequence[float], base: Sequence[float]) -> float:
-    """The median of what runs of the same round differ by."""
+    """Returns the median difference of runs of the same round."""
     return median(a - b for a, b in zip(values, base, strict=True))
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
-    """The rows; a source is named once."""
+    """Returns the rows; each source is named once."""
     title = "what the plug-in and its models add to clang -Oz"
     columns = ("asked", "MiB", "ms", "+", "CPU ms", "+", "RSS", "+")
     names = ("ms", "added_ms", "cpu_ms", "added_cpu_ms", "rss_mib", "added_rss_mib")
@@ -162,15 +162,16 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def rows(results: Results, wanted: Sequence[Variant]) -> list[dict[str, Any]]:
-    """A row for each source and variant; what is added is against the first variant."""
+    """Returns a row per source and variant; "added" compares with the first variant."""
     made = []
     sizes = {variant.name: variant.disk_mib for variant in wanted}
     for (source, name), runs in results.items():
         base = results[source, wanted[0].name]
-        row: dict[str, Any] = {"source": source, "clang": name}
-        row |= {"disk_mib": round(sizes[name], 3), "asked": runs.asked}
-        row["ratio"] = round(median(runs.ms) / median(base.ms), 4)
-        row["rounds"] = len(runs.ms)
+        row: dict[str, Any] = {
+            **{"source": source, "clang": name, "disk_mib": round(sizes[name], 3)},
+            **{"asked": runs.asked, "rounds": len(runs.ms)},
+            "ratio": round(median(runs.ms) / median(base.ms), 4),
+        }
         for what in ("ms", "cpu_ms", "rss_mib"):
             ours, theirs = getattr(runs, what), getattr(base, what)
             row[what] = round(median(ours), 2)
@@ -189,7 +190,7 @@ def overhead_command(
         typer.Option(
             metavar="FILE.c",
             exists=True,
-            help="The module that is compiled. [default: bzip2's compress.c]",
+            help="The module to compile. [default: bzip2's compress.c]",
         ),
     ] = None,
     rounds: cli.Rounds = 25,
@@ -197,17 +198,15 @@ def overhead_command(
     json_file: cli.JsonFile = None,
     build: cli.Build = None,
 ) -> None:
-    """Measure what the plug-in adds to clang: size, start-up, memory.
+    """Measure the size, start-up time and memory that the plug-in adds to clang.
 
-    Stock clang, clang with the plug-in and no model to ask, and with the imitation
-    inliner by each way to run it in the process compile two files in turns: the
-    smallest that has something to decide, whose time is the start-up, since a model is
-    loaded by its first request; and a whole module.
+    Stock clang, clang with the plug-in alone, and clang with the imitation inliner by
+    each in-process runner compile two files in turns: a minimal file with decisions,
+    whose time is the start-up (the first request loads the model), and a whole module.
 
-    "asked" are the decisions, "MiB" is what has to be on disk beside clang, "RSS" the
-    most memory in MiB that the process had, shared libraries included; "+" is the
-    median of what compiles of the same round differ by from stock clang's. CPU is what
-    other work on the machine disturbs least.
+    "asked" is the number of decisions, "MiB" the size on disk beside clang, "RSS" the
+    peak memory in MiB including shared libraries; "+" is the median difference from
+    stock clang in the same round. Other load disturbs CPU time least.
 
     ```sh
     mlbridge bench overhead

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench compile-time``, ``gym`` and ``training``."""
+"""The commands ``mlbridge bench compile-time``, ``gym`` and ``training``."""
 
 import tempfile
 from collections.abc import Callable
@@ -31,13 +31,12 @@ PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime")
 POLICY_PACKAGES = ("torch", "onnxscript")
 AOT_PACKAGES = ("emx_onnx_cgen",)
 TRAINERS = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")
-
 CONSOLE = TableConsole(highlight=False)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Of all of them."""
+    """The options of all three commands."""
 
     rounds: cli.Rounds = 5
     flow: Annotated[
@@ -45,10 +44,10 @@ class Setting:
         Option(metavar="NAME", help="Only this flow; may be repeated."),
     ] = None
     steps: Annotated[
-        int, Option(min=1, help="Actions of an episode, where no model says so.")
+        int, Option(min=1, help="Actions per episode, unless the model says.")
     ] = 15
     seed: Annotated[
-        int, Option(min=0, help="Of the modules that are drawn, and of weights.")
+        int, Option(min=0, help="Random seed, of the modules and of weights.")
     ] = 0
     corpus: Annotated[
         Path | None,
@@ -58,7 +57,7 @@ class Setting:
         Path | None,
         Option(
             metavar="FILE",
-            help="IR2Vec's, in LLVM's form. [default: build/ir2vec/ir2vec-300d.json]",
+            help="IR2Vec's vocabulary. [default: build/ir2vec/ir2vec-300d.json]",
         ),
     ] = None
     plugin: cli.Plugin = None
@@ -67,11 +66,11 @@ class Setting:
 
     @property
     def corpus_folder(self) -> Path:
-        """Where the corpus is."""
+        """The corpus's folder."""
         return self.corpus or ROOT / "build" / "corpus"
 
     def compiler(self, actions: str = "oz", reward: str = "none") -> "EpisodeOptions":
-        """Of the compilers."""
+        """Returns the compilers' options."""
         from mlbridge_optimizations.phase_ordering.environment import compiler
 
         from .task import SEEN
@@ -83,13 +82,13 @@ class Setting:
         )
 
     def write(self, rows: Any, name: str, draw: Callable[[Path], None]) -> None:
-        """Writes the rows, if that is wanted, and the plot."""
+        """Writes the rows, if requested, and the plot."""
         cli.write_rows(CONSOLE, rows, self.json_file)
         path = self.plot_file or ROOT / "build" / f"{name}.png"
         cli.write_plot(CONSOLE, path, draw)
 
     def write_compiles(self, results: "Results", name: str) -> None:
-        """The same of whole compiles."""
+        """Writes the rows and the plot of whole compiles."""
         from . import compile_time
 
         draw = partial(compile_time.plot, results)
@@ -98,24 +97,24 @@ class Setting:
 
 @dataclass(frozen=True)
 class Compiled:
-    """Of those that compile modules by a model."""
+    """The options of ``compile-time`` and ``gym``."""
 
     modules: Annotated[
-        int, Option(min=0, help="How many are drawn from the corpus; 0: all.")
+        int, Option(min=0, help="Modules to draw from the corpus; 0: all.")
     ] = 20
     model: Annotated[
         Path | None,
         Option(
             metavar="FILE.onnx",
             exists=True,
-            help="What decides, as `mlbridge train phase-ordering` writes it. "
+            help="A model of `mlbridge train phase-ordering`. "
             "[default: a network of random weights]",
         ),
     ] = None
 
 
 def need_packages(command: str, flow: list[str] | None, model: Path | None) -> None:
-    """Looks for what the flows need, and a random network if there is no model."""
+    """Checks for the packages of the flows, and of a random network if needed."""
     packages = PACKAGES + (() if model else POLICY_PACKAGES)
     if not flow or "aot" in flow:
         packages += AOT_PACKAGES
@@ -124,10 +123,10 @@ def need_packages(command: str, flow: list[str] | None, model: Path | None) -> N
 
 @dataclass(frozen=True)
 class Most:
-    """How large the modules may be."""
+    """The limit on the modules' size."""
 
     most: Annotated[
-        int, Option(min=0, help="Instructions of a module; 0: no limit.")
+        int, Option(min=0, help="Most instructions per module; 0: no limit.")
     ] = 6000
 
 
@@ -139,9 +138,9 @@ def measure_flows(
     most: int | None,
     **more: Any,
 ) -> "Results":
-    """Compiles a sample by all flows in turns, and prints what came of it.
+    """Compiles a sample by all flows in turns, and prints the results.
 
-    ``more`` is for ``compile_time.measure``. Without a model a random network decides.
+    ``more`` is passed to ``compile_time.measure``.
     """
     from . import compile_time, gym_flow
     from .task import Sample, prepare
@@ -181,20 +180,20 @@ def _compile_time(
 ) -> None:
     """Compile modules by a policy of phase ordering: in the original flow, and in ours.
 
-    The original flow is POSET-RL's: a driver in Python, and for each action an opt that
-    runs its passes and an llvm-ir2vec that looks at what came of it. Ours is clang with
-    the plug-in, and the model behind gRPC, pipes or shared memory, or in the process by
+    The original flow is POSET-RL's: a driver in Python that starts, for each action, an
+    opt for the passes and an llvm-ir2vec for the features. Ours is clang with the
+    plug-in, and the model behind gRPC, pipes or shared memory, or in the process by
     ONNX Runtime (onnx) or as machine code (aot). "clang -Oz" is stock. Each compile is
-    from bitcode to object. All flows have to take the same actions, and ours have to
-    make the same objects.
+    from bitcode to object. All flows must take the same actions, and ours must produce
+    the same objects.
 
-    The flows compile each module in turns. "s" are seconds for all modules, each by its
-    median, "CPU s" those of the cores, servers included. "faster" is how much faster
-    than the original flow all of them are, and the geomean over modules, each by its
-    median of pairs of the same round; "/ -Oz" is the same against stock clang, as a
-    part of its time. What is started once for all modules is in "start" and nowhere
-    else: a server with its model, or, of the original flow, the model in its driver. A
-    model in the compiler's process is loaded by each compile, and that is counted.
+    The flows compile each module in turns. "s" is the sum of the modules' median
+    seconds, "CPU s" that of CPU time, including servers. "faster" is the speed-up over
+    the original flow in all and as the geomean over modules of the median of pairs of
+    the same round; "/ -Oz" is the time relative to stock clang. "start" is everything
+    started once for all modules, which the other columns exclude: a server with its
+    model, or the original flow's model. Each compile with an in-process model includes
+    loading the model.
 
     ```sh
     mlbridge bench compile-time
@@ -217,11 +216,11 @@ compile_time_command = with_options(_compile_time, Setting, Compiled, Most)
 
 @dataclass(frozen=True)
 class Actions:
-    """What the random network chooses from."""
+    """The options of ``gym``."""
 
-    actions: Annotated[
-        str, Option(help="The space of the random network's actions.")
-    ] = "passes"
+    actions: Annotated[str, Option(help="The action space of the random network.")] = (
+        "passes"
+    )
 
 
 def _gym(
@@ -231,10 +230,10 @@ def _gym(
 
     Through Gymnasium, a loop in Python asks the model and steps
     `mlbridge/PhaseOrdering-v0`. Inside, each compile is a clang with the plug-in, which
-    loads the model itself. All make objects of the same bitcode, by the same actions.
-    "Gymnasium" starts a compiler for each module, as the others do; "kept" has one for
-    all modules of a round, "rewards" also measures the size of the code after each
-    step, as in training. The columns are those of `mlbridge bench compile-time`.
+    loads the model. All compile the same bitcode by the same actions. "Gymnasium"
+    starts a compiler per module, as clang does; "kept" uses one for all modules of a
+    round; "rewards" also measures the code size after each step, as in training. The
+    columns are those of `mlbridge bench compile-time`.
     """
     need_packages("bench gym", setting.flow, compiled.model)
     from . import gym_flow, task
@@ -251,44 +250,41 @@ gym_command = with_options(_gym, Setting, Compiled, Actions, defaults={"steps": 
 
 @dataclass(frozen=True)
 class Learning:
-    """What is stepped, and learned."""
+    """The options of ``training``."""
 
-    modules: Annotated[
-        int, Option(min=1, help="How many are drawn from the corpus.")
-    ] = 8
+    modules: Annotated[int, Option(min=1, help="Modules to draw from the corpus.")] = 8
     episodes: Annotated[
-        int, Option(min=1, help="On each of them, where nobody learns.")
+        int, Option(min=1, help="Episodes per module without a learner.")
     ] = 2
     workers: Annotated[str, Option(metavar="N,N,...", help="Compilers at once.")] = (
         "1,2"
     )
     iterations: Annotated[
-        int, Option(min=0, help="Of the learner; 0: nobody learns.")
+        int, Option(min=0, help="The learner's iterations; 0: no learner.")
     ] = 5
     iteration_steps: Annotated[
-        int, Option(min=4, help="Actions of an iteration, of all workers.")
+        int, Option(min=4, help="Actions per iteration, of all workers.")
     ] = 60
 
 
 def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
     """Step environments of phase ordering, and train on them, in both flows.
 
-    In the original flow each step starts an opt that runs an action's passes, an
-    llvm-ir2vec that makes the observation, and a clang whose object is measured for the
-    reward. Ours is one opt with the plug-in, which stays. Both have the same caches: of
-    states by their sequence, of sizes by the hash of the IR, and of what -Oz makes.
+    In the original flow each step starts an opt for the action's passes, an llvm-ir2vec
+    for the observation, and a clang whose object is measured for the reward. Ours is
+    one opt with the plug-in. Both have the same caches: states by sequence, sizes by
+    the hash of the IR, and -Oz's size.
 
-    First episodes of random actions, drawn once, are played and nobody learns. Workers
-    are threads with an environment each, which is new for each round: the caches are
-    empty, and compilers have to be started. Then a DQN of Stable-Baselines3 learns for
-    so many iterations. It explores at random, so that it takes the same actions in all
-    flows. The size of the machine code after each action is compared; in ours it has
-    to be the same.
+    First, episodes of random actions, drawn once, are played without a learner. Workers
+    are threads with an environment each; every round starts new environments with empty
+    caches. Then a DQN of Stable-Baselines3 learns. It explores at random, so that it
+    takes the same actions in all flows. The code sizes after each action are compared;
+    in our flows they must be equal.
 
-    "faster" is than the original flow with as many workers, "/ one" than the same flow
-    with one worker: medians of pairs of the same round. "CPU ms" is what a step takes
-    of the cores, in all processes together. Other work on the machine slows a flow that
-    starts processes more than one that does not; CPU is what it disturbs least.
+    "faster" is the speed-up over the original flow with as many workers, "/ one" over
+    the same flow with one worker: medians of pairs of the same round. "CPU ms" is the
+    CPU time of a step in all processes. Other load slows flows that start processes
+    most, and disturbs CPU time least.
 
     ```sh
     mlbridge bench training
@@ -330,8 +326,7 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
     CONSOLE.print(training.table(results))
     CONSOLE.print(
         "after the same actions the size of the code is the same in all of our flows; "
-        f"of {results.compared} comparisons {results.different} found another size in "
-        "the original flow"
+        f"{results.different} of {results.compared} sizes differ in the original flow"
     )
     for (name, count), runs in results.played.items():
         if name == training.ORIGINAL and count == 1:

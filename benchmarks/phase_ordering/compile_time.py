@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole compiles by a policy of phase ordering, in the original flow and in ours.
+"""Whole compiles by a phase-ordering policy, in the original flow and in ours.
 
-As the paper's table 2. All flows compile the same modules by the same policy; that they
-take the same actions and make the same objects is looked at, not supposed.
+As in the paper's table 2. All flows compile the same modules by the same policy; the
+benchmark checks that they take the same actions and produce the same objects.
 """
 
 import hashlib
@@ -29,18 +29,11 @@ from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 
 from .original import OriginalTools
-from .task import (
-    Deployed,
-    Sample,
-    Server,
-    in_process_specs,
-    need_grpc,
-    served,
-)
+from .task import Deployed, Sample, Server, in_process_specs, need_grpc, served
 
 ORIGINAL, STOCK = "original", "clang -Oz"
 
-# The place of the server, and what the compiler's spec has behind it.
+# The server's address, and the options of the compiler's spec.
 SERVED = {
     "gRPC": ("grpc+unix:{}", ""),
     "pipe, JSON": ("pipe:{}", "?serdes=json"),
@@ -49,11 +42,10 @@ SERVED = {
 }
 
 INSIDE = (*SERVED, "onnx", "aot")  # In these, clang has the plug-in.
-
 FLOWS = (ORIGINAL, *INSIDE, STOCK)
 
-# How much of the original flow's time a compile may take: the paper's 1 / 4.4 and 1 /
-# 4.7, and for a model in the process less than its 1 / 7.2.
+# Limits on a compile's time as a part of the original flow's: the paper's 1 / 4.4 and
+# 1 / 4.7, and for in-process models less than its 1 / 7.2.
 LIMITS = {
     "gRPC": 0.227,
     "pipe, JSON": 0.213,
@@ -64,8 +56,7 @@ LIMITS = {
 
 _ADDRSIG = 0x6FFF4C03
 _NOT_COMPARED = ("SHT_SYMTAB", "SHT_STRTAB", _ADDRSIG)
-
-# How much longer than clang -Oz a compile by a model in machine code may take.
+# The limit on a compile by a machine-code model, relative to clang -Oz.
 DEPLOYED_LIMIT = 2.0
 
 
@@ -73,32 +64,32 @@ DEPLOYED_LIMIT = 2.0
 class Compiled:
     """One compile."""
 
-    seconds: float  # From its start to the object.
-    cpu_seconds: float  # Of all processes that took part.
-    actions: str = ""  # That were taken, by name; empty where none are.
+    seconds: float  # From the start to the object.
+    cpu_seconds: float  # Of all processes involved.
+    actions: str = ""  # The names of the actions taken.
 
 
 class Flow(AbstractContextManager["Flow"]):
-    """A way to compile: what it needs lives in its body."""
+    """A way to compile; its resources live for a ``with`` block."""
 
-    start_seconds = 0.0  # What had to be started once, for all modules.
+    start_seconds = 0.0  # Of everything started once for all modules.
 
     def __exit__(self, *error: Any) -> None:
-        """Most need nothing."""
+        """By default releases nothing."""
 
     def renew(self) -> None:
-        """Forgets what it may know of the modules; a round begins."""
+        """Drops caches about modules, before each round."""
 
     @abstractmethod
     def compile(self, module: Path, to: Path) -> Compiled:
-        """Makes an object of a bitcode file."""
+        """Compiles a bitcode file to an object."""
 
 
 class OriginalFlow(Flow):
-    """A driver that starts processes; this process is the driver."""
+    """A driver, this process, that starts a process for each step."""
 
     def __init__(self, deployed: Deployed, folder: Path) -> None:
-        """Loads the model, and keeps it for all modules."""
+        """Loads the model for all modules."""
         start = time.perf_counter()
         self._deployed = deployed
         self._policy = load_onnx(deployed.model)
@@ -107,7 +98,7 @@ class OriginalFlow(Flow):
         self.start_seconds = time.perf_counter() - start
 
     def compile(self, module: Path, to: Path) -> Compiled:
-        """As the policy decides, action by action."""
+        """Compiles by the policy, action by action."""
         start, before = time.perf_counter(), own_cpu_seconds()
         state, following = self._files
         actions = self._deployed.compiler.space.actions
@@ -126,7 +117,7 @@ class OriginalFlow(Flow):
 
 
 class ClangFlow(Flow):
-    """One clang, with the plug-in or without."""
+    """One clang, with or without the plug-in."""
 
     def __init__(
         self,
@@ -134,15 +125,13 @@ class ClangFlow(Flow):
         spec: str = "",
         server: AbstractContextManager[Server] | None = None,
     ) -> None:
-        """Starts nothing yet; without ``deployed`` it is a stock clang."""
+        """Starts nothing yet; without ``deployed``, uses stock clang."""
         self._server = server
         self._running: Server | None = None
         self._options: list[str] = []
         if deployed is not None:
-            self._options = [
-                f"-fpass-plugin={deployed.compiler.plugin}",
-                *toolchain.mllvm(deployed.options(spec)),
-            ]
+            plugin = f"-fpass-plugin={deployed.compiler.plugin}"
+            self._options = [plugin, *toolchain.mllvm(deployed.options(spec))]
 
     def __enter__(self) -> "ClangFlow":
         if self._server is not None:
@@ -155,7 +144,7 @@ class ClangFlow(Flow):
             self._server.__exit__(*error)
 
     def compile(self, module: Path, to: Path) -> Compiled:
-        """As anyone would."""
+        """Runs clang."""
         before = self._running.cpu_seconds() if self._running else 0.0
         command = [toolchain.CLANG, "-Oz", "-w", *self._options]
         took = timed([*command, "-x", "ir", "-c", module, "-o", to])
@@ -170,7 +159,7 @@ class ClangFlow(Flow):
 
 
 def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, Flow]:
-    """The flows by name; servers are started when they are entered."""
+    """Returns the flows by name; entering one starts its server."""
     inside = in_process_specs(names, deployed, folder)
     made: dict[str, Flow] = {}
     for number_, name in enumerate(names):
@@ -191,29 +180,24 @@ def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, F
 
 @dataclass
 class Results:
-    """What was measured."""
+    """All measurements."""
 
-    files: dict[Path, int]  # The modules, and the instructions of each.
+    files: dict[Path, int]  # The instructions of each module.
     start_seconds: dict[str, float] = field(default_factory=dict)  # By flow.
-    # By flow and module, a compile for each round.
+    # By flow and module, a compile per round.
     runs: dict[str, dict[Path, list[Compiled]]] = field(default_factory=dict)
-    # Of each module, by name: the same in all flows.
-    actions: dict[Path, str] = field(default_factory=dict)
-    # By flow that drives the compiler from outside, the modules of which it made
-    # another object than clang with the plug-in.
+    # By flow that drives the compiler from outside: the modules whose object differs
+    # from that of clang with the plug-in.
     others: dict[str, set[Path]] = field(default_factory=dict)
-    base: str = ORIGINAL  # The flow that the others are to be faster than.
+    base: str = ORIGINAL  # The flow that the others are compared with.
 
     def total(self, flow: str, what: str = "seconds") -> float:
-        """For all modules: the sum of their medians, also of ``cpu_seconds``."""
+        """Returns the sum of the modules' medians of seconds or ``cpu_seconds``."""
         runs = self.runs[flow].values()
         return sum(float(median(getattr(r, what) for r in each)) for each in runs)
 
     def ratio(self, flow: str, base: str) -> float:
-        """The geomean over the modules of the time relative to another flow's.
-
-        Of each the median over rounds.
-        """
+        """Returns the geomean over modules of the median time relative to `base`."""
         pairs = zip(self.runs[flow].values(), self.runs[base].values(), strict=True)
         return geometric_mean(
             median(a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True))
@@ -230,26 +214,26 @@ def measure(
     folder: Path,
     on_compile: Callable[[], None],
 ) -> Results:
-    """Compiles each module by each flow, one after the other, in several rounds."""
+    """Compiles each module by each flow in turns, in several rounds."""
     results = Results(sample.files, base=base)
     with ExitStack() as stack:
         for name, flow in made.items():
             stack.enter_context(flow)
             results.start_seconds[name] = flow.start_seconds
             results.runs[name] = {module: [] for module in sample.files}
-        # Once for the disk's cache, and for what a model does at its first request.
+        # Fills the disk's cache, and absorbs the model's first request.
         for flow in made.values():
             flow.compile(sample.modules[0], folder / "warm.o")
         names = list(made)
+        target = folder / "module.o"
         for turn in range(rounds):
             for flow in made.values():
                 flow.renew()
+            # Rotates the order: the first flow after another module may differ.
+            start = turn % len(names)
             for module in sample.files:
                 found: dict[str, tuple[str, str]] = {}
-                # Whoever is the first after another module has no advantage for long.
-                start = turn % len(names)
                 for name in names[start:] + names[:start]:
-                    target = folder / "module.o"
                     done = made[name].compile(module, target)
                     results.runs[name][module].append(done)
                     if name != STOCK:
@@ -260,9 +244,9 @@ def measure(
 
 
 def _digest(file: Path) -> str:
-    """Of all sections of an object but its tables of symbols.
+    """Hashes all sections of an object except its symbol tables.
 
-    Clang adds one of those whose address counts, and the environment does not.
+    Only clang adds a table of address-significant symbols; the environment does not.
     """
     digest = hashlib.sha256()
     with file.open("rb") as opened:
@@ -273,10 +257,10 @@ def _digest(file: Path) -> str:
 
 
 def _note(module: Path, found: dict[str, tuple[str, str]], results: Results) -> None:
-    """Looks whether all flows did the same.
+    """Checks that all flows agree.
 
-    What drives the compiler from outside may make another object: a module that was
-    written and read again is the same, but not all that passes know of it is.
+    Flows that drive the compiler from outside may produce another object: writing and
+    reading a module drops some of what passes know about it.
     """
     if not found:
         return
@@ -286,7 +270,6 @@ def _note(module: Path, found: dict[str, tuple[str, str]], results: Results) -> 
         if len(set(each.values())) > 1:
             told = "; ".join(f"{name}: {it}" for name, it in each.items())
             raise ModelError(f"{module}: not all flows have the same {what}: {told}")
-    results.actions[module] = next(iter(actions.values()))
     for name in found.keys() - inside.keys() if inside else ():
         others = results.others.setdefault(name, set())
         if found[name][1] not in inside.values():
@@ -294,7 +277,7 @@ def _note(module: Path, found: dict[str, tuple[str, str]], results: Results) -> 
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
-    """A row for each flow."""
+    """Returns a row for each flow."""
     made = []
     for flow, runs in results.runs.items():
         row: dict[str, Any] = {
@@ -309,10 +292,12 @@ def rows(results: Results) -> list[dict[str, Any]]:
         for base, key in ((results.base, "faster"), (STOCK, "of_clang")):
             if base not in results.runs:
                 continue
-            found = {"total": results.total(flow) / results.total(base)}
-            found["geomean"] = results.ratio(flow, base)
-            cpu = [results.total(each, "cpu_seconds") for each in (flow, base)]
-            found["total_cpu"] = cpu[0] / cpu[1]
+            cpu, base_cpu = (results.total(x, "cpu_seconds") for x in (flow, base))
+            found = {
+                "total": results.total(flow) / results.total(base),
+                "geomean": results.ratio(flow, base),
+                "total_cpu": cpu / base_cpu,
+            }
             is_base = base == results.base
             row[key] = {n: round(1 / x if is_base else x, 3) for n, x in found.items()}
         row["per_module"] = {
@@ -328,7 +313,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 
 def table(results: Results) -> Table:
-    """The rows, without those of each module."""
+    """Returns a table of the rows, without the modules."""
     columns = ["s", "CPU s"]
     if results.base in results.runs:
         columns += ["faster", "geomean"]
@@ -347,7 +332,7 @@ def table(results: Results) -> Table:
 
 
 def agreement(results: Results) -> str:
-    """How far the flows did the same, in words."""
+    """Describes how far the flows agree."""
     words = "by the model: the same actions in all flows"
     if any(name in INSIDE for name in results.runs):
         words += "; the same objects in all that are clang with the plug-in"
@@ -357,24 +342,20 @@ def agreement(results: Results) -> str:
 
 
 def bounds(results: Results) -> list[Bound]:
-    """What is expected of the flows, and what was found."""
+    """Returns the limits on the flows' times."""
     found = []
-
-    def add(flow: str, base: str, limit: float) -> None:
+    limits = [(flow, ORIGINAL, limit) for flow, limit in LIMITS.items()]
+    for flow, base, limit in (*limits, ("aot", STOCK, DEPLOYED_LIMIT)):
         if flow in results.runs and base in results.runs:
             total = results.total(flow) / results.total(base)
             found.append(Bound(flow, "all modules", base, total, limit))
             mean = results.ratio(flow, base)
             found.append(Bound(flow, "geomean", base, mean, limit))
-
-    for flow, limit in LIMITS.items():
-        add(flow, ORIGINAL, limit)
-    add("aot", STOCK, DEPLOYED_LIMIT)
     return found
 
 
 def plot(results: Results, path: Path) -> None:
-    """Writes a PNG: seconds for all modules by flow, and of each over its size."""
+    """Plots seconds for all modules by flow, and for each module over its size."""
     with panels_of(path, 2) as (bars, points):
         names = list(results.runs)
         colours = [f"C{i}" for i in range(len(names))]

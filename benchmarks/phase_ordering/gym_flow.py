@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A policy that drives the compiler from outside, through Gymnasium.
 
-As the paper's figure 6: what a policy costs that stays in the environment it was
-trained in, against the same policy inside the compiler.
+As in the paper's figure 6: the cost of a policy that stays in its training environment,
+compared with the same policy inside the compiler.
 """
 
 import tempfile
@@ -27,16 +27,14 @@ from .compile_time import STOCK, Compiled, Flow
 from .task import Deployed, environment_of
 
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
-
-# A program that is none of those measured, so that the compiler knows none of them.
+# Warms up a compiler without one of the measured modules.
 _TRIFLE = "int main(void) { return 0; }\n"
-
 OUTSIDE = (GYM, KEPT, REWARDED)
 FLOWS = (*OUTSIDE, "onnx", "aot", STOCK)
 
 
 class GymFlow(Flow):
-    """An environment, and the model in this process."""
+    """An environment, with the model in this process."""
 
     def __init__(
         self, deployed: Deployed, modules: list[Path], *, rewarded: bool, kept: bool
@@ -44,7 +42,7 @@ class GymFlow(Flow):
         """Starts nothing yet.
 
         ``rewarded``: each step measures the size of the code, as in training. ``kept``:
-        there is one compiler for all modules, and not one for each.
+        one compiler compiles all modules, instead of one each.
         """
         self._deployed = deployed
         reward = "text-size:10" if rewarded else "none"
@@ -64,9 +62,10 @@ class GymFlow(Flow):
         self._close()
 
     def renew(self) -> None:
-        """Has another compiler, where one is kept: this one knows the modules.
+        """Replaces a kept compiler, which has cached the modules.
 
-        It has answered when this returns, and does not start while others are timed.
+        Returns when the new compiler has answered, so that it does not start while
+        other flows are timed.
         """
         self._close()
         if not self._kept:
@@ -80,7 +79,7 @@ class GymFlow(Flow):
             self._env.reset(options={"module": str(trifle)})
 
     def compile(self, module: Path, to: Path) -> Compiled:
-        """An episode; the compiler writes the object at its end."""
+        """Plays an episode; the compiler writes the object at its end."""
         start, before = time.perf_counter(), self._cpu_seconds()
         env = self._env or self._make()
         try:
@@ -120,7 +119,7 @@ class GymFlow(Flow):
         return sequence
 
     def _cpu_seconds(self) -> float:
-        """Of this process, of those that have ended, and of the compiler kept."""
+        """Returns the CPU time of this process, ended children and a kept compiler."""
         pid = _compiler(self._env).pid if self._env else None
         return own_cpu_seconds() + (cpu_seconds_of(pid) if pid else 0.0)
 
@@ -128,7 +127,7 @@ class GymFlow(Flow):
 def flows(
     names: Sequence[str], deployed: Deployed, modules: list[Path]
 ) -> dict[str, GymFlow]:
-    """Those of the flows that are from outside, by name."""
+    """Returns the flows through Gymnasium, by name."""
     return {
         name: GymFlow(deployed, modules, rewarded=name == REWARDED, kept=name != GYM)
         for name in OUTSIDE

@@ -1,15 +1,15 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The flow that the bridge takes the place of: POSET-RL's, as it was published.
+"""The flow that the bridge replaces: POSET-RL's, as published.
 
-A driver in Python holds the model. For each action it starts an opt that reads the
-module, runs the action's passes and writes the module, and then llvm-ir2vec to see what
-came of it; at the end, clang makes the object. Only stock tools take part, and a file
-is what they hand over.
+A driver in Python holds the model. For each action it starts an opt, which reads the
+module, runs the action's passes and writes the module, and then llvm-ir2vec, which
+computes the features; at the end, clang writes the object. All tools are stock ones and
+exchange files.
 
-It decides what the bridge decides, by the same model on the same features; so times can
-be compared. It is an environment to train on, too, with the caches that ours has.
+The same model on the same features decides as through the bridge, so that times are
+comparable. `OriginalEnv` is the training environment, with the same caches as ours.
 """
 
 import hashlib
@@ -33,25 +33,21 @@ from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOp
 from mlbridge_optimizations.phase_ordering.environment.measure import oz_size
 
 Row = NDArray[np.float32]
-
 IR2VEC = "llvm-ir2vec-22"
-# What stands for 1 in the tool's vocabulary: it prints two decimals, and a sum over
-# many functions is not to be rounded in each.
+# Scales the tool's vocabulary: it prints two decimals per function, which would round.
 ONE = 1024.0
-
-# By which LLVM multiplies the vectors of each section.
+# LLVM's weight of each section's vectors.
 WEIGHTS = {"Opcodes": 1.0, "Types": 0.5, "Arguments": 0.2}
-
 _FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
 
 
 def _run(command: Sequence[str | Path]) -> bytes:
-    """What a process printed: one that the scheduler treats as it treats ours."""
+    """Returns a command's output; its own session makes scheduling comparable."""
     return toolchain.run(command, own_session=True)[0]
 
 
 class Embedder:
-    """llvm-ir2vec, with a vocabulary that also makes it count."""
+    """llvm-ir2vec, with a vocabulary that also counts entities."""
 
     def __init__(
         self, folder: Path, vocabulary: Path | None, *, histogram: bool
@@ -71,7 +67,7 @@ class Embedder:
             )
             vector = found.sections[section].get(name) if found else None
             row = [ONE * x for x in vector] if vector else [0.0] * self._dimension
-            # Each instruction has one opcode.
+            # Counts instructions, each of which has one opcode.
             row.append(ONE * (section == "Opcodes"))
             counted = [0.0] * self._entities
             if histogram:
@@ -80,14 +76,14 @@ class Embedder:
         self._file.write_text(json.dumps(made))
 
     def see(self, module: Path) -> dict[str, Row]:
-        """Starts the tool, and reads what it prints of a module.
+        """Runs the tool on a module and parses its output.
 
-        The histogram, float32 [110], is how often each entity occurs, the embedding,
-        float32 [dimension], the mean over instructions; what is not wanted is empty.
+        The histogram, float32 [110], counts each entity; the embedding, float32
+        [dimension], is the mean over instructions. Unwanted features are empty.
         """
         told = f"--ir2vec-vocab-path={self._file}"
         printed = _run([IR2VEC, "embeddings", told, module]).decode()
-        # A function is a line with its name, and a line of numbers in brackets.
+        # Each function has a line with its name, then a line of numbers in brackets.
         rows = [line[2:-1] for line in printed.split("\n") if line[:2] == " ["]
         width = self._dimension + 1 + self._entities
         numbers = np.fromstring(" ".join(rows), sep=" ")
@@ -106,15 +102,15 @@ class Embedder:
 
 
 class OriginalTools:
-    """The processes of the original flow, one a call. A state is a bitcode file."""
+    """The processes of the original flow, one per call. A state is a bitcode file."""
 
     def __init__(self, options: EpisodeOptions, folder: Path) -> None:
-        """Prepares them for the task of a compiler, with a folder for files."""
+        """Prepares the tools for a compiler's task, with a folder for files."""
         observation = tuple(options.widths)
         if "counts" in observation:
             raise Unsupported(
-                "the original flow has no stock tool that tells the feature 'counts'; "
-                "--flow leaves it out of a benchmark of a model that sees them"
+                "no stock tool computes the feature 'counts' for the original flow; "
+                "omit that flow by --flow"
             )
         self.space = options.space
         self.observation = observation
@@ -125,7 +121,7 @@ class OriginalTools:
         )
 
     def begin(self, module: Path, to: Path) -> None:
-        """What has to run first."""
+        """Runs the prologue."""
         self._opt(self.space.prologue, module, to)
 
     def act(self, action: int, state: Path, to: Path) -> None:
@@ -133,7 +129,7 @@ class OriginalTools:
         self._opt(self.space.actions[action].pipeline, state, to)
 
     def features(self, state: Path, taken: Sequence[int]) -> Features:
-        """What a model sees of a state."""
+        """Computes the features of a state."""
         count = len(self.space.actions)
         actions = np.zeros(2 * count, np.float32)
         for action in taken:
@@ -146,14 +142,14 @@ class OriginalTools:
 
     @staticmethod
     def emit(state: Path, to: Path) -> None:
-        """Makes the object."""
+        """Writes the object."""
         command = [toolchain.CLANG, "-Oz", "-Xclang", "-disable-llvm-passes", "-w"]
         _run([*command, "-x", "ir", "-c", state, "-o", to])
 
     @staticmethod
     def _opt(pipeline: str, source: Path, to: Path) -> None:
         command = [toolchain.OPT, "-relocation-model=pic", f"-passes={pipeline}"]
-        # What is read is then the same module, to passes, too.
+        # Preserves the order of uses, which passes may depend on.
         _run([*command, "--preserve-bc-uselistorder", source, "-o", to])
 
 
@@ -161,23 +157,22 @@ class OriginalTools:
 class _Program:
     module: Path
     oz: int
-    # By the actions that have led to it, its file, and what is seen of it.
+    # By sequence of actions: the state's file, its features, and its code size.
     states: dict[tuple[int, ...], tuple[Path, Row, int]] = field(default_factory=dict)
-    # Of machine code, by the hash of the IR.
+    # Code sizes by the hash of the IR.
     sizes: dict[bytes, int] = field(default_factory=dict)
 
 
 class OriginalEnv(gymnasium.Env[Row, Any]):
-    """Each step starts an opt, an llvm-ir2vec, and a clang to see the size.
+    """Each step starts an opt, an llvm-ir2vec, and a clang to measure the size.
 
-    As in the compiler's own environment, a state is remembered by its sequence, and
-    machine code by the hash of the IR that it was made of; -Oz is measured once a
-    module. The files of states are kept, too, so that no pass runs twice: that is more
-    than ours has, which runs the passes of a sequence again when it goes on from there.
+    As in our environment, states are cached by their sequence, code sizes by the hash
+    of the IR, and -Oz is measured once per module. The files of states are kept, too,
+    so that no pass runs twice; ours runs the passes of a cached sequence again.
     """
 
     def __init__(self, options: EpisodeOptions, folder: Path) -> None:
-        """Nothing runs yet. The options are those of our own environment."""
+        """Starts nothing yet. The options are those of our environment."""
         folder.mkdir()
         self._tools = OriginalTools(options, folder)
         self._names, self._steps = list(options.widths), options.steps
@@ -186,7 +181,7 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
         self._taken: tuple[int, ...] = ()
         self._now: _Program | None = None
         self.known = 0
-        """How many states were known when an action led to them."""
+        """The number of actions that led to a cached state."""
         width = sum(options.widths.values())
         self.observation_space = spaces.Box(-np.inf, np.inf, (width,), np.float32)
         self.action_space = spaces.Discrete(options.choices)
@@ -194,7 +189,7 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Row, dict[str, Any]]:
-        """Starts an episode on the module that the options name."""
+        """Starts an episode on ``options["module"]``."""
         super().reset(seed=seed)
         module = Path((options or {})["module"])
         if module not in self._programs:
@@ -203,7 +198,7 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
         return self._look()
 
     def step(self, action: Any) -> tuple[Row, float, bool, bool, dict[str, Any]]:
-        """Takes an action; the reward is that of ``text-size:10``."""
+        """Takes an action, with the reward ``text-size:10``."""
         assert self._now is not None
         before = self._now.states[self._taken][2]
         self._taken += (int(action),)

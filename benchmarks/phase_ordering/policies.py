@@ -1,12 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The policy of phase ordering that benchmarks run: a network of random weights.
+"""The phase-ordering policy of the benchmarks: a network of random weights.
 
-What it decides is of no worth, but it costs what a trained one does, and it is the same
-in every run. It takes no action twice before it has taken all once, so that an
-episode of the space ``oz`` runs the passes of -Oz, in an order that follows from the
-module.
+It costs as much as a trained one and is the same in every run. It takes each action
+once before repeating any, so that an episode of the space ``oz`` runs the passes of
+-Oz, in an order that depends on the module.
 """
 
 from collections.abc import Mapping
@@ -21,15 +20,15 @@ from mlbridge_optimizations.phase_ordering.model.export import export_model
 from mlbridge_optimizations.phase_ordering.model.model import Task
 from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
 
-HIDDEN = (128, 128)  # The layers of the networks that `mlbridge train` makes.
-_ONCE = 1e3  # By how much an action that was taken is worse than any other.
+HIDDEN = (128, 128)  # The layers of networks by `mlbridge train`.
+_ONCE = 1e3  # The penalty on an action's score each time it was taken.
 
 
 class RandomPolicy(nn.Module):
-    """What comes behind `Normalised`: random layers, and no action twice before all."""
+    """Random layers after `Normalised`, with a penalty on actions already taken."""
 
     def __init__(self, widths: Mapping[str, int], choices: int, seed: int) -> None:
-        """For features of these widths, of which the last are ``actions``."""
+        """Takes features of these widths, of which the last are ``actions``."""
         super().__init__()
         self.choices = choices
         generator = torch.Generator().manual_seed(seed)
@@ -37,7 +36,7 @@ class RandomPolicy(nn.Module):
         layers: list[nn.Module] = []
         for before, after in pairwise(sizes):
             layer = nn.Linear(before, after)
-            # An embedding is of length 1, and modules differ in some of it.
+            # Embeddings have length 1, and modules differ in a part of it.
             spread = 4.0 if not layers else (2 / before) ** 0.5
             with torch.no_grad():
                 nn.init.normal_(layer.weight, 0, spread, generator=generator)
@@ -53,7 +52,7 @@ class RandomPolicy(nn.Module):
 
 
 def write_policy(path: Path, options: EpisodeOptions, seed: int) -> Path:
-    """Writes a random policy as a trained model is; the last it sees is ``actions``."""
+    """Writes a random policy in a trained model's form; ``actions`` comes last."""
     normalised = Normalised(options.widths, options.steps)
     policy = RandomPolicy(options.widths, options.choices, seed)
     task = Task(options.space, options.steps, options.stop, tuple(options.widths))

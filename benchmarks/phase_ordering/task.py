@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the benchmarks of phase ordering have in common: modules, model, servers."""
+"""The modules, models and servers of the phase-ordering benchmarks."""
 
 import subprocess
 import sys
@@ -23,11 +23,10 @@ from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
 
-# Instructions of the modules that are drawn: neither trifles nor giants.
+# Limits on the drawn modules' instructions.
 FEWEST, MOST = 300, 6000
-
-SEEN = ("embedding", "actions")  # What the policies of the benchmarks observe.
-START_SECONDS = 60.0  # In which a server of a model is there, also on a busy machine.
+SEEN = ("embedding", "actions")  # The policies' observation.
+START_SECONDS = 60.0  # The deadline for a server's start, even on a busy machine.
 
 
 @dataclass(frozen=True)
@@ -40,15 +39,15 @@ class Sample:
     def draw(
         cls, corpus: Path, count: int, seed: int, most: int | None = MOST
     ) -> "Sample":
-        """So many modules of both splits of a corpus, or all if it is 0."""
+        """Draws `count` modules of both splits of a corpus; 0 stands for all."""
         files = manifest.load(corpus.resolve()).files(None, most=most)
         found = {path: size for path, size in files.items() if size >= FEWEST}
         if len(found) < max(count, 1):
             raise InvalidArgument(
                 f"{corpus} has {len(found)} modules of {FEWEST} instructions or more"
                 f"{f' and {most} at most' if most else ''}, fewer than "
-                f"{max(count, 1)}: --modules asks for less, and `mlbridge corpus "
-                "fetch` gets what is not there yet"
+                f"{max(count, 1)}: reduce --modules, or download more by `mlbridge "
+                "corpus fetch`"
             )
         paths = sorted(found)
         order = np.random.default_rng(seed).permutation(len(paths))
@@ -57,7 +56,7 @@ class Sample:
 
     @property
     def modules(self) -> list[Path]:
-        """The files, in the order in which they were drawn."""
+        """The files, in the order of drawing."""
         return list(self.files)
 
     def __str__(self) -> str:
@@ -70,23 +69,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Deployed:
-    """A model, and what a compiler is told beside its name."""
+    """A model, and a compiler's options for its task."""
 
     model: Path  # The .onnx file.
-    # Of a compiler with the same task: a model that is elsewhere cannot say it.
-    compiler: EpisodeOptions
+    compiler: EpisodeOptions  # A model behind a transport cannot describe its task.
 
     def options(self, spec: str) -> list[str]:
-        """LLVM's options for the plug-in, with the model that a spec names.
-
-        They are those of opt; clang wants ``-mllvm`` before each.
-        """
+        """Returns the plug-in's options for opt; clang needs ``-mllvm`` before each."""
         model = f"-mlbridge-phase-ordering={spec}"
         more = ["-mlbridge-on-error=fatal", "-mlbridge-print-statistics"]
         return [model, *self.compiler.task_flags(), *more]
 
     def names(self, sequence: Sequence[int]) -> str:
-        """The actions as the plug-in's statistics have them."""
+        """Returns the actions' names in the form of the plug-in's statistics."""
         actions = self.compiler.space.actions
         return " ".join(actions[action].name for action in sequence)
 
@@ -94,7 +89,7 @@ class Deployed:
 def prepare(
     folder: Path, model: Path | None, options: EpisodeOptions, seed: int
 ) -> Deployed:
-    """The model to measure with; without one, a network of random weights."""
+    """Prepares the model; by default a network of random weights."""
     if model is None:
         from .policies import write_policy
 
@@ -114,7 +109,7 @@ def prepare(
 
 
 def environment_of(options: EpisodeOptions, spec: str) -> dict[str, Any]:
-    """The arguments of a `PhaseOrderingEnv` with the same task."""
+    """Returns the arguments of a `PhaseOrderingEnv` with the same task."""
     same = ("observation", "reward", "steps", "stop", "vocabulary", "plugin")
     told = {name: getattr(options, name) for name in same}
     return {**told, "action": options.actions, "spec": spec}
@@ -123,7 +118,7 @@ def environment_of(options: EpisodeOptions, spec: str) -> dict[str, Any]:
 def in_process_specs(
     names: Sequence[str], deployed: Deployed, folder: Path
 ) -> dict[str, str]:
-    """The specs of those runners that need no server; machine code goes to `folder`."""
+    """Returns the in-process runners' specs; writes machine code to `folder`."""
     specs = {}
     if "onnx" in names:
         specs["onnx"] = spec_of("onnx", deployed.model)
@@ -137,7 +132,7 @@ def in_process_specs(
 
 
 def need_grpc(spec: str) -> None:
-    """Looks for gRPC, if a spec is for it."""
+    """Checks that this build has gRPC, if a spec uses it."""
     if not grpc.is_named_in(spec):
         return
     try:
@@ -148,25 +143,24 @@ def need_grpc(spec: str) -> None:
 
 @dataclass(frozen=True)
 class Server:
-    """A process that answers with the model; `mlbridge serve`, as anyone has it."""
+    """A running `mlbridge serve`."""
 
-    process: "subprocess.Popen[bytes]"  # That was started.
-    start_seconds: float  # Until compilers could come.
+    process: "subprocess.Popen[bytes]"
+    start_seconds: float  # Until it accepted compilers.
 
     def cpu_seconds(self) -> float:
-        """What it has taken so far."""
+        """Returns the server's CPU time so far."""
         return cpu_seconds_of(self.process.pid)
 
 
 @contextmanager
 def served(model: Path, place: str) -> Iterator[Server]:
-    """Starts a server of a model; it does not outlive the body."""
+    """Starts a server of a model, which ends with the body."""
     scheme, _, path = place.partition(":")
     listener = Path(path if scheme.startswith("grpc") else f"{path}.sock")
     start = time.monotonic()
-    tool = "from mlbridge.cli import main; main()"
-    command = [sys.executable, "-c", tool, "serve", str(model), "--at", place]
-    # On our terminal it would draw how it is doing while it is measured.
+    command = [sys.executable, "-m", "mlbridge", "serve", str(model), "--at", place]
+    # On our terminal it would draw its status while being measured.
     with tempfile.TemporaryFile() as said, started(command, stderr=said) as process:
 
         def ended() -> PeerClosed:

@@ -1,11 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Training of phase ordering: steps a second, and time to so many iterations.
+"""Training of phase ordering: steps per second, and the time of iterations.
 
-As the paper's figures 5a and 5b: in the original flow, and in ours over each transport,
-with one worker and with two. The same episodes are played everywhere, and that the same
-code comes of each action is looked at.
+As in the paper's figures 5a and 5b: in the original flow, and in ours over each
+transport, with one worker and with two. All play the same episodes; the benchmark
+checks that each action produces the same code.
 """
 
 import queue
@@ -50,22 +50,17 @@ SPECS = {
     "shm": "shm",
 }
 FLOWS = (ORIGINAL, *SPECS)
-
 REWARD = "text-size:10"
-
-THROUGHPUT_LIMIT = 0.25  # How much of the original flow's time a step may take.
-# How much of the time with one worker a step may take with two: 1 / 1.7.
-SCALING_LIMIT = 0.588
-
-_SLACK = 0.01  # By how much the original flow's code may be larger or smaller.
-
+THROUGHPUT_LIMIT = 0.25  # The limit on a step's time, relative to the original flow.
+SCALING_LIMIT = 0.588  # The same with two workers, relative to one worker: 1 / 1.7.
+_SLACK = 0.01  # The allowed difference of the original flow's code size.
 Env = gymnasium.Env[Any, Any]
-Sizes = tuple[int, ...]  # Of machine code, after each action.
+Sizes = tuple[int, ...]  # The size of the machine code after each action.
 
 
 @dataclass(frozen=True)
 class Episode:
-    """A module, and the actions that are taken."""
+    """A module, and the actions to take."""
 
     module: Path
     actions: tuple[int, ...]
@@ -73,13 +68,13 @@ class Episode:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all flows have in common."""
+    """The settings of all flows."""
 
     options: EpisodeOptions  # Of the compiler.
     folder: Path  # For files.
 
     def make(self, flow: str, modules: Sequence[Path]) -> Env:
-        """An environment that knows nothing yet."""
+        """Makes an environment with empty caches."""
         options = self.options
         if flow == ORIGINAL:
             count = sum(1 for _ in self.folder.iterdir())
@@ -90,37 +85,35 @@ class Setting:
 
 
 def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Episode]:
-    """So many episodes on each module, the largest ones first.
+    """Draws `count` episodes on each module, the largest first.
 
-    Workers that take them one by one then end at nearly the same time.
+    In this order, workers end at nearly the same time.
     """
-    draw = np.random.default_rng(seed)
     options = setting.options
+    shape = len(sample.files), count, options.steps
+    drawn = np.random.default_rng(seed).integers(0, options.choices, shape)
     made = [
-        Episode(
-            module,
-            tuple(int(a) for a in draw.integers(0, options.choices, options.steps)),
-        )
-        for module in sample.files
-        for _ in range(count)
+        Episode(module, tuple(actions))
+        for module, each in zip(sample.files, drawn.tolist(), strict=True)
+        for actions in each
     ]
     return sorted(made, key=lambda episode: -sample.files[episode.module])
 
 
 @dataclass(frozen=True)
 class Played:
-    """Some episodes."""
+    """The results of some episodes."""
 
-    seconds: float  # For all of them, the start of compilers included.
-    sizes: dict[Episode, Sizes]  # Of each.
-    cpu_seconds: float = 0.0  # Of all processes that took part.
-    known: float = 0.0  # The share of states that the original flow had in its cache.
+    seconds: float  # In all, including the start of compilers.
+    sizes: dict[Episode, Sizes]
+    cpu_seconds: float = 0.0  # Of all processes involved.
+    known: float = 0.0  # The part of states in the original flow's cache.
 
 
 def play(
     setting: Setting, flow: str, workers: int, wanted: Sequence[Episode]
 ) -> Played:
-    """Plays episodes in new environments: nobody learns."""
+    """Plays episodes in new environments, without a learner."""
     left: queue.SimpleQueue[Episode] = queue.SimpleQueue()
     for episode in wanted:
         left.put(episode)
@@ -160,18 +153,18 @@ def play(
             for done in wait(working, return_when=FIRST_EXCEPTION).done:
                 done.result()
         except BaseException:
-            # A failure, or Ctrl-C: nobody is to play what is left.
+            # After a failure or Ctrl-C, workers stop.
             ending.set()
             raise
         seconds = time.perf_counter() - start
         states = sum(len(found) for found in sizes.values())
         known = sum(env.known for env in envs if isinstance(env, OriginalEnv))
-    # Compilers have ended by now, and count as this process's children.
+    # The compilers have ended and count as children of this process.
     return Played(seconds, sizes, own_cpu_seconds() - before, known / states)
 
 
 class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment for a learner: one module after another, normalised."""
+    """An environment for a learner: cycles through modules, normalises features."""
 
     def __init__(
         self, env: Env, modules: Sequence[Path], options: EpisodeOptions, *, first: int
@@ -187,14 +180,14 @@ class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.actions: list[int] = []
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        """Goes on with the next module."""
+        """Starts an episode on the next module."""
         module = self._modules[self._next % len(self._modules)]
         self._next += 1
         row, info = self.env.reset(seed=seed, options={"module": str(module)})
         return self._observe(row), info
 
     def step(self, action: Any) -> Any:
-        """Takes notes, too."""
+        """Takes an action and records it with the code size."""
         row, reward, terminated, truncated, info = self.env.step(int(action))
         if truncated:
             raise ModelError(f"a compiler failed: {info}")
@@ -208,7 +201,7 @@ class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class _Parallel(DummyVecEnv):
-    """Environments that wait for other processes: a thread each."""
+    """Steps environments in a thread each, since they wait for other processes."""
 
     def step_wait(self) -> Any:
         """Takes all actions at the same time."""
@@ -234,7 +227,7 @@ class _Parallel(DummyVecEnv):
 
 
 class _Clock(BaseCallback):
-    """Notes when each iteration ended."""
+    """Records when each iteration ended."""
 
     def __init__(self, steps: int) -> None:
         super().__init__()
@@ -250,12 +243,11 @@ class _Clock(BaseCallback):
 
 @dataclass(frozen=True)
 class Learned:
-    """A training."""
+    """The results of a training."""
 
-    # Until each iteration ended, the start of compilers included.
-    seconds: tuple[float, ...]
+    seconds: tuple[float, ...]  # Until each iteration's end, with the compilers' start.
     actions: tuple[tuple[int, ...], ...]  # Of each worker.
-    sizes: tuple[Sizes, ...]  # Of machine code, after each of these.
+    sizes: tuple[Sizes, ...]  # After each of these actions.
 
 
 def learn(
@@ -267,9 +259,9 @@ def learn(
     steps: int,
     seed: int,
 ) -> Learned:
-    """Trains a DQN that explores at random: its actions follow from the seed alone.
+    """Trains a DQN that always explores: only the seed determines its actions.
 
-    An iteration is so many ``steps`` of all workers together.
+    An iteration has ``steps`` steps of all workers together.
     """
     torch.set_num_threads(1)
     envs = [
@@ -302,32 +294,31 @@ def learn(
 
 @dataclass
 class Results:
-    """What was measured."""
+    """All measurements."""
 
     states: int  # Of all episodes together.
-    # By flow and number of workers, for each round.
+    # By flow and number of workers, one per round.
     played: dict[tuple[str, int], list[Played]] = field(default_factory=dict)
-    # The same.
     learned: dict[tuple[str, int], list[Learned]] = field(default_factory=dict)
-    compared: int = 0  # Sizes of machine code that were compared.
-    different: int = 0  # Those that were others, all of the original flow.
+    compared: int = 0  # The number of code sizes compared.
+    different: int = 0  # The number that differed, all in the original flow.
 
     def rate(self, flow: str, workers: int) -> float:
-        """Steps a second, nobody learning: the median."""
+        """Returns the median steps per second without a learner."""
         return self.states / median(p.seconds for p in self.played[flow, workers])
 
     def cpu_ms(self, flow: str, workers: int) -> float:
-        """Of the cores for a step, nobody learning: the median."""
+        """Returns the median CPU time per step without a learner."""
         spent = median(p.cpu_seconds for p in self.played[flow, workers])
         return 1e3 * spent / self.states
 
     def time_ratio(self, one: tuple[str, int], other: tuple[str, int]) -> float:
-        """The time of one, relative to another's of the same round: the median."""
+        """Returns the median ratio of two times of the same round."""
         pairs = zip(self.played[one], self.played[other], strict=True)
         return median(a.seconds / b.seconds for a, b in pairs)
 
     def learning_seconds(self, flow: str, workers: int) -> list[float]:
-        """Until each iteration ended: medians."""
+        """Returns the median time until each iteration's end."""
         curves = [run.seconds for run in self.learned[flow, workers]]
         return [median(column) for column in zip(*curves, strict=True)]
 
@@ -344,7 +335,7 @@ def measure(
     seed: int,
     on_part: Callable[[], None],
 ) -> Results:
-    """Plays, and trains, by each flow with each number of workers, in turns."""
+    """Plays and trains by each flow with each number of workers, in turns."""
     results = Results(sum(len(episode.actions) for episode in wanted))
     modules = list(dict.fromkeys(episode.module for episode in wanted))
     turns = [(name, count) for count in workers for name in names] * rounds
@@ -361,10 +352,10 @@ def measure(
 
 
 def check(results: Results) -> None:
-    """That the same code came of the same actions, everywhere.
+    """Checks that the same actions produced the same code in all flows.
 
-    In the original flow some bytes may be others: a module that was written and read
-    again is the same, but not all that passes know of it is.
+    The original flow's code may differ slightly: writing and reading a module drops
+    some of what passes know about it.
     """
     reference: dict[Any, Sizes] = {}
 
@@ -379,7 +370,7 @@ def check(results: Results) -> None:
                     f"action, found {sizes}"
                 )
 
-    # What the original flow is compared with comes first.
+    # Other flows come first, as the reference for the original flow.
     for key in sorted(results.played, key=lambda key: key[0] == ORIGINAL):
         for played in results.played[key]:
             for episode, sizes in played.sizes.items():
@@ -388,16 +379,14 @@ def check(results: Results) -> None:
     for flow, count in sorted(results.learned, key=lambda key: key[0] == ORIGINAL):
         for run in results.learned[flow, count]:
             if seeded.setdefault(count, run.actions) != run.actions:
-                raise ModelError(
-                    f"{flow}: a training with the same seed took other actions"
-                )
+                raise ModelError(f"{flow}: a training with one seed took other actions")
             parts = zip(run.actions, run.sizes, strict=True)
             for worker, (actions, sizes) in enumerate(parts):
                 compare(flow, (count, worker, actions), sizes)
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
-    """A row for each flow and number of workers."""
+    """Returns a row for each flow and number of workers."""
     made = []
     for (flow, count), runs in results.played.items():
         row: dict[str, Any] = {
@@ -408,12 +397,10 @@ def rows(results: Results) -> list[dict[str, Any]]:
             "steps_per_second": round(results.rate(flow, count), 2),
             "cpu_ms_per_step": round(results.cpu_ms(flow, count), 3),
         }
-        if (ORIGINAL, count) in results.played:
-            ratio = results.time_ratio((ORIGINAL, count), (flow, count))
-            row["faster_than_original"] = round(ratio, 3)
-        if (flow, 1) in results.played:
-            ratio = results.time_ratio((flow, 1), (flow, count))
-            row["faster_than_one_worker"] = round(ratio, 3)
+        for base, name in (((ORIGINAL, count), "original"), ((flow, 1), "one_worker")):
+            if base in results.played:
+                ratio = results.time_ratio(base, (flow, count))
+                row[f"faster_than_{name}"] = round(ratio, 3)
         if (flow, count) in results.learned:
             row["iteration_seconds"] = [
                 round(s, 3) for s in results.learning_seconds(flow, count)
@@ -423,18 +410,16 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 
 def table(results: Results) -> Table:
-    """The rows."""
+    """Returns the rows as a table."""
     columns = ["workers", "steps/s", "faster", "/ one", "CPU ms"]
     if results.learned:
         columns += ["learning s", "faster"]
     shown = plain_table("training of phase ordering", [""], columns)
-    names = ["steps_per_second", "faster_than_original", "faster_than_one_worker"]
+    faster = ("faster_than_original", "faster_than_one_worker")
+    names = ("steps_per_second", *faster, "cpu_ms_per_step")
     for row in rows(results):
         key = row["flow"], row["workers"]
-        cells = [
-            number(row[name]) if name in row else ""
-            for name in (*names, "cpu_ms_per_step")
-        ]
+        cells = [number(row[name]) if name in row else "" for name in names]
         if key in results.learned:
             last = row["iteration_seconds"][-1]
             cells.append(number(last))
@@ -446,12 +431,12 @@ def table(results: Results) -> Table:
 
 
 def bounds(results: Results) -> list[Bound]:
-    """What is expected of our flows, and what was found."""
+    """Returns the limits on our flows' times."""
     found = []
     for flow, count in results.played:
+        label = f"{count} worker{'s' * (count > 1)}"
         if flow == ORIGINAL:
             continue
-        label = f"{count} worker{'s' * (count > 1)}"
         if (ORIGINAL, count) in results.played:
             ratio = results.time_ratio((flow, count), (ORIGINAL, count))
             found.append(Bound(flow, label, ORIGINAL, ratio, THROUGHPUT_LIMIT))
@@ -465,7 +450,7 @@ def bounds(results: Results) -> list[Bound]:
 
 
 def plot(results: Results, path: Path) -> None:
-    """Writes a PNG: steps a second, and time over iterations of a learner."""
+    """Plots steps per second, and the time over a learner's iterations."""
     count = 2 if results.learned else 1
     with panels_of(path, count) as panels:
         keys = list(results.played)

@@ -1,4 +1,4 @@
-//===- FloorModule.cpp - The model's end of the floor -----------*- C++ -*-===//
+//===- FloorModule.cpp - The model's end of the floors ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// rtt_floor, a Python module that answers the floor's requests in C++. It
-/// loops here rather than in Python, which would cost a call a trip: a floor
-/// must not be slower than what it bounds.
+/// rtt_floor, a Python module that answers the floors' requests. Its loop is in
+/// C++, since a call from Python per trip would make the floor slower than the
+/// runner that it bounds.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,7 @@ namespace nb = nanobind;
 using namespace MLBridge;
 using namespace MLBridge::bench;
 
-/// Answers each request with the last of its numbers, until the client is
-/// gone.
+/// Answers each request with its last number, until the client ends.
 static void servePipe(int Read, int Write) {
   nb::gil_scoped_release Release;
   FloorPipe Pipe(Read, Write);
@@ -41,8 +40,8 @@ static void servePipe(int Read, int Write) {
   }
 }
 
-/// The same through memory, until nobody has asked for a second and the process
-/// that started this one is gone.
+/// Does the same through shared memory, until a second passes without a request
+/// after the parent process has ended.
 static void serveFutex(int Memory) {
   nb::gil_scoped_release Release;
   std::unique_ptr<FutexFloor> Floor = FutexFloor::map(Memory);

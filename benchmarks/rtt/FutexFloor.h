@@ -1,4 +1,4 @@
-//===- FutexFloor.h - What a round trip in memory costs ---------*- C++ -*-===//
+//===- FutexFloor.h - The floor of a round trip in memory -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floor that the shared memory runner is held against: the same bytes
-/// written once into the same kind of memory, a futex each way, and nothing
-/// else. Both ends sleep until they are woken. The client's end is used by
-/// RttClient.cpp, the model's by FloorModule.cpp.
+/// The floor of the shared memory runner: the same bytes written once into the
+/// same kind of memory, and a futex each way. Both ends sleep until woken.
+/// RttClient.cpp uses the client's end, FloorModule.cpp the model's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,10 +29,10 @@
 
 namespace MLBridge::bench {
 
-/// The memory behind a descriptor, which belongs to the caller.
+/// The shared memory of a descriptor, which the caller owns.
 class FutexFloor {
 public:
-  /// Null where it cannot be mapped.
+  /// Maps the memory. Returns null if that fails.
   static std::unique_ptr<FutexFloor> map(int Memory) {
     void *Address = ::mmap(nullptr, Size, PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_POPULATE, Memory, 0);
@@ -46,7 +45,7 @@ public:
   FutexFloor &operator=(const FutexFloor &) = delete;
   ~FutexFloor() { ::munmap(Shared, Size); }
 
-  /// Writes \p Features, and returns the answer to them. False when none comes
+  /// Sends \p Features and receives \p Reply. Returns false if no reply arrives
   /// within a second.
   bool ask(Span<const float> Features, float &Reply) {
     std::memcpy(Shared->Features, Features.data(),
@@ -59,8 +58,8 @@ public:
     return true;
   }
 
-  /// Answers the next request with the last of its numbers. False when none
-  /// comes within a second.
+  /// Answers the next request with its last number. Returns false if no request
+  /// arrives within a second.
   bool serve() {
     if (!await(Shared->Request, Last + 1))
       return false;

@@ -1,4 +1,4 @@
-//===- GRPCFloor.cpp - What a call by gRPC costs --------------------------===//
+//===- GRPCFloor.cpp - The floor of a call by gRPC ------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,18 +20,18 @@ using namespace MLBridge;
 using namespace MLBridge::bench;
 using grpc::internal::RpcMethod;
 
-/// As many bytes as the runner's request has.
+/// Returns a message of as many bytes as the runner's request.
 static grpc::ByteBuffer requestOf(Span<const float> Features) {
   const std::size_t NumBytes = Features.size() * sizeof(float);
   grpc::Slice Bytes(FloorFrames::requestSize(Features.size()) -
                     sizeof(std::uint64_t));
-  // The header is not looked at, the features are followed by a byte.
+  // The server ignores the header; a byte follows the features.
   auto *End = const_cast<std::uint8_t *>(Bytes.end()) - 1;
   std::memcpy(End - NumBytes, Features.data(), NumBytes);
   return {&Bytes, 1};
 }
 
-static bool readAnswer(const grpc::ByteBuffer &Message, float &Reply) {
+static bool readReply(const grpc::ByteBuffer &Message, float &Reply) {
   grpc::Slice Bytes;
   if (!Message.DumpToSingleSlice(&Bytes).ok() || Bytes.size() != sizeof(Reply))
     return false;
@@ -47,14 +47,14 @@ public:
       : Channel(std::move(Channel)) {}
   bool ask(Span<const float> Features, float &Reply) override {
     grpc::ClientContext Context;
-    grpc::ByteBuffer Reply;
+    grpc::ByteBuffer Message;
     return grpc::internal::BlockingUnaryCall(
                Channel.get(),
                RpcMethod(GRPCFloorMethod::Unary, RpcMethod::NORMAL_RPC,
                          Channel),
-               &Context, requestOf(Features), &Reply)
+               &Context, requestOf(Features), &Message)
                .ok() &&
-           readAnswer(Reply, Reply);
+           readReply(Message, Reply);
   }
 
 private:
@@ -77,9 +77,9 @@ public:
     (void)Stream->Finish();
   }
   bool ask(Span<const float> Features, float &Reply) override {
-    grpc::ByteBuffer Reply;
-    return Stream->Write(requestOf(Features)) && Stream->Read(&Reply) &&
-           readAnswer(Reply, Reply);
+    grpc::ByteBuffer Message;
+    return Stream->Write(requestOf(Features)) && Stream->Read(&Message) &&
+           readReply(Message, Reply);
   }
 
 private:
@@ -95,7 +95,7 @@ std::unique_ptr<GRPCFloor> GRPCFloor::connect(const std::string &Address,
                                               bool IsStream) {
   std::shared_ptr<grpc::Channel> Channel =
       grpc::CreateChannel(Address, grpc::InsecureChannelCredentials());
-  // The server may be a Python that is just starting, on a busy machine.
+  // A server in Python may still be starting, on a busy machine.
   if (!Channel->WaitForConnected(std::chrono::system_clock::now() +
                                  std::chrono::seconds(60)))
     return nullptr;

@@ -1,4 +1,4 @@
-//===- GRPCFloor.h - What a call by gRPC costs ------------------*- C++ -*-===//
+//===- GRPCFloor.h - The floor of a call by gRPC ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floor that the gRPC runner is held against: the same bytes by gRPC's
-/// synchronous API and its default settings, and nothing else, as a user's own
-/// stub would send them. Messages are bytes, so that no time goes into
-/// Protobuf. The client's end is used by RttClient.cpp, the model's by
-/// GRPCFloorServer.cpp and, in Python, by mlbridge_benchmarks.rtt.peers.
+/// The floor of the gRPC runner: sends the same bytes by gRPC's synchronous API
+/// with default settings, as a user's own stub would. Messages are bytes, so
+/// that no time goes into Protobuf. RttClient.cpp uses the client's end;
+/// GRPCFloorServer.cpp and, in Python, mlbridge_benchmarks.rtt.peers implement
+/// the model's end.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,12 +33,11 @@ inline constexpr char Unary[] = "/floor.Floor/unary";
 class GRPCFloor {
 public:
   virtual ~GRPCFloor() = default;
-  /// Sends \p Features, and returns the answer to them; false when there is
-  /// none.
+  /// Sends \p Features and receives \p Reply. Returns false if the call fails.
   virtual bool ask(Span<const float> Features, float &Reply) = 0;
 
-  /// A floor whose server listens at \p Address, by one stream or by unary
-  /// calls; null where none does within a minute.
+  /// Connects to a server at \p Address, by one stream or by unary calls.
+  /// Returns null if no server listens within a minute.
   static std::unique_ptr<GRPCFloor> connect(const std::string &Address,
                                             bool IsStream);
 };

@@ -1,4 +1,4 @@
-//===- GRPCFloorServer.cpp - The floor's other end ------------------------===//
+//===- GRPCFloorServer.cpp - The server of the gRPC floor -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,7 +11,7 @@
 ///
 ///     grpc-floor-server CPU ADDRESS
 ///
-/// through gRPC's synchronous API, on CPU, until it is ended.
+/// by gRPC's synchronous API, on core CPU, until it is terminated.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ using grpc::ByteBuffer;
 using grpc::internal::RpcMethod;
 using grpc::internal::RpcServiceMethod;
 
-static ByteBuffer answerTo(const ByteBuffer &Request) {
+static ByteBuffer replyTo(const ByteBuffer &Request) {
   grpc::Slice Bytes;
   if (!Request.DumpToSingleSlice(&Bytes).ok() || Bytes.size() < 5)
     return {};
@@ -47,7 +47,7 @@ static ByteBuffer answerTo(const ByteBuffer &Request) {
 
 namespace {
 
-/// What protoc would generate for two methods of bytes.
+/// The service that protoc would generate for two methods of bytes.
 class FloorService final : public grpc::Service {
 public:
   FloorService() {
@@ -59,7 +59,7 @@ public:
             [](FloorService *, grpc::ServerContext *, Stream *S) {
               ByteBuffer Request;
               while (S->Read(&Request))
-                S->Write(answerTo(Request));
+                S->Write(replyTo(Request));
               return grpc::Status::OK;
             },
             this)));
@@ -69,7 +69,7 @@ public:
                                              ByteBuffer>(
             [](FloorService *, grpc::ServerContext *, const ByteBuffer *Request,
                ByteBuffer *Reply) {
-              *Reply = answerTo(*Request);
+              *Reply = replyTo(*Request);
               return grpc::Status::OK;
             },
             this)));

@@ -1,4 +1,4 @@
-//===- InProcessClient.cpp - Times models in this process -----------------===//
+//===- InProcessClient.cpp - Times in-process models ----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,16 +7,16 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler of `mlbridge bench rtt`'s rows that stay in one process:
+/// The compiler of `mlbridge bench rtt` for in-process models:
 ///
 ///     inprocess-client CPU FEATURES BATCHES
 ///
-/// Runs on CPU. A line on stdin, "SCHEME LENGTH FILE", names a model that takes
-/// the first LENGTH of the float32s in FEATURES; a line of JSON on stdout says
-/// what each of BATCHES batches of calls took, of the runner and of its floor,
-/// a direct call of the same model. The two do a batch in turns, and take turns
-/// in going first, so that the machine's moods hit both. "kinds" asks for the
-/// schemes that there are.
+/// Runs on core CPU. A line on stdin, "SCHEME LENGTH FILE", names a model that
+/// takes the first LENGTH float32s of FEATURES. A line of JSON on stdout gives
+/// the time of each of BATCHES batches of calls, for the runner and for its
+/// floor, a direct call of the same model. The two run batches in turns and
+/// alternate in going first, so that noise affects both. The line "kinds" asks
+/// for the schemes of this build.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,15 +35,15 @@ using namespace MLBridge;
 using namespace MLBridge::bench;
 using Clock = std::chrono::steady_clock;
 
-/// Of the runner's batch: long against the clock's own cost, and short against
-/// a time slice, so that most batches have the core to themselves.
+/// The time of the runner's batch: long compared with reading the clock, and
+/// short compared with a time slice, so that most batches are not preempted.
 static constexpr std::chrono::nanoseconds BatchTime =
     std::chrono::microseconds(150);
-/// Others have had the core in the meantime, and the caches.
+/// Refills the caches after other processes have used the core.
 static constexpr std::chrono::nanoseconds WarmTime =
     std::chrono::milliseconds(20);
 
-/// The pass's three lines.
+/// Asks as a pass does, in three lines.
 static Ask makeRunner(const std::shared_ptr<const Model> &M,
                       Span<const float> Features) {
   auto Load = [M]() -> Expected<std::shared_ptr<const Model>> { return M; };
@@ -62,7 +62,7 @@ static std::chrono::nanoseconds timeCalls(const Ask &Asked, unsigned Calls) {
   return Clock::now() - Start;
 }
 
-/// What a call takes when nothing comes in between.
+/// Returns the time of one undisturbed call.
 static std::chrono::nanoseconds timeOfOne(const Ask &Asked) {
   constexpr unsigned Calls = 10;
   std::chrono::nanoseconds Least = BatchTime;
@@ -72,7 +72,7 @@ static std::chrono::nanoseconds timeOfOne(const Ask &Asked) {
 }
 
 namespace {
-/// One side's times and answer.
+/// One side's times and reply.
 struct Side {
   explicit Side(Ask TheAsk) : Asked(std::move(TheAsk)) {}
 

@@ -1,4 +1,4 @@
-//===- InProcessFloors.cpp - What a runtime itself takes ------------------===//
+//===- InProcessFloors.cpp - Direct calls of runtimes ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,7 +26,7 @@
 using namespace MLBridge;
 using namespace MLBridge::bench;
 
-/// How many elements the one output has.
+/// Returns the number of elements of the only output.
 static std::size_t countOutputs(const Model &M) {
   if (M.inputs().size() != 1 || M.outputs().size() != 1 ||
       M.outputs().front().Type != ElementType::Float)
@@ -43,7 +43,7 @@ static std::size_t countOutputs(const Model &M) {
 
 #ifdef MLBRIDGE_HAS_ONNX
 namespace {
-/// OrtApi::Run with tensors over the caller's own memory.
+/// OrtApi::Run with tensors in the caller's memory.
 struct ONNXFloor {
   std::shared_ptr<const onnx::ONNXModel> M;
   onnx::Handle<OrtRunOptions> Options;
@@ -65,7 +65,7 @@ struct ONNXFloor {
 };
 } // namespace
 
-/// A tensor over \p Data, with the extents that \p Spec says.
+/// Makes a tensor in \p Data with the extents of \p Spec.
 static onnx::Handle<OrtValue> bindTensor(const onnx::Runtime &Library,
                                          const TensorSpec &Spec,
                                          Span<float> Data) {
@@ -86,12 +86,12 @@ static InProcessSubject openONNX(const std::string &File,
   Floor->Reply.resize(countOutputs(*M));
   Floor->InputName = M->inputs().front().Name;
   Floor->OutputName = M->outputs().front().Name;
-  // Without any, each evaluation makes some.
+  // Without options, each evaluation would make them.
   Floor->Options = orFail(Library.make<OrtRunOptions>(
       "floor", ErrorCode::Model, [&](OrtRunOptions **Made) {
         return Library.api().CreateRunOptions(Made);
       }));
-  // Nothing writes to an input.
+  // The runtime does not write to inputs.
   Floor->Input =
       bindTensor(Library, M->inputs().front(),
                  {const_cast<float *>(Features.data()), Features.size()});
@@ -106,7 +106,7 @@ static InProcessSubject openONNX(const std::string &File,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The entry point of the widest variant that this CPU has.
+/// The entry point of the widest variant that this CPU can run.
 struct AOTFloor {
   struct Close {
     void operator()(void *Library) const { ::dlclose(Library); }
@@ -164,7 +164,7 @@ static InProcessSubject openAOT(const std::string &File,
 
 #ifdef MLBRIDGE_HAS_TF
 namespace {
-/// TF_SessionRun, whose output is a tensor that TensorFlow makes each time.
+/// TF_SessionRun, whose output is a new tensor each time.
 struct TFFloor {
   std::shared_ptr<const tf::TFModel> M;
   std::shared_ptr<tf::OpenModel> Opened;

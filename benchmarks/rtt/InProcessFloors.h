@@ -1,4 +1,4 @@
-//===- InProcessFloors.h - What a runtime itself takes ----------*- C++ -*-===//
+//===- InProcessFloors.h - Direct calls of runtimes -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floors that the runners for models in this process are held against: a
-/// direct call of the same runtime, as it would stand in a compiler that knows
-/// its one model by heart. The tensors are made once, and bound; what is timed
-/// is the runtime's own function.
+/// The floors of the in-process runners: a direct call of the same runtime, as
+/// in a compiler with one hard-coded model. The tensors are made and bound
+/// once, so that the time is that of the runtime's own function.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,20 +25,19 @@
 
 namespace MLBridge::bench {
 
-/// Evaluates a model once; the answer is valid until the next call.
+/// Evaluates a model once; the reply is valid until the next call.
 using Ask = std::function<Span<const float>()>;
 
 struct InProcessSubject {
-  /// What the runner is to ask: it is the very model that the floor calls, so
-  /// that the two read the same weights at the same place.
+  /// The model for the runner. The floor calls the same object, so that both
+  /// read the same weights.
   std::shared_ptr<const Model> M;
   Ask Floor;
 };
 
-/// Opens a model of one input, `x`, and one output, both of float32s and of
-/// fixed extents. \p Features are the input's, and outlive the subject.
-/// \p Scheme is that of a model spec: onnx, aot or tf. Ends the process where
-/// something is wrong.
+/// Opens a model of one input, `x`, and one output, both float32 with fixed
+/// extents. \p Features are the input, and must outlive the subject. \p Scheme
+/// is the scheme of a model spec: onnx, aot or tf. Ends the process on failure.
 InProcessSubject openInProcess(const std::string &Scheme,
                                const std::string &File,
                                Span<const float> Features);

@@ -1,4 +1,4 @@
-//===- PipeFloor.h - What a round trip over pipes costs ---------*- C++ -*-===//
+//===- PipeFloor.h - The floor of a round trip over pipes -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floors that the pipe runner is held against: the same bytes over the
-/// same kind of pipe, and nothing else. Both ends block, no byte is looked at
-/// that need not be, and all memory is there from the start. The client's end
-/// is used by RttClient.cpp, the model's by FloorModule.cpp.
+/// The floors of the pipe runner: the same bytes over the same kind of pipe.
+/// Both ends block, read no byte needlessly, and allocate all memory at the
+/// start. RttClient.cpp uses the client's end, FloorModule.cpp the model's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,12 +30,12 @@
 
 namespace MLBridge::bench {
 
-/// The two ends that one side holds. They belong to the caller.
+/// The two ends of one side. The caller owns the descriptors.
 class FloorPipe {
 public:
   FloorPipe(int Read, int Write) : Read(Read), Write(Write) {}
 
-  /// False when the other side is gone, as for all that follows.
+  /// Sends a frame. Returns false if the other side has ended.
   bool send(Span<const std::byte> Bytes) const {
     return sendBy(
         [&](Span<const std::byte> Left) {
@@ -45,8 +44,8 @@ public:
         Bytes);
   }
 
-  /// The same without the copy that the kernel makes, as the library does where
-  /// that is faster (lib/Transport/PipeWriter.h).
+  /// Sends without the kernel's copy where that is faster, as the library does
+  /// (lib/Transport/PipeWriter.h).
   bool lend(Span<const std::byte> Bytes) const {
     constexpr std::size_t WorthLending = std::size_t(16) << 10;
     if (Bytes.size() < WorthLending)
@@ -59,8 +58,8 @@ public:
         Bytes);
   }
 
-  /// Reads a frame, an 8-byte length and so many bytes, to the front of
-  /// \p Into. Returns its size with the length, or 0.
+  /// Reads a frame, an 8-byte length and that many bytes, into the front of
+  /// \p Into. Returns its size including the length, or 0.
   std::size_t receive(Span<std::byte> Into) const {
     std::size_t Got = 0;
     std::size_t Wanted = sizeof(std::uint64_t);
@@ -99,9 +98,9 @@ private:
   int Write;
 };
 
-/// The frames of a round trip. The request has the size of the library's own:
-/// the length and the header line of one vector take 128 bytes, and a newline
-/// comes last. The answer is as small as an answer can be.
+/// The frames of a round trip. The request has the size of the library's: 128
+/// bytes for the length and the header line of one vector, and a final newline.
+/// The reply has the smallest possible size.
 struct FloorFrames {
   static constexpr std::size_t MaxLength = 1 << 20;
   static constexpr std::size_t HeaderSize = 128;
@@ -116,7 +115,7 @@ struct FloorFrames {
   }
 };
 
-/// Room for any request, page-aligned, and in memory before it is timed.
+/// A page-aligned buffer for any request, resident before anything is timed.
 class FloorRequest {
 public:
   FloorRequest()

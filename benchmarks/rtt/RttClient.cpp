@@ -16,13 +16,12 @@
 /// floor:futex:MEMORY_FD, floor:grpc-stream:ADDRESS or
 /// floor:grpc-unary:ADDRESS.
 ///
-/// Runs on CPU, and asks about the first N of the float32s in the file
-/// FEATURES, for each N in LENGTHS ("500,1000,1500"). They are written to where
-/// the runner takes them once or, if "fresh", before each trip, which is not
-/// timed: they are then in this core's cache and in no other. A line on stdin
-/// asks for one sweep over all lengths, and a line of JSON on stdout is its
-/// result: each trip's time and answer, and how often the heap was asked for
-/// memory meanwhile. Ends when stdin does.
+/// Runs on core CPU, and sends the first N float32s of the file FEATURES for
+/// each N in LENGTHS ("500,1000,1500"). It writes them to the runner's buffer
+/// once or, with "fresh", before each trip, untimed, so that only this core's
+/// cache has them. A line on stdin asks for one sweep over all lengths; a line
+/// of JSON on stdout is its result: each trip's time and reply, and the number
+/// of heap allocations. Ends at the end of stdin.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -49,8 +48,8 @@
 using namespace MLBridge;
 using namespace MLBridge::bench;
 
-/// Trips before each sweep that are not counted: others have had the core in
-/// the meantime, and the model sleeps.
+/// Uncounted trips before each sweep: other processes have used the core, and
+/// the model sleeps.
 static constexpr int WarmTrips = 50;
 
 //===----------------------------------------------------------------------===//
@@ -61,15 +60,15 @@ namespace {
 
 /// A way to ask a model.
 struct RoundTrip {
-  /// Where the features of the next request are computed.
+  /// The buffer for the features of the next request.
   Span<float> Features;
-  /// Asks about the first so many of them.
+  /// Sends the first features, of this number, and returns the reply.
   std::function<float(std::size_t)> Ask;
 };
 
 } // namespace
 
-/// A pass that asks the library, in the three lines that it takes.
+/// Asks as a pass does, through the library in three lines.
 static RoundTrip makeRunnerTrip(std::string_view Spec, std::size_t Longest) {
   RunnerFactory Factory;
 #ifdef MLBRIDGE_HAS_GRPC
@@ -89,7 +88,7 @@ static RoundTrip makeRunnerTrip(std::string_view Spec, std::size_t Longest) {
 
 using SendFunction = bool (FloorPipe::*)(Span<const std::byte>) const;
 
-/// The features are computed in the message itself.
+/// Computes the features in the message itself.
 static RoundTrip makeFloorTrip(Span<const std::size_t> Ends,
                                SendFunction Send) {
   if (Ends.size() != 2)
@@ -103,7 +102,7 @@ static RoundTrip makeFloorTrip(Span<const std::size_t> Ends,
     std::byte Reply[FloorFrames::ReplySize];
     if (!(Pipe.*Send)({Request->data(), Size}) ||
         Pipe.receive(Reply) != sizeof(Reply))
-      fail("the floor's other end is gone");
+      fail("the peer of the floor has ended");
     float Value = 0;
     std::memcpy(&Value, Reply + sizeof(std::uint64_t), sizeof(Value));
     return Value;
@@ -114,7 +113,7 @@ static RoundTrip makeFloorTrip(Span<const std::size_t> Ends,
 static RoundTrip makeFutexTrip(Span<const std::size_t> Memory,
                                std::size_t Longest) {
   if (Memory.size() != 1)
-    fail("a futex needs one memory");
+    fail("expected one descriptor of memory");
   std::shared_ptr<FutexFloor> Floor =
       FutexFloor::map(static_cast<int>(Memory[0]));
   if (!Floor)
@@ -123,7 +122,7 @@ static RoundTrip makeFutexTrip(Span<const std::size_t> Memory,
   return {*Features, [=](std::size_t Length) {
             float Reply = 0;
             if (!Floor->ask({Features->data(), Length}, Reply))
-              fail("the floor's other end is gone");
+              fail("the peer of the floor has ended");
             return Reply;
           }};
 }
@@ -133,12 +132,12 @@ static RoundTrip makeGRPCTrip(const std::string &Address, bool IsStream,
                               std::size_t Longest) {
   std::shared_ptr<GRPCFloor> Floor = GRPCFloor::connect(Address, IsStream);
   if (!Floor)
-    fail("no floor listens at its address within a minute");
+    fail("no gRPC floor listens at " + Address + " within a minute");
   auto Features = std::make_shared<std::vector<float>>(Longest);
   return {*Features, [=](std::size_t Length) {
             float Reply = 0;
             if (!Floor->ask({Features->data(), Length}, Reply))
-              fail("the floor's other end is gone");
+              fail("the peer of the floor has ended");
             return Reply;
           }};
 }

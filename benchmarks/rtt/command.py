@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench rtt``."""
+"""``mlbridge bench rtt``: round trips between a compiler and a model."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -33,28 +33,26 @@ PLACEMENTS = ("one-core", "two-cores")
 def _in_process(
     console: Console, build: Path, asked: list[str] | None
 ) -> tuple[str, ...]:
-    """The runtimes that are wanted and here; says which are not here."""
+    """Returns the requested runtimes that are available; reports the others."""
     wanted = [name for name in inprocess.RUNTIMES if name in (asked or ())]
     if asked and not wanted:
         return ()
     missing = inprocess.available(build)
-    here = []
-    for name in wanted or inprocess.RUNTIMES:
-        if why := missing[name]:
-            console.print(f"[yellow]no {name}: {escape(why)}[/]")
-        else:
-            here.append(name)
-    return tuple(here)
+    names = wanted or inprocess.RUNTIMES
+    for name in names:
+        if missing[name]:
+            console.print(f"[yellow]no {name}: {escape(missing[name])}[/]")
+    return tuple(name for name in names if not missing[name])
 
 
 @dataclass(frozen=True)
 class _Options:
     sweeps: Annotated[
-        int, Option(min=1, help="Round trips for each length that count.")
+        int, Option(min=1, help="Round trips per length, after warming up.")
     ] = 20
     lengths: Annotated[
         str,
-        Option(metavar="N,N,...|FIRST:LAST:STEP", help="How many float32s are sent."),
+        Option(metavar="N,N,...|FIRST:LAST:STEP", help="Float32s per request."),
     ] = f"{LENGTHS[0]}:{LENGTHS[-1]}:{LENGTHS[1] - LENGTHS[0]}"
     placement: Annotated[
         cli.Names, cli.only("--placement", PLACEMENTS, "placement")
@@ -65,8 +63,8 @@ class _Options:
         bool,
         Option(
             "--fresh",
-            help="Write the features anew before each trip, which is not timed: they "
-            "are then in the compiler's cache alone. Else they are written once.",
+            help="Write the features before each trip, untimed, so that only the "
+            "compiler's cache has them. By default they are written once.",
         ),
     ] = False
     json_file: cli.JsonFile = None
@@ -75,8 +73,8 @@ class _Options:
         Option(
             "--plot",
             metavar="FILE",
-            help="Where the plot goes; that of models in process has -inprocess in "
-            "its name. [default: rtt.png beside rtt-client]",
+            help="The file of the plot; that of in-process models has the suffix "
+            "-inprocess. [default: rtt.png beside rtt-client]",
         ),
     ] = None
     build: cli.Build = None
@@ -86,14 +84,14 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     """Time round trips between a compiler in C++ and a model.
 
     For each length, the compiler sends that many float32s to a model in Python and
-    waits for one to come back; each runner is held against the raw floor of its
-    transport, measured in turns with it. Limits that are missed are shown, and are no
-    failure: times are this machine's affair. A wrong answer is one.
+    waits for one float32. Each runner is compared with the raw floor of its transport,
+    measured in turns with it. Missed limits are shown but are not an error, since times
+    depend on the machine. A wrong reply is an error.
 
-    The runners of models in the compiler's own process, onnx, aot and tf, are held
-    against a direct call of the same runtime, whose tensors are made and bound once;
-    --placement, --serdes and --fresh do not concern them. Their models are kept in the
-    folder `models` beside rtt-client; the first run compiles them, some seconds each.
+    The runners of in-process models, onnx, aot and tf, are compared with a direct call
+    of the same runtime, whose tensors are bound once; --placement, --serdes and --fresh
+    do not affect them. Their models are cached in the folder `models` beside
+    rtt-client; the first run compiles them, in some seconds each.
 
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000
@@ -125,7 +123,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
 
     measured: list[Results] = []
-    # It draws between sweeps.
+    # Draws only between sweeps.
     with cli.progress_on(console, auto_refresh=False) as progress:
         for p in where if chosen else ():
             advance = cli.begin(progress, p.name, rounds_of(by.sweeps))
@@ -134,10 +132,8 @@ def _rtt(context: typer.Context, by: _Options) -> None:
         inside: list[inprocess.Measured] = []
         if runtimes:
             lengths = inprocess.lengths_of(asked)
-            batches, begin = (
-                inprocess.BATCHES_A_SWEEP * by.sweeps,
-                partial(cli.begin, progress),
-            )
+            batches = inprocess.BATCHES_A_SWEEP * by.sweeps
+            begin = partial(cli.begin, progress)
             inside = inprocess.measure(runtimes, lengths, batches, found_build, begin)
 
     for results in measured:
@@ -146,11 +142,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
         console.print(inprocess.table(inside))
     found = [b for r in measured for b in report.bounds(r)]
     console.print(bounds_table(found + inprocess.bounds(inside)))
-    rows = [
-        report.row(results, subject)
-        for results in measured
-        for subject in results.subjects
-    ]
+    rows = [report.row(r, subject) for r in measured for subject in r.subjects]
     rows += inprocess.rows(inside)
     cli.write_rows(console, rows, by.json_file)
     path = by.plot_file or found_build / "rtt.png"

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models in the compiler's own process, against direct calls of their runtimes."""
+"""In-process models, compared with direct calls of their runtimes."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +29,27 @@ from . import savedmodel
 from .report import shown
 from .workload import LENGTHS, POLICIES, Workload
 
-RUNTIMES = ("onnx", "aot", "tf")  # In the order of the tables; each by its scheme.
-
+RUNTIMES = ("onnx", "aot", "tf")  # Schemes, in the order of the tables.
 BATCHES_A_SWEEP = 5
-
-# Of more lengths than these, the first and every tenth are taken: each is a model of
-# its own, which takes seconds to compile.
+# With more lengths, only the first and every tenth are measured: each is a model of its
+# own, which takes seconds to compile.
 MOST_LENGTHS = 12
-
-# How much longer than its floor a runner may take for the shortest request.
+# Limits relative to the runner's floor: extra time for the shortest request, the ratio
+# of sweeps, and extra time for any request.
 FIRST_LIMIT_US = {"onnx": 0.5}
-SWEEP_LIMIT = {"onnx": 1.15}  # How much of its floor's sweep a runner's may take.
-# How much longer than its floor it may take for any request.
+SWEEP_LIMIT = {"onnx": 1.15}
 CALL_LIMIT_US = {"aot": 0.2}
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One model by one runtime: what batches took that follow each other in pairs."""
+    """One model by one runtime: the times of pairs of batches."""
 
     runtime: str
     model: str
     floats: int
     calls: int  # In a batch.
-    # A call's share of each batch.
+    # Per call, for each batch.
     floor_ns: NDArray[np.float64]
     runner_ns: NDArray[np.float64]
     floor_allocations: float
@@ -64,22 +62,22 @@ class Measured:
 
     @cached_property
     def difference_us(self) -> float:
-        """The median over the pairs: what else goes on in the machine hits both."""
+        """The median over the pairs: other load affects both."""
         return float(np.median(self.runner_ns - self.floor_ns)) / 1e3
 
     @property
     def runner_us(self) -> float:
-        """The floor and the difference."""
+        """The floor plus the difference."""
         return self.floor_us + self.difference_us
 
     @property
     def our_allocations(self) -> float:
-        """What the runner takes from the heap beside what its runtime takes."""
+        """The runner's heap allocations besides its runtime's."""
         return self.runner_allocations - self.floor_allocations
 
 
 def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Those that models are made for."""
+    """Returns the lengths to make models for."""
     if len(lengths) <= MOST_LENGTHS:
         return tuple(lengths)
     return tuple(dict.fromkeys((lengths[0], *lengths[9::10])))
@@ -87,7 +85,7 @@ def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
 
 @contextmanager
 def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
-    """A function that sends inprocess-client a line, and returns its answer."""
+    """Yields a function that sends inprocess-client a line and returns its reply."""
     core = max(os.sched_getaffinity(0))
     variables = runtimes() | savedmodel.environment(build)
     name = "inprocess-client"
@@ -103,7 +101,7 @@ def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
 
 
 def available(build: Path) -> dict[str, str]:
-    """The runtimes; of each what is missing, or ""."""
+    """Returns what each runtime lacks, or "" if it is available."""
     client = build / "inprocess-client"
     if not client.exists():
         return dict.fromkeys(RUNTIMES, "this build has no inprocess-client")
@@ -128,14 +126,14 @@ def measure(
 ) -> list[Measured]:
     """Measures the sweep's two policies and a network, by each runtime.
 
-    Each length is a model of its own, which is kept where inprocess-client is.
+    Each length is a model of its own, cached beside inprocess-client.
     """
-    # Here, since `mlbridge bench` is there without the package onnx as well.
+    # Imported here, since `mlbridge bench` also works without the package onnx.
     from .models import MLP, InProcessModel, ModelCache
 
     models = [InProcessModel(name, n) for name in POLICIES for n in lengths]
     models.append(InProcessModel("mlp", MLP[0]))
-    # As long as any sweep, so that all have the same front, and the same models.
+    # The longest sweep, so that all sweeps share a prefix and so the cached models.
     work = Workload.make((*lengths, LENGTHS[-1]))
     cache = ModelCache(build / "models", work)
     if "aot" in runtimes:
@@ -155,28 +153,25 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:
         work.save(Path(folder))
         with _client(build, batches, Path(folder) / "features.f32") as ask:
-            # What is measured first finds the core asleep; so it is measured again.
+            # Wakes the core; the first model is measured again below.
             ask(f"{runtimes[0]} {models[0].length} {find[runtimes[0]](models[0])}")
-            for model in models:
-                for runtime in runtimes:
-                    path = find[runtime](model)
-                    got = ask(f"{runtime} {model.length} {path}")
-                    for side in ("floor", "runner"):
-                        reply = np.array(got[side]["answer"], np.float32)
-                        model.check(work, reply)
-                    floor, runner = got["floor"], got["runner"]
-                    one = Measured(
-                        *(runtime, model.name, model.length, got["calls"]),
-                        *(np.array(floor["ns"]), np.array(runner["ns"])),
-                        *(floor["allocations"], runner["allocations"]),
-                    )
-                    found.append(one)
-                    on_done()
+            for model, runtime in product(models, runtimes):
+                got = ask(f"{runtime} {model.length} {find[runtime](model)}")
+                floor, runner = got["floor"], got["runner"]
+                for side in (floor, runner):
+                    model.check(work, np.array(side["answer"], np.float32))
+                one = Measured(
+                    *(runtime, model.name, model.length, got["calls"]),
+                    *(np.array(floor["ns"]), np.array(runner["ns"])),
+                    *(floor["allocations"], runner["allocations"]),
+                )
+                found.append(one)
+                on_done()
     return found
 
 
 def _row(found: Sequence[Measured], floats: str) -> dict[str, Any]:
-    """What is shown and written: of one request, or the sum of a sweep's."""
+    """Returns the row of one request, or the sum of a sweep's requests."""
     floor = sum(m.floor_us for m in found)
     runner = sum(m.runner_us for m in found)
     return {
@@ -198,7 +193,7 @@ def _groups(found: Sequence[Measured]) -> dict[tuple[str, str], list[Measured]]:
 
 
 def rows(found: Sequence[Measured]) -> list[dict[str, Any]]:
-    """All, and a sum for each sweep."""
+    """Returns a row per request, and a sum for each sweep."""
     made = []
     for group in _groups(found).values():
         made += [_row([m], str(m.floats)) for m in group]
@@ -208,28 +203,26 @@ def rows(found: Sequence[Measured]) -> list[dict[str, Any]]:
 
 
 def bounds(found: Sequence[Measured]) -> list[Bound]:
-    """What the runners promise, and what was found."""
+    """Returns the limits on the runners' times and allocations."""
     made = []
 
     def add(subject: str, against: str, value: float, limit: float) -> None:
         made.append(Bound(subject, "in process", against, value, limit))
 
     for (model, runtime), group in _groups(found).items():
-        subject = f"{runtime} {model}"
+        subject, more = f"{runtime} {model}", [m.difference_us for m in group]
         if model != "mlp" and (limit := FIRST_LIMIT_US.get(runtime)):
-            first = group[0]
-            more = first.difference_us
-            add(f"{subject} of {first.floats}", "floor, us more", more, limit)
+            first = f"{subject} of {group[0].floats}"
+            add(first, "floor, us more", more[0], limit)
         if model != "mlp" and (limit := SWEEP_LIMIT.get(runtime)):
             add(f"{subject}, sweep", "floor", _row(group, "")["ratio"], limit)
         if limit := CALL_LIMIT_US.get(runtime):
-            most = max(m.difference_us for m in group)
-            add(f"{subject}, worst", "floor, us more", most, limit)
+            add(f"{subject}, worst", "floor, us more", max(more), limit)
     networks = {m.runtime: m.runner_us for m in found if m.model == "mlp"}
     aot = networks.pop("aot", None)
     if aot is not None and networks:
-        other = min(networks, key=lambda name: networks[name])
-        add("aot mlp", other, aot / networks[other], 1)
+        least, other = min((us, name) for name, us in networks.items())
+        add("aot mlp", other, aot / least, 1)
     for runtime in dict.fromkeys(m.runtime for m in found):
         most = max(m.our_allocations for m in found if m.runtime == runtime)
         add(runtime, "our allocations a call", most, 0)
@@ -241,7 +234,7 @@ def _us(value: float) -> str:
 
 
 def table(found: Sequence[Measured]) -> Table:
-    """What each call took; of a sweep, the sum, and the difference a call."""
+    """Returns a table of calls; for a sweep, their sum and the difference per call."""
     shown_table = plain_table(
         "in process: us a call, of a sweep their sum",
         ("model", "floats", "runner"),
@@ -262,7 +255,7 @@ def table(found: Sequence[Measured]) -> Table:
 
 
 def plot(found: Sequence[Measured], path: Path) -> None:
-    """Writes a PNG with one panel a policy: each runner, and its floor dashed."""
+    """Plots one panel per policy: each runner, and its floor dashed."""
     policies = [name for name in dict.fromkeys(m.model for m in found) if name != "mlp"]
     with panels_of(path, len(policies), shared=True) as panels:
         for panel, policy in zip(panels, policies, strict=True):

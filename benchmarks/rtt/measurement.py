@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A run: its processes do a sweep in turn, so that the machine's moods hit all."""
+"""A run: all processes sweep in turns, so that noise affects all of them."""
 
 import fcntl
 import os
@@ -23,21 +23,18 @@ from .runners import RUNNERS, Runner
 from .workload import POLICIES, Workload
 
 WARM_ROUNDS = 1  # Rounds that do not count: buffers grow, and caches fill.
-
 PIPE_BYTES = 1 << 20
-
-# Of the futex floor's memory: more than the longest request takes.
-FLOOR_BYTES = 8 << 20
+FLOOR_BYTES = 8 << 20  # The futex floor's memory: more than the longest request.
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Starts processes in the cores of a placement; they end with the stack."""
+    """Starts processes on the cores of a placement; they end with the stack."""
 
     placement: Placement
-    build: Path  # Where rtt-client and the module rtt_floor were built.
-    folder: Path  # Where the workload is, and whatever else needs a place.
-    fresh: bool  # Whether a client writes its features anew before each trip.
+    build: Path  # The folder of rtt-client and the module rtt_floor.
+    folder: Path  # The workload, and temporary files.
+    fresh: bool  # True if a client writes its features before each trip.
     stack: ExitStack
 
     def _start(
@@ -65,24 +62,24 @@ class Workers:
         return Worker(name, self._start(command, descriptors))
 
     def runner(self, subject: "Subject") -> Worker:
-        """A compiler that asks a model through a runner."""
+        """Starts a compiler that asks a model through a runner."""
         runner, name = subject.runner, str(subject)
         path = self._address(name, by_port=runner.by_port)
         self._peer("model", runner.name, path, subject.policy, self.folder)
         return self._client(name, runner.spec.format(path=path, serdes=subject.serdes))
 
     def floor(self, name: str) -> Worker:
-        """A raw floor, by its name.
+        """Starts a raw floor.
 
-        "pipe", "lent-pipe", which copies less, "futex", or "grpc-CALL-WHERE", whose
-        server is in C++ too unless "-python" is behind it.
+        Its name is "pipe", "lent-pipe", which copies less, "futex", "grpc-CALL-WHERE",
+        whose server is in C++, or "grpc-CALL-WHERE-python".
         """
         if name.startswith("grpc-"):
             return self._grpc_floor(name)
         return self._futex_floor() if name == "futex" else self._pipe_floor(name)
 
     def _address(self, name: str, *, by_port: bool) -> str:
-        """Where a model may listen: a port that is free now, or a path."""
+        """Returns an address for a model: a free port, or a path."""
         if not by_port:
             return str(self.folder / name.replace(" ", "-"))
         with socket.socket() as probe:
@@ -114,7 +111,7 @@ class Workers:
         client_read, model_write = os.pipe()
         try:
             for descriptor in (model_read, client_read):
-                # Refused past a limit, which holds for the runner's pipes as well.
+                # A system limit, which also applies to the runner's pipes.
                 with suppress(PermissionError):
                     fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
             ends = model_read, model_write
@@ -129,7 +126,7 @@ class Workers:
                 os.close(descriptor)
 
     def baseline(self, what: str) -> Worker:
-        """What Python does alone: "dot" or "stdlib"."""
+        """Starts a process that uses Python alone: "dot" or "stdlib"."""
         return Worker(what, self._peer("baseline", what, self.folder))
 
 
@@ -155,19 +152,19 @@ class Series:
 
     @property
     def p99(self) -> NDArray[np.float64]:
-        """The 99th percentiles over the sweeps; of few sweeps, about the maximum."""
+        """The 99th percentiles over the sweeps: for few sweeps, about the maximum."""
         return np.asarray(np.percentile(self._times, 99, axis=0))
 
     @property
     def allocations_per_message(self) -> float:
-        """Of the client: a trip is two messages, of which it allocates for both."""
+        """The client's allocations per trip, which is a request and a reply."""
         trips = sum(len(sweep.microseconds) for sweep in self.sweeps)
         return sum(sweep.allocations for sweep in self.sweeps) / trips
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A row to be: a runner's, or one that it is held against."""
+    """A row: a runner with a SerDes and a policy."""
 
     runner: Runner
     serdes: str
@@ -179,19 +176,18 @@ class Subject:
 
 @dataclass
 class Results:
-    """What was measured in one placement."""
+    """All measurements in one placement."""
 
     placement: Placement
     lengths: tuple[int, ...]
     fresh: bool
     subjects: dict[Subject, Series] = field(default_factory=dict)
     floors: dict[str, Series] = field(default_factory=dict)  # By name.
-    # "dot" and, where there is JSON, "stdlib".
-    baselines: dict[str, Series] = field(default_factory=dict)
+    baselines: dict[str, Series] = field(default_factory=dict)  # "dot", "stdlib".
 
 
 def subjects(runners: Sequence[str], serdes: Sequence[str]) -> list[Subject]:
-    """The runners with those of the SerDes that they have."""
+    """Returns each runner with each of these SerDes that it supports."""
     return [
         Subject(RUNNERS[runner], name, policy)
         for runner in runners
@@ -202,7 +198,7 @@ def subjects(runners: Sequence[str], serdes: Sequence[str]) -> list[Subject]:
 
 
 def rounds_of(sweeps: int) -> int:
-    """How many rounds a placement takes."""
+    """Returns the number of rounds per placement."""
     return WARM_ROUNDS + sweeps
 
 
@@ -211,18 +207,18 @@ def measure(
     work: Workload,
     chosen: Sequence[Subject],
     sweeps: int,
-    fresh: bool,  # Whether a client writes its features anew before each trip.
+    fresh: bool,  # True if a client writes its features before each trip.
     build: Path,
     on_round: Callable[[], None],
 ) -> Results:
-    """Measures the subjects and what they are held against, in so many sweeps."""
+    """Measures the subjects, their floors and baselines, in turns."""
     results = Results(placement, work.lengths, fresh)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
         work.save(folder)
         workers = Workers(placement, build, folder, fresh, stack)
 
-        # Each with the policy whose answers it must give.
+        # Each with the policy that determines its replies.
         rows: list[tuple[Worker, str, Series]] = []
         for floor in dict.fromkeys(f for s in chosen for f in s.runner.floors):
             series = results.floors[floor] = Series()
@@ -230,11 +226,10 @@ def measure(
         for subject in chosen:
             series = results.subjects[subject] = Series()
             rows.append((workers.runner(subject), subject.policy, series))
-        results.baselines["dot"] = Series()
-        rows.append((workers.baseline("dot"), "fc", results.baselines["dot"]))
-        if any(subject.serdes == "json" for subject in chosen):
-            series = results.baselines["stdlib"] = Series()
-            rows.append((workers.baseline("stdlib"), "echo", series))
+        has_json = any(subject.serdes == "json" for subject in chosen)
+        for name, policy in [("dot", "fc"), ("stdlib", "echo")][: 1 + has_json]:
+            series = results.baselines[name] = Series()
+            rows.append((workers.baseline(name), policy, series))
 
         for i in range(rounds_of(sweeps)):
             for worker, policy, series in rows:

@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The models that run in the compiler's own process: one file a length and runtime.
+"""The in-process models: one file per length and runtime.
 
-They are the sweep's two policies, and a network of the size that compilers use. A file
-is made once, and kept under a name that says what it was made from.
+They are the sweep's two policies, and a network of the size that compilers use. Files
+are cached under names that include a hash of their sources.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import importlib.metadata
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,34 +23,33 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from mlbridge import aot
+from mlbridge.files import replacing
 
 from .workload import Workload
 
-# The widths of the network's layers; in tables, 300->128->64->15.
-MLP = (300, 128, 64, 15)
-
-OPSET, IR_VERSION = 17, 9  # Those that every runtime of the last years reads.
+MLP = (300, 128, 64, 15)  # The widths of the network's layers.
+OPSET, IR_VERSION = 17, 9  # Old enough for all current runtimes.
 
 
 @dataclass(frozen=True)
 class InProcessModel:
-    """A model to be."""
+    """The description of a model."""
 
-    name: str  # ``echo`` or ``fc``, as the policies of the sweep, or ``mlp``.
-    length: int  # How many float32s it takes.
+    name: str  # ``echo`` or ``fc``, the policies of the sweep, or ``mlp``.
+    length: int  # The number of float32 inputs.
 
     def onnx(self, work: Workload) -> bytes:
-        """The model as an .onnx file."""
+        """Returns the content of the .onnx file."""
         return bytes(_GRAPHS[self.name](self.length, work).SerializeToString())
 
     def weights(self, work: Workload) -> list[NDArray[np.float32]]:
-        """Of each layer a matrix and, but for the only layer of ``fc``, a bias."""
+        """Returns a matrix and, except for ``fc``, a bias per layer."""
         if self.name == "mlp":
             return _mlp_weights()
         return [_column(self.length, work)] if self.name == "fc" else []
 
     def check(self, work: Workload, reply: NDArray[np.float32]) -> None:
-        """Holds an answer against the right one."""
+        """Compares a reply with the right one."""
         if self.name == "mlp":
             work.compare("mlp", self.length, reply, *_mlp_reply(work))
         else:
@@ -91,7 +90,7 @@ def _fc(length: int, work: Workload) -> onnx.ModelProto:
 
 
 def _mlp_weights() -> list[NDArray[np.float32]]:
-    """A matrix and a bias for each layer, the same in every run."""
+    """Returns a matrix and a bias for each layer, the same in every run."""
     random = np.random.default_rng(300)
     return [
         (random.standard_normal(shape) / np.sqrt(n)).astype(np.float32)
@@ -102,16 +101,14 @@ def _mlp_weights() -> list[NDArray[np.float32]]:
 
 def _mlp(length: int, work: Workload) -> onnx.ModelProto:
     nodes = []
-    below = "x"
-    layers = len(MLP) - 1
-    for i in range(layers):
-        last = i == layers - 1
-        sums = "y" if last else f"s{i}"
+    for i in range(len(MLP) - 1):
         constants = [f"c{2 * i}", f"c{2 * i + 1}"]
-        nodes.append(helper.make_node("Gemm", [below, *constants], [sums]))
-        if not last:
-            below = f"r{i}"
-            nodes.append(helper.make_node("Relu", [sums], [below]))
+        below = f"r{i - 1}" if i else "x"
+        nodes.append(helper.make_node("Gemm", [below, *constants], [f"s{i}"]))
+        nodes.append(helper.make_node("Relu", [f"s{i}"], [f"r{i}"]))
+    # The last layer's sums are the output.
+    nodes.pop()
+    nodes[-1].output[0] = "y"
     return _model(nodes, _mlp_weights(), ([1, length], [1, MLP[-1]]))
 
 
@@ -123,7 +120,7 @@ _GRAPHS: dict[str, Callable[[int, Workload], onnx.ModelProto]] = {
 
 
 def _mlp_reply(work: Workload) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The logits, and how far off sums of float32 may be."""
+    """Returns the logits, and the tolerance of sums of float32."""
     weights = _mlp_weights()
     x = work.features[: MLP[0]].astype(np.float64)
     for i in range(0, len(weights), 2):
@@ -135,19 +132,12 @@ def _mlp_reply(work: Workload) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 @cache
 def _generator() -> bytes:
-    """What else decides what `mlbridge compile` makes: itself, and its generator."""
+    """Returns a hash of the code of `mlbridge compile` and its generator's version."""
     digest = hashlib.sha256(importlib.metadata.version("emx-onnx-cgen").encode())
     for path in sorted(Path(aot.__file__).parent.rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
             digest.update(path.read_bytes())
     return digest.digest()
-
-
-def _compile(source: Path, target: Path) -> None:
-    """In a process of the pool; the name is there when the file is complete."""
-    partial = target.with_name(f"{target.stem}.partial.so")
-    aot.compile_model(source, partial, name="bench")
-    partial.rename(target)
 
 
 @dataclass(frozen=True)
@@ -161,14 +151,13 @@ class ModelCache:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def onnx(self, model: InProcessModel) -> Path:
-        """The model's .onnx file."""
+        """Returns the model's .onnx file, which is written if necessary."""
         text = model.onnx(self.work)
         name = f"{model.name}-{model.length}-{hashlib.sha256(text).hexdigest()[:16]}"
         path = self.folder / f"{name}.onnx"
         if not path.exists():
-            partial = path.with_suffix(".partial")
-            partial.write_bytes(text)
-            partial.rename(path)
+            with replacing(path) as new:
+                new.write_bytes(text)
         return path
 
     def _library(self, model: InProcessModel) -> tuple[Path, Path]:
@@ -177,15 +166,15 @@ class ModelCache:
         return source, self.folder / f"{model.name}-{model.length}-{key}.so"
 
     def compiled(self, model: InProcessModel) -> Path:
-        """The model's library; `compile_all` has made it."""
+        """Returns the path of the model's library, made by `compile_all`."""
         return self._library(model)[1]
 
     def saved_model(self, model: InProcessModel) -> Path:
-        """The model's folder for TensorFlow; `savedmodel.make` has made it."""
+        """Returns the model's folder for TensorFlow, made by `savedmodel.make`."""
         return self.onnx(model).with_suffix(".tf")
 
     def write_weights(self, model: InProcessModel, path: Path) -> Path:
-        """Writes what `savedmodel` makes the same model of."""
+        """Writes the weights for `savedmodel`."""
         np.savez(path, *model.weights(self.work))
         return path
 
@@ -196,13 +185,14 @@ class ModelCache:
         jobs: int,
         on_start: Callable[[int], Callable[[], None]],
     ) -> None:
-        """Compiles those that are not there yet; ``on_start`` is told how many."""
+        """Compiles models that are not cached; calls ``on_start`` with their count."""
         pairs = [self._library(model) for model in models]
         missing = [pair for pair in pairs if not pair[1].exists()]
         if not missing:
             return
         on_done = on_start(len(missing))
+        compile_one = partial(aot.compile_model, name="bench")
         with ProcessPoolExecutor(jobs) as pool:
-            for done in [pool.submit(_compile, *pair) for pair in missing]:
+            for done in [pool.submit(compile_one, *pair) for pair in missing]:
                 done.result()
                 on_done()

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench neighbour``."""
+"""``mlbridge bench neighbour``: round trips beside a busy process."""
 
 import sys
 import tempfile
@@ -25,8 +25,7 @@ from .runners import RUNNERS
 from .workload import Workload
 
 TRIPS_A_SWEEP = 1000
-
-LIMIT = 2.0  # A busy neighbour may cost so much of the quiet median.
+LIMIT = 2.0  # The limit on the median with a busy neighbour, relative to without.
 
 BUSY = """
 import os, sys
@@ -41,7 +40,7 @@ while os.getppid() == parent:
 
 @contextmanager
 def neighbour(core: int) -> Iterator[None]:
-    """A process that never rests, on that core, while the body runs."""
+    """Keeps a core busy by a process while the body runs."""
     with processes.started([sys.executable, "-c", BUSY, str(core)]) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -56,7 +55,7 @@ def measure(
     build: Path,
     on_sweep: Callable[[], None],
 ) -> list[dict[str, Any]]:
-    """Times the trips of one runner without a busy neighbour and with one."""
+    """Times the trips of one runner without and with a busy neighbour."""
     rows = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
@@ -73,20 +72,24 @@ def measure(
                     times.append(sweep.microseconds)
                     on_sweep()
             us = np.concatenate(times)
-            row: dict[str, Any] = {"runner": runner, "placement": placement.name}
-            row |= {"busy": busy, "trips": len(us), "median_us": float(np.median(us))}
-            row |= {"mean_us": float(us.mean()), "max_us": float(us.max())}
-            rows.append(row | {"p99_us": float(np.percentile(us, 99))})
+            rows.append(
+                {
+                    **{"runner": runner, "placement": placement.name, "busy": busy},
+                    **{"trips": len(us), "median_us": float(np.median(us))},
+                    **{"mean_us": float(us.mean()), "max_us": float(us.max())},
+                    "p99_us": float(np.percentile(us, 99)),
+                }
+            )
     return rows
 
 
 def sweeps_of(trips: int) -> int:
-    """How many sweeps make at least so many trips."""
+    """Returns the number of sweeps for at least so many trips."""
     return -(-trips // TRIPS_A_SWEEP)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
-    """The rows, each busy one against the quiet one before it."""
+    """Returns the rows; each busy one is compared with the quiet one before it."""
     shown = plain_table(
         "one core's busy neighbour, us a trip",
         ("runner", "placement", "neighbour"),
@@ -108,10 +111,10 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
 
 def neighbour_command(
     trips: Annotated[
-        int, typer.Option(min=1, help="Round trips of each row, in full thousands.")
+        int, typer.Option(min=1, help="Round trips per row, rounded up to thousands.")
     ] = 100_000,
     floats: Annotated[
-        int, typer.Option(min=1, max=1 << 20, help="How many float32s are sent.")
+        int, typer.Option(min=1, max=1 << 20, help="Float32s per request.")
     ] = 500,
     runner: cli.LocalRunner = None,
     json_file: cli.JsonFile = None,
@@ -119,10 +122,10 @@ def neighbour_command(
 ) -> None:
     """Time round trips while a third process keeps the model's core busy.
 
-    Waiting by spinning is fast and rude: it takes the core from whoever else wants it,
-    the awaited side included. Here a process that never rests shares the model's core;
-    the median should stay below twice what it is without one. Fairness has its price in
-    the mean: with three on two cores, or two and a neighbour on one, somebody waits.
+    Spinning is fast but takes the core from other processes, including the awaited
+    peer. Here a busy process shares the model's core; the median should stay below
+    twice the median without it. The mean rises further, since more processes than cores
+    have to take turns.
     """
     console = TableConsole(highlight=False)
     found_build = processes.find_build(build)
@@ -132,7 +135,7 @@ def neighbour_command(
         for p in processes.placements()
     ]
     rows: list[dict[str, Any]] = []
-    # It draws between sweeps.
+    # Draws only between sweeps.
     with cli.progress_on(console, auto_refresh=False) as progress:
         for name, placement in chosen:
             total = 2 * sweeps_of(trips)

@@ -1,11 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The other sides of a round trip, each as a process on a core.
+"""The peers of a round trip, each a process on a core.
 
     python -m mlbridge_benchmarks.rtt.peers CORE WHAT ARGUMENT...
 
-What each imports it imports itself: a floor is to be no more than it is.
+Each peer imports its own modules, so that floors stay minimal.
 """
 
 import importlib
@@ -23,8 +23,8 @@ from typing import Any
 def floor(modules: str, kind: str, *descriptors: str) -> None:
     """The model's side of a raw floor, ``pipe READ WRITE`` or ``futex MEMORY``.
 
-    Behind the word are descriptors. Its loop runs in the module rtt_floor, which is in
-    the folder ``modules``. Answers until the client is gone.
+    The arguments are descriptors. The loop runs in the module rtt_floor in the folder
+    ``modules``, until the client ends.
     """
     sys.path.insert(0, modules)
     serve = getattr(importlib.import_module("rtt_floor"), f"serve_{kind}")
@@ -34,7 +34,7 @@ def floor(modules: str, kind: str, *descriptors: str) -> None:
 def model(runner: str, path: str, policy: str, folder: str) -> None:
     """The model's side of a runner: the paper's loop and a policy.
 
-    The folder has the workload. Ends when nobody has asked for a minute.
+    The folder contains the workload. Ends after a minute without a request.
     """
     from mlbridge.errors import Timeout
 
@@ -51,7 +51,7 @@ def model(runner: str, path: str, policy: str, folder: str) -> None:
 def grpc_floor(address: str) -> None:
     """The model's side of the gRPC floor in Python, as a user would write it.
 
-    With grpcio, whose messages are bytes here. Answers until it is ended.
+    It uses grpcio with messages of bytes, and runs until it is terminated.
     """
     grpc = importlib.import_module("grpc")
 
@@ -77,12 +77,11 @@ def grpc_floor(address: str) -> None:
 
 
 def baseline(what: str, folder: str) -> None:
-    """What one Python process does alone, timed like a round trip.
+    """One Python process alone, timed like a round trip.
 
-    That is ``dot``, the policy `fc` without a bridge, or ``stdlib``, the pair that a
-    JSON bridge would be made of: json.dumps of a list, and an array of json.loads.
-    Speaks rtt-client's protocol: a line on stdin asks for a sweep, a line on stdout is
-    its result.
+    ``dot`` is the policy `fc` without a bridge; ``stdlib`` is a JSON round trip by
+    json.dumps of a list and an array of json.loads. It uses rtt-client's protocol: a
+    line on stdin requests a sweep, a line on stdout is the result.
     """
     import numpy as np
 
@@ -102,8 +101,7 @@ def baseline(what: str, folder: str) -> None:
     for _ in sys.stdin:
         for _ in range(50):
             do(vectors[0])
-        microseconds = []
-        replies = []
+        microseconds, replies = [], []
         for x in vectors:
             started = perf_counter_ns()
             reply = do(x)

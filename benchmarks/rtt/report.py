@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What was measured, as JSON rows, as tables and against the limits."""
+"""Reports measurements as JSON rows, tables, limits and plots."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,28 +17,24 @@ from mlbridge_optimizations.plot import finish, panels_of
 from .measurement import Results, Series, Subject
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
-
-# How much `fc` may take of what `echo` and the product alone take together.
-FC_LIMIT = 1.6
-
-JSON_LIMIT = 0.15  # How much a sweep with JSON may take of the stdlib's pair.
+FC_LIMIT = 1.6  # On `fc`, relative to `echo` plus the product alone.
+JSON_LIMIT = 0.15  # On a sweep with JSON, relative to the stdlib's.
 
 
 def shown(lengths: Sequence[int]) -> dict[str, int]:
-    """The lengths that tables show, by name, with their index."""
+    """Returns the index of each length that tables show, by name."""
     wanted = [length for length in SHOWN_LENGTHS if length in lengths]
-    if not wanted:
-        wanted = sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]})
+    wanted = wanted or sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]})
     return {str(length): lengths.index(length) for length in wanted}
 
 
 def sweep_ms(microseconds: NDArray[np.float64]) -> float:
-    """One trip of each length, in ms."""
+    """Returns the sum of one trip per length, in ms."""
     return float(microseconds.sum()) / 1e3
 
 
 def row(results: Results, subject: Subject) -> dict[str, Any]:
-    """A runner's row; times of a sweep are in ms, those of a trip in us."""
+    """Returns a runner's row; times of a sweep are in ms, those of a trip in us."""
     series = results.subjects[subject]
     floor = sweep_ms(results.floors[subject.runner.floor].median)
     sweep = sweep_ms(series.median)
@@ -47,14 +43,10 @@ def row(results: Results, subject: Subject) -> dict[str, Any]:
     def us(values: NDArray[np.float64]) -> dict[str, float]:
         return {length: round(float(values[i]), 3) for length, i in at.items()}
 
-    extra = {
-        f"{name}_ms": round(sweep_ms(baseline.median), 4)
-        for name, baseline in results.baselines.items()
-    }
-    extra |= {
-        f"{name.replace('-', '_')}_floor_ms": round(sweep_ms(other.median), 4)
+    others = {f"{name}_ms": each for name, each in results.baselines.items()} | {
+        f"{name.replace('-', '_')}_floor_ms": results.floors[name]
         for name in subject.runner.other_floors
-        if (other := results.floors.get(name))
+        if name in results.floors
     }
     return {
         "runner": subject.runner.name,
@@ -63,7 +55,7 @@ def row(results: Results, subject: Subject) -> dict[str, Any]:
         "placement": results.placement.name,
         "sweep_ms": round(sweep, 4),
         "floor_ms": round(floor, 4),
-        # Shared memory's is some thousandths: digits count, not decimals.
+        # Significant digits: shared memory's ratio is some thousandths.
         "ratio": float(f"{sweep / floor:.4g}"),
         "us": us(series.median),
         "allocations_per_message": round(series.allocations_per_message, 4),
@@ -73,19 +65,17 @@ def row(results: Results, subject: Subject) -> dict[str, Any]:
         "us_p99": us(series.p99),
         "sweeps": len(series.sweeps),
         "features": "fresh" if results.fresh else "kept",
-        **extra,
+        **{name: round(sweep_ms(other.median), 4) for name, other in others.items()},
     }
 
 
 def bounds(results: Results) -> list[Bound]:
-    """What the runners promise, and what was found."""
-    medians = {
-        subject: sweep_ms(series.median) for subject, series in results.subjects.items()
-    }
+    """Returns the limits on the runners' times and allocations."""
+    medians = {s: sweep_ms(series.median) for s, series in results.subjects.items()}
+    where = results.placement.name
     found = []
 
-    def add(subject: Subject, against: str, value: float, limit: float) -> None:
-        where = results.placement.name
+    def add(subject: Subject | str, against: str, value: float, limit: float) -> None:
         found.append(Bound(str(subject), where, against, value, limit))
 
     for subject, sweep in medians.items():
@@ -93,7 +83,7 @@ def bounds(results: Results) -> list[Bound]:
             stdlib = sweep_ms(results.baselines["stdlib"].median)
             add(subject, "stdlib json alone", sweep / stdlib, JSON_LIMIT)
         elif subject.policy == "echo":
-            name, limit = subject.runner.limits[results.placement.name]
+            name, limit = subject.runner.limits[where]
             floor = sweep_ms(results.floors[name].median)
             add(subject, f"raw {name} floor", sweep / floor, limit)
         else:
@@ -106,13 +96,12 @@ def bounds(results: Results) -> list[Bound]:
         if not subject.runner.allocates
     ]
     if counted:
-        what, where = "allocations a message", results.placement.name
-        found.append(Bound("all", where, what, max(counted), 0))
+        add("all", "allocations a message", max(counted), 0)
     return found
 
 
 def sweeps_table(results: Results) -> Table:
-    """What each row took."""
+    """Returns the times of each row as a table."""
     at = shown(results.lengths)
     features = "fresh floats" if results.fresh else "floats"
     title = f"{results.placement.name}: ms a sweep, us a trip of so many {features}"
@@ -138,7 +127,7 @@ def sweeps_table(results: Results) -> Table:
 
 
 def plot(measured: Sequence[Results], path: Path) -> None:
-    """Writes a PNG with one panel a placement."""
+    """Plots one panel per placement."""
     with panels_of(path, len(measured), shared=True) as panels:
         for panel, results in zip(panels, measured, strict=True):
             lengths = results.lengths

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is measured: the runners, and the two policies they are asked with."""
+"""The runners to measure, and the two policies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from mlbridge.interface import (
 )
 from mlbridge.types import Features, Policy
 
-# A model that nobody asks for so long is left over from a run that was killed.
+# After this time without a request, a model is a leftover of a killed run.
 IDLE_SECONDS = 60.0
 
 
@@ -29,20 +29,19 @@ class Runner:
     """A way for a compiler to ask a model in another process."""
 
     name: str
-    spec: str  # The compiler's model spec, with {path} and {serdes} to be filled in.
+    spec: str  # The compiler's model spec, with placeholders {path} and {serdes}.
     interface: Callable[[str], BaseCompilerInterface]  # The model's side, at a path.
-    floor: str  # The raw floor of its transport, that it is held against.
+    floor: str  # The raw floor of its transport.
     serdes: tuple[str, ...]
-    # By placement: the floor whose sweep that of `echo` is held against, and how much
-    # of it that may take.
+    # By placement: a floor, and the limit on `echo`'s sweep relative to the floor's.
     limits: Mapping[str, tuple[str, float]]
     other_floors: tuple[str, ...] = ()  # Floors that are only shown.
-    by_port: bool = False  # Whether {path} is a port of this machine's loopback.
-    allocates: bool = False  # Whether what is under it takes memory for each message.
+    by_port: bool = False  # True if {path} is a loopback port.
+    allocates: bool = False  # True if its library allocates for each message.
 
     @property
     def floors(self) -> tuple[str, ...]:
-        """All that are measured with it."""
+        """All floors to measure with this runner."""
         limited = (name for name, _ in self.limits.values())
         return (self.floor, *self.other_floors, *limited)
 
@@ -53,7 +52,7 @@ def _grpc(address: str) -> BaseCompilerInterface:
 
 
 def _grpc_runner(call: str, where: str) -> Runner:
-    """By ``stream`` or ``unary``, at a ``tcp`` port or a ``unix`` socket."""
+    """Returns gRPC by ``stream`` or ``unary``, at a ``tcp`` port or ``unix`` socket."""
     spec = "grpc+unix:{path}" if where == "unix" else "grpc://{path}"
     floor = f"grpc-{call}-{where}"
     return Runner(
@@ -99,7 +98,7 @@ RUNNERS: Mapping[str, Runner] = {
 
 
 def kinds() -> dict[str, tuple[str, ...]]:
-    """What can be asked for by one word, ``grpc`` for the four of them."""
+    """Returns the runners for each word of ``--runner``; ``grpc`` names four."""
     by_word: dict[str, tuple[str, ...]] = {}
     for name in RUNNERS:
         word = name.partition("-")[0]
@@ -108,12 +107,12 @@ def kinds() -> dict[str, tuple[str, ...]]:
 
 
 def echo(features: Features) -> Any:
-    """The least that a model can do: one float32 back, the last of the features."""
+    """Returns the last feature, which is the least work for a model."""
     return features["x"][-1]
 
 
 def fully_connected(weights: NDArray[np.float32]) -> Policy:
-    """One neuron of a fully connected layer: the features are used as given."""
+    """Returns one neuron of a fully connected layer, which copies no features."""
 
     def fc(features: Features) -> Any:
         x = features["x"]

@@ -1,11 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""TensorFlow's part of ``mlbridge bench rtt``: SavedModels of the same models.
+"""Writes the models of ``mlbridge bench rtt`` as SavedModels.
 
-TensorFlow lives in a virtual environment of its own, that scripts/test-tensorflow
-makes; its Python runs this file as a program, which writes one SavedModel for each of
-the .npz files that it is given, beside it. Nothing else of mlbridge is imported there.
+TensorFlow lives in a virtual environment of its own, made by scripts/test-tensorflow.
+Its Python runs this file as a program, which writes a SavedModel beside each given .npz
+file and does not import mlbridge.
 """
 
 import os
@@ -22,7 +22,7 @@ SECONDS = 600.0  # More than all models take.
 
 
 def _environment(build: Path) -> Path:
-    """The virtual environment, for a build in build/PRESET/benchmarks."""
+    """Returns the virtual environment for a build in build/PRESET/benchmarks."""
     return build.parents[1] / "venvs" / "keras"
 
 
@@ -32,12 +32,12 @@ def _library(build: Path) -> Path | None:
 
 
 def missing(build: Path) -> str:
-    """What is missing, if anything."""
+    """Returns the command that installs TensorFlow, or "" if it is installed."""
     return "" if _library(build) else "`VENV=build/venvs/keras scripts/make-venv keras`"
 
 
 def environment(build: Path) -> dict[str, str]:
-    """What a client's environment needs for TensorFlow to be found."""
+    """Returns the variables by which a client finds TensorFlow."""
     if os.environ.get("MLBRIDGE_TENSORFLOW"):
         return {}
     library = _library(build)
@@ -46,8 +46,8 @@ def environment(build: Path) -> dict[str, str]:
 
 
 def make(build: Path, cache: "ModelCache", models: Sequence["InProcessModel"]) -> None:
-    """Saves those models that are not there yet."""
-    # Here, since TensorFlow's Python runs this file, and has no mlbridge.
+    """Saves the models that are not cached."""
+    # Imported here, since TensorFlow's Python has no mlbridge.
     from mlbridge.errors import ModelError
 
     files = [
@@ -58,7 +58,7 @@ def make(build: Path, cache: "ModelCache", models: Sequence["InProcessModel"]) -
     ]
     if files:
         python = _environment(build) / "bin" / "python"
-        # TensorFlow talks much, also when all is well.
+        # TensorFlow writes much to stderr even if it succeeds.
         done = subprocess.run(
             [python, __file__, *files],
             timeout=SECONDS,
@@ -71,7 +71,7 @@ def make(build: Path, cache: "ModelCache", models: Sequence["InProcessModel"]) -
 
 
 def main(files: Sequence[str]) -> None:
-    """Saves a model for each file; runs where TensorFlow is."""
+    """Saves a model for each file, by TensorFlow's Python."""
     import numpy as np
     import tensorflow as tf
 
@@ -81,7 +81,7 @@ def main(files: Sequence[str]) -> None:
         layers = [tf.constant(arrays[f"arr_{i}"]) for i in range(len(arrays.files))]
 
         class Network(tf.Module):  # type: ignore[misc]
-            """Layers of a matrix and a bias; of no layers, the last of x."""
+            """Layers of a matrix and a bias; without layers, returns the last of x."""
 
             def __init__(self, layers: Sequence[tf.Tensor]) -> None:
                 super().__init__()

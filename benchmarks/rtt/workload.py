@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The requests that are asked, and the answers that are right."""
+"""The requests of a benchmark, and the right replies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import ModelError
 
-LENGTHS = tuple(range(500, 50_001, 500))  # Those of the paper's figure 5c.
-
+LENGTHS = tuple(range(500, 50_001, 500))  # As in the paper's figure 5c.
 MAX_LENGTH = 1 << 20
-
-POLICIES = ("echo", "fc")  # What is asked: see `Workload.check`.
+POLICIES = ("echo", "fc")  # See `Workload.check`.
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Vectors of float32 of growing length: each is the front of the same one."""
+    """Prefixes of a vector of float32, of several lengths."""
 
     lengths: tuple[int, ...]
     features: NDArray[np.float32]
@@ -31,21 +29,21 @@ class Workload:
 
     @classmethod
     def make(cls, lengths: tuple[int, ...]) -> Self:
-        """The same numbers in every run: normally distributed, as embeddings are."""
+        """Draws normally distributed numbers, the same in every run."""
         random = np.random.default_rng(2024)
         features = random.standard_normal(max(lengths)).astype(np.float32)
         weights = random.standard_normal(max(lengths)).astype(np.float32)
         return cls(lengths, features, weights)
 
     def save(self, folder: Path) -> None:
-        """Writes what `load`, and rtt-client, read."""
+        """Writes the files for `load` and rtt-client."""
         self.features.tofile(folder / "features.f32")
         self.weights.tofile(folder / "weights.f32")
         (folder / "lengths").write_text(",".join(map(str, self.lengths)))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What `save` wrote."""
+        """Reads the files of `save`."""
         lengths = tuple(map(int, (folder / "lengths").read_text().split(",")))
         features = np.fromfile(folder / "features.f32", np.float32)
         return cls(lengths, features, np.fromfile(folder / "weights.f32", np.float32))
@@ -55,14 +53,14 @@ class Workload:
         return self.features.astype(np.float64) * self.weights
 
     def check(self, policy: str, replies: NDArray[np.float32]) -> None:
-        """Holds the answers of a sweep, one a length, against the right ones."""
+        """Compares the replies of a sweep, one per length, with the right ones."""
         ends = np.array(self.lengths) - 1
         if policy == "echo":
             right = self.features[ends].astype(np.float64)
             tolerance = np.zeros(len(ends))
         else:
             right = self._products.cumsum()[ends]
-            # Of a sum of float32, in whatever order.
+            # For a sum of float32 in any order.
             tolerance = 1e-5 * np.abs(self._products).cumsum()[ends]
         self.compare(policy, self.lengths, replies, right, tolerance)
 
@@ -74,13 +72,13 @@ class Workload:
         right: NDArray[np.float64],
         tolerance: NDArray[np.float64],
     ) -> None:
-        """Holds answers to so many features each against the right ones."""
+        """Compares replies to requests of these lengths with the right ones."""
         if replies.shape != right.shape:
             raise ModelError(
                 f"a wrong answer of {policy}: expected {right.size} numbers, "
                 f"found {replies.size}"
             )
-        # This form finds NaN wrong, too.
+        # In this form, NaN is wrong, too.
         wrong = np.flatnonzero(~(np.abs(replies - right) <= tolerance))
         if len(wrong):
             i = wrong[0]
@@ -93,7 +91,7 @@ class Workload:
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:
-    """Reads ``500,5000`` or ``FIRST:LAST:STEP``, which includes the last."""
+    """Parses ``500,5000`` or ``FIRST:LAST:STEP``, which includes the last."""
     if ":" in text:
         first, last, step = map(int, text.split(":"))
         lengths = tuple(range(first, last + 1, step))

@@ -1,4 +1,4 @@
-//===- ServeClient.cpp - A compiler that asks and asks ----------*- C++ -*-===//
+//===- ServeClient.cpp - A compiler that asks without a pause ---*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,9 +11,9 @@
 ///
 ///     serve-client SPEC FLOATS
 ///
-/// Asks once about so many float32s and says "ready". A line on stdin is for
-/// how many seconds to ask then, one request after another, and a line of JSON
-/// on stdout is what came of it. Ends when stdin does.
+/// Sends one request of FLOATS float32s and prints "ready". A line on stdin is
+/// the number of seconds to send one request after another; a line of JSON on
+/// stdout is the result. Ends at the end of stdin.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,15 +35,15 @@ using namespace MLBridge;
   std::exit(1);
 }
 
-/// Asks, and expects the first of the features back.
+/// Sends a request and expects its first feature as the reply.
 static void ask(MLModelRunner &Runner, Span<const float> Features) {
   Runner.populateFeatures(std::pair{"x", Features});
   Expected<float> Reply = Runner.tryEvaluate<float>();
   if (!Reply)
     fail(Reply.takeError().str());
   if (*Reply != Features.front())
-    fail("expected the answer " + std::to_string(Features.front()) +
-         ", found " + std::to_string(*Reply));
+    fail("expected the reply " + std::to_string(Features.front()) + ", found " +
+         std::to_string(*Reply));
 }
 
 int main(int NumArguments, char **Arguments) {
@@ -55,7 +55,7 @@ int main(int NumArguments, char **Arguments) {
     fail(Runner.takeError().str());
   const unsigned long NumFloats = std::strtoul(Arguments[2], nullptr, 10);
   if (NumFloats == 0)
-    fail("FLOATS is how many features there are, at least 1");
+    fail("FLOATS is the number of features, at least 1");
   std::vector<float> Features(NumFloats);
   float Number = 0;
   ask(**Runner, Features);

@@ -26,7 +26,7 @@ CLIENTS = "1,2,8,32"
 
 @dataclass(frozen=True)
 class Load:
-    """What one row of the table asks of the model."""
+    """The parameters of one row."""
 
     runner: str
     clients: int
@@ -38,7 +38,7 @@ class Load:
 
 
 def measure(load: Load, build: Path) -> dict[str, Any]:
-    """Runs compilers against a model, all at once."""
+    """Runs all compilers against one model at the same time."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         spec = f"{load.runner}:{folder}/model"
         told = (load.model_ms, load.max_batch, load.max_delay_ms)
@@ -56,29 +56,25 @@ def measure(load: Load, build: Path) -> dict[str, Any]:
         results = [json.loads(compiler.line()) for compiler in compilers]
         rates = [result["requests"] / result["seconds"] for result in results]
         if min(rates) == 0:
-            raise ModelError("a compiler was left without an answer")
+            raise ModelError("a compiler got no reply")
         model.terminate()
         served = json.loads(Worker("the model", model).line())
-    # The last: decisions of the compiler that got the fewest, over their mean.
     return {
         **{"load": asdict(load), "decisions_per_second": sum(rates), **served},
-        "slowest_client": min(rates) * len(rates) / sum(rates),
+        "slowest_client": min(rates) / (sum(rates) / len(rates)),
     }
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
-    """The rows, with what batching gains over the row without it."""
+    """Returns the rows, with the gain of batching over the row without it."""
     rates = ("decisions/s", "gain", "batch", "slowest", "p50 ms", "p99 ms")
     columns = ("compilers", "max batch", *rates)
     shown = plain_table("decisions of many compilers by one model", ["runner"], columns)
     alone: dict[tuple[str, int], float] = {}
     for row in rows:
-        load, rate, latency = (
-            row["load"],
-            row["decisions_per_second"],
-            row["latency_ms"],
-        )
-        # Without batching comes first.
+        load, latency = row["load"], row["latency_ms"]
+        rate = row["decisions_per_second"]
+        # The row without batching comes first.
         base = alone.setdefault((load["runner"], load["clients"]), rate)
         gain = f"{rate / base:.1f}" if load["max_batch"] > 1 else ""
         shown.add_row(
@@ -92,41 +88,31 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
 
 def serve(
     clients: Annotated[
-        str, typer.Option(metavar="N,N,...", help="How many compilers ask at once.")
+        str, typer.Option(metavar="N,N,...", help="Compilers that ask at once.")
     ] = CLIENTS,
     model_ms: Annotated[
         float,
-        typer.Option(
-            min=0,
-            metavar="MS",
-            help="What one call of the model takes, batched or not.",
-        ),
+        typer.Option(min=0, metavar="MS", help="Milliseconds per call of the model."),
     ] = 2.0,
     max_batch: Annotated[
-        int, typer.Option(min=2, help="The most requests that it gets at once.")
+        int, typer.Option(min=2, help="The most requests per call.")
     ] = 32,
     max_delay: Annotated[
         float,
-        typer.Option(
-            min=0, metavar="MS", help="How long a request may wait for others."
-        ),
+        typer.Option(min=0, metavar="MS", help="The longest wait to fill a batch."),
     ] = 0.0,
-    floats: Annotated[
-        int, typer.Option(min=1, help="How many float32s a request has.")
-    ] = 100,
-    seconds: Annotated[
-        float, typer.Option(min=0.1, help="How long each row is measured.")
-    ] = 3.0,
+    floats: Annotated[int, typer.Option(min=1, help="Float32s per request.")] = 100,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds per row.")] = 3.0,
     runner: cli.LocalRunner = None,
     json_file: cli.JsonFile = None,
     build: cli.Build = None,
 ) -> None:
-    """Count the decisions that one model gives to many compilers.
+    """Count the decisions per second of one model for many compilers.
 
-    Each compiler is a process that asks one request after another. The model takes as
-    long for a batch as for one request, as a network on an accelerator does, so what
-    batching gains is how many requests wait at the same moment. "slowest" is what the
-    compiler that was served least got, as a part of the mean: 1.00 is fair.
+    Each compiler is a process that sends one request after another. The model takes the
+    same time for a batch as for one request, as a network on an accelerator does; so
+    batching gains as much as requests wait at the same moment. "slowest" is the rate of
+    the slowest compiler over the mean: 1.00 is fair.
     """
     console = TableConsole(highlight=False)
     counts = cli.parse_counts("--clients", clients)
@@ -141,11 +127,8 @@ def serve(
     with cli.progress_on(console) as progress:
         task = progress.add_task("", total=len(loads))
         for load in loads:
-            progress.update(
-                task,
-                description=f"{load.clients} compilers, {load.runner}, batches of "
-                f"{load.max_batch}",
-            )
+            what = f"{load.clients} compilers, {load.runner}, batches of "
+            progress.update(task, description=f"{what}{load.max_batch}")
             rows.append(measure(load, found_build))
             progress.advance(task)
     console.print(table(rows))

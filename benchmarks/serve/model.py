@@ -5,9 +5,9 @@
 
     python -m mlbridge_benchmarks.serve.model SPEC MILLISECONDS MAX_BATCH MAX_DELAY
 
-Each call takes so long, whatever the batch, as a network on an accelerator does; the
-answer to a request is the first of its features. Ends by SIGTERM, and says in a line
-of JSON what it has done.
+Each call takes MILLISECONDS for any batch size, as a network on an accelerator does.
+The reply to a request is its first feature. SIGTERM ends the process, which then prints
+its statistics as a line of JSON.
 """
 
 import json
@@ -22,7 +22,7 @@ from mlbridge.types import Features
 
 
 def main(spec: str, milliseconds: str, max_batch: str, max_delay: str) -> None:
-    """Answers until it is told to end."""
+    """Answers until SIGTERM."""
     seconds = float(milliseconds) / 1000
 
     @batched
@@ -44,9 +44,8 @@ def main(spec: str, milliseconds: str, max_batch: str, max_delay: str) -> None:
             statistics=statistics,
         )
     except SystemExit:
-        names = ("p50", "p90", "p99")
-        parts = zip(names, statistics.latencies, strict=True)
-        latency = {name: 1e3 * seconds for name, seconds in parts}
+        p50, p90, p99 = (1e3 * seconds for seconds in statistics.latencies)
+        latency = {"p50": p50, "p90": p90, "p99": p99}
         found = {"batch_size": statistics.batch_size, "latency_ms": latency}
         print(json.dumps(found), flush=True)
 

@@ -7,15 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler of `mlbridge bench threads`: LLVM's -Oz and code generator for
-/// bitcode that clang has made, as a build server or a JIT would run them.
+/// The compiler of `mlbridge bench threads`: runs LLVM's -Oz and code generator
+/// on clang's bitcode, as a build server or a JIT would.
 ///
 ///     compile-client THREADS FOLDER PLUGIN SPEC FILE...
 ///
-/// So many threads take one module after another, each in a context of its own,
-/// and leave the object files in FOLDER. The plug-in is loaded once; SPEC is
-/// what its inliner asks, or empty for LLVM's own heuristic. A model that fails
-/// ends the process with status 1, as everything else does that goes wrong.
+/// THREADS threads compile one module after another, each in its own context,
+/// and write the object files to FOLDER. The plug-in is loaded once; SPEC is
+/// its inliner's model, or empty for LLVM's own heuristic. Any failure, also of
+/// the model, ends the process with status 1.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// compileModule(): from bitcode that clang has made to an object file, by -Oz
-/// with the plug-in, as a compiler that is a library does it. Any number of
-/// threads call it at a time; each call has an LLVMContext of its own.
+/// compileModule() compiles clang's bitcode to an object file, by -Oz with the
+/// plug-in, as a compiler library does. It is thread-safe: each call has its
+/// own LLVMContext.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +55,7 @@ inline void optimize(llvm::Module &M, llvm::TargetMachine &Machine,
       .run(M, MAM);
 }
 
-/// The object file of a bitcode file, for the target that this names.
+/// Compiles a bitcode file to an object file for the module's target.
 inline llvm::Expected<std::string>
 compileModule(llvm::StringRef File, const llvm::PassPlugin &Plugin) {
   auto Fail = [&](const llvm::Twine &Why) {

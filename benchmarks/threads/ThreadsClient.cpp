@@ -7,18 +7,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler of `mlbridge bench threads`, as far as its requests go:
+/// The requests of `mlbridge bench threads`, without a compiler:
 ///
 ///     threads-client SPEC THREADS NAMES
 ///
-/// So many threads each have a runner for SPEC, made by copies of one factory,
-/// so that they share one model. A request has an int64[1] for each name in
-/// the file NAMES, a line each, and an int64 for an answer, as those of LLVM's
-/// inliner. "ready" says that each thread has had its first answer; a number of
-/// seconds on stdin has all of them ask for so long, and a line of JSON says
-/// how often they did, what time they had a core for, and what memory this
-/// process has for itself. Ends when
-/// stdin does.
+/// Each of THREADS threads has a runner for SPEC, made by copies of one
+/// factory, so that they share one model. A request has an int64[1] for each
+/// line of the file NAMES, and the reply is an int64, as for LLVM's inliner.
+/// Prints "ready" once each thread has its first reply. A number of seconds on
+/// stdin makes all threads ask for that time; a line of JSON gives the number
+/// of decisions, the CPU time, and the memory of this process. Ends at the end
+/// of stdin.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,19 +43,19 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// What all threads wait for and look at.
+/// The state shared by all threads.
 struct Round {
   explicit Round(std::ptrdiff_t Threads) : Gate(Threads + 1) {}
 
-  /// Passed when a round begins, and when it ends.
+  /// Passed at the start and at the end of a round.
   std::barrier<> Gate;
   std::atomic<bool> IsOver = false;
   std::atomic<bool> IsLast = false;
   std::atomic<std::uint64_t> Decisions = 0;
 };
 
-/// One thread's compiler: buffers for the features, which it writes before each
-/// request, as an LLVM pass does.
+/// One thread's compiler. It writes the features before each request, as an
+/// LLVM pass does.
 class Compiler {
 public:
   Compiler(const RunnerFactory &Factory, std::string_view Spec,
@@ -96,7 +95,7 @@ static void work(Compiler &Asking, Round &Shared) {
   }
 }
 
-/// How long this process's threads have had a core.
+/// Returns the CPU time of all threads of this process.
 static double cpuSeconds() {
   timespec Time{};
   if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &Time) != 0)
@@ -105,7 +104,7 @@ static double cpuSeconds() {
          1e-9 * static_cast<double>(Time.tv_nsec);
 }
 
-/// This process's memory, of which what it shares with others counts in part.
+/// Returns the proportional set size of this process.
 static std::uint64_t memoryKiB() {
   std::ifstream File("/proc/self/smaps_rollup");
   for (std::string Word; File >> Word;)

@@ -1,4 +1,4 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Many threads and one model, or many processes."""
+"""Threads that share a model, compared with processes."""

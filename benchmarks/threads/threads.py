@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench threads``: a process with many threads, and as many processes."""
+"""``mlbridge bench threads``: threads of one process compared with processes."""
 
 import hashlib
 import json
@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -34,9 +35,8 @@ from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
 from mlbridge_optimizations.plot import finish, panels_of
 
-PROGRAMS = ("bzip2", "zlib", "lua")  # Debian's, that are compiled.
+PROGRAMS = ("bzip2", "zlib", "lua")  # Debian's; compiled by default.
 COMPILE_SECONDS = 600.0  # More than any compile takes.
-
 SIDES = ("threads", "processes")
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
@@ -44,9 +44,9 @@ COUNTS = "1,2,4,8"
 
 @dataclass
 class Round:
-    """What one measurement found."""
+    """The result of one measurement."""
 
-    work: float  # Decisions, or 1 for the programs.
+    work: float  # Decisions, or 1 for all programs.
     seconds: float
     cpu_seconds: float
     memory_mib: float = 0.0
@@ -60,27 +60,27 @@ class Cell:
 
     @property
     def rate(self) -> float:
-        """Work a second, the median."""
+        """The median work per second."""
         return median(r.work / r.seconds for r in self.rounds)
 
     @property
     def seconds(self) -> float:
-        """The median."""
+        """The median duration."""
         return median(r.seconds for r in self.rounds)
 
     @property
     def cpu(self) -> float:
-        """Seconds of a core for one piece of work, the median."""
+        """The median CPU seconds per unit of work."""
         return median(r.cpu_seconds / r.work for r in self.rounds)
 
     @property
     def cores(self) -> float:
-        """How many cores there were for it, the median."""
+        """The median number of cores used."""
         return median(r.cpu_seconds / r.seconds for r in self.rounds)
 
     @property
     def memory_mib(self) -> float:
-        """The median."""
+        """The median memory."""
         return median(r.memory_mib for r in self.rounds)
 
 
@@ -90,7 +90,7 @@ Cells = dict[tuple[str, int, str], Cell]  # By runner, number, and one of SIDES.
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
-    """Has clients ask at the same time: one for each count of threads."""
+    """Runs a client with each of these numbers of threads, all at the same time."""
     name = "threads-client"
     with ExitStack() as stack:
         clients = []
@@ -112,7 +112,7 @@ def decide(
 
 
 def emit_bitcode(sources: Sequence[Source], folder: Path) -> list[Path]:
-    """Has clang make what the plug-in's pipeline begins with; the largest first."""
+    """Compiles the sources to unoptimised bitcode; returns the largest file first."""
 
     def emit(source: Source) -> Path:
         target = folder / f"{source.name}.bc"
@@ -138,8 +138,7 @@ def compile_modules(
 ) -> Round:
     """Compiles all modules by threads of one process, or by processes.
 
-    With processes there is one for each module, and `count` at a time, as make -j has
-    them.
+    Each module gets a process of its own, `count` at a time, as with make -j.
     """
 
     def run(threads: int, files: Sequence[Path]) -> None:
@@ -162,7 +161,7 @@ def compile_modules(
 
 
 def digest(folder: Path) -> str:
-    """Of all object files there."""
+    """Returns the hash of all object files in a folder."""
     text = hashlib.sha256()
     for path in sorted(folder.glob("*.o")):
         text.update(path.name.encode() + path.read_bytes())
@@ -177,24 +176,21 @@ def measure(
     rounds: int,
     on_round: Callable[[], None],
 ) -> Cells:
-    """All runners, numbers and sides in turns, so that the machine's moods hit all."""
+    """Measures all runners, numbers and sides in turns, so that noise affects all."""
     cells: Cells = {}
-    for _ in range(rounds):
-        for model in wanted:
-            for count in counts:
-                for side in SIDES:
-                    cell = cells.setdefault((model.runner, count, side), Cell())
-                    cell.rounds.append(what(model, count, side))
-                    on_round()
+    for _, model, count, side in product(range(rounds), wanted, counts, SIDES):
+        cell = cells.setdefault((model.runner, count, side), Cell())
+        cell.rounds.append(what(model, count, side))
+        on_round()
     return cells
 
 
-# Of the cores that a cell could use; with fewer, the machine was busy otherwise.
+# A cell that uses a smaller part of the available cores had competition.
 BUSY = 0.7
 
 
 def is_busy(cells: Cells) -> bool:
-    """Whether other work has had the cores, so that times say little."""
+    """Returns true if other work used the cores, which distorts times."""
     cores = len(os.sched_getaffinity(0))
     return any(
         cell.cores < BUSY * min(count, cores) for (_, count, _), cell in cells.items()
@@ -202,18 +198,13 @@ def is_busy(cells: Cells) -> bool:
 
 
 def pairs(cells: Cells) -> Iterator[tuple[str, int, Cell, Cell]]:
-    """Each runner and number, with its threads and its processes."""
-    for runner, count in dict.fromkeys((r, c) for r, c, _ in cells):
-        yield (
-            runner,
-            count,
-            cells[runner, count, SIDES[0]],
-            cells[runner, count, SIDES[1]],
-        )
+    """Yields each runner and number, with its threads and its processes."""
+    for key in dict.fromkeys((runner, count) for runner, count, _ in cells):
+        yield *key, cells[*key, SIDES[0]], cells[*key, SIDES[1]]
 
 
 def rows(what: str, cells: Cells) -> list[dict[str, Any]]:
-    """For --json: a row a runner and number, with both sides."""
+    """Returns a row per runner and number, with both sides, for --json."""
     made = []
     for runner, count, *both in pairs(cells):
         row: dict[str, Any] = {"what": what, "runner": runner, "count": count}
@@ -231,7 +222,7 @@ def rows(what: str, cells: Cells) -> list[dict[str, Any]]:
 
 
 def decisions_table(cells: Cells) -> Table:
-    """Decisions a second, and what one takes of a core."""
+    """Returns a table of decisions per second, and the CPU time of one."""
     side = ("us CPU", "MiB")
     title = "thousand decisions/s: N threads of one process, N processes"
     columns = ("N", "threads", *side, "processes", *side, "threads/processes")
@@ -247,7 +238,7 @@ def decisions_table(cells: Cells) -> Table:
 
 
 def compile_table(cells: Cells) -> Table:
-    """How long the programs take."""
+    """Returns a table of the programs' compile times."""
     sides = ("threads", "s CPU", "processes", "s CPU")
     title = "s to compile all: N threads of one process, N processes"
     columns = ("N", *sides, "processes/threads", "CPU")
@@ -264,17 +255,14 @@ def compile_table(cells: Cells) -> Table:
 
 
 def plot(decided: Cells, compiled: Cells, path: Path) -> None:
-    """Writes a PNG: decisions a second, and the time of compiling, over N."""
-    wanted = [
-        (cells, label)
-        for cells, label in ((decided, "decisions/s"), (compiled, "s to compile all"))
-        if cells
-    ]
+    """Plots decisions per second, and compile times, over N."""
+    parts = [(decided, "decisions/s"), (compiled, "s to compile all")]
+    wanted = [(cells, label) for cells, label in parts if cells]
     with panels_of(path, len(wanted)) as panels:
         for panel, (cells, label) in zip(panels, wanted, strict=True):
             runners = dict.fromkeys(runner for runner, _, _ in cells)
             for colour, name in enumerate(runners):
-                for side, dashes in (("threads", "-"), ("processes", "--")):
+                for side, dashes in zip(SIDES, ("-", "--"), strict=True):
                     values = {
                         n: cell.rate if cells is decided else cell.seconds
                         for (r, n, s), cell in cells.items()
@@ -283,40 +271,16 @@ def plot(decided: Cells, compiled: Cells, path: Path) -> None:
                     style, said = f"C{colour}{dashes}o", f"{name}, {side}"
                     panel.plot(list(values), list(values.values()), style, label=said)
             panel.set_xscale("log", base=2)
-            scale = {"yscale": "log"} if cells is decided else {"ylim": (0, None)}
-            panel.set(**scale)
+            is_rate = cells is decided
+            panel.set(**({"yscale": "log"} if is_rate else {"ylim": (0, None)}))
             words = "threads of one process, or processes"
             finish(panel, xlabel=words, ylabel=label)
-
-
-class _Compiles:
-    """Compiles, and holds every result against the first of its model."""
-
-    def __init__(
-        self, build: Path, plugin: Path, modules: Sequence[Path], folder: Path
-    ) -> None:
-        self._build, self._plugin, self._folder = build, plugin, folder
-        self._modules = modules
-        self._digests: dict[str, str] = {}
-
-    def __call__(self, model: Model, count: int, side: str) -> Round:
-        with tempfile.TemporaryDirectory(dir=self._folder) as objects:
-            into = Path(objects)
-            found = compile_modules(
-                self._build, self._plugin, model, self._modules, count, side, into
-            )
-            made = digest(into)
-        if self._digests.setdefault(model.runner, made) != made:
-            raise ModelError(
-                f"{model.runner}: {count} {side} have made other objects than one did"
-            )
-        return found
 
 
 @dataclass(frozen=True)
 class _Options:
     counts: Annotated[
-        str, Option("--threads", metavar="N,N,...", help="How many at once.")
+        str, Option("--threads", metavar="N,N,...", help="Threads or processes.")
     ] = COUNTS
     runner: cli.ModelRunner = None
     only: Annotated[cli.Names, cli.only("--only", PARTS, "part")] = None
@@ -326,12 +290,10 @@ class _Options:
     ] = None
     source: Annotated[
         list[Path] | None,
-        Option(
-            metavar="FILE.c", exists=True, help="Compile this file, and no program."
-        ),
+        Option(metavar="FILE.c", exists=True, help="Compile this file instead."),
     ] = None
     seconds: Annotated[
-        float, Option(min=0.05, help="How long decisions are counted each time.")
+        float, Option(min=0.05, help="Seconds of each count of decisions.")
     ] = 0.5
     rounds: cli.Rounds = 5
     plugin: cli.Plugin = None
@@ -346,17 +308,16 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     """Compare threads of one process that share a model with as many processes.
 
     First decisions: each thread asks the imitation inliner without a pause. Then
-    compiling: LLVM's -Oz and code generation of Debian's bzip2, zlib and Lua, from
-    bitcode, where the plug-in asks the same model; `llvm` is LLVM's own heuristic. One
-    process loads the plug-in and the model once; with processes, each module has one of
-    its own, N at a time, as `make -jN` has them.
+    compiling: LLVM's -Oz and code generation for Debian's bzip2, zlib and Lua, from
+    bitcode, where the plug-in asks the same model; `llvm` is LLVM's own heuristic. A
+    single process loads the plug-in and the model once; otherwise each module has a
+    process of its own, N at a time, as with `make -jN`.
 
-    "us CPU" and "s CPU" are what one decision, or all modules, take of a core: where
-    threads get into each other's way it rises with N, whatever else the machine does.
-    All object files must be the same, or the run fails.
+    "us CPU" and "s CPU" are the CPU time of one decision, or of all modules: if threads
+    hinder each other, it rises with N, independent of other load. The run fails unless
+    all object files are equal.
 
-    All of it takes some ten minutes on two cores that have nothing else to do, the
-    decisions alone one:
+    It takes ten minutes on two idle cores, one minute for the decisions alone:
 
     ```sh
     mlbridge bench threads --only decisions --threads 1,2
@@ -397,16 +358,28 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
                 ask, asked, numbers, rounds=wanted.rounds, on_round=advance
             )
         if found_plugin:
-            if wanted.source:
-                sources = [Source(path.stem, path.resolve()) for path in wanted.source]
-            else:
-                sources = [
-                    Source(f"{program.name}-{path.stem}", path, program.flags)
-                    for program in unpack(names, processes.WORKLOADS).values()
-                    for path in program.largest_first
-                ]
+            sources = [
+                Source(path.stem, path.resolve()) for path in wanted.source or ()
+            ]
+            sources = sources or [
+                Source(f"{program.name}-{path.stem}", path, program.flags)
+                for program in unpack(names, processes.WORKLOADS).values()
+                for path in program.largest_first
+            ]
             modules = emit_bitcode(sources, folder)
-            compiles = _Compiles(found_build, found_plugin, modules, folder)
+            digests: dict[str, str] = {}
+
+            def compiles(model: Model, count: int, side: str) -> Round:
+                with tempfile.TemporaryDirectory(dir=folder) as objects:
+                    job = (found_build, found_plugin, model, modules, count, side)
+                    found = compile_modules(*job, Path(objects))
+                    made = digest(Path(objects))
+                if digests.setdefault(model.runner, made) != made:
+                    raise ModelError(
+                        f"{model.runner}: {count} {side} made different objects"
+                    )
+                return found
+
             asked += models(["llvm"], folder)
             advance = cli.begin(progress, "compile", total * len(asked))
             compiled = measure(
@@ -420,9 +393,7 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
         console.print(f"{len(modules)} modules of {origin}")
         console.print(compile_table(compiled))
     if is_busy(decided) or is_busy(compiled):
-        console.print(
-            "[yellow]other work has had part of the cores: CPU tells more than time[/]"
-        )
+        console.print("[yellow]other work used the cores: trust CPU, not time[/]")
     made = rows("decisions", decided) + rows("compile", compiled)
     cli.write_rows(console, made, wanted.json_file)
     path = wanted.plot_file or found_build / "threads.png"

@@ -156,9 +156,17 @@ Error detail::convertElements(const TensorView &Tensor, ElementType To,
 
 Error detail::adviceMismatch(const TensorView &Tensor,
                              std::string_view Wanted) {
-  return {ErrorCode::SchemaMismatch, nameOf(Tensor) + ": expected " +
-                                         std::string(Wanted) + ", found " +
-                                         Tensor.typeStr()};
+  std::string Text = nameOf(Tensor) + ": expected " + std::string(Wanted) +
+                     ", found " + Tensor.typeStr();
+  const bool WantsChoice = Wanted == "bool" || Wanted.starts_with("int") ||
+                           Wanted.starts_with("uint");
+  const bool IsFloating =
+      Tensor.Type == ElementType::Float || Tensor.Type == ElementType::Double;
+  if (WantsChoice && IsFloating && Tensor.numElements() > 1)
+    Text += "; if these are scores, export the model with --decide argmax:" +
+            printable(Tensor.Name) +
+            ", or add ?decide=argmax to the spec of a model file";
+  return {ErrorCode::SchemaMismatch, Text};
 }
 
 //===----------------------------------------------------------------------===//

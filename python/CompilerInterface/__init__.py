@@ -23,7 +23,7 @@ _SERDES = {"bytes": "bitstream", "json": "json"}
 
 
 class PipeCompilerInterface(_PipeCompilerInterface):
-    """`mlbridge.PipeCompilerInterface`, with the published package's arguments too."""
+    """`mlbridge.PipeCompilerInterface` that also takes the published arguments."""
 
     def __init__(
         self,

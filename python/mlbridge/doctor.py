@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is available on this machine, with versions and how to get what is missing."""
+"""Checks what this machine has, with versions, and how to install what it lacks."""
 
 import importlib.metadata
 import os
@@ -19,21 +19,21 @@ from mlbridge.extras import how_to_install, pip_install
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked for."""
+    """The result of one check."""
 
     group: str
     name: str
     found: str | None
-    """What is there, with its version; None when it is missing."""
+    """A version, a path or "yes"; None if absent."""
     hint: str = ""
-    """How to get it, or what it is good for."""
+    """How to install it, or what it is for."""
     required: bool = False
-    """Whether the package is broken without it."""
+    """True if the package does not work without it."""
 
 
 def checks() -> list[Check]:
-    """Looks at everything; takes well under a second."""
-    return [*_core_checks(), *_python_checks(), *_llvm_checks(), *_kernel_checks()]
+    """Runs all checks, in well under a second."""
+    return [*_core_checks(), *_python_checks(), *_tool_checks(), *_kernel_checks()]
 
 
 PREFIXES = ("/usr/local", "/usr")
@@ -41,11 +41,11 @@ PREFIXES = ("/usr/local", "/usr")
 
 
 def find_llvm_plugin() -> Path | None:
-    """MLBridgeLLVM.so: where MLBRIDGE_LLVM_PLUGIN says, just built, or installed."""
+    """Finds MLBridgeLLVM.so: $MLBRIDGE_LLVM_PLUGIN, the newest build, or installed."""
     if named := os.environ.get("MLBRIDGE_LLVM_PLUGIN"):
         return Path(named) if Path(named).is_file() else None
     candidates: list[Path] = []
-    # An editable install lies in the checkout, whose builds lie in build/.
+    # An editable install lies in the checkout, beside build/.
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "compilers" / "llvm").is_dir():
         built = [
@@ -63,7 +63,7 @@ def find_llvm_plugin() -> Path | None:
 
 
 def _is_sanitized(build: Path) -> bool:
-    """Whether it is of a build for sanitizers: no stock compiler can load that."""
+    """Returns true for a sanitizer build, which stock compilers cannot load."""
     try:
         cache = (build / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -71,24 +71,44 @@ def _is_sanitized(build: Path) -> bool:
     return bool(re.search(r"^MLBRIDGE_SANITIZE:\w+=.", cache, re.MULTILINE))
 
 
+_PARTS = {
+    "onnx:": "scripts/fetch-onnxruntime",
+    "grpc:": "apt-get install libgrpc++-dev protobuf-compiler-grpc",
+    "serdes=protobuf": "apt-get install libprotobuf-dev protobuf-compiler",
+    "serdes=yaml": "apt-get install libyaml-dev",
+    "serdes=flatbuffers": "apt-get install libflatbuffers-dev flatbuffers-compiler",
+}
+"""What to run before `make build` for the parts that a build may lack."""
+
+
 def _core_checks() -> list[Check]:
     group = "bridge"
+    core = f"{_core.VERSION} ({_core.COMPILER})"
+    schemes = [
+        Check(group, f"{s}:", "yes", about) for s, about in _core.schemes().items()
+    ]
+    schemes += [_in_process_scheme(scheme) for scheme in inprocess.schemes()]
+    try:
+        found = [Check(group, f"{s.name}:", "yes", s.help) for s in grpc.schemes()]
+    except Unsupported:
+        found = []
     found = [
-        Check(group, "core", f"{_core.VERSION} ({_core.COMPILER})", required=True),
+        Check(group, "core", core, required=True),
         Check(group, "simdjson", _core.SIMDJSON_VERSION, "reads JSON", required=True),
+        *schemes,
+        *found,
+        *(_format(known) for known in _core.formats()),
     ]
-    found += [
-        Check(group, f"{scheme}:", "yes", help_line)
-        for scheme, help_line in _core.schemes().items()
+    known = {check.name for check in found}
+    return found + [
+        Check(group, name, None, f"not in this build: {how}, then make build")
+        for name, how in _PARTS.items()
+        if name not in known
     ]
-    found += [_in_process_scheme(scheme) for scheme in inprocess.schemes()]
-    found += _grpc_schemes()
-    found += [_format(known) for known in _core.formats()]
-    return found
 
 
 def _in_process_scheme(scheme: _core.Scheme) -> Check:
-    """One whose runtime may have to be found first."""
+    """Checks a scheme whose runtime library is loaded at run time."""
     group, name = "bridge", f"{scheme.name}:"
     if scheme.name != "onnx":
         return Check(group, name, "yes", scheme.help)
@@ -101,19 +121,8 @@ def _in_process_scheme(scheme: _core.Scheme) -> Check:
     return Check(group, name, str(library), scheme.help)
 
 
-def _grpc_schemes() -> list[Check]:
-    """Its schemes come with a library of its own, which may not be there."""
-    try:
-        return [
-            Check("bridge", f"{scheme.name}:", "yes", scheme.help)
-            for scheme in grpc.schemes()
-        ]
-    except Unsupported as error:
-        return [Check("bridge", "grpc:", None, str(error))]
-
-
 def _format(known: _core.Format) -> Check:
-    """A SerDes, whose library may not be on this machine."""
+    """Checks a SerDes, whose library may be missing on this machine."""
     name = f"serdes={known.name}"
     try:
         return Check("bridge", name, "yes", known.help)
@@ -121,72 +130,89 @@ def _format(known: _core.Format) -> Check:
         return Check("bridge", name, None, f"cannot be loaded: {error}")
 
 
+_PACKAGES = {
+    "onnxruntime": ("onnx", "mlbridge serve MODEL.onnx"),
+    "onnx": ("export", "mlbridge export, compile and inspect"),
+    "onnxscript": ("export", "mlbridge export of PyTorch"),
+    "skl2onnx": ("export", "mlbridge export of scikit-learn"),
+    "emx-onnx-cgen": ("compile", "mlbridge compile"),
+    "gymnasium": ("envs", "training environments"),
+}
+"""Optional packages: the extra that installs them, and what they are for."""
+
+
 def _python_checks() -> list[Check]:
-    learning = f"{how_to_install('train', './optimizations')}: train, evaluate, corpus"
+    learning = how_to_install("train", "./optimizations")
     return [
         Check("Python", "python", platform.python_version(), required=True),
-        _package("numpy", "", required=True),
-        _package("emx-onnx-cgen", f"{how_to_install('compile')}: mlbridge compile"),
-        _package("ml-compiler-bridge-optimizations", learning),
+        _package("numpy", "tensors", pip_install("numpy"), required=True),
+        *(
+            _package(name, purpose, how_to_install(extra))
+            for name, (extra, purpose) in _PACKAGES.items()
+        ),
+        _package("mlbridge_optimizations", "mlbridge train, evaluate", learning),
     ]
 
 
-def _package(name: str, hint: str, *, required: bool = False) -> Check:
+def _package(name: str, purpose: str, how: str, *, required: bool = False) -> Check:
     try:
-        version = importlib.metadata.version(name)
+        # The distributions of this project are not named as their packages.
+        version = importlib.metadata.version(
+            name.replace("mlbridge_", "ml-compiler-bridge-")
+        )
     except importlib.metadata.PackageNotFoundError:
-        return Check("Python", name, None, hint, required)
-    return Check("Python", name, version, required=required)
+        return Check("Python", name, None, f"{purpose}: {how}", required)
+    return Check("Python", name, version, purpose, required)
 
 
-def _llvm_checks() -> list[Check]:
+def _tool_checks() -> list[Check]:
     plugin = find_llvm_plugin()
-    hint = "" if plugin else "make build, or set MLBRIDGE_LLVM_PLUGIN to it"
+    hint = "" if plugin else "make build, or set MLBRIDGE_LLVM_PLUGIN to its path"
     return [
         _program("clang-22", "apt-get install clang-22"),
         _program("opt-22", "apt-get install llvm-22"),
         _program("ld.lld-22", "apt-get install lld-22"),
         Check("LLVM", "MLBridgeLLVM.so", str(plugin) if plugin else None, hint),
+        _program("cc", "apt-get install gcc, for mlbridge compile", "C"),
     ]
 
 
-def _program(name: str, hint: str) -> Check:
+def _program(name: str, hint: str, group: str = "LLVM") -> Check:
     path = shutil.which(name)
     if path is None:
-        return Check("LLVM", name, None, hint)
+        return Check(group, name, None, hint)
     try:
         output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=20, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        return Check("LLVM", name, None, f"{path} does not run: {error}")
+        return Check(group, name, None, f"{path} does not run: {error}")
     version = re.search(r"\d+\.\d+\.\d+", output)
-    return Check("LLVM", name, f"{version[0] if version else '?'} ({path})")
+    return Check(group, name, f"{version[0] if version else '?'} ({path})")
 
 
 def _kernel_checks() -> list[Check]:
-    group = "kernel"
-    release = platform.release()
+    release = platform.release() if platform.system() == "Linux" else None
     size = _max_pipe_size()
     return [
-        Check(group, "Linux", release if platform.system() == "Linux" else None),
+        Check("kernel", "Linux", release, "the bridge runs on Linux only"),
         Check(
-            group,
+            "kernel",
             "pidfd",
             "yes" if _has_pidfd() else None,
-            "tells at once that a peer has died; Linux 5.3",
+            "reports a peer's death at once; Linux 5.3",
         ),
         Check(
-            group,
+            "kernel",
             "pipe buffers",
             f"{size >> 10} KiB" if size else None,
-            "/proc/sys/fs/pipe-max-size; 1024 KiB is what the pipes want",
+            "/proc/sys/fs/pipe-max-size; pipes are fastest with 1024 KiB",
         ),
         Check(
-            group,
+            "kernel",
             "RWF_NOSIGNAL",
             "yes" if _has_rwf_nosignal() else None,
-            "writes without SIGPIPE; else the signal is blocked for each write",
+            "writes without SIGPIPE; otherwise each write blocks the signal",
         ),
     ]
 

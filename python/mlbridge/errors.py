@@ -1,110 +1,93 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What can go wrong: one exception for each error code of the C++ library.
+"""The exceptions of the bridge: one for each error code of the C++ library.
 
-Every one is an `Error` with the name of its code, and also the built-in
-exception that means the same, so that ``except TimeoutError`` works too.
+Each is an `Error` and also the built-in exception of the same meaning, so that
+``except TimeoutError`` works too.
 """
 
 from typing import ClassVar
 
 
 class Error(Exception):
-    """Any failure of the bridge; its text names the peer and what was expected."""
+    """Any failure of the bridge; the message names the peer and what was expected."""
 
     code: ClassVar[str] = "Error"
 
     session: int = 0
-    """Where an answer could not be sent: the session that it was for. Else 0."""
+    """The session whose reply could not be sent; 0 for other errors."""
     pid: int = 0
-    """The process of that session's compiler; 0 for a bare one."""
+    """The process ID of that session's compiler; 0 for a bare session."""
     session_ended: bool = False
-    """Whether that session is over: its compiler could not be told of the failure."""
+    """True if that session ended because its compiler could not receive the error."""
     others: "tuple[Error, ...]" = ()
-    """Of a batch, the further answers that could not be sent, one error each."""
+    """One error for each further reply of the same batch that could not be sent."""
+
+    def __init_subclass__(cls, code: str | None = None) -> None:
+        cls.code = code or cls.code
 
 
-class Timeout(Error, TimeoutError):
-    """The peer did not answer, or was not there, before the deadline."""
-
-    code = "Timeout"
+class Timeout(Error, TimeoutError, code="Timeout"):
+    """The peer did not connect or answer before the deadline."""
 
 
-class PeerClosed(Error, ConnectionError):
+class PeerClosed(Error, ConnectionError, code="PeerClosed"):
     """The peer's process ended, or it closed the channel."""
-
-    code = "PeerClosed"
 
 
 class CompilerFailed(PeerClosed):
-    """A compiler that this process ran has ended with an error; the text is its own."""
+    """A compiler run by this process failed; the message is the compiler's own."""
 
     returncode: int = 0
-    """Its exit status; of one that a signal ended, minus the signal's number."""
+    """The compiler's exit status, or minus the number of the signal that ended it."""
     stderr: str = ""
-    """All that it wrote to stderr."""
+    """Everything the compiler wrote to stderr."""
 
 
-class Malformed(Error, ValueError):
-    """Bytes that do not follow the format: truncated, oversized, lying."""
-
-    code = "Malformed"
+class Malformed(Error, ValueError, code="Malformed"):
+    """Bytes that do not follow the format: truncated, oversized or inconsistent."""
 
 
-class SchemaMismatch(Error, TypeError):
-    """Well-formed, but not what was asked for: a name, a type or a shape differs."""
-
-    code = "SchemaMismatch"
+class SchemaMismatch(Error, TypeError, code="SchemaMismatch"):
+    """A well-formed tensor whose name, type or shape differs from the expected one."""
 
 
-class ModelError(Error, RuntimeError):
-    """The model itself failed; the text is its own."""
-
-    code = "Model"
+class ModelError(Error, RuntimeError, code="Model"):
+    """The model itself failed; the message is the model's own."""
 
 
-class Unsupported(Error, NotImplementedError):
-    """A feature of this library or of this build that is not there."""
-
-    code = "Unsupported"
+class Unsupported(Error, NotImplementedError, code="Unsupported"):
+    """This library, or this build of it, lacks the requested function."""
 
 
-class OSFailure(Error, OSError):
-    """The operating system said no; the text ends with its reason."""
-
-    code = "System"
+class OSFailure(Error, OSError, code="System"):
+    """A system call failed; the message ends with the system's reason."""
 
 
-class InvalidArgument(Error, ValueError):
-    """A wrong argument from the caller: a model spec, an option, a shape."""
-
-    code = "InvalidArgument"
+class InvalidArgument(Error, ValueError, code="InvalidArgument"):
+    """The caller passed an invalid argument: a model spec, an option or a shape."""
 
 
-class Deferred(Error):
+class Deferred(Error, code="Deferred"):
     """Not a failure: the model leaves the decision to the compiler.
 
-    A policy raises it, or returns None, to defer; a model runner raises it where
-    its model has deferred.
+    A policy raises `Deferred` or returns None to defer. A model runner raises it when
+    its model defers.
     """
 
-    code = "Deferred"
 
-
-# Not those that other modules add, nor CompilerFailed, which is a PeerClosed.
+# Excludes CompilerFailed, a subclass of PeerClosed, and classes of other modules.
 _BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
-
 _LONGEST_CODE = 64
-"""How much of an unknown code a text shows: a peer may send any."""
+"""Characters of an unknown code that a message shows; a peer's may be longer."""
 
 
 def error_for(code: str, message: str) -> Error:
-    """The exception for an error of the C++ library, or of a peer with its own codes.
+    """Returns the exception for an error code of the C++ library or of a peer.
 
-    A code that this release does not know is a plain `Error`, whose text ends with it.
+    An unknown code becomes a plain `Error` whose message ends with the code.
     """
-    kind = _BY_CODE.get(code)
-    if kind is not None:
+    if kind := _BY_CODE.get(code):
         return kind(message)
     return Error(f"{message} (error code {code[:_LONGEST_CODE]!r}, which is unknown)")

@@ -1,14 +1,15 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Paths: of files that a user named, in model specs, of temporary folders."""
+"""Checks and replaces files, spells their model specs, and owns temporary folders."""
 
 import os
 import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
@@ -25,14 +26,14 @@ _KINDS: Mapping[Callable[[int], bool], str] = {
 
 
 def expect_regular_file(path: str | os.PathLike[str]) -> None:
-    """Refuses what is no regular file, for who is about to open it.
+    """Refuses everything but regular files, before the caller opens the path.
 
     Opening a FIFO waits for another process, and reading a device such as /dev/zero
     never ends.
 
     Raises:
-        InvalidArgument: it is something else.
-        OSError: there is nothing, or it cannot be looked at.
+        InvalidArgument: the path is a folder, a FIFO, a socket or a device.
+        OSError: the path does not exist or cannot be examined.
     """
     mode = Path(path).stat().st_mode
     if stat.S_ISREG(mode):
@@ -45,19 +46,33 @@ def expect_regular_file(path: str | os.PathLike[str]) -> None:
 
 
 def spec_of(scheme: str, path: str | os.PathLike[str]) -> str:
-    """The model spec of a file or a socket, whatever characters its name has.
+    """Returns the model spec of a file or socket; special characters are escaped.
 
-    With the absolute path, no part of which can be taken for a label.
+    The path is made absolute, so that the spec's parser takes no part of it for a
+    label.
     """
     return f"{scheme}:{quote(os.fsencode(Path(path).absolute()), safe='/')}"
 
 
-class OwnFolder:
-    """A temporary folder of the process that makes it; its name begins as it is told.
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yields a temporary path for the caller to write, then moves it to `path`.
 
-    It is removed by `close`, when this object is forgotten, or at the end of the
-    process. tempfile.TemporaryDirectory does so in a forked child too, whose parent
-    goes on using it.
+    Other processes see the old file or the complete new one. An exception leaves the
+    old file unchanged.
+    """
+    with tempfile.TemporaryDirectory(prefix=".mlbridge-", dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        yield made
+        made.replace(path)
+
+
+class OwnFolder:
+    """A temporary folder whose name starts with `prefix`; its creator removes it.
+
+    `close`, garbage collection of this object or the end of the process removes the
+    folder. Unlike tempfile.TemporaryDirectory, a forked child never removes a folder
+    that its parent still uses.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -65,7 +80,7 @@ class OwnFolder:
         self._remove = weakref.finalize(self, _remove, self.path, os.getpid())
 
     def close(self) -> None:
-        """Removes it, with all that is in it."""
+        """Removes the folder and its contents."""
         self._remove()
 
     def __enter__(self) -> Self:

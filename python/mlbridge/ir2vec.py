@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""IR2Vec vocabularies: LLVM's JSON form, its hash, and from IR2Vec's own form to it.
+"""Reads IR2Vec vocabularies in LLVM's JSON form or IR2Vec's own, and hashes them.
 
-The compiler's side reads the same files (``compilers/llvm/IR2Vec``), and gives each
-the same hash. ``docs/ir2vec.md`` says what both are.
+The compiler's side (``compilers/llvm/IR2Vec``) reads the same files and computes the
+same hash; ``docs/ir2vec.md`` defines both.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from mlbridge.errors import Malformed, SchemaMismatch
 
 SECTIONS = ("Opcodes", "Types", "Arguments")
 
-# What LLVM calls the opcodes of IR2Vec's own files; the last has the operands.
+# LLVM's names of the entities in IR2Vec's own files, by section.
 _LLVM_OPCODES = (
     *("Add", "Alloca", "And", "AShr", "BitCast", "Br", "Call", "ExtractElement"),
     *("ExtractValue", "FAdd", "FCmp", "FDiv", "FMul", "FNeg", "FPExt", "FPToSI"),
@@ -38,8 +38,8 @@ _LLVM_NAMES = {
     )
     for name in names
 }
-# A block as an operand, which LLVM takes for a variable.
-_WITHOUT_NAME = frozenset({"label"})
+# A block as an operand; LLVM counts it as a variable.
+_LABEL = "label"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Vocabulary:
 
     Attributes:
         name: of its file.
-        sections: for each of Opcodes, Types and Arguments, vectors by LLVM's names.
+        sections: vectors by LLVM's names, in each of Opcodes, Types and Arguments.
     """
 
     name: str
@@ -56,16 +56,12 @@ class Vocabulary:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector is made of."""
-        return next(
-            len(vector)
-            for vectors in self.sections.values()
-            for vector in vectors.values()
-        )
+        """The length of each vector."""
+        return next(len(v) for s in self.sections.values() for v in s.values())
 
     @property
     def hash(self) -> str:
-        """``sha256:...`` of what it means, however it is spelt."""
+        """``sha256:...`` of the vectors, independent of the file's formatting."""
         digest = hashlib.sha256(
             f"mlbridge-ir2vec-vocabulary 1\ndimension {self.dimension}\n".encode()
         )
@@ -73,7 +69,7 @@ class Vocabulary:
             for name, vector in sorted(
                 self.sections[section].items(), key=lambda item: item[0].encode()
             ):
-                # No vector is the same as a zero one, and so are the two zeros.
+                # A missing vector equals a zero vector, and -0.0 equals 0.0.
                 if any(vector):
                     digest.update(f"{section}/{name}\n".encode())
                     numbers = (number or 0.0 for number in vector)
@@ -81,7 +77,7 @@ class Vocabulary:
         return f"sha256:{digest.hexdigest()}"
 
     def save(self, path: Path) -> None:
-        """Writes it in LLVM's form."""
+        """Writes the vocabulary in LLVM's form."""
         path.write_text(json.dumps(self.sections) + "\n", encoding="utf-8")
 
 
@@ -90,8 +86,8 @@ def load(path: Path) -> Vocabulary:
 
     Raises:
         OSError: the file cannot be read.
-        Malformed: it is no JSON, or its vectors are not all of one dimension.
-        SchemaMismatch: it is another kind of JSON.
+        Malformed: the file is not JSON, or its vectors differ in dimension.
+        SchemaMismatch: the JSON is not a vocabulary.
     """
     try:
         root: Any = json.loads(path.read_bytes())
@@ -107,20 +103,18 @@ def load(path: Path) -> Vocabulary:
 def convert(path: Path) -> Vocabulary:
     """Reads a vocabulary in IR2Vec's own form, lines of ``name:[1.5, ...],``.
 
-    What LLVM counts and IR2Vec had no vector for has none; its vector is then zero.
+    LLVM's entities that IR2Vec has no vector for stay without one, which means zero.
 
     Raises:
         OSError: the file cannot be read.
-        Malformed: it is no such file.
-        SchemaMismatch: it names what LLVM does not know.
+        Malformed: the file does not have this form.
+        SchemaMismatch: the file names an entity that LLVM does not know.
     """
     sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         text = line.strip().rstrip(",")
-        if not text:
-            continue
         key, _, values = text.partition(":")
-        if key.strip() in _WITHOUT_NAME:
+        if not text or key.strip() == _LABEL:
             continue
         try:
             section, name = _LLVM_NAMES[key.strip().lower()]

@@ -1,12 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Training logs: what a compiler asked and decided, as LLVM writes it down.
+"""Reads training logs: a compiler's requests and decisions, in LLVM's format.
 
-The runner ``record:FILE|SPEC`` and LLVM's own ``-training-log`` make them. The format
-(``llvm/Analysis/Utils/TrainingLogger.h``) is a header line of JSON that names the
-tensors, then for each observation a line of JSON, the tensors' bytes and, where the
-header has a ``score``, the outcome.
+The runner ``record:FILE|SPEC`` and LLVM's own ``-training-log`` write them. The format
+(``llvm/Analysis/Utils/TrainingLogger.h``) is a header line of JSON that describes the
+tensors, then for each observation a line of JSON, the tensors' bytes and, if the header
+has a ``score``, the outcome.
 """
 
 import json
@@ -31,34 +31,34 @@ _DTYPES |= {
     for sign in ("", "u")
     for size in (1, 2, 4, 8)
 }
-# A line that announces a tensor or a context; a header lists all features.
+# Bytes of a line; the header line lists all features.
 _MAX_LINE = 1 << 24
-# The product of all extents, as NumPy has it; and of those that are not 0 in a tensor
-# without elements, any number of which are one array.
+# The most elements, as in NumPy; and the largest product of the non-zero extents of an
+# empty tensor, so that an array of many such tensors is possible.
 _MAX = (1 << 60) - 1
 _MAX_EMPTY = 1 << 31
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """What the header says of one tensor."""
+    """The header's description of one tensor."""
 
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     """LLVM writes a scalar as [1]."""
     lengths: tuple[int, ...] | None = None
-    """Of text, the bytes of each string."""
+    """For text, the bytes of each string."""
     is_list: bool = False
-    """Whether it is a list of strings rather than one."""
+    """True for a list of strings, false for one string."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of one such tensor."""
+        """The size of the tensor in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     def decode(self, data: bytes, offset: int = 0) -> Feature:
-        """The tensor at an offset: a read-only view, or text."""
+        """Returns the tensor at an offset: a read-only view, or text."""
         if self.lengths is None:
             count = prod(self.shape)
             return np.frombuffer(data, self.dtype, count, offset).reshape(self.shape)
@@ -76,18 +76,18 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Observation:
-    """One request of the compiler, and what was decided."""
+    """One request of the compiler, with the decision."""
 
     context: str
-    """What it was about: a function, or "default" for a module."""
+    """The function that the request is about, or "default" for a module."""
     index: int
-    """Its number in its context, from 0."""
+    """The number of the request in its context, from 0."""
     features: Features
     """The features by name, of the header's shapes; read-only."""
     advice: Feature
-    """The decision: the last tensor that the header names."""
+    """The decision: the last tensor in the header."""
     reward: float | None
-    """How good it was, in logs that say so."""
+    """The reward of the decision; None in logs without rewards."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +95,18 @@ class LogArrays:
     """A whole log, ready for training: n observations, in the log's order."""
 
     features: dict[str, NDArray[Any]]
-    """By name, each of shape [n, *shape in the header]; text is [n] or [n, k], of
-    str, since NumPy's own text has no zeros at its end."""
+    """By name, each of shape [n, *shape in the header]. Text is an object array of str,
+    [n] or [n, k], since NumPy's own strings drop trailing zeros."""
     advice: NDArray[Any]
-    """The decisions, as the features."""
+    """The decisions, in the same form."""
     rewards: NDArray[np.float64] | None
-    """[n], in logs that have rewards."""
+    """[n]; None in logs without rewards."""
     contexts: list[str]
-    """n names of contexts."""
+    """The n names of contexts."""
 
 
 class TrainingLog:
-    """A log file. Iterating reads it from its start, one observation at a time.
+    """A log file; each iteration reads the file from its start.
 
     Such as::
 
@@ -117,7 +117,7 @@ class TrainingLog:
         path: the file.
         features: the specs of the features, in the file's order.
         advice: the spec of the decision.
-        reward: the spec of the reward, or None where the log has none.
+        reward: the spec of the reward, or None in logs without rewards.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -129,11 +129,11 @@ class TrainingLog:
             self.reward = reader.score
 
     def __iter__(self) -> Iterator[Observation]:
-        """The observations.
+        """Yields the observations.
 
         Raises:
-            Malformed: at the first byte that does not follow the format, after all
-                observations in front of it.
+            Malformed: a byte does not follow the format; raised after all observations
+                before that byte.
         """
         specs = [*self.features, self.advice]
         offsets = accumulate((spec.nbytes for spec in specs), initial=0)
@@ -144,10 +144,10 @@ class TrainingLog:
             yield Observation(context, index, tensors, advice, reward)
 
     def as_arrays(self) -> LogArrays:
-        """The whole log.
+        """Reads the whole log.
 
         Raises:
-            Malformed: a part of the file does not follow the format.
+            Malformed: the file does not follow the format.
         """
         records = list(self._records())
         count = len(records)
@@ -188,15 +188,15 @@ def read_log(path: str | os.PathLike[str]) -> TrainingLog:
     """Opens a training log.
 
     Raises:
-        Malformed: it has no valid header.
-        InvalidArgument: it is no regular file.
-        OSError: it cannot be read.
+        Malformed: the header is invalid.
+        InvalidArgument: the path is not a regular file.
+        OSError: the file cannot be read.
     """
     return TrainingLog(path)
 
 
 def parse_tensor_spec(value: Any) -> TensorSpec | None:
-    """A tensor as a header describes it; None where it describes none."""
+    """Parses a header's description of a tensor; returns None if it is invalid."""
     match value:
         case {"name": str(name), "type": str(kind), "shape": list(shape)} if (
             name
@@ -211,17 +211,19 @@ def parse_tensor_spec(value: Any) -> TensorSpec | None:
 
 
 def is_text(value: str) -> bool:
-    """Whether a string of JSON has characters only, so that it can be printed."""
+    """Returns true if a string from JSON can be encoded, and so printed.
+
+    JSON's escapes can form half of a surrogate pair.
+    """
     try:
         value.encode()
     except UnicodeEncodeError:
-        # JSON's escapes can stand for one half of a pair.
         return False
     return True
 
 
 def is_count(value: Any) -> bool:
-    """Whether something out of JSON is a number that a compiler can have counted to."""
+    """Returns true if a value from JSON is an integer from 0 to 2**63 - 1."""
     return type(value) is int and 0 <= value < 1 << 63
 
 
@@ -230,7 +232,7 @@ def _are_sizes(values: list[Any]) -> bool:
 
 
 class _Reader:
-    """Reads a file piece by piece, and knows where it is."""
+    """Reads a file piece by piece and keeps its offset for messages."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file = file
@@ -243,27 +245,26 @@ class _Reader:
         return Malformed(f"{self._path}: byte {offset}: {what}")
 
     def _bytes(self, size: int, what: str) -> bytes:
-        """So many bytes, and the newline behind them."""
+        """Reads `size` bytes and the newline after them."""
         left = os.fstat(self._file.fileno()).st_size - self._offset
-        # What a header claims is not worth an allocation before it is checked.
-        if left < size + 1:
+        data = b""
+        # A header may claim any size: allocate nothing before checking.
+        if left > size:
+            data = self._file.read(size + 1)
+            left = len(data)
+        if left <= size:
             raise self.malformed(
                 f"{what} takes {size + 1} bytes, and {left} are left", self._offset
             )
-        data = self._file.read(size + 1)
-        if len(data) <= size:
-            raise self.malformed(
-                f"{what} takes {size + 1} bytes, and {len(data)} are left", self._offset
-            )
         if data[-1:] != b"\n":
             raise self.malformed(
-                f"expected a newline behind {what}", self._offset + size
+                f"expected a newline after {what}", self._offset + size
             )
         self._offset += size + 1
         return data
 
     def _line(self, what: str) -> dict[str, Any] | None:
-        """The next line, an object; None at the end of the file."""
+        """Reads the next line, an object; returns None at the end of the file."""
         start = self._offset
         line = self._file.readline(_MAX_LINE)
         if not line:
@@ -300,11 +301,11 @@ class _Reader:
         return specs
 
     def _spec(self, value: Any) -> TensorSpec:
-        """A tensor of the header, which is as long as it says."""
+        """Parses a tensor of the header and checks its size."""
         spec = parse_tensor_spec(value)
         if spec is None:
-            raise self.malformed(f"no tensor is described by {value!r:.200}", 0)
-        # LLVM has no such types; the runner `record:` says so beside them.
+            raise self.malformed(f"an invalid tensor is described by {value!r:.200}", 0)
+        # LLVM lacks these types; the runner `record:` adds "semantics" for them.
         match value:
             case {"semantics": "bool", "type": "uint8_t"}:
                 return replace(spec, dtype=np.dtype(np.bool_))
@@ -319,7 +320,7 @@ class _Reader:
         return spec
 
     def records(self) -> Iterator[tuple[str, int, bytes, float | None]]:
-        """Context, number, bytes of all tensors, and reward."""
+        """Yields context, number, bytes of all tensors, and reward."""
         context = ""
         start = self._offset
         while (line := self._line("an observation or a context")) is not None:

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Serving a model file: an ONNX graph as a policy."""
+"""Runs an ONNX model file as a policy for `serve`."""
 
 from collections.abc import Sequence
 from os import PathLike, fspath
@@ -28,42 +28,41 @@ _DTYPES: dict[str, Any] = {
 
 
 def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> Batched:
-    """A policy that runs an ONNX model, as `serve` wants it.
+    """Returns a policy that runs an ONNX model.
 
-    Each input of the model is filled from the feature of its name; features that the
-    model has no input for are left out. An input whose first dimension is free takes
-    the requests of several compilers at once, a row each: a feature of shape (a, b)
-    fits an input of shape (N, a, b) and, since dimensions of 1 may come and go,
-    (N, 1, a, b). A model whose first dimensions are fixed is run once a request.
+    Each input takes the feature of its name; other features are ignored. An input with
+    a free first dimension takes the requests of several compilers at once, one per row.
+    A feature of shape (a, b) fits an input of shape (N, a, b) and, since dimensions of
+    1 may be added or dropped, (N, 1, a, b). A model whose inputs have a fixed first
+    dimension runs once per request.
 
-    The answer is what the file's metadata ``mlbridge.decide`` makes of the outputs, as
-    in the compiler's process (``onnx:FILE``); without it, the model's output, or all of
-    them by name where there are several. What has a single element for each request is
-    a scalar.
+    The file's metadata ``mlbridge.decide`` determines the reply, as in the compiler's
+    process (``onnx:FILE``); without it, the reply is the model's output, or all outputs
+    by name. One element per request becomes a scalar.
 
     Args:
         path: the .onnx file.
-        threads: how many cores one run of the model may use.
-        seed: for decisions that are drawn (``sample:OUTPUT``).
+        threads: the number of cores that one run may use.
+        seed: the random seed for ``sample:OUTPUT``.
 
     Raises:
-        InvalidArgument: it is no regular file.
-        OSError: there is no such file.
+        InvalidArgument: the path is not a regular file.
+        OSError: the file cannot be read.
         ImportError: onnxruntime is not installed.
-        Unsupported: an input is no tensor of numbers.
-        Malformed: the metadata say what is not known here.
+        Unsupported: an input is not a tensor of numbers.
+        Malformed: the metadata contain unknown values.
         SchemaMismatch: the metadata do not fit the outputs.
 
-    The policy raises SchemaMismatch when a feature is missing, has a shape or a type
-    that its input cannot take, or is not finite where ``mlbridge.finite`` wants that;
-    and ModelError where scores are NaN.
+    The policy raises SchemaMismatch if a feature is missing, does not fit its input, or
+    is not finite although ``mlbridge.finite`` requires it; and ModelError if scores are
+    NaN.
     """
     expect_regular_file(path)
     return batched(_OnnxModel(fspath(path), threads, seed))
 
 
 class _OnnxModel:
-    """One session, and what its inputs look like."""
+    """A session and the descriptions of its inputs."""
 
     def __init__(self, path: str, threads: int, seed: int) -> None:
         import onnxruntime
@@ -76,7 +75,7 @@ class _OnnxModel:
             path, options, providers=["CPUExecutionProvider"]
         )
         about = self._session.get_modelmeta().custom_metadata_map
-        # As in the compiler's process; what is no number is nothing to choose from.
+        # Outputs that are not numbers count as strings: no decision uses them.
         outputs = {o.name: _type_name(o.type) for o in self._session.get_outputs()}
         self._decision = _core.Decision(path, about, outputs, seed)
         finite = self._decision.refuses_non_finite
@@ -93,28 +92,25 @@ class _OnnxModel:
     def _run(self, requests: Sequence[Features]) -> list[Any]:
         names = [i.name for i in self._inputs]
         for features in requests:
-            for name in names:
-                if name not in features:
-                    raise SchemaMismatch(
-                        f"{self._path}: the input '{name}' has no feature of its name; "
-                        f"the compiler sent {sorted(features)}"
-                    )
+            if missing := [name for name in names if name not in features]:
+                raise SchemaMismatch(
+                    f"{self._path}: the input '{missing[0]}' has no feature of its "
+                    f"name; the compiler sent {sorted(features)}"
+                )
         rows = stack([{name: q[name] for name in names} for q in requests])
         fed = {i.name: i.fill(rows[i.name]) for i in self._inputs}
         results = self._session.run(self._outputs, fed)
-        columns = [
-            self._rows_of(name, result, len(requests))
+        columns = {
+            name: self._rows_of(name, result, len(requests))
             for name, result in zip(self._outputs, results, strict=True)
-        ]
+        }
         if len(columns) == 1:
-            return columns[0]
-        return [
-            dict(zip(self._outputs, row, strict=True))
-            for row in zip(*columns, strict=True)
-        ]
+            return columns[self._outputs[0]]
+        rows_of_all = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows_of_all]
 
     def _rows_of(self, name: str, result: Any, count: int) -> list[Any]:
-        """What each request gets of one output."""
+        """Returns one output, split by request."""
         array = np.asarray(result)
         if self._takes_many and (array.ndim == 0 or array.shape[0] != count):
             raise SchemaMismatch(
@@ -122,16 +118,15 @@ class _OnnxModel:
                 f"request, found the shape {array.shape}"
             )
         if self._decision.chooses:
-            # The extent of the requests is nothing to choose along.
+            # A decision must not choose among requests.
             own = array[:, None] if self._takes_many and array.ndim == 1 else array
             array = self._decision.choose(own)
-        if not self._takes_many:
-            return [_scalar_or_array(array)]
-        return [_scalar_or_array(row) for row in array]
+        rows = array if self._takes_many else [array]
+        return [row.reshape(()) if row.size == 1 else row for row in rows]
 
 
 class _Input:
-    """One input of a model."""
+    """An input of a model."""
 
     def __init__(self, path: str, info: Any, finite: bool) -> None:
         self.name: str = info.name
@@ -143,12 +138,12 @@ class _Input:
         self._path = path
         self._finite = finite
         self._dtype = np.dtype(_DTYPES[info.type])
-        # None where any size will do.
+        # None stands for any size.
         self._shape = [d if isinstance(d, int) else None for d in info.shape]
         self.takes_many = bool(self._shape) and self._shape[0] is None
 
     def fill(self, rows: Any) -> NDArray[Any]:
-        """The tensor for a feature's rows, one a request."""
+        """Returns the input's tensor for a feature's rows, one per request."""
         if not isinstance(rows, np.ndarray):
             raise self._mismatch("a text")
         leading = rows.shape[:1] if self.takes_many else ()
@@ -156,7 +151,7 @@ class _Input:
         shape = _fit(rows.shape[1:], wanted)
         if shape is None:
             raise self._mismatch(f"the shape {rows.shape[1:]} a request")
-        # A compiler's counts are a model's floats; the reverse would lose something.
+        # Integer features may fill float inputs; the reverse would lose digits.
         if not np.can_cast(rows.dtype, self._dtype, casting="same_kind"):
             raise self._mismatch(str(rows.dtype))
         cast = rows.astype(self._dtype, copy=False)
@@ -178,11 +173,11 @@ class _Input:
 
 
 def _fit(found: Sequence[int], wanted: Sequence[int | None]) -> tuple[int, ...] | None:
-    """The shape that a row gets, where only dimensions of 1 have to come or go."""
+    """Returns the row's shape for the input, adding or dropping dimensions of 1."""
     left = [size for size in found if size != 1]
     shape = []
     for index, size in enumerate(wanted):
-        # What is free takes a size of its own only if the others leave it one.
+        # A free dimension consumes a size only if the later ones leave one.
         needed = sum(w != 1 for w in wanted[index:])
         if size == 1 or (size is None and needed > len(left)):
             shape.append(1)
@@ -195,7 +190,3 @@ def _fit(found: Sequence[int], wanted: Sequence[int | None]) -> tuple[int, ...] 
 
 def _type_name(kind: str) -> str:
     return element_type_name(_DTYPES[kind]) if kind in _DTYPES else "string"
-
-
-def _scalar_or_array(value: NDArray[Any]) -> Any:
-    return value.reshape(()) if value.size == 1 else value

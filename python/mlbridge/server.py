@@ -427,6 +427,7 @@ def serve(
         measure_latency=measure_latency,
         formats=formats,
     )
+    logger.info("serving at %s", name(loop.server.name))
     try:
         with stops_gracefully(loop.interrupt):
             loop.run(sessions, timeout)

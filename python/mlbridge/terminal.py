@@ -1,29 +1,29 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where commands write."""
+"""The consoles that commands write to."""
 
 import os
 
 from rich.console import Console, ConsoleDimensions
 
 _IN_FILES = 160
-"""Columns where nobody says how many there are: enough for the numbers of tables."""
+"""Columns of a file or pipe, unless COLUMNS is set: wide enough for our tables."""
 
 
 class TableConsole(Console):
-    """A console of rich whose tables are whole in files and pipes, too."""
+    """A rich console that does not truncate tables in files and pipes."""
 
-    # Rich's property can be set, too, which nobody does here.
+    # Rich's property also has a setter, which is unused here.
     @property  # type: ignore[misc]
     def size(self) -> ConsoleDimensions:
-        """How wide, and how high, what is printed may be."""
+        """The width and height available to printed text."""
         found = super().size
         if self.is_terminal or "COLUMNS" in os.environ:
             return found
         return ConsoleDimensions(_IN_FILES, found.height)
 
 
-# Names from logs and specs are shown as they are, whatever they look like.
+# Names from logs and specs may look like markup; print them literally.
 console = TableConsole(markup=False, highlight=False)
 errors = TableConsole(stderr=True, markup=False, highlight=False)

@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the code blocks of one page of the documentation, in order.
 
-``python docs_page.py PAGE`` runs in the current folder, where the paths on the page
-must be valid. A block with ``title=FILE`` is written to that file. Blocks of ``sh``
+``python docs_page.py PAGE`` runs in the current folder, where the page's paths must be
+valid. A block with ``title=FILE`` is written to that file. Blocks of ``sh``
 and ``python`` are run; those of ``python`` share one namespace. ``c`` and ``cpp``
-without a title are compiled. ``json`` is parsed, ``text`` is not code. Comments in the
-lines before a block change that; each may stand several times:
+without a title are compiled. ``json`` is parsed, ``text`` is not code. Comments before a
+block change that; each may stand several times:
 
     <!-- not run: REASON -->        the block is skipped
     <!-- in: FILE -->               the block is part of this file, which other tests run
@@ -121,7 +121,7 @@ def run(block: Block, namespace: dict[str, Any]) -> None:
     elif block.language == "sh":
         subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], check=True)
     elif block.language == "python":
-        exec(compile(block.text, f"line {block.line}", "exec"), namespace)  # noqa: S102
+        exec(compile(block.text, f"line {block.line}", "exec"), namespace)
     elif block.language in _COMPILERS:
         compile_fragment(block)
     elif block.language == "json":

@@ -248,6 +248,25 @@ def test_an_extent_that_is_computed(tmp_path: Path) -> None:
             np.testing.assert_allclose(found, np.concatenate([x, x]) - x.mean(0))
 
 
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.INT64])
+def test_a_scaler_of_scikit_learn(tmp_path: Path, kind: int) -> None:
+    numbers = {"offset": [1.0, 2.0, 3.0], "scale": [0.5, 2.0, -1.0]}
+    g = GraphBuilder(1)
+    g.op("Scaler", ["x"], "y", domain="ai.onnx.ml", **numbers)
+    made = g.model("g", [("x", kind, ["n", 3])], [("y", FLOAT, ["n", 3])])
+    made.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 3))
+    with compiled(made, tmp_path) as (runner, reference):
+        x = (
+            np.arange(15)
+            .reshape(5, 3)
+            .astype(onnx.helper.tensor_dtype_to_np_dtype(kind))
+        )
+        found = runner.evaluate({"x": x})["y"]
+        np.testing.assert_allclose(found, reference({"x": x})["y"])
+        expected = (x - numbers["offset"]) * numbers["scale"]
+        np.testing.assert_allclose(found, expected)
+
+
 def test_exponentials_to_the_ends_of_what_there_is(tmp_path: Path) -> None:
     g = GraphBuilder(1)
     g.op("Concat", [g.op("Exp", ["x"], "e"), g.op("Tanh", ["x"], "t")], "y", axis=0)

@@ -24,7 +24,7 @@ import mlbridge
 from aot_models import FLOAT, GraphBuilder
 from mlbridge import create_model_runner, doctor
 from mlbridge.cli import app
-from programs import CLI, Started, reply_of, run_cli, run_python
+from programs import CLI, Started, reply_of, run_cli, run_program, run_python
 from training_logs import context, header, outcome, write_log
 
 POLICY = """
@@ -71,6 +71,33 @@ def test_help_teaches() -> None:
 def test_version_and_wrong_use() -> None:
     assert run_cli("--version") == f"mlbridge {mlbridge.__version__}\n"
     assert "frobnicate" in errors_of("frobnicate", status=2)
+
+
+def test_python_dash_m() -> None:
+    done = run_program([sys.executable, "-m", "mlbridge", "--version"])
+    assert done.stdout == f"mlbridge {mlbridge.__version__}\n", done.stderr
+
+
+def test_doctor() -> None:
+    said = run_cli("doctor")
+    for word in ("core", "simdjson", "numpy", "pipe:", "clang-22", "pidfd", "KiB"):
+        assert word in said
+    assert max(map(len, said.splitlines())) <= 100
+
+
+def test_doctor_shows_how_to_get_what_a_build_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_grpc() -> None:
+        raise mlbridge.Unsupported("this build of mlbridge has no gRPC")
+
+    monkeypatch.setattr("mlbridge.grpc.schemes", no_grpc)
+    monkeypatch.setattr("mlbridge.inprocess.schemes", list)
+    found = {check.name: check for check in doctor.checks()}
+    assert "apt-get install libgrpc++-dev" in found["grpc:"].hint
+    assert "scripts/fetch-onnxruntime" in found["onnx:"].hint
+    said = run_cli("doctor")
+    assert re.search(r"absent, but optional: .*onnx:, grpc:", " ".join(said.split()))
 
 
 def test_what_doctor_finds() -> None:
@@ -134,7 +161,8 @@ def test_what_doctor_prescribes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", missing)
     hints = {check.name: check.hint for check in doctor.checks()}
     assert not any("install mlbridge" in hint for hint in hints.values())
-    assert "./optimizations[train]" in hints["ml-compiler-bridge-optimizations"]
+    assert "./optimizations[train]" in hints["mlbridge_optimizations"]
+    assert "'.[compile]'" in hints["emx-onnx-cgen"]
 
 
 def test_doctor_fails_without_what_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,6 +207,7 @@ def test_serve(name: str, policies: str, function: str, expected: int) -> None:
     options = (name, f"{policies}:{function}", "--sessions", "1")
     reply, output, errors = serve_one(*options)
     assert reply == expected
+    assert f"serving at {name}" in errors.replace("pipe:", "")
     assert "1 requests of 1 compilers" in output
     assert "Traceback" not in errors
 
@@ -341,7 +370,7 @@ def test_log_of_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
     ("arguments", "status", "says"),
     [
         (("missing.log",), 2, "missing.log"),
-        (("zlib.log", "--stats", "--csv"), 2, "two different things"),
+        (("zlib.log", "--stats", "--csv"), 2, "mutually exclusive"),
         (("broken.log",), 1, "byte 0"),
         (("cut.log", "--stats"), 1, "left"),
     ],

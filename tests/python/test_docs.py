@@ -11,8 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import docs_page
 import pytest
+
+import docs_page
 
 ROOT = docs_page.ROOT
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -24,7 +25,11 @@ FULL = bool(os.environ.get("MLBRIDGE_TEST_FULL"))
 def markdown() -> list[str]:
     """All Markdown files that git has."""
     listed = subprocess.run(
-        ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "*.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return listed.stdout.split()
 
@@ -66,7 +71,9 @@ def test_code(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_indented_code(name: str) -> None:
-    text = re.sub(r"^( *)```.*?^\1```$", "", (ROOT / name).read_text(), flags=re.S | re.M)
+    text = re.sub(
+        r"^( *)```.*?^\1```$", "", (ROOT / name).read_text(), flags=re.S | re.M
+    )
     assert not re.search(r"^\n    \S", text, re.M), "fence it, and name its language"
 
 

@@ -463,7 +463,7 @@ def test_a_regressor(tmp_path: Path) -> None:
     ("estimator", "error", "message"),
     [
         (RandomForestClassifier(), InvalidArgument, "not fitted"),
-        (LinearRegression().fit(*table()), InvalidArgument, "say which features its"),
+        (LinearRegression().fit(*table()), InvalidArgument, "say which features it"),
         (StandardScaler().fit(*table()), Unsupported, "neither a classifier nor"),
         (
             LogisticRegression().fit(table()[0], np.where(table()[1], "yes", "no")),

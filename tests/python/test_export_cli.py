@@ -88,6 +88,27 @@ def test_a_network_and_features_of_a_log(module: str, tmp_path: Path) -> None:
     assert "12" in shown, "the number of weights"
 
 
+@pytest.mark.parametrize("decide", [None, "", "argmax:output"])
+def test_scores_without_a_rule(module: str, decide: str | None) -> None:
+    write_log(Path("a.log"))
+    options = [] if decide is None else ["--decide", decide]
+    arguments = ("export", f"{module}:network", "--to", "m.onnx", "--features", "a.log")
+    output = " ".join(run_cli(*arguments, *options).split())
+    assert ("add --decide argmax:output" in output) == (decide is None)
+
+
+def test_a_feature_to_leave_out_that_a_log_lacks(module: str) -> None:
+    """As logs of `record:` lack `inlining_default`, which those of LLVM have."""
+    write_log(Path("a.log"))
+    printed = run_cli(
+        *("export", f"{module}:network", "--to", "m.onnx", "--features", "a.log"),
+        *("--without", "inlining_default", "--decide", ""),
+    )
+    said = " ".join(printed.split())
+    assert "a.log has no feature 'inlining_default' to leave out" in said
+    assert "2 features to output" in said
+
+
 def test_a_function_that_makes_a_policy_and_features_of_a_space(module: str) -> None:
     exporting(f"{module}:make", "--batch", "1", "--features", f"{module}:space")
     asked: dict[str, Any] = {"a": np.arange(4)[None], "b": np.ones((1, 1), "f")}
@@ -111,7 +132,7 @@ def test_a_pickled_estimator(module: str, tmp_path: Path) -> None:
         (["{module}:other"], "has no 'other'"),
         (
             ["{module}:network", "--feature", "int x", "--features", "a.log"],
-            "--feature and --features are two different things",
+            "--feature and --features are mutually exclusive",
         ),
         (["{module}:network", "--without", "x"], "--without goes with --features"),
     ],

@@ -85,6 +85,24 @@ def test_the_same_answers(tmp_path: Path, spec: Spec, decide: str | None) -> Non
         np.testing.assert_array_equal(found[:, 0], best)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_pipeline_that_scales(tmp_path: Path, spec: Spec) -> None:
+    pytest.importorskip("skl2onnx", reason="needs scripts/make-venv export")
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    x = np.random.default_rng(4).normal(50, 9, (200, 3)).astype(np.float32)
+    classifier = MLPClassifier((8,), random_state=0)
+    pipeline = make_pipeline(StandardScaler(), classifier).fit(x, x.sum(1) > 150)
+    path = tmp_path / "m.onnx"
+    rule = {"outputs": ["probabilities"], "decide": "argmax:probabilities"}
+    export(pipeline, path, features=["float[3] x"], batch=1, **rule)
+    with create_model_runner(spec(path)) as runner:
+        found = [runner.evaluate({"x": row}, int) for row in x[:COUNT]]
+    assert found == pipeline.predict(x[:COUNT]).tolist()
+
+
 def test_what_the_metadata_forbids(tmp_path: Path, spec: Spec) -> None:
     asked = {name: values[:1] for name, values in requests().items()}
     asked["embedding"] = np.array([[0, np.nan, 0]], np.float32)

@@ -196,6 +196,12 @@ TEST(AdviceTest, OneElementMeansOne) {
   Expected<float> Three = convert<float>(std::vector<float>{1, 2, 3});
   EXPECT_EQ(Three.code(), ErrorCode::SchemaMismatch);
   EXPECT_EQ(Three.message(), "advice 'x': expected float, found float[3]");
+  EXPECT_EQ(convert<std::int64_t>(std::vector<float>{1, 2}).message(),
+            "advice 'x': expected int64_t, found float[2]; if these are "
+            "scores, export the model with --decide argmax:x, or add "
+            "?decide=argmax to the spec of a model file");
+  EXPECT_EQ(convert<int>(std::vector<int>{1, 2}).message(),
+            "advice 'x': expected int32_t, found int32_t[2]");
   EXPECT_EQ(outcome<int>(std::vector<int>()), "SchemaMismatch");
   EXPECT_THAT(*convert<std::vector<int>>(7), ElementsAre(7));
   EXPECT_THAT(*convert<std::vector<int>>(std::vector<int>()), ElementsAre());

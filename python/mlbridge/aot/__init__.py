@@ -1,18 +1,17 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From an ONNX model to machine code that needs no runtime: ``mlbridge compile``.
+"""Compiles an ONNX model to machine code without a runtime: ``mlbridge compile``.
 
     from mlbridge.aot import compile_model
     compile_model("policy.onnx", "libpolicy.so")
 
-`graph` reads the file, `generate` writes one C file (the operators' code is
-emx-onnx-cgen's; `extents` makes it work for free extents), `build` compiles it, and
-`check` compares the result with ONNX Runtime.
+`graph` reads the file, `generate` writes one C file from emx-onnx-cgen's operators,
+`extents` generalises that code to free extents, `build` compiles it, and `check`
+compares the result with ONNX Runtime.
 """
 
 import importlib.metadata
-import os
 import re
 import shutil
 import tempfile
@@ -20,13 +19,12 @@ import time
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from mlbridge.aot.build import CCompiler, archive
 from mlbridge.errors import InvalidArgument, ModelError, Unsupported
 from mlbridge.extras import how_to_install
-
-if TYPE_CHECKING:
-    from mlbridge.aot.build import CCompiler
+from mlbridge.files import replacing
 
 Kind = Literal["shared", "object", "archive", "c"]
 KINDS: Mapping[str, Kind] = {
@@ -35,7 +33,7 @@ KINDS: Mapping[str, Kind] = {
     ".a": "archive",
     ".c": "c",
 }
-"""What is made, by the suffix of the output."""
+"""The kind of output for each file suffix."""
 TOLERANCE = 1e-5
 
 
@@ -51,35 +49,32 @@ def compile_model(
     tolerance: float = TOLERANCE,
     report: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Compiles an ONNX model, and compares the result with ONNX Runtime.
+    """Compiles an ONNX model and compares the result with ONNX Runtime.
 
-    Nothing is written to `output` before every variant of the code that this CPU can
-    run has given ONNX Runtime's answers on random inputs, for several sizes of the
-    extents that are free.
+    Writes `output` only after every code variant that this CPU can run has matched ONNX
+    Runtime on random inputs, at several sizes of the free extents.
 
     Args:
         model: the .onnx file. Its inputs and outputs are tensors of numbers.
         output: the file to write.
-        name: the model's, a C identifier; by default out of the output's file name.
-        emit: what to write; by default what the output's suffix says.
-        header: a C header to write beside it, which declares the model.
-        pin: sizes for extents that are free, by name.
+        name: the model's name, a C identifier; by default derived from `output`.
+        emit: the kind of output; by default derived from the suffix of `output`.
+        header: a C header to write as well, which declares the model.
+        pin: sizes for free extents, by name.
         cc: the C compiler; by default $CC, cc, gcc, clang or clang-22.
-        tolerance: how far a floating-point number may be off, relative to those
-            above 1.
-        report: gets a line for each step.
+        tolerance: the largest difference allowed, relative for numbers above 1.
+        report: called with one line per step.
 
     Raises:
         InvalidArgument: a name, a suffix or an option is wrong.
-        Malformed: the file is no ONNX model.
-        Unsupported: the model has an operator that cannot be compiled, and the
-            message says which; or a package that compiling needs is missing.
-        ModelError: the code does not compute what ONNX Runtime does; the message
-            names the output, the index and both values.
+        Malformed: the file is not an ONNX model.
+        Unsupported: the message names an operator that cannot be compiled, or a
+            missing Python package.
+        ModelError: the code's results differ from ONNX Runtime's; the message names the
+            output, the index and both values.
         CompilerError: the C compiler failed.
     """
     try:
-        from mlbridge.aot.build import CCompiler
         from mlbridge.aot.check import check, least_sizes
         from mlbridge.aot.generate import declaration, generate
         from mlbridge.aot.graph import Graph
@@ -102,13 +97,19 @@ def compile_model(
         )
     compiler = CCompiler.find(cc)
     pinned = dict(pin or {})
-    clock = _Clock()
+    last = time.monotonic()
+
+    def lap() -> str:
+        nonlocal last
+        before, last = last, time.monotonic()
+        return f"{last - before:.1f} s"
+
     graph = Graph(model, pinned)
-    # What is there for a smaller size would be made up.
+    # Below these sizes, ONNX Runtime has no results to compare with.
     least = least_sizes(model, pinned) if graph.symbols else {}
     text = generate(graph, name, least)
     version = importlib.metadata.version("emx-onnx-cgen")
-    report(f"emx-onnx-cgen {version}: {len(text) >> 10} KiB of C in {clock.lap()}")
+    report(f"emx-onnx-cgen {version}: {len(text) >> 10} KiB of C in {lap()}")
 
     with tempfile.TemporaryDirectory(prefix="mlbridge-") as folder:
         source = Path(folder) / f"{name}.c"
@@ -116,7 +117,7 @@ def compile_model(
         library, made = _build(compiler, source, kind)
         report(
             f"{compiler.version} ({compiler.command[0]}): "
-            f"{made.stat().st_size >> 10} KiB in {clock.lap()}"
+            f"{made.stat().st_size >> 10} KiB in {lap()}"
         )
         try:
             checked = check(library, model, pinned, tolerance)
@@ -131,59 +132,30 @@ def compile_model(
             f"ONNX Runtime {checked.runtime} agrees with "
             f"{', '.join(checked.variants)}: "
             f"{checked.evaluations} evaluations of each, largest difference "
-            f"{checked.difference:.1e}, in {clock.lap()}"
+            f"{checked.difference:.1e}, in {lap()}"
         )
         if header is not None:
-            declared = Path(folder) / f"{name}.h"
-            declared.write_text(declaration(name))
-            _put(declared, Path(header))
-        _put(made, output)
+            with replacing(Path(header)) as new:
+                new.write_text(declaration(name))
+        with replacing(output) as new:
+            # Keeps the permissions that the compiler gave the file.
+            shutil.copy(made, new)
 
 
-def _build(compiler: "CCompiler", source: Path, kind: Kind) -> tuple[Path, Path]:
-    """The library that is compared, and what was asked for, both beside the source."""
-    made = source.with_suffix({kind: suffix for suffix, kind in KINDS.items()}[kind])
+def _build(compiler: CCompiler, source: Path, kind: Kind) -> tuple[Path, Path]:
+    """Builds the library for `check` and the requested file, both beside the source."""
     library, object_file = source.with_suffix(".so"), source.with_suffix(".o")
-    compared = object_file
-    if kind != "shared":
+    # A library opened by name also exports the symbol that all models share.
+    shared_object = source.with_name("for-the-library.o")
+    compiler.object(source, shared_object, "-DMLBRIDGE_AOT_SHARED")
+    compiler.shared(shared_object, library)
+    if kind in ("object", "archive"):
         compiler.object(source, object_file)
-        compared = object_file.with_name("checked.o")
-    # Only a library that is opened by name has the symbol that all models share.
-    compiler.object(source, compared, "-DMLBRIDGE_AOT_SHARED")
-    compiler.shared(compared, library)
     if kind == "archive":
-        from mlbridge.aot.build import archive
-
-        archive(object_file, made)
-    return library, made
-
-
-def _put(made: Path, output: Path) -> None:
-    """A new file at once: the old one may be loaded, and is read until then."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=output.parent)
-    temporary = Path(name)
-    try:
-        os.close(descriptor)
-        # With the permissions that the compiler gave it.
-        shutil.copy(made, temporary)
-        temporary.replace(output)
-    finally:
-        temporary.unlink(missing_ok=True)
+        archive(object_file, source.with_suffix(".a"))
+    return library, source.with_suffix({k: suffix for suffix, k in KINDS.items()}[kind])
 
 
 def default_name(output: Path) -> str:
-    """The model's name, out of a file name: policy of `libpolicy.so`."""
+    """Derives the model's name from a file name: `policy` for `libpolicy.so`."""
     return re.sub(r"\W", "_", output.stem.removeprefix("lib"), flags=re.ASCII)
-
-
-class _Clock:
-    """How long the steps take."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def lap(self) -> str:
-        """Since the last call, in words."""
-        now = time.monotonic()
-        taken, self._last = now - self._last, now
-        return f"{taken:.1f} s"

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From the C file to machine code, by whatever C compiler is here."""
+"""Compiles the generated C file with the installed C compiler."""
 
 import os
 import re
@@ -14,21 +14,19 @@ from pathlib import Path
 
 from mlbridge.errors import Error, InvalidArgument, Unsupported
 
-# What lets sums run in vectors, and nothing that changes what an infinity or a NaN is.
-# -ffast-math, at the link, would make denormal numbers zeros in the whole process.
+# Lets the compiler vectorise sums without changing the results for infinities and NaN.
+# Linking with -ffast-math would make the whole process treat denormal numbers as zeros.
 _FLAGS = [
     *("-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-fstack-usage", "-w"),
     *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"),
     *("-fno-math-errno", "-ffp-contract=fast"),
 ]
 MAX_STACK = 256 << 10
-"""The bytes of stack that a model may use: compilers have deep stacks of their own."""
+"""Bytes of stack that a model may use; the host compiler's own stack is deep."""
 
 
-class CompilerError(Error, RuntimeError):
-    """The C compiler failed, or its code is not what the model computes."""
-
-    code = "System"
+class CompilerError(Error, RuntimeError, code="System"):
+    """The C compiler or `ar` failed."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +38,10 @@ class CCompiler:
 
     @classmethod
     def find(cls, wanted: str | None = None) -> "CCompiler":
-        """The compiler `wanted`, or $CC, cc, gcc, clang or clang-22.
+        """Finds the compiler `wanted`, or $CC, cc, gcc, clang or clang-22.
 
         Raises:
-            InvalidArgument: what was named does not run, or there is none.
+            InvalidArgument: none of these compilers runs.
         """
         named = wanted or os.environ.get("CC")
         candidates = [named] if named else ["cc", "gcc", "clang", "clang-22"]
@@ -61,16 +59,15 @@ class CCompiler:
             if found.returncode == 0 and found.stdout:
                 return cls((path, *command[1:]), found.stdout.splitlines()[0])
         raise InvalidArgument(
-            f"there is no C compiler {' or '.join(candidates)}; name one with --cc "
-            "or CC"
+            f"found no C compiler {' or '.join(candidates)}; name one with --cc or CC"
         )
 
     def object(self, source: Path, output: Path, *defines: str) -> None:
-        """Compiles a file, and looks at the stack that it needs.
+        """Compiles a file and checks the stack size that it needs.
 
         Raises:
-            CompilerError: the compiler says no.
-            Unsupported: the model would need more stack than a compiler can spare.
+            CompilerError: the compiler fails.
+            Unsupported: the model needs more stack than `MAX_STACK`.
         """
         files = ["-c", str(source), "-o", str(output)]
         _run([*self.command, *_FLAGS, *defines, *files])
@@ -85,16 +82,14 @@ class CCompiler:
 
 
 def archive(source: Path, output: Path) -> None:
-    """Puts an object into a static library of its own.
+    """Puts an object into a new static library.
 
     Raises:
-        CompilerError: there is no `ar`, or it says no.
+        CompilerError: `ar` is missing or fails.
     """
     program = os.environ.get("AR") or shutil.which("ar") or shutil.which("llvm-ar-22")
     if program is None:
-        raise CompilerError(
-            "there is no `ar` here: apt-get install binutils, or set AR"
-        )
+        raise CompilerError("found no `ar`: apt-get install binutils, or set AR")
     output.unlink(missing_ok=True)
     _run([program, "rcsD", str(output), str(source)])
 

@@ -1,12 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether a compiled model computes what ONNX Runtime does.
+"""Compares a compiled model with ONNX Runtime.
 
-`least_sizes` asks ONNX Runtime, before there is code, which sizes a model has no
-answer for; `check` compares the code with it. Both run in a process of their own:
-whatever happens there, the caller gets a sentence. That process is
-``python -m mlbridge.aot.check``.
+`least_sizes` finds the smallest extents that ONNX Runtime accepts, before code is
+generated; `check` compares the code's results. Both run in a process of their own,
+``python -m mlbridge.aot.check``, so that a crash becomes an error message.
 """
 
 import json
@@ -14,6 +13,7 @@ import math
 import signal
 import subprocess
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,61 +27,60 @@ from mlbridge.aot.library import CompiledModel
 from mlbridge.errors import ModelError
 
 _SIZES = (1, 2, 3, 5, 8, 17, 33)
-"""Of the free extents: below, at and above what fits a register."""
+"""Sizes of free extents: below, at and above the width of a register."""
 _MORE_SIZES = 24
 _BEYOND = 4001
-"""Above the sizes that the code was made of."""
+"""A size above the primes that the code was generated for."""
 _MAX_ELEMENTS = 1 << 20
-"""Of an input of sizes that are tried besides."""
+"""The most elements of an input when `_more_sizes` are tried."""
 _MAX_WORKSPACE = 1 << 28
-"""The bytes that the code may need for them: attention takes the square of a size."""
+"""The most workspace bytes for `_more_sizes`: attention squares a size."""
 _ROUNDS = 4
-# Integers may be indices; the model's file does not say of what.
+# Integer inputs may be indices, whose range the file does not state.
 _RANGES = (1000, 100, 10, 2, 1)
 _NOT_FINITE = (np.nan, np.inf, -np.inf)
 _TIMEOUT = 600
-# Each sum of a model adds noise, not the inputs alone.
+# Rounding in the model's own sums adds to the noise of the inputs.
 _MUCH_NOISE = 8
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What was compared."""
+    """The result of a successful comparison."""
 
     variants: list[str]
     evaluations: int
-    """Of each variant."""
+    """The number of evaluations of each variant."""
     difference: float
-    """The largest of two numbers, relative to those above 1."""
+    """The largest difference, relative for numbers above 1."""
     runtime: str
 
 
 def check(
     library: Path, model: Path, pinned: Mapping[str, int], tolerance: float
 ) -> Checked:
-    """Compares all variants that this CPU can run with ONNX Runtime, on random inputs.
+    """Compares every variant that this CPU can run with ONNX Runtime on random inputs.
 
-    A floating-point number may be off by the tolerance, relative to those above 1,
-    unless the model itself makes more than that of an input's last bit.
+    Floating-point results may differ by the tolerance, relative for numbers above 1, or
+    by more if the model itself amplifies the last bit of an input beyond that.
 
     Raises:
-        ModelError: they differ, or one of them failed or crashed.
+        ModelError: the results differ, or one side failed or crashed.
     """
-    reply = _ask(model, pinned, library=str(library), tolerance=tolerance)
-    return Checked(**reply)
+    return Checked(**_ask(model, pinned, library=str(library), tolerance=tolerance))
 
 
 def least_sizes(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
-    """The smallest size of each free extent that ONNX Runtime has an answer for.
+    """Returns the smallest size of each free extent that ONNX Runtime accepts.
 
     Raises:
-        ModelError: it answers no size that was tried.
+        ModelError: ONNX Runtime accepts none of the sizes tried.
     """
-    return {symbol: int(size) for symbol, size in _ask(model, pinned).items()}
+    return _ask(model, pinned)
 
 
 def _ask(model: Path, pinned: Mapping[str, int], **rest: Any) -> dict[str, Any]:
-    """What the other process answers."""
+    """Runs `_main` in another process and returns its reply."""
     request = {"model": str(model), "pinned": dict(pinned), **rest}
     try:
         result = subprocess.run(
@@ -98,17 +97,17 @@ def _ask(model: Path, pinned: Mapping[str, int], **rest: Any) -> dict[str, Any]:
         ) from None
     if result.returncode < 0:
         name = signal.Signals(-result.returncode).name
-        who = "compiled model" if "library" in request else "ONNX Runtime"
-        raise ModelError(f"'{model}': the {who} ended by {name}")
+        what = "compiled model" if "library" in request else "ONNX Runtime"
+        raise ModelError(f"'{model}': the {what} was ended by {name}")
     if result.returncode:
-        last = result.stderr.strip().splitlines() or ["no reason"]
+        last = result.stderr.strip().splitlines() or ["no reason given"]
         raise ModelError(f"'{model}': {last[-1]}")
     reply: dict[str, Any] = json.loads(result.stdout)
     return reply
 
 
 class _Reference:
-    """The model, as ONNX Runtime runs it."""
+    """The model in ONNX Runtime."""
 
     def __init__(self, model: Path, pinned: Mapping[str, int]) -> None:
         import onnxruntime
@@ -147,17 +146,16 @@ def _find_least(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
     enough = next((s for s in all_tried if _is_small(graph, s) and replies(s)), None)
     if enough is None:
         raise ModelError(f"ONNX Runtime does not run it: {refusal}")
-    least: dict[str, int] = {}
-    for symbol, size in enough.items():
-        refused, answered = 0, 1 if replies(enough | {symbol: 1}) else size
-        while answered - refused > 1:
-            middle = (refused + answered) // 2
-            if replies(enough | {symbol: middle}):
-                answered = middle
-            else:
-                refused = middle
-        least[symbol] = answered
-    return least
+    accepted = dict(enough)
+
+    def least(symbol: str) -> int:
+        def accepts(size: int) -> bool:
+            return replies(accepted | {symbol: size})
+
+        sizes = range(2, accepted[symbol])
+        return 1 if accepts(1) else 2 + bisect_left(sizes, True, key=accepts)
+
+    return {symbol: least(symbol) for symbol in accepted}
 
 
 def _compare(
@@ -196,9 +194,9 @@ def _compare(
 def _all_sizes(
     graph: Graph, compiled: CompiledModel
 ) -> Iterator[tuple[dict[str, int], int]]:
-    """Sizes for all free extents together, several of them different, and the rounds.
+    """Yields sizes of all free extents, mostly unequal, and the number of rounds.
 
-    None is a size that the code does not take.
+    The code accepts each of these combinations.
     """
     symbols = graph.symbols
     if not symbols:
@@ -207,10 +205,12 @@ def _all_sizes(
     more = _more_sizes(graph)
     least = _least_of(symbols, compiled, [*more, max(_SIZES)])
     for i in range(len(_SIZES)):
-        sizes = {s: _SIZES[(i + 3 * j) % len(_SIZES)] for j, s in enumerate(symbols)}
-        raised = {s: max(size, least[s]) for s, size in sizes.items()}
-        if compiled.accepts(list(raised.values())):
-            yield raised, _ROUNDS
+        sizes = {
+            s: max(least[s], _SIZES[(i + 3 * j) % len(_SIZES)])
+            for j, s in enumerate(symbols)
+        }
+        if compiled.accepts(list(sizes.values())):
+            yield sizes, _ROUNDS
     yield least, _ROUNDS
     for i in range(len(more)):
         sizes = {s: more[(i + j) % len(more)] for j, s in enumerate(symbols)}
@@ -226,10 +226,10 @@ def _all_sizes(
 def _least_of(
     symbols: Sequence[str], compiled: CompiledModel, enough: Sequence[int]
 ) -> dict[str, int]:
-    """The smallest sizes that the code takes.
+    """Returns the smallest sizes that the code accepts.
 
     Raises:
-        ModelError: it takes none of those that are enough.
+        ModelError: the code accepts none of the sizes in `enough`.
     """
     for size in enough:
         found: dict[str, int] = {}
@@ -242,30 +242,33 @@ def _least_of(
                     break
         if len(found) == len(symbols):
             return found
-    raise ModelError(f"the code takes none of the sizes {list(enough)}")
+    raise ModelError(f"the code accepts none of the sizes {list(enough)}")
 
 
 def _more_sizes(graph: Graph) -> list[int]:
-    """About each number in the model, on which an operator may decide; and large."""
+    """Returns a large size and the neighbours of each number in the model.
+
+    An operator may behave differently above and below such a number.
+    """
     near = {c + i for c in graph.constants() for i in (-1, 0, 1) if c < _BEYOND}
     found = sorted(near - {0, *_SIZES})
     step = max(1, -(-len(found) // _MORE_SIZES))
     return [_BEYOND, *found[::-step]]
 
 
+def _shape(tensor: Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(sizes[d] if isinstance(d, str) else d for d in tensor.extents)
+
+
 def _is_small(graph: Graph, sizes: Mapping[str, int]) -> bool:
-    """Whether it is worth its time."""
-    return all(
-        math.prod(sizes[d] if isinstance(d, str) else d for d in tensor.extents)
-        <= _MAX_ELEMENTS
-        for tensor in graph.inputs
-    )
+    """Returns true if no input exceeds `_MAX_ELEMENTS`."""
+    return all(math.prod(_shape(t, sizes)) <= _MAX_ELEMENTS for t in graph.inputs)
 
 
 def _expect(
     reference: _Reference, sizes: Mapping[str, int], random: np.random.Generator
 ) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-    """Random inputs, and what ONNX Runtime makes of them."""
+    """Returns random inputs and ONNX Runtime's outputs for them."""
     tensors = reference.graph.inputs
     integers = any(tensor.dtype.kind in "iu" for tensor in tensors)
     for below in _RANGES if integers else _RANGES[:1]:
@@ -281,21 +284,19 @@ def _expect(
 def _random(
     tensor: Tensor, sizes: Mapping[str, int], random: np.random.Generator, below: int
 ) -> NDArray[Any]:
-    shape = tuple(sizes[d] if isinstance(d, str) else d for d in tensor.extents)
+    shape = _shape(tensor, sizes)
     if tensor.dtype.kind == "f":
-        values: NDArray[Any] = np.asarray(random.normal(size=shape))
-    elif tensor.dtype.kind == "b":
-        values = np.asarray(random.integers(0, 2, shape))
-    else:
-        most = int(np.iinfo(tensor.dtype).max)
-        values = np.asarray(random.integers(0, min(below, most), shape))
-    return values.astype(tensor.dtype)
+        return np.asarray(random.normal(size=shape)).astype(tensor.dtype)
+    limit = 2
+    if tensor.dtype.kind != "b":
+        limit = min(below, int(np.iinfo(tensor.dtype).max))
+    return np.asarray(random.integers(0, limit, shape)).astype(tensor.dtype)
 
 
 def _differences(
     name: str, found: NDArray[Any], expected: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """How far each element is off, relative to those above 1; of integers 0 or inf.
+    """Returns each element's difference, relative above 1; for integers 0 or infinity.
 
     Raises:
         ModelError: type or shape differ.
@@ -322,14 +323,18 @@ def _check_not_finite(
     inputs: Sequence[NDArray[Any]],
     random: np.random.Generator,
 ) -> None:
-    """What is no number must not become one: that would look like a decision.
+    """Checks that NaN and infinities do not become numbers, which look like decisions.
 
-    Only the count is compared. Where one of many numbers is NaN, the order of the rest
-    is nobody's promise, and some of ONNX Runtime's own operators drop it.
+    Compares only counts. Operators do not specify an order around NaN, and some of ONNX
+    Runtime's own drop one.
 
     Raises:
-        ModelError: an output has fewer of them than ONNX Runtime's.
+        ModelError: an output has fewer non-finite elements than ONNX Runtime's.
     """
+
+    def count(values: NDArray[Any]) -> int:
+        return int(np.sum(~np.isfinite(values))) if values.dtype.kind == "f" else 0
+
     for value in _NOT_FINITE:
         asked = [_with(value, i, random) for i in inputs]
         try:
@@ -341,22 +346,18 @@ def _check_not_finite(
             for name, ours, theirs in zip(
                 reference.names, found, expected, strict=True
             ):
-                counts = [
-                    int(np.sum(~np.isfinite(a))) if a.dtype.kind == "f" else 0
-                    for a in (ours, theirs)
-                ]
-                if counts[0] < counts[1]:
+                if count(ours) < count(theirs):
                     raise ModelError(
-                        f"{variant}: {name}: an input of {value} makes {counts[1]} "
+                        f"{variant}: {name}: an input of {value} makes {count(theirs)} "
                         "numbers of ONNX Runtime's answer NaN or infinite, and "
-                        f"{counts[0]} of the code's"
+                        f"{count(ours)} of the code's"
                     )
 
 
 def _with(
     value: float, values: NDArray[Any], random: np.random.Generator
 ) -> NDArray[Any]:
-    """A copy with `value` in one place, if it is of floating-point numbers."""
+    """Returns a copy; if its dtype is floating-point, one random element is `value`."""
     copy = values.copy()
     if copy.dtype.kind == "f" and copy.size:
         copy.reshape(-1)[random.integers(copy.size)] = value
@@ -364,14 +365,12 @@ def _with(
 
 
 def _noise(
-    reference: _Reference,
-    inputs: Sequence[NDArray[Any]],
-    random: np.random.Generator,
+    reference: _Reference, inputs: Sequence[NDArray[Any]], random: np.random.Generator
 ) -> list[float]:
-    """How far ONNX Runtime's own answers move when the last bits of the inputs do.
+    """Returns how far ONNX Runtime's outputs move when the inputs' last bits change.
 
-    A model of many rounds may turn the order in which numbers are added up into more
-    than the tolerance: that is the model's, not the code's.
+    A deep model can amplify the order of a sum beyond the tolerance. Such a difference
+    comes from the model, not from the code.
     """
     still = reference.run(inputs)
     noise = [0.0] * len(still)
@@ -392,10 +391,7 @@ def _last_bits(values: NDArray[Any], random: np.random.Generator) -> NDArray[Any
 
 
 def _mismatch(
-    name: str,
-    found: NDArray[Any],
-    expected: NDArray[Any],
-    off: NDArray[np.float64],
+    name: str, found: NDArray[Any], expected: NDArray[Any], off: NDArray[np.float64]
 ) -> ModelError:
     worst = int(np.argmax(off))
     index = [int(i) for i in np.unravel_index(worst, found.shape)]

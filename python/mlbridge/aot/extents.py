@@ -1,16 +1,16 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From code for fixed extents to code for free ones.
+"""Turns generated C code for fixed extents into code for free extents.
 
-The generator is at home with fixed extents; with free ones it knows fewer operators,
-and miscompiles some (MatMul over a free extent sums nothing). So a free extent n is
-given two sizes, both primes, and the two texts are compared: a number that differs is
-a function of n, and two points tell which. The result is compared with ONNX Runtime
-for other sizes before anybody gets to see it.
+emx-onnx-cgen supports fewer operators with free extents and miscompiles some (MatMul
+over a free extent sums nothing). So we generate the code twice, with two primes in
+place of a free extent n, and compare the texts: numbers that differ are functions of n,
+which the two points determine. `check` then compares the result with ONNX Runtime at
+other sizes.
 
-What the generator decides by comparing sizes (the first 5000 of n elements) it decides
-for the two primes, so both are to be on the same side of each number in the model.
+The generator's decisions that compare sizes (the first 5000 of n elements) hold for the
+two primes, so both primes must lie on the same side of each number in the model.
 """
 
 import itertools
@@ -21,23 +21,22 @@ from mlbridge.errors import Unsupported
 
 Point = Mapping[str, int]
 """The size of each free extent, by the C name of its variable."""
-
-# A decimal number that is not a part of a name or of a hexadecimal float.
+# A decimal number outside of names and hexadecimal floats.
 _NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.0)?(?:f|[uU]?[lL]{0,2}))(?![\w.])")
 _DIGITS = re.compile(r"\d+")
 _MAX_DEGREE = 3
 _MAX_OFFSET = 64
 _LEAST_PRIME = 2003
 _MOST_PRIME = 1 << 17
-# Within so much of the first there are primes for any model.
+# An interval of this length contains enough primes for any model.
 _NEAR = 256
 
 
 def starts(constants: set[int]) -> list[int]:
-    """Where to look for the primes: above all numbers of the model, if there they do.
+    """Returns where to search for the primes; the first start is above all constants.
 
-    The last one always is to be tried; where it is below some of the numbers, the code
-    is good up to the primes only.
+    If the last start is below some of the constants, code generated there is valid only
+    up to the primes.
     """
     low = _LEAST_PRIME
     while near := [c for c in constants if low <= c <= low + _NEAR]:
@@ -49,34 +48,30 @@ def starts(constants: set[int]) -> list[int]:
 def points(
     variables: Sequence[str], taken: set[int], start: int
 ) -> tuple[Point, Point]:
-    """Two sizes for each variable: primes from a start on, in no number of `taken`."""
+    """Returns two primes per variable, from `start` on, dividing no size in `taken`."""
     primes = _primes(start, taken)
-    sizes = [(next(primes), next(primes)) for _ in variables]
-    return (
-        dict(zip(variables, (a for a, _ in sizes), strict=True)),
-        dict(zip(variables, (b for _, b in sizes), strict=True)),
-    )
+    pairs = {variable: (next(primes), next(primes)) for variable in variables}
+    return {v: a for v, (a, _) in pairs.items()}, {v: b for v, (_, b) in pairs.items()}
 
 
 def generalise(texts: tuple[str, str], at: tuple[Point, Point]) -> str:
-    """One text for any extents, out of the texts at two points.
+    """Merges the texts at two points into one text for any extents.
 
     Raises:
-        Unsupported: the texts differ in more than numbers, or by a number that is no
-            product of extents plus a constant.
+        Unsupported: the texts differ in more than numbers, or a number is not a product
+            of extents plus a constant.
     """
     first, second = (_NUMBER.split(text) for text in texts)
     if first[::2] != second[::2]:
-        raise Unsupported("the code for two sizes of a free extent is not alike")
-    pieces = [
+        raise Unsupported("the code for two sizes of a free extent differs in form")
+    return "".join(
         piece if piece == other else _expression(piece, other, at)
         for piece, other in zip(first, second, strict=True)
-    ]
-    return "".join(pieces)
+    )
 
 
 def _expression(first: str, second: str, at: tuple[Point, Point]) -> str:
-    """The C expression that has these values at the two points."""
+    """Returns the C expression with these values at the two points."""
     values = [int(_DIGITS.findall(number)[0]) for number in (first, second)]
     for degree in range(1, _MAX_DEGREE + 1):
         for names in itertools.combinations_with_replacement(at[0], degree):
@@ -92,8 +87,8 @@ def _expression(first: str, second: str, at: tuple[Point, Point]) -> str:
             text = f"({text})" if " " in text and not offset else text
             return f"(float){text}" if first.endswith("f") else text
     raise Unsupported(
-        f"the number {first} of the code follows from a free extent in a way that is "
-        "more than a product and a constant"
+        f"the number {first} of the code depends on a free extent by more than a "
+        "product and a constant"
     )
 
 

@@ -1,23 +1,24 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a graph to one C file: emx-onnx-cgen's code between a head and a descriptor.
+"""Generates one C file from a graph: a head, emx-onnx-cgen's code, and a descriptor.
 
-The operators' code comes from emx-onnx-cgen. This module takes from it what a compiler
-cannot have (mutable statics, malloc, global weights, indices that nobody looks at), and
-gives it matrix products for the registers of the CPU.
+This module adapts emx-onnx-cgen's code to run inside a compiler: it removes mutable
+statics, malloc and global weights, checks indices, and substitutes matrix products
+tuned to the CPU's registers.
 """
 
 import importlib.metadata
-import itertools
 import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import emx_onnx_cgen
+import jinja2
 import onnx
 from emx_onnx_cgen.compiler import Compiler, CompilerOptions
 
@@ -29,7 +30,6 @@ from mlbridge.errors import Unsupported
 
 _HERE = Path(__file__).resolve().parent
 _TEMPLATES = _HERE / "templates"
-
 _WEIGHT = re.compile(r"^const EMX_UNUSED [^=;]*= *\{.*?^\};\n", re.M | re.S)
 _WEIGHT_LOADER = re.compile(r"^_Bool mlb_entry_load\(.*?^\}\n", re.M | re.S)
 _NODE = re.compile(r"^EMX_NODE_FN void (\w+)\(", re.M)
@@ -39,11 +39,11 @@ _TEMPORARY = re.compile(
     r" = malloc\(sizeof\(\*\w+\) \* (?P<outer>.+)\);$",
     re.M,
 )
-# A node's larger arrays, which would make two threads share them.
+# A node's larger arrays; as statics, they would be shared between threads.
 _LOCAL_STATIC = re.compile(r"^( +)static (?!const\b|inline\b)", re.M)
 _FILE_STATIC = re.compile(r"^static (?!const\b|inline\b)[^()]*(?:=|;)", re.M)
 _OPERATOR = re.compile(r"^ \* OpType: (\w+)$", re.M)
-# How Gather, Scatter and their kin make an address of a compiler's number.
+# How Gather, Scatter and similar operators turn a feature's value into an address.
 _INDEX = re.compile(
     r"^ *if \((?P<index>gather_index|scatter_index|feature_index|index\d+) < 0\) \{\n"
     r" *(?P=index) \+= (?P<extent>.+);\n *\}\n",
@@ -54,52 +54,39 @@ _CHECKED_INDEX = r"""\g<0>if (\g<index> < 0 || \g<index> >= \g<extent>) {
     return;
 }
 """
-# Relu and PRelu, in the form in which a NaN is not below 0 either.
+# Relu and PRelu; we swap the comparison, so that NaN passes through.
 _RECTIFIER = re.compile(
     r"(?P<x>[\w\[\]]+) > (?P<zero>0\.0f?) \? (?P=x) : (?P<else>[^;()]+)(?=[;)])"
 )
-# ReduceMax and ReduceMin: once a NaN, for good.
+# ReduceMax and ReduceMin; we keep a NaN once it is found.
 _REDUCTION = re.compile(r"if \((?P<compare>(?P<x>[^;]+) [<>] acc)\) acc = (?P=x);")
 _NAME = re.compile(r"(\w+)(?:\[[^\]]*\])+ =")
 _ZERO = "0x0.0p+0"
-# Of what is larger, no loop is unrolled that far.
+# Compilers do not unroll loops over larger tables.
 _MOST_UNROLLED = 1024
 _DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
-
 _WIDTHS = (4, 8, 16)
-_VARIANTS = (
-    # The name, the target of the function attribute, the floats of a register.
-    ("x86-64-v4", "arch=x86-64-v4", 16),
-    ("x86-64-v3", "arch=x86-64-v3", 8),
-)
+# Architectures of x86-64, and floats per register.
+_VARIANTS = (("x86-64-v4", 16), ("x86-64-v3", 8))
 
 
 def header() -> str:
-    """The text of MLCompilerBridge-C/AOTModel.h."""
+    """Returns the text of MLCompilerBridge-C/AOTModel.h."""
     installed = _HERE / "AOTModel.h"
     checkout = _HERE.parents[2] / "include/MLCompilerBridge-C/AOTModel.h"
     return (installed if installed.exists() else checkout).read_text()
 
 
 def declaration(name: str) -> str:
-    """A header for those who link the model."""
-    guard = f"MLBRIDGE_AOT_MODEL_{name.upper()}_H"
-    return (
-        f"/* The model `{name}`, made by `mlbridge compile`. */\n"
-        f"#ifndef {guard}\n#define {guard}\n\n"
-        '#include "MLCompilerBridge-C/AOTModel.h"\n\n'
-        '#ifdef __cplusplus\nextern "C" {\n#endif\n'
-        f"extern const MLBridgeAOTModel mlbridge_aot_model_{name};\n"
-        "#ifdef __cplusplus\n}\n#endif\n\n"
-        f"#endif\n"
-    )
+    """Returns a C header that declares the model, for programs that link it."""
+    return _rendered("model.h.in", name=name)
 
 
 def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) -> str:
-    """The C file of a model; it needs C99 and GNU C's vectors, and libm.
+    """Returns the C file of a model, which needs C99, GNU C's vectors and libm.
 
-    ``name`` is a C identifier; ``least`` has the smallest size of each free extent
-    where that is not 1.
+    ``name`` is a C identifier; ``least`` gives the smallest size of free extents that
+    do not start at 1.
 
     Raises:
         Unsupported: an operator cannot be compiled, or not with a free extent.
@@ -108,24 +95,18 @@ def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) ->
     code, most = _code(graph, variables)
     check_operators(graph)
     bounds = {s: ((least or {}).get(s, 1), most.get(s)) for s in variables}
-    dims = [_DIMENSION.findall(p) for p in _split(code.parameters)]
+    dims = [_DIMENSION.findall(p) for p in code.parameters.split(",")]
     expected = len(graph.inputs) + len(graph.outputs)
     if len(dims) != expected:
         raise Unsupported(
             f"'{graph.path}': expected code with {expected} parameters, found "
             f"'{code.parameters}'"
         )
-    outputs = [
-        _output_extents(graph, tensor, found)
-        for tensor, found in zip(graph.outputs, dims[len(graph.inputs) :], strict=True)
-    ]
     return "\n".join(
         [
             _head(graph, name, variables),
             code.text,
-            _measure(variables, bounds, code.temporaries, graph.outputs, outputs),
-            _variants(graph, variables),
-            _descriptor(graph, name, variables, bounds, outputs),
+            _tail(graph, name, variables, bounds, code, dims[len(graph.inputs) :]),
         ]
     )
 
@@ -137,7 +118,7 @@ Bounds = Mapping[str, tuple[int, int | None]]
 def _code(
     graph: Graph, variables: Mapping[str, str]
 ) -> "tuple[_Code, Mapping[str, int]]":
-    """The code, and how large the free extents may be for which it is good."""
+    """Returns the code, and the largest free extents for which it is valid."""
 
     def code(sizes: Sequence[Mapping[str, int]], at: tuple[Point, Point]) -> _Code:
         texts = _emit(graph, sizes)
@@ -164,32 +145,32 @@ def _code(
 
 @dataclass(frozen=True)
 class _Code:
-    """The generator's text, made fit to stand in a compiler."""
+    """The generator's text, adapted to run inside a compiler."""
 
     text: str
     parameters: str
     temporaries: Sequence[str]
-    """What mlb_room() is to be told of each."""
+    """The arguments of mlb_room() for each temporary."""
 
     @classmethod
     def of(cls, texts: Sequence[str], at: tuple[Point, Point]) -> "_Code":
-        """Out of the texts for one size, or for two."""
+        """Makes the code from the generator's texts for one size, or for two."""
         weights = [_WEIGHT.findall(text) for text in texts]
         if weights[0] != weights[-1]:
-            raise Unsupported("a free extent is a part of the model's constants")
+            raise Unsupported("the model's constants depend on a free extent")
         bodies = [_strip(_WEIGHT.sub("", text)) for text in texts]
         body = generalise((bodies[0], bodies[1]), at) if len(bodies) > 1 else bodies[0]
 
         entry = _ENTRY.search(body)
         if entry is None or _FILE_STATIC.search(body):
             raise Unsupported(
-                "this version of emx-onnx-cgen writes code of another form: "
+                "the code has an unknown form, found emx-onnx-cgen "
                 f"{importlib.metadata.version('emx-onnx-cgen')}"
             )
         nodes, model = body[: entry.start()], body[entry.end() :]
         temporaries = [_room(found) for found in _TEMPORARY.finditer(model)]
         if len(temporaries) != model.count("malloc(") or "malloc(" in nodes:
-            raise Unsupported("an operator allocates memory by itself")
+            raise Unsupported("an operator allocates its own memory")
 
         functions = _NODE.findall(nodes)
         nodes = _NODE.sub(r"EMX_NODE_FN void \1(MLB_PARAMETERS, ", nodes)
@@ -219,21 +200,21 @@ class _Code:
 
 
 def _check_indices(nodes: str) -> str:
-    """Puts a check behind each index.
+    """Inserts a range check after each index.
 
     Raises:
-        Unsupported: an operator has one that is not found.
+        Unsupported: the index of an operator was not found.
     """
     nodes = _INDEX.sub(_CHECKED_INDEX, nodes)
     parts = _OPERATOR.split(nodes)
     for operator, code in zip(parts[1::2], parts[2::2], strict=True):
         if operator in CHECKED and "MLBRIDGE_AOT_BAD_INDEX" not in code:
-            raise Unsupported(f"the code of {operator} does not look at its indices")
+            raise Unsupported(f"found no index to check in the code of {operator}")
     return nodes
 
 
 def _hide_zeros(model: str, weights: Sequence[str]) -> str:
-    """Keeps GCC from making 0 of NaN times 0, which it does without signed zeros."""
+    """Keeps GCC from folding NaN times 0 to 0, which -fno-signed-zeros allows."""
     names = [
         match[1]
         for weight in weights
@@ -246,7 +227,7 @@ def _hide_zeros(model: str, weights: Sequence[str]) -> str:
 
 
 def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
-    """The generator's own texts, for these sizes of the free extents."""
+    """Returns the generator's text for each of these sizes of the free extents."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-") as folder:
         templates = Path(folder) / "templates"
         theirs = Path(emx_onnx_cgen.__file__).parent / "templates"
@@ -278,15 +259,11 @@ def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
 
 
 def _strip(text: str) -> str:
-    """Without what stands in our head, and without declarations of weights."""
+    """Removes the generator's head, which ours replaces, and weight declarations."""
     text = text[text.index("*/") + 2 :]
     text = _WEIGHT_LOADER.sub("", text)
     text = re.sub(r"^extern const .*;\n", "", text, flags=re.M)
     return re.sub(r"^/\*\n \* Weight \d+:.*?\*/\n", "", text, flags=re.M | re.S)
-
-
-def _split(parameters: str) -> list[str]:
-    return [p.strip() for p in parameters.split(",")]
 
 
 def _room(found: re.Match[str]) -> str:
@@ -295,12 +272,12 @@ def _room(found: re.Match[str]) -> str:
 
 
 def _array(extents: Sequence[object]) -> str:
-    """A C array; never an empty one, which C does not have."""
+    """Returns a C array with at least one element, since C has no empty arrays."""
     return f"(const int64_t[]){{{', '.join(map(str, extents)) or '1'}}}"
 
 
 def _output_extents(graph: Graph, tensor: Tensor, found: list[str]) -> list[str]:
-    """C expressions; the generator writes a scalar as an array of one."""
+    """Returns C expressions; the generator writes a scalar as an array of one."""
     rank = len(tensor.extents)
     if len(found) == rank:
         return found
@@ -313,176 +290,87 @@ def _output_extents(graph: Graph, tensor: Tensor, found: list[str]) -> list[str]
 
 
 def _head(graph: Graph, name: str, variables: Mapping[str, str]) -> str:
-    numbers = "".join(f", const int64_t {v}" for v in variables.values())
-    arguments = "".join(f", {v}" for v in variables.values())
     product = _template("product.c")
-    products = "\n".join(product.replace("WIDTH", str(w)) for w in _WIDTHS)
-    words = {
-        "name": name,
-        "file": graph.path.name.replace("*/", ""),
-        "version": importlib.metadata.version("emx-onnx-cgen"),
-        "header": header(),
-        "products": products,
-        "numbers": numbers,
-        "arguments": arguments,
-    }
-    return re.sub(r"@(\w+)@", lambda word: words[word[1]], _template("head.c.in"))
+    return _rendered(
+        "head.c.in",
+        name=name,
+        source=graph.path.name.replace("*/", ""),
+        version=importlib.metadata.version("emx-onnx-cgen"),
+        header=header(),
+        products="\n".join(product.replace("WIDTH", str(w)) for w in _WIDTHS),
+        numbers="".join(f", const int64_t {v}" for v in variables.values()),
+        arguments="".join(f", {v}" for v in variables.values()),
+    )
 
 
 def _template(name: str) -> str:
-    """One of our own, without the head that it has as a file of this project."""
+    """Returns one of our templates, without its file header."""
     text = (_TEMPLATES / name).read_text()
     return text[text.index("*/", text.index("\\file")) + 2 :].lstrip()
 
 
-def _measure(
-    variables: Mapping[str, str],
-    bounds: Bounds,
-    temporaries: Sequence[str],
-    outputs: Sequence[Tensor],
-    extents: Sequence[Sequence[str]],
-) -> str:
-    lines = [
-        "static int mlb_measure(const int64_t *free_extents, int64_t *output_extents,",
-        "                       uint64_t *workspace_bytes) {",
-        "  uint64_t bytes = 0, apart = 0;",
-        "  int fits = 1;",
-        "  (void)free_extents, (void)output_extents;",
-    ]
-    for i, (symbol, variable) in enumerate(variables.items()):
-        least, most = bounds[symbol]
-        lines += [
-            f"  const int64_t {variable} = free_extents[{i}];",
-            f"  if ({variable} < {least} || {variable} > {most or 'INT32_MAX'})",
-            "    return MLBRIDGE_AOT_BAD_EXTENT;",
-        ]
-    lines += [f"  fits &= mlb_room(&bytes, {room});" for room in temporaries]
-    position = 0
-    for tensor, dims in zip(outputs, extents, strict=True):
-        size = tensor.dtype.itemsize
-        lines.append(
-            f"  fits &= mlb_room(&apart, {size}, {_array(dims)}, {len(dims)});"
-        )
-        for dim in dims:
-            lines.append(f"  output_extents[{position}] = {dim};")
-            position += 1
-    lines += [
-        "  *workspace_bytes = bytes;",
-        "  return fits ? MLBRIDGE_AOT_OK : MLBRIDGE_AOT_BAD_EXTENT;",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)
+def _rendered(file: str, **words: Any) -> str:
+    """Renders one of our Jinja templates."""
+    return jinja2.Template(
+        _template(file),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    ).render(words)
 
 
-def _variants(graph: Graph, variables: Mapping[str, str]) -> str:
-    numbers = "".join(f", free_extents[{i}]" for i in range(len(variables)))
-    tensors = [f"inputs[{i}]" for i in range(len(graph.inputs))]
-    tensors += [f"outputs[{i}]" for i in range(len(graph.outputs))]
-
-    def run(suffix: str, width: int) -> str:
-        return (
-            f"static int mlb_run_{suffix}(const int64_t *free_extents,\n"
-            "    const void *const *inputs, void *const *outputs, void *workspace) {\n"
-            "  int status = MLBRIDGE_AOT_OK;\n"
-            "  (void)free_extents, (void)inputs, (void)workspace;\n"
-            f"  mlb_model({width}, &status{numbers}, workspace,\n"
-            f"            {', '.join(tensors)});\n"
-            "  return status;\n}\n"
-        )
-
-    parts = ["#if defined(__x86_64__)\n"]
-    rows = []
-    for cpu, target, width in _VARIANTS:
-        suffix = cpu.replace("-", "_")
-        parts.append(
-            f"static int mlb_is_{suffix}(void) {{\n"
-            f'  return !!__builtin_cpu_supports("{cpu}");\n}}\n'
-            f'__attribute__((target("{target}")))\n{run(suffix, width)}'
-        )
-        rows.append(f'  {{"{cpu}", mlb_is_{suffix}, mlb_run_{suffix}}},\n')
-    parts += [
-        "#endif\n\n",
-        "static int mlb_is_baseline(void) { return 1; }\n",
-        run("baseline", 4),
-        "\nstatic const MLBridgeAOTVariant mlb_variants[] = {\n",
-        "#if defined(__x86_64__)\n",
-        *rows,
-        '#endif\n  {"baseline", mlb_is_baseline, mlb_run_baseline},\n};\n',
-    ]
-    return "".join(parts)
-
-
-def _descriptor(
+def _tail(
     graph: Graph,
     name: str,
     variables: Mapping[str, str],
     bounds: Bounds,
-    output_extents: Sequence[Sequence[str]],
+    code: _Code,
+    found: Sequence[list[str]],
 ) -> str:
-    symbols = {s: f"MLBRIDGE_AOT_FREE({i})" for i, s in enumerate(variables)}
-    by_variable = {v: symbols[s] for s, v in variables.items()}
-    inputs = [
-        [symbols[d] if isinstance(d, str) else str(d) for d in t.extents]
-        for t in graph.inputs
-    ]
-    outputs = [
+    pairs = zip(graph.outputs, found, strict=True)
+    outputs = [(t, _output_extents(graph, t, dims)) for t, dims in pairs]
+    free = {s: f"MLBRIDGE_AOT_FREE({i})" for i, s in enumerate(variables)}
+    by_variable = {v: free[s] for s, v in variables.items()}
+    shapes = [[free.get(str(d), d) for d in t.extents] for t in graph.inputs]
+    shapes += [
         [
             d if d.isdigit() else by_variable.get(d, "MLBRIDGE_AOT_COMPUTED")
             for d in dims
         ]
-        for dims in output_extents
+        for _, dims in outputs
     ]
-    properties = [
-        f"  {{{_string(key)}, {_string(value)}}},\n"
-        for key, value in (graph.properties | _limits(bounds)).items()
+    rows = [
+        (_string(t.name), _ELEMENTS[t.onnx_type], len(dims), _array(dims))
+        for t, dims in zip([*graph.inputs, *graph.outputs], shapes, strict=True)
     ]
-    return (
-        f"{_tensors('inputs', graph.inputs, inputs)}"
-        f"{_tensors('outputs', graph.outputs, outputs)}"
-        "static const MLBridgeAOTProperty mlb_properties[] = {\n"
-        f"{''.join(properties)}  {{NULL, NULL}},\n}};\n\n"
-        '__attribute__((visibility("default")))\n'
-        f"const MLBridgeAOTModel mlbridge_aot_model_{name} = {{\n"
-        f"  MLBRIDGE_AOT_MAGIC, MLBRIDGE_AOT_ABI, {_string(name)},\n"
-        f"  {len(inputs)}, {len(outputs)}, {len(variables)}, {len(properties)},\n"
-        "  sizeof(mlb_variants) / sizeof(mlb_variants[0]), 0,\n"
-        "  mlb_inputs, mlb_outputs, mlb_properties, mlb_variants, mlb_measure,\n};\n\n"
-        "#ifdef MLBRIDGE_AOT_SHARED\n"
-        '__attribute__((visibility("default")))\n'
-        "const MLBridgeAOTModel *const mlbridge_aot_model =\n"
-        f"    &mlbridge_aot_model_{name};\n"
-        "#endif\n"
+    count = len(graph.inputs)
+    properties = graph.properties | _limits(bounds)
+    return _rendered(
+        "tail.c.in",
+        name=name,
+        extents=[(variables[s], *bounds[s]) for s in variables],
+        temporaries=code.temporaries,
+        outputs=[
+            f"{t.dtype.itemsize}, {_array(dims)}, {len(dims)}" for t, dims in outputs
+        ],
+        output_extents=[dim for _, dims in outputs for dim in dims],
+        arguments=[
+            *(f"inputs[{i}]" for i in range(count)),
+            *(f"outputs[{i}]" for i in range(len(outputs))),
+        ],
+        variants=_VARIANTS,
+        tables={"inputs": rows[:count], "outputs": rows[count:]},
+        properties=[
+            (_string(key), _string(value)) for key, value in properties.items()
+        ],
     )
 
 
 def _limits(bounds: Bounds) -> dict[str, str]:
-    """The sizes that the model takes, for messages; nothing where it takes any."""
-    limits = [
-        limit
-        for symbol, (least, most) in bounds.items()
-        for limit in (
-            [f"{symbol} >= {least}"] * (least > 1),
-            [f"{symbol} <= {most}"] * (most is not None),
-        )
-    ]
-    text = ", ".join(itertools.chain.from_iterable(limits))
-    return {"mlbridge.extents": text} if text else {}
-
-
-def _tensors(
-    table: str, tensors: Sequence[Tensor], extents: Sequence[Sequence[str]]
-) -> str:
-    rows = [
-        f"  {{{_string(t.name)}, {_ELEMENTS[t.onnx_type]}, {len(dims)},\n"
-        f"   {_array(dims)}}},\n"
-        for t, dims in zip(tensors, extents, strict=True)
-    ]
-    # A model without inputs has a table of one empty row.
-    return (
-        f"static const MLBridgeAOTTensor mlb_{table}[] = {{\n{''.join(rows)}"
-        f"  {{NULL, 0, 0, NULL}},\n}};\n"
-    )
+    """Returns the limits on sizes as metadata for messages; empty without limits."""
+    limits = [f"{s} >= {least}" for s, (least, _) in bounds.items() if least > 1]
+    limits += [f"{s} <= {most}" for s, (_, most) in bounds.items() if most is not None]
+    return {"mlbridge.extents": ", ".join(limits)} if limits else {}
 
 
 _ELEMENTS = {
@@ -491,7 +379,7 @@ _ELEMENTS = {
 
 
 def _string(text: str) -> str:
-    """A C string literal of these bytes."""
+    """Returns a C string literal of the text's UTF-8 bytes."""
     plain = "".join(
         chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}"
         for b in text.encode()

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an ONNX file says of its model, and what is done to it before it becomes C."""
+"""Reads an ONNX file and rewrites its graph for the C code generator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from mlbridge.errors import InvalidArgument, Malformed, Unsupported
 from mlbridge.files import expect_regular_file
 
-# Those of AOTModel.h.
+# The element types of AOTModel.h.
 _ELEMENT_TYPES = frozenset(
     getattr(TensorProto, name)
     for name in (
@@ -30,7 +30,7 @@ MAX_RANK = 8
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or an output; an extent that is free is a str, its symbol."""
+    """An input or an output; a free extent is a str, its symbol."""
 
     name: str
     onnx_type: int
@@ -38,7 +38,7 @@ class Tensor:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's word for the type of an element."""
+        """The element type as a NumPy dtype."""
         return np.dtype(helper.tensor_dtype_to_np_dtype(self.onnx_type))
 
 
@@ -46,15 +46,15 @@ class Graph:
     """A model whose inputs are tensors of numbers."""
 
     def __init__(self, path: Path, pinned: Mapping[str, int]) -> None:
-        """Reads an .onnx file, with sizes for free extents by their names.
+        """Reads an .onnx file and fixes the free extents named in `pinned`.
 
         Raises:
-            OSError: there is no such file.
-            Malformed: it is no ONNX model.
-            InvalidArgument: it is no regular file, or there is no free extent of a
-                name in `pinned`.
-            Unsupported: an input or an output is no tensor of numbers, has more
-                dimensions than a runner has room for, or an output is an input.
+            OSError: the file cannot be read.
+            Malformed: the file is not an ONNX model.
+            InvalidArgument: the path is not a regular file, or `pinned` names an
+                unknown free extent.
+            Unsupported: an input or output is not a tensor of numbers, has a rank
+                above `MAX_RANK`, or is both an input and an output.
         """
         self.path = path
         expect_regular_file(path)
@@ -71,29 +71,27 @@ class Graph:
         constants = {c.name for c in self.model.graph.initializer}
         inputs = [i for i in self.model.graph.input if i.name not in constants]
         self._name_free_extents(inputs)
-        known = {
-            d for i in inputs for d in self._tensor(i).extents if isinstance(d, str)
-        }
-        if unknown := sorted(pinned.keys() - known):
+        known = _symbols([self._tensor(i) for i in inputs])
+        if unknown := sorted(pinned.keys() - set(known)):
             raise InvalidArgument(
                 f"'{path}' has no free extent '{unknown[0]}'; it has "
                 f"{', '.join(sorted(known)) or 'none'}"
             )
-        self._pin(self.model, pinned)
+        _pin(self.model, pinned)
         self.inputs = [self._tensor(i) for i in inputs]
         self.outputs = [self._tensor(o) for o in self.model.graph.output]
         self._check_tensors()
-        free = (d for i in self.inputs for d in i.extents if isinstance(d, str))
-        self.symbols = list(dict.fromkeys(free))
+        self.symbols = _symbols(self.inputs)
         self.properties = {p.key: p.value for p in self.model.metadata_props}
+        _expand_scalers(self.model)
         _transpose_constant_factors(self.model)
 
     def pinned(self, sizes: Mapping[str, int]) -> onnx.ModelProto:
-        """A copy whose extents are all fixed."""
+        """Returns a copy whose extents are all fixed."""
         copy = onnx.ModelProto()
         copy.CopyFrom(self.model)
-        self._pin(copy, sizes)
-        # Of the outputs, the rest is for shape inference to find.
+        _pin(copy, sizes)
+        # Shape inference finds the outputs' other extents.
         for output in copy.graph.output:
             for dim in output.type.tensor_type.shape.dim:
                 if not dim.HasField("dim_value"):
@@ -102,7 +100,7 @@ class Graph:
         return onnx.shape_inference.infer_shapes(copy, data_prop=True)
 
     def fixed_extents(self) -> set[int]:
-        """All sizes that stand in the file."""
+        """Returns all sizes in the file."""
         graph = self.model.graph
         sizes = {int(d) for c in graph.initializer for d in c.dims}
         for value in [*graph.input, *graph.output, *graph.value_info]:
@@ -110,9 +108,9 @@ class Graph:
         return sizes
 
     def constants(self) -> set[int]:
-        """All numbers that what is done for some size may depend on.
+        """Returns all numbers with which the model may compare a size.
 
-        Sizes, attributes and constant integers, as far as they are no "to the end".
+        These are sizes, attributes and constant integers, except "to the end".
         """
         return {n for n in self.fixed_extents() | _integers(self.model.graph) if n > 1}
 
@@ -123,7 +121,7 @@ class Graph:
         ):
             found = value.type.WhichOneof("value")
             if value.type.HasField("tensor_type"):
-                # The file may have a number that no version of ONNX has a name for.
+                # A file may contain a type number that ONNX does not define.
                 number = kind.elem_type
                 named = number in TensorProto.DataType.values()
                 kind_name = TensorProto.DataType.Name(number) if named else number
@@ -158,7 +156,7 @@ class Graph:
                 )
 
     def _name_free_extents(self, inputs: list[onnx.ValueInfoProto]) -> None:
-        """Those that have no name get one: `x:0` for the first of the input x."""
+        """Names unnamed free extents: `x:0` is the first extent of the input x."""
         for value in inputs:
             if not value.type.tensor_type.HasField("shape"):
                 raise Unsupported(
@@ -169,19 +167,25 @@ class Graph:
                 if not dim.HasField("dim_value") and not dim.dim_param:
                     dim.dim_param = f"{value.name}:{i}"
 
-    @staticmethod
-    def _pin(model: onnx.ModelProto, sizes: Mapping[str, int]) -> None:
-        for value in [*model.graph.input, *model.graph.output]:
-            for dim in value.type.tensor_type.shape.dim:
-                if dim.dim_param in sizes:
-                    dim.dim_value = sizes[dim.dim_param]
+
+def _symbols(tensors: list[Tensor]) -> list[str]:
+    """Returns the names of all free extents, in order, without duplicates."""
+    free = (d for t in tensors for d in t.extents if isinstance(d, str))
+    return list(dict.fromkeys(free))
+
+
+def _pin(model: onnx.ModelProto, sizes: Mapping[str, int]) -> None:
+    for value in [*model.graph.input, *model.graph.output]:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param in sizes:
+                dim.dim_value = sizes[dim.dim_param]
 
 
 _TO_THE_END = 2**31 - 2
 
 
 def _integers(graph: onnx.GraphProto) -> set[int]:
-    """The sizes of all integers in a graph and those inside of it, without sign."""
+    """Returns the absolute values of all integers in a graph and its subgraphs."""
     tensors, numbers = list(graph.initializer), set[int]()
     for attribute in (a for node in graph.node for a in node.attribute):
         numbers |= {abs(i) for i in (attribute.i, *attribute.ints)}
@@ -196,10 +200,36 @@ def _integers(graph: onnx.GraphProto) -> set[int]:
     return {n for n in numbers if n < _TO_THE_END}
 
 
-def _transpose_constant_factors(model: onnx.ModelProto) -> None:
-    """Gemm's constant weights as MatMul has them: the outputs side by side.
+def _expand_scalers(model: onnx.ModelProto) -> None:
+    """Replaces ai.onnx.ml's Scaler, which the generator lacks, by its definition.
 
-    PyTorch writes them the other way round; in this one a row of them is read in order
+    Scaler computes ``(x - offset) * scale`` in floats, from any type of number.
+    """
+    nodes: list[onnx.NodeProto] = []
+    for node in model.graph.node:
+        if (node.domain, node.op_type) != ("ai.onnx.ml", "Scaler"):
+            nodes.append(node)
+            continue
+        (x,), (y,) = node.input, node.output
+        given = {attribute.name: attribute.floats for attribute in node.attribute}
+        for name, default in (("offset", 0.0), ("scale", 1.0)):
+            numbers = np.array(given.get(name, [default]), np.float32)
+            constant = numpy_helper.from_array(numbers, f"{y}_scaler_{name}")
+            model.graph.initializer.append(constant)
+        number, centred = f"{y}_scaler_number", f"{y}_scaler_centred"
+        nodes += [
+            helper.make_node("Cast", [x], [number], to=TensorProto.FLOAT),
+            helper.make_node("Sub", [number, f"{y}_scaler_offset"], [centred]),
+            helper.make_node("Mul", [centred, f"{y}_scaler_scale"], [y]),
+        ]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def _transpose_constant_factors(model: onnx.ModelProto) -> None:
+    """Transposes Gemm's constant weights to MatMul's layout: [inputs, outputs].
+
+    PyTorch writes [outputs, inputs]. In MatMul's layout the code reads a row in order
     while all sums stay in registers.
     """
     constants = {c.name: c for c in model.graph.initializer}
@@ -223,7 +253,7 @@ def _transpose_constant_factors(model: onnx.ModelProto) -> None:
         node.input[1] = transposed[name]
     used = {name for node in model.graph.node for name in node.input}
     used |= {output.name for output in model.graph.output}
-    # The graphs inside of If and Loop see the constants of this one.
+    # Subgraphs of If and Loop may use the constants of this graph.
     nested = any(a.HasField("g") for node in model.graph.node for a in node.attribute)
     for name in transposed:
         if name not in used and not nested:

@@ -1,10 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiled model in Python, straight through its C interface (AOTModel.h)."""
+"""Runs a compiled model from Python through its C interface (AOTModel.h)."""
 
 import ctypes
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ class _Model(ctypes.Structure):
 
 
 class CompiledModel:
-    """A library that `mlbridge compile` made; the process keeps it loaded."""
+    """A library made by `mlbridge compile`; it stays loaded until the process ends."""
 
     def __init__(self, path: Path) -> None:
         library = ctypes.CDLL(str(path.resolve()))
@@ -80,10 +81,7 @@ class CompiledModel:
         self._model = symbol.contents
         if self._model.abi != _ABI:
             raise ModelError(f"expected ABI {_ABI}, found {self._model.abi}")
-        self.properties = {
-            p.key.decode(): p.value.decode()
-            for p in self._model.properties[: self._model.num_properties]
-        }
+        self._outputs = self._model.outputs[: self._model.num_outputs]
         self._variants = {
             v.cpu.decode(): v
             for v in self._model.variants[: self._model.num_variants]
@@ -92,24 +90,22 @@ class CompiledModel:
 
     @property
     def variants(self) -> list[str]:
-        """Those that this CPU can run, the widest first."""
+        """The variants that this CPU can run, the widest first."""
         return list(self._variants)
 
     def accepts(self, sizes: Sequence[int]) -> bool:
-        """Whether the model takes these free extents."""
+        """Returns true if the model accepts these free extents."""
         return self._measure(sizes)[0] == 0
 
     def workspace_bytes(self, sizes: Sequence[int]) -> int:
-        """What an evaluation needs besides inputs and outputs."""
+        """Returns the bytes an evaluation needs besides inputs and outputs."""
         return self._measure(sizes)[2]
 
     def _measure(self, sizes: Sequence[int]) -> tuple[int, list[int], int]:
-        """The status, the extents of all outputs, the bytes of the workspace."""
-        free = (ctypes.c_int64 * (len(sizes) or 1))(*sizes)
-        outputs = self._model.outputs[: self._model.num_outputs]
-        extents = (ctypes.c_int64 * (sum(o.rank for o in outputs) or 1))()
+        """Returns the status, the extents of all outputs, and the workspace's bytes."""
+        extents = (ctypes.c_int64 * (sum(o.rank for o in self._outputs) or 1))()
         size = ctypes.c_uint64()
-        status = self._model.measure(free, extents, ctypes.byref(size))
+        status = self._model.measure(_int64s(sizes), extents, ctypes.byref(size))
         return status, list(extents), size.value
 
     def run(
@@ -119,30 +115,32 @@ class CompiledModel:
 
         Args:
             variant: one of `variants`.
-            sizes: the free extents, in the order in which they stand in the inputs.
-            inputs: in the model's order, C-contiguous, of its types and shapes.
+            sizes: the free extents, in the order of the inputs.
+            inputs: in the model's order, C-contiguous, of the model's types and shapes.
 
         Raises:
-            ModelError: an index is out of range, or the sizes do not do.
+            ModelError: an index is out of range, or the model rejects the sizes.
         """
-        free = (ctypes.c_int64 * (len(sizes) or 1))(*sizes)
-        outputs = self._model.outputs[: self._model.num_outputs]
         status, extents, size = self._measure(sizes)
         if status:
             raise ModelError(f"measure({list(sizes)}) returned {status}")
-        results, position = [], 0
-        for output in outputs:
-            shape = extents[position : position + output.rank]
-            results.append(np.zeros(shape, _DTYPES[output.type]))
-            position += output.rank
+        left = iter(extents)
+        results = [
+            np.zeros(list(islice(left, output.rank)), _DTYPES[output.type])
+            for output in self._outputs
+        ]
         memory = np.zeros(size + _ALIGNMENT, np.uint8)
         workspace = memory.ctypes.data + -memory.ctypes.data % _ALIGNMENT
         status = self._variants[variant].run(
-            free, _addresses(inputs), _addresses(results), workspace
+            _int64s(sizes), _addresses(inputs), _addresses(results), workspace
         )
         if status:
             raise ModelError(f"run({list(sizes)}) of {variant} returned {status}")
         return results
+
+
+def _int64s(numbers: Sequence[int]) -> Any:
+    return (ctypes.c_int64 * (len(numbers) or 1))(*numbers)
 
 
 def _addresses(arrays: Sequence[NDArray[Any]]) -> Any:

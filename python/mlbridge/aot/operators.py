@@ -1,15 +1,15 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which operators' code may be asked by a compiler, whatever is in the features.
+"""Lists the operators whose generated code is safe for any feature values.
 
-The generator takes the numbers in a tensor on trust: an index, a length, an axis that
-is out of range is read from or written to. So an operator has to be known here: as one
-that makes no address of a tensor's numbers, or as one in whose code `generate` puts a
-check.
+The generated code does not check the numbers in a tensor: an index, length or axis out
+of range is read from or written to. So each operator must be listed here, either
+because it computes no address from a tensor's numbers, or because `generate` adds a
+check to its code.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import onnx
 
@@ -21,7 +21,7 @@ _INDEXED = """
     ScatterND
 """
 CHECKED = frozenset(_INDEXED.split())
-"""They index by a tensor; their code gets a check."""
+"""Operators that index by a tensor; their code gets a check."""
 
 _ELEMENTWISE = """
     Abs Acos Acosh Add And Asin Asinh Atan Atanh BiasGelu Binarizer BitCast BitShift
@@ -32,18 +32,18 @@ _ELEMENTWISE = """
     Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh
     ThresholdedRelu Where Xor
 """
-# The place of each element follows from shapes.
+# Shapes determine the position of each element.
 _PLACES = """
     Concat Constant ConstantOfShape DepthToSpace Expand EyeLike Flatten Pad Range
     Reshape Shape Size Slice SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze
 """
-# A length is held to the axis, a class or a key compared with each.
+# These clamp a length to the axis, or compare a class or key with each candidate.
 _ALONG_AN_AXIS = """
     ArgMax ArgMin CumProd CumSum Hardmax LabelEncoder LogSoftmax OneHot ReduceL1
     ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
     ReduceSum ReduceSumSquare ReverseSequence Softmax TopK
 """
-# Of the trees, the tables are the model's.
+# The tables of the tree ensembles are part of the model.
 _LAYERS = """
     AveragePool BatchNormalization Conv ConvInteger ConvTranspose Det Einsum
     FusedMatMul GRU Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool
@@ -59,7 +59,7 @@ _PLAIN = frozenset(
     for name in names.split()
 )
 
-# Inputs that are sizes, places or axes: the model's own, or made of shapes.
+# Inputs that are sizes, positions or axes: must be constants, or derived from shapes.
 _REDUCTIONS = {name: (1,) for name in _PLAIN if name.startswith("Reduce")}
 _PARAMETERS = {
     **_REDUCTIONS,
@@ -73,48 +73,43 @@ _PARAMETERS = {
 
 
 def check_operators(graph: Graph) -> None:
-    """Looks for operators that are not known to look at what they are given.
+    """Checks that every operator is safe for any feature values.
 
     Raises:
-        Unsupported: there is one; the message names it.
+        Unsupported: the message names an operator that is not known to be safe.
     """
-    functions = {f.name: f for f in graph.model.functions}
-    for nodes, given in _all_nodes(graph):
-        for node in nodes:
-            known = node.op_type in _PLAIN | CHECKED | functions.keys()
-            if not known:
+    functions = graph.model.functions
+    known = _PLAIN | CHECKED | {function.name for function in functions}
+    bodies = [(graph.model.graph.node, {tensor.name for tensor in graph.inputs})]
+    bodies += [(function.node, set(function.input)) for function in functions]
+    for node, given in (pair for body in bodies for pair in _nodes(*body)):
+        if node.op_type not in known:
+            raise Unsupported(
+                f"'{graph.path}': {node.op_type} may index by a feature's value, and "
+                "no check for it is known"
+            )
+        for i in _PARAMETERS.get(node.op_type, ()):
+            if i < len(node.input) and node.input[i] in given:
                 raise Unsupported(
-                    f"'{graph.path}': {node.op_type} may index by what a feature "
-                    "says, and nothing is known of a check"
+                    f"'{graph.path}': {node.op_type} takes '{node.input[i]}' "
+                    "for a size, a position or an axis, which depends on a feature's "
+                    "value; expected a constant, or a function of shapes"
                 )
-            for i in _PARAMETERS.get(node.op_type, ()):
-                if i < len(node.input) and node.input[i] in given:
-                    raise Unsupported(
-                        f"'{graph.path}': {node.op_type} takes '{node.input[i]}' "
-                        "for a size, a place or an axis, which follows from what is "
-                        "in a feature; expected a constant, or a function of shapes"
-                    )
-
-
-def _all_nodes(
-    graph: Graph,
-) -> Iterator[tuple[list[onnx.NodeProto], set[str]]]:
-    """All lists of nodes, each with the names of what follows from the inputs."""
-    given = {tensor.name for tensor in graph.inputs}
-    yield from _nodes(list(graph.model.graph.node), given)
-    for function in graph.model.functions:
-        yield from _nodes(list(function.node), set(function.input))
 
 
 def _nodes(
-    nodes: list[onnx.NodeProto], given: set[str]
-) -> Iterator[tuple[list[onnx.NodeProto], set[str]]]:
+    nodes: Iterable[onnx.NodeProto], given: set[str]
+) -> Iterator[tuple[onnx.NodeProto, set[str]]]:
+    """Yields all nodes, nested ones too, and the names that depend on the inputs.
+
+    The set grows in the order of the nodes, which is topological.
+    """
     for node in nodes:
         inner = [a.g for a in node.attribute if a.HasField("g")]
         for graph in inner:
-            yield from _nodes(list(graph.node), given)
-        if node.op_type in ("Shape", "Size"):
-            continue
-        if inner or not given.isdisjoint(node.input):
+            yield from _nodes(graph.node, given)
+        if node.op_type not in ("Shape", "Size") and (
+            inner or not given.isdisjoint(node.input)
+        ):
             given.update(node.output)
-    yield nodes, given
+        yield node, given

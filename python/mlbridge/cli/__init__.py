@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command line: ``mlbridge``. One file a command."""
+"""The command line ``mlbridge``; each command has a file of its own."""
 
 import sys
 from typing import Annotated
@@ -32,19 +32,19 @@ app = typer.Typer(
 
 Start here:
 
-- `mlbridge doctor` shows what this machine has, and how to get the rest.
+- `mlbridge doctor` shows what this machine has, and how to install the rest.
 - `mlbridge serve policy:decide --at pipe:/tmp/advisor` answers compilers with
   the function `decide` of `policy.py`.
 - `clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm
   -mlbridge-inliner=pipe:/tmp/advisor a.c` asks it whether to inline.
-- `mlbridge compile policy.onnx -o libpolicy.so` makes machine code of a model, for
+- `mlbridge compile policy.onnx -o libpolicy.so` compiles a model to machine code, for
   `aot:libpolicy.so`.
 - `mlbridge log zlib.log` shows what a compiler recorded.
-- `mlbridge export ppo.zip --to inliner.onnx` makes a trained policy a file that runs
-  in the compiler; `mlbridge inspect inliner.onnx` shows what is in it.
-- `mlbridge corpus fetch` makes bitcode of real programs, `mlbridge train NAME` learns
-  an optimisation on such, and `mlbridge evaluate NAME` says what that is worth.
-- `mlbridge bench rtt` measures what asking costs here.
+- `mlbridge export ppo.zip --to inliner.onnx` turns a trained policy into a file that
+  runs in the compiler; `mlbridge inspect inliner.onnx` shows its contents.
+- `mlbridge corpus fetch` compiles real programs to bitcode, `mlbridge train NAME`
+  trains an optimisation on it, and `mlbridge evaluate NAME` measures the result.
+- `mlbridge bench rtt` measures the cost of a request on this machine.
 """,
 )
 for command in (doctor, serve, log, export, inspect):
@@ -55,7 +55,7 @@ add_commands(app)
 
 
 def main() -> None:
-    """Runs the command line: errors in one line, exit status 1, or 2 for wrong use."""
+    """Runs the command line; exits with 1 after an error, with 2 after wrong use."""
     try:
         app()
     except (Error, OSError) as error:

@@ -1,9 +1,8 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge compile``: from an ONNX model to machine code."""
+"""``mlbridge compile``: compiles an ONNX model to machine code."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +10,6 @@ import typer
 
 from mlbridge import aot
 from mlbridge.terminal import console
-
-
-class _Kind(StrEnum):
-    shared = "shared"
-    object = "object"
-    archive = "archive"
-    c = "c"
 
 
 def compile_(
@@ -30,18 +22,19 @@ def compile_(
             "--output",
             "-o",
             metavar="FILE",
-            help="What to write. Its suffix says what it is: .so, .o, .a or .c.",
+            help="The file to write; its suffix, .so, .o, .a or .c, selects the kind.",
         ),
     ],
     name: Annotated[
         str | None,
         typer.Option(
             help="The model's name in C, `mlbridge_aot_model_NAME`. By default policy "
-            "of libpolicy.so."
+            "for libpolicy.so."
         ),
     ] = None,
     emit: Annotated[
-        _Kind | None, typer.Option(help="What to write, whatever the suffix is.")
+        aot.Kind | None,
+        typer.Option(help="The kind of file to write, instead of the suffix's."),
     ] = None,
     header: Annotated[
         Path | None,
@@ -53,7 +46,7 @@ def compile_(
         list[str] | None,
         typer.Option(
             metavar="EXTENT=SIZE",
-            help="Fix an extent that is free: `--pin batch=1`. One without a name is "
+            help="Fix a free extent: `--pin batch=1`. An unnamed extent is "
             "INPUT:DIMENSION. May be repeated.",
         ),
     ] = None,
@@ -68,14 +61,14 @@ def compile_(
         float,
         typer.Option(
             min=0,
-            help="How far a number may be off ONNX Runtime's, relative to those above "
+            help="The largest difference from ONNX Runtime, relative for numbers above "
             "1.",
         ),
     ] = aot.TOLERANCE,
 ) -> None:
-    r"""Turn an ONNX model into machine code that needs no runtime.
+    r"""Compile an ONNX model to machine code that needs no runtime.
 
-    The result is a library of which a compiler needs nothing but the file:
+    The result is a library that a compiler loads by its path:
 
     ```sh
     mlbridge compile policy.onnx -o libpolicy.so
@@ -83,24 +76,25 @@ def compile_(
       -mllvm -mlbridge-inliner=aot:libpolicy.so -c a.c
     ```
 
-    or an object that becomes part of the compiler; `mlbridge_add_aot_model` does that
-    in CMake, and `builtin:policy` is the model then:
+    or an object that is linked into the compiler as `builtin:policy`; in CMake,
+    `mlbridge_add_aot_model` does that:
 
     ```sh
     mlbridge compile policy.onnx -o policy.o --header policy.h
     ```
 
-    It has code for x86-64-v4 (AVX-512), x86-64-v3 (AVX2) and every x86-64, which share
-    the weights; the CPU chooses. On other architectures there is one kind.
+    On x86-64 it contains code for x86-64-v4 (AVX-512), x86-64-v3 (AVX2) and the
+    baseline, which share the weights; the CPU selects one. Other architectures have one
+    variant.
 
-    Before anything is written, all of it that this CPU can run is compared with ONNX
-    Runtime on random inputs, with several sizes of the extents that are free.
+    Every variant that this CPU can run is first compared with ONNX Runtime on random
+    inputs, at several sizes of the free extents. Only then is the file written.
     """
     aot.compile_model(
         model,
         output,
         name=name,
-        emit=None if emit is None else emit.value,
+        emit=emit,
         header=header,
         pin=dict(_pin(text) for text in pin or []),
         cc=cc,
@@ -111,7 +105,6 @@ def compile_(
 
 
 def _pin(text: str) -> tuple[str, int]:
-    """What EXTENT=SIZE says."""
     extent, _, size = text.rpartition("=")
     if not extent or not size.isdigit() or int(size) < 1:
         raise typer.BadParameter(f"expected EXTENT=SIZE for --pin, found '{text}'")

@@ -1,43 +1,46 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge doctor``: what is available here."""
+"""``mlbridge doctor``: shows what this machine has and lacks."""
 
 import itertools
 
 import typer
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mlbridge.doctor import Check, checks
+from mlbridge.doctor import checks
 from mlbridge.terminal import console, errors
+
+_MOST_COLUMNS = 100
 
 
 def doctor() -> None:
-    """Show what is available here, with versions, and how to get what is missing.
+    """Show what is installed here, with versions, and how to install what is absent.
 
-    Exits with 1 when something is missing without which nothing works.
+    Exits with 1 if a required part is absent.
     """
     found = checks()
     table = Table(box=None, pad_edge=False)
-    for column in ("", "", "found", ""):
-        table.add_column(column, overflow="fold")
+    table.add_column()
+    table.add_column(overflow="fold", max_width=22)
+    table.add_column("found", overflow="fold", max_width=30)
+    table.add_column("purpose, or how to install it", overflow="fold")
     for group, members in itertools.groupby(found, key=lambda check: check.group):
         for i, check in enumerate(members):
-            table.add_row(group if i == 0 else "", *_doctor_row(check))
+            style = "green" if check.found else "red" if check.required else "yellow"
+            table.add_row(
+                group if i == 0 else "",
+                Text(check.name),
+                Text(check.found or "missing", style),
+                Text(check.hint, "dim" if check.found else ""),
+            )
         table.add_section()
-    console.print(table)
-    missing = [check.name for check in found if check.found is None and check.required]
-    if missing:
+    width = min(_MOST_COLUMNS, console.width)
+    console.print(table, width=width)
+    absent = [check for check in found if check.found is None]
+    if optional := [check.name for check in absent if not check.required]:
+        console.print(f"absent, but optional: {', '.join(optional)}", width=width)
+    if missing := [check.name for check in absent if check.required]:
         errors.print(f"missing: {', '.join(missing)}", style="bold red")
         raise typer.Exit(1)
-
-
-def _doctor_row(check: Check) -> tuple[RenderableType, ...]:
-    style = "green" if check.found else "red" if check.required else "yellow"
-    return (
-        Text(check.name),
-        Text(check.found or "missing", style),
-        Text(check.hint, "dim"),
-    )

@@ -6,7 +6,7 @@
 import hashlib
 import inspect
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,24 +16,16 @@ from typer import Argument, Option
 from mlbridge import ir2vec
 from mlbridge.cli._objects import find_object
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge.export import (
-    FRAMEWORKS,
-    FeatureSource,
-    Metadata,
-    Training,
-    features_of,
-)
+from mlbridge.export import FRAMEWORKS, FeatureSource, Metadata, Training, features_of
 from mlbridge.export import export as write
 from mlbridge.export.failures import needed, reading
-from mlbridge.log import read_log
+from mlbridge.log import TrainingLog, read_log
 from mlbridge.options import with_options
-from mlbridge.terminal import console
+from mlbridge.terminal import console, errors
 
 
 @dataclass(frozen=True)
 class _Options:
-    """Of the command."""
-
     policy: Annotated[
         str,
         Argument(
@@ -60,28 +52,28 @@ class _Options:
     ] = None
     without: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="One of those to leave out. Repeated."),
+        Option(metavar="NAME", help="A feature to leave out. Repeated."),
     ] = None
     output: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="An output to keep. Repeated."),
+        list[str] | None, Option(metavar="NAME", help="An output to keep. Repeated.")
     ] = None
     decide: Annotated[
         str | None,
         Option(
             metavar="RULE:OUTPUT",
-            help="What is made of the outputs: `argmax:logits`, `sample:logits`; an "
-            "empty text for nothing.",
+            help="How runners choose from scores: `argmax:logits`, `sample:logits`; an "
+            "empty text returns the outputs unchanged.",
         ),
     ] = None
     batch: Annotated[
         int | None,
-        Option(min=1, help="So many requests at once, instead of any number."),
+        Option(min=1, help="A fixed number of requests per call. [default: any]"),
     ] = None
     framework: Annotated[
         str | None,
         Option(
-            metavar="|".join(FRAMEWORKS), help="Only functions have to be told theirs."
+            metavar="|".join(FRAMEWORKS),
+            help="The policy's framework; only needed for a function.",
         ),
     ] = None
     statistics: Annotated[
@@ -90,20 +82,19 @@ class _Options:
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Stable-Baselines3: what `VecNormalize.save` wrote.",
+            help="Stable-Baselines3: the file written by `VecNormalize.save`.",
         ),
     ] = None
     module: Annotated[
-        str | None,
-        Option(metavar="NAME", help="RLlib: which module of a checkpoint."),
+        str | None, Option(metavar="NAME", help="RLlib: the module of a checkpoint.")
     ] = None
     agent: Annotated[
         str | None,
-        Option(metavar="NAME", help="RLlib: the agent that it decides for."),
+        Option(metavar="NAME", help="RLlib: the agent that the module decides for."),
     ] = None
     reward: Annotated[
         str | None,
-        Option(metavar="TEXT", help="Noted in the file: what it was trained for."),
+        Option(metavar="TEXT", help="Recorded in the file: the training's reward."),
     ] = None
     vocabulary: Annotated[
         Path | None,
@@ -111,24 +102,24 @@ class _Options:
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Noted, by name and SHA-256: what its embeddings are made with.",
+            help="Recorded by name and SHA-256: the vocabulary of the embeddings.",
         ),
     ] = None
-    seed: Annotated[int | None, Option(help="Noted in the file: of its training.")] = (
-        None
-    )
+    seed: Annotated[
+        int | None, Option(help="Recorded in the file: the training's random seed.")
+    ] = None
     allow_non_finite: Annotated[
         bool,
-        Option("--allow-non-finite", help="NaN and infinity are features like others."),
+        Option("--allow-non-finite", help="Accept features that are NaN or infinite."),
     ] = False
 
 
 def _export(context: typer.Context, by: _Options) -> None:
-    r"""Write a trained policy as one .onnx file that a compiler asks by its features.
+    r"""Write a trained policy as one .onnx file that takes the compiler's features.
 
     Each feature becomes an input of the file, with the name and type that the compiler
-    gives it; converting, ordering and normalising are part of the graph. The file is
-    compared with the framework's own answers before it is written. Then:
+    uses; the graph converts, orders and normalises the features. The file's outputs are
+    compared with the framework's before the file is written. Then:
 
     ```sh
     mlbridge inspect inliner.onnx
@@ -137,20 +128,20 @@ def _export(context: typer.Context, by: _Options) -> None:
         -mlbridge-inliner=onnx:inliner.onnx -c x.c
     ```
 
-    Of Stable-Baselines3 (PPO, A2C, DQN), with the statistics of its VecNormalize:
+    Stable-Baselines3 (PPO, A2C, DQN), with the statistics of its VecNormalize:
 
     ```sh
     mlbridge export ppo.zip --statistics vecnormalize.pkl --to inliner.onnx
     ```
 
-    Of RLlib, one module of a checkpoint, whose observation filters come along:
+    RLlib, one module of a checkpoint, with its observation filters:
 
     ```sh
     mlbridge export checkpoint/ --module colour --to colour.onnx
     ```
 
-    Of PyTorch, scikit-learn, Keras or JAX, which have to be told the features, here
-    as a compiler recorded them:
+    PyTorch, scikit-learn, Keras and JAX need the features, listed or as recorded by a
+    compiler:
 
     ```sh
     mlbridge export train:network --to inliner.onnx \
@@ -159,18 +150,24 @@ def _export(context: typer.Context, by: _Options) -> None:
         --feature 'int64 callee_size' --feature 'float[300] embedding'
     ```
 
-    Pickled files run what is in them: export only what you trust.
+    Loading a pickled file runs code in it: export only files that you trust.
     """
-    source = _source(by)
-    options: dict[str, Any] = {
-        **source.options,
-        **({"agent": by.agent} if by.agent else {}),
-    }
+    policy, framework = _policy(by)
+    options: dict[str, Any] = {}
+    if by.statistics:
+        with needed(f"reading {by.statistics}"):
+            from mlbridge.export.sb3 import load_statistics
+
+            options["statistics"] = load_statistics(by.statistics)
+    if by.module and not Path(by.policy).exists():
+        options["module"] = by.module
+    if by.agent:
+        options["agent"] = by.agent
     exported = write(
-        source.policy,
+        policy,
         by.to,
         features=_features(by.feature, by.features, by.without or []),
-        framework=source.framework,
+        framework=framework,
         outputs=by.output,
         decide=by.decide,
         batch=by.batch,
@@ -190,64 +187,66 @@ def _export(context: typer.Context, by: _Options) -> None:
         f"It answers as {exported.framework} does: {exported.comparison}. "
         f"mlbridge inspect {by.to} shows the rest."
     )
+    for output in exported.undecided:
+        errors.print(
+            f"warning: the output '{output}' looks like scores, one per choice; if the "
+            f"compiler expects the choice itself, add --decide argmax:{output} (or "
+            "--decide '' to silence this warning)",
+            style="yellow",
+        )
 
 
 export = with_options(_export, _Options)
 
 
-@dataclass(frozen=True)
-class Source:
-    """A policy, and what there is to say of it.
+def _policy(by: _Options) -> tuple[Any, str | None]:
+    """Returns the policy that POLICY names, and its framework if known."""
+    path = Path(by.policy)
+    if path.exists():
+        with needed(f"reading {by.policy}"):
+            policy, framework = _load_file(path, by.module)
+        return policy, by.framework or framework
+    if ":" not in by.policy:
+        raise typer.BadParameter(
+            f"there is no file '{by.policy}', and it is no MODULE:OBJECT"
+        )
+    found: Any = find_object(by.policy)
+    # A function is a JAX policy, or returns a policy of another framework.
+    if inspect.isfunction(found) and by.framework != "jax":
+        found = found()
+    return found, by.framework
 
-    Attributes:
-        policy: for `mlbridge.export.export`.
-        framework: its own, where that is known from the file.
-        options: of that framework.
-    """
 
-    policy: Any
-    framework: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-def load_file(path: Path, module: str | None = None) -> Source:
-    """A policy from a file or a folder.
-
-    All but .keras files are unpickled, which runs what is in them: load only files that
-    you trust.
-
-    Args:
-        path: a .zip of Stable-Baselines3, a .keras file, a .pkl or .joblib file of
-            scikit-learn, or a folder with a checkpoint of RLlib.
-        module: of a checkpoint.
+def _load_file(path: Path, module: str | None) -> tuple[Any, str | None]:
+    """Loads a policy, and its framework if the file format determines it.
 
     Raises:
-        InvalidArgument: it is none of these.
-        Malformed: it cannot be loaded.
+        InvalidArgument: the file format is unknown.
+        Malformed: the file cannot be loaded.
     """
     if path.is_dir():
         from mlbridge.export import rllib
 
         with reading(path, "a checkpoint of RLlib"):
-            return Source(rllib.load(path, module), "rllib")
+            return rllib.load(path, module), "rllib"
     match path.suffix:
         case ".zip":
             from mlbridge.export import sb3
 
-            return Source(sb3.load(path), "sb3")
+            return sb3.load(path), "sb3"
         case ".keras":
             import keras
 
             with reading(path, "a model of Keras"):
-                return Source(keras.saving.load_model(path, compile=False), "keras")
+                return keras.saving.load_model(path, compile=False), "keras"
         case ".pkl":
             with path.open("rb") as file, reading(path, "a pickled policy"):
-                return Source(pickle.load(file))
+                return pickle.load(file), None
         case ".joblib":
             import joblib
 
             with reading(path, "a policy that joblib wrote"):
-                return Source(joblib.load(path))
+                return joblib.load(path), None
     raise InvalidArgument(
         f"{path}: expected a .zip of Stable-Baselines3, a .keras, .pkl or .joblib file "
         "or a checkpoint folder of RLlib; a network of PyTorch or JAX is named as "
@@ -255,43 +254,12 @@ def load_file(path: Path, module: str | None = None) -> Source:
     )
 
 
-def _source(by: _Options) -> Source:
-    """The policy that POLICY names."""
-    path = Path(by.policy)
-    if not path.exists() and ":" in by.policy:
-        found: Any = find_object(by.policy)
-        # A function is a policy of JAX, or makes one of another framework.
-        if inspect.isfunction(found) and by.framework != "jax":
-            found = found()
-        saved = _statistics(by.statistics)
-        options = {"module": by.module} if by.module else {}
-        return Source(found, by.framework, {**saved, **options})
-    if not path.exists():
-        raise typer.BadParameter(
-            f"there is no file '{by.policy}', and it is no MODULE:OBJECT"
-        )
-    with needed(f"reading {by.policy}"):
-        source = load_file(path, by.module)
-    return Source(
-        source.policy, by.framework or source.framework, _statistics(by.statistics)
-    )
-
-
-def _statistics(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    with needed(f"reading {path}"):
-        from mlbridge.export.sb3 import load_statistics
-
-        return {"statistics": load_statistics(path)}
-
-
 def _features(
     texts: list[str] | None, named: str | None, without: list[str]
 ) -> FeatureSource:
-    """What --feature, --features and --without say together."""
+    """Returns the features that --feature, --features and --without describe."""
     if texts and named:
-        raise typer.BadParameter("--feature and --features are two different things")
+        raise typer.BadParameter("--feature and --features are mutually exclusive")
     source: FeatureSource = texts
     if named is not None and Path(named).exists():
         source = read_log(named)
@@ -299,6 +267,17 @@ def _features(
         source = find_object(named, "a training log or MODULE:OBJECT")
     if source is None and without:
         raise typer.BadParameter("--without goes with --features")
+    if isinstance(source, TrainingLog):
+        # Only some logs of inlining contain `inlining_default`.
+        known = [spec.name for spec in source.features]
+        for name in without:
+            if name not in known:
+                errors.print(
+                    f"warning: {named} has no feature '{name}' to leave out, only "
+                    f"{', '.join(known)}",
+                    style="yellow",
+                )
+        without = [name for name in without if name in known]
     return features_of(source, without) or None
 
 
@@ -308,5 +287,5 @@ def _vocabulary(path: Path | None) -> tuple[str, str] | None:
     try:
         return path.name, ir2vec.load(path).hash
     except (Malformed, SchemaMismatch):
-        # Of another kind than IR2Vec's.
+        # Not an IR2Vec vocabulary.
         return path.name, f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge inspect``: shows what is in an .onnx file."""
+"""``mlbridge inspect``: shows the contents of an .onnx file."""
 
 import json
 from math import prod
@@ -19,14 +19,11 @@ from mlbridge.terminal import console
 from mlbridge.types import element_type_name
 
 
-def inspect(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
-) -> None:
-    """Show an .onnx file: its inputs, its outputs, and what it says of itself.
+def inspect(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)]) -> None:
+    """Show the inputs, outputs and metadata of an .onnx file.
 
-    What a compiler has to send is among the inputs, by name, with the types that LLVM
-    gives them; a dimension with a name is free. What the metadata means is in
-    docs/model-metadata.md.
+    The inputs are the features that a compiler must send, with LLVM's names of types; a
+    named dimension is free. docs/model-metadata.md explains the metadata.
 
     ```sh
     mlbridge export ppo.zip --to inliner.onnx
@@ -52,7 +49,7 @@ def inspect(
     about.add_row("operators", f"{len(model.graph.node)} of {', '.join(versions)}")
     about.add_row("weights", f"{sum(prod(w.dims) for w in model.graph.initializer):,}")
     for entry in model.metadata_props:
-        # The inputs say it already.
+        # The inputs show the features already.
         if entry.key != "mlbridge.features":
             about.add_row(name(entry.key), whole(_value(entry.value)))
     console.print(about)
@@ -63,7 +60,7 @@ def _load(file: Path) -> Any:
         import onnx
     except ImportError:
         raise typer.BadParameter(
-            f"to look into an .onnx file takes onnx: {pip_install('onnx')}"
+            f"reading an .onnx file needs the package onnx: {pip_install('onnx')}"
         ) from None
     expect_regular_file(file)
     try:
@@ -76,7 +73,7 @@ def _load(file: Path) -> Any:
 
 
 def _type(value: Any, file: Path) -> str:
-    """``float[N,300]``, with the bridge's names of types."""
+    """Returns the type as ``float[N,300]``, with the bridge's names of types."""
     from onnx import helper
 
     tensor = value.type.tensor_type
@@ -93,16 +90,12 @@ def _type(value: Any, file: Path) -> str:
         element = "string" if dtype.kind == "O" else element_type_name(dtype)
     except TypeError:
         element = str(dtype)
-    extents = (str(dim.dim_value or dim.dim_param or "?") for dim in tensor.shape.dim)
-    shape = ",".join(extents)
+    shape = ",".join(str(d.dim_value or d.dim_param or "?") for d in tensor.shape.dim)
     return f"{element}[{shape}]" if shape else element
 
 
 def _value(text: str) -> str:
-    """A JSON object a line each, anything else as it is.
-
-    What is nested more deeply than Python reads is text, too.
-    """
+    """Formats a JSON object as one line per entry; returns any other text unchanged."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

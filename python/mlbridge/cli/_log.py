@@ -25,22 +25,17 @@ from mlbridge.types import Feature
 def log(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
     head: Annotated[
-        int, typer.Option(min=0, help="How many observations to show.")
+        int, typer.Option(min=0, help="The number of observations to show.")
     ] = 5,
     stats: Annotated[
-        bool, typer.Option("--stats", help="Show what the whole log is like.")
+        bool, typer.Option("--stats", help="Show statistics of the whole log.")
     ] = False,
     as_csv: Annotated[
         bool,
-        typer.Option(
-            "--csv",
-            help="Write the whole log as CSV, for other tools: texts are as they are.",
-        ),
+        typer.Option("--csv", help="Write the whole log as CSV, with texts unescaped."),
     ] = False,
 ) -> None:
-    r"""Show a training log, as `record:FILE` and LLVM's `-training-log` write it.
-
-    Such as:
+    r"""Show a training log, written by `record:FILE` or LLVM's `-training-log`.
 
     ```sh
     clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm \
@@ -51,7 +46,7 @@ def log(
     ```
     """
     if stats and as_csv:
-        raise typer.BadParameter("--stats and --csv are two different things")
+        raise typer.BadParameter("--stats and --csv are mutually exclusive")
     training_log = read_log(file)
     if as_csv:
         _write_csv(training_log)
@@ -62,7 +57,7 @@ def log(
 
 
 def _head_table(training_log: TrainingLog, count: int) -> Table:
-    """The first observations side by side, since there are more features than them."""
+    """Returns the first observations, a column each: there are more features."""
     shown = list(itertools.islice(training_log, count))
     table = Table(title=name(str(training_log.path)), title_justify="left")
     table.add_column("feature", no_wrap=True)
@@ -80,8 +75,7 @@ def _head_table(training_log: TrainingLog, count: int) -> Table:
     advice = training_log.advice
     decisions = (_shorten(observation.advice) for observation in shown)
     table.add_row(name(advice.name), str(advice), *decisions, style="bold")
-    if training_log.reward:
-        reward = training_log.reward
+    if reward := training_log.reward:
         rewards = (f"{observation.reward:g}" for observation in shown)
         table.add_row(name(reward.name), str(reward), *rewards)
     return table
@@ -96,11 +90,11 @@ def _shorten(value: Feature) -> str:
 def _show_stats(training_log: TrainingLog) -> None:
     arrays = training_log.as_arrays()
     count = len(arrays.contexts)
-    title = (
+    console.print(
         f"{name(str(training_log.path))}: {count} observations of "
-        f"{len(set(arrays.contexts))} contexts"
+        f"{len(set(arrays.contexts))} contexts",
+        soft_wrap=True,
     )
-    console.print(title, soft_wrap=True)
     table = Table()
     table.add_column("feature", no_wrap=True)
     table.add_column("type", style="dim")
@@ -112,8 +106,7 @@ def _show_stats(training_log: TrainingLog) -> None:
     advice = training_log.advice
     decided = name(advice.name)
     table.add_row(decided, str(advice), *_summary(arrays.advice), style="bold")
-    if training_log.reward is not None and arrays.rewards is not None:
-        reward = training_log.reward
+    if (reward := training_log.reward) and arrays.rewards is not None:
         table.add_row(name(reward.name), str(reward), *_summary(arrays.rewards))
     console.print(table)
     if arrays.advice.size == count > 0:
@@ -128,23 +121,17 @@ def _summary(values: np.ndarray[Any, Any]) -> tuple[str, str, str, str]:
     if values.size == 0:
         return "", "", "", "0"
     distinct = str(len(np.unique(values)))
-    # Text is objects there.
+    # Texts are stored as objects.
     if values.dtype.kind == "O":
         return "", "", "", distinct
-    numbers = values.astype(float)
-    return (
-        f"{numbers.min():g}",
-        f"{numbers.mean():g}",
-        f"{numbers.max():g}",
-        distinct,
-    )
+    x = values.astype(float)
+    return f"{x.min():g}", f"{x.mean():g}", f"{x.max():g}", distinct
 
 
 def _write_csv(training_log: TrainingLog) -> None:
     writer = csv.writer(sys.stdout)
-    specs = [*training_log.features, training_log.advice]
     names = ["context", "observation"]
-    for spec in specs:
+    for spec in (*training_log.features, training_log.advice):
         count = 1 if spec.lengths is not None else math.prod(spec.shape)
         names += (
             [spec.name] if count == 1 else [f"{spec.name}[{i}]" for i in range(count)]

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Commands of other distributions: entry points of the group ``mlbridge.commands``."""
+"""Adds the commands of other distributions: entry points of ``mlbridge.commands``."""
 
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
@@ -13,23 +13,18 @@ from mlbridge.extras import how_to_install
 
 GROUP = "mlbridge.commands"
 
-_OPTIMIZATIONS = how_to_install("train", "./optimizations")
-_BENCHMARKS = (
-    "the benchmarks run in the checkout of ML-Compiler-Bridge only: `make setup build`"
-    " there, and then .venv/bin/mlbridge bench"
-)
-_ELSEWHERE = {
-    "bench": _BENCHMARKS,
-    "corpus": _OPTIMIZATIONS,
-    "evaluate": _OPTIMIZATIONS,
-    "search": _OPTIMIZATIONS,
-    "train": _OPTIMIZATIONS,
+_ELSEWHERE = dict.fromkeys(
+    ("corpus", "evaluate", "search", "train"),
+    how_to_install("train", "./optimizations"),
+) | {
+    "bench": "the benchmarks run only in a checkout of ML-Compiler-Bridge: "
+    "`make setup build` there, and then .venv/bin/mlbridge bench"
 }
-"""Where those of this project come from that are not installed."""
+"""How to get this project's other commands."""
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Adds every command that a distribution brings, and says where others are."""
+    """Adds every installed command; our missing ones say how to install them."""
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name in sorted({*found, *_ELSEWHERE}):
         if name in found:
@@ -43,8 +38,8 @@ def _load(point: EntryPoint) -> typer.Typer:
     command = point.load()
     if not isinstance(command, typer.Typer):
         raise Unsupported(
-            f"the command {point.name} of {point.dist.name if point.dist else '?'} is"
-            f" no typer.Typer, but a {type(command).__name__}"
+            f"the command {point.name} of {point.dist.name if point.dist else '?'}: "
+            f"expected a typer.Typer, found a {type(command).__name__}"
         )
     return command
 

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge serve``: answers compilers with a function or a model file."""
+"""``mlbridge serve``: answers compilers by a function or a model file."""
 
 import logging
 import signal
@@ -31,36 +31,36 @@ def serve(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A function, importable from here, as MODULE:FUNCTION; or an .onnx "
-            "file.",
+            help="A function, MODULE:FUNCTION, importable from the current folder; or "
+            "an .onnx file.",
         ),
     ],
     at: Annotated[
         list[str],
         typer.Option(
-            "--at", metavar="SPEC", help="Where: `pipe:/tmp/advisor`. May be repeated."
+            "--at",
+            metavar="SPEC",
+            help="The address, such as `pipe:/tmp/advisor`. May be repeated.",
         ),
     ],
     max_batch: Annotated[
-        int,
-        typer.Option(min=1, help="The most requests that the model gets at once."),
+        int, typer.Option(min=1, help="The most requests per call of the model.")
     ] = 32,
     max_delay: Annotated[
         float,
         typer.Option(
             min=0,
             metavar="MS",
-            help="Milliseconds that a request may wait for others to be answered "
-            "with it.",
+            help="Milliseconds that a request may wait for a batch to fill.",
         ),
     ] = 0.0,
     sessions: Annotated[
         int | None,
-        typer.Option(min=1, help="Stop when so many compilers have come and gone."),
+        typer.Option(min=1, help="Stop after this number of sessions has ended."),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0, help="Give up after so many seconds without a request."),
+        typer.Option(min=0, help="Stop after this many seconds without a request."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop when the policy fails.")
@@ -68,8 +68,8 @@ def serve(
 ) -> None:
     """Answer any number of compilers with one model, until Ctrl-C.
 
-    A function gets the features of a request, a dict of NumPy arrays by name, and
-    returns a number, a bool, a string, a list or an array of them, a dict of several
+    A function gets the features of a request, a dict of NumPy arrays by name. It
+    returns a number, a bool, a string, a list or array of them, a dict of several
     outputs, or None to leave the decision to the compiler:
 
     ```python
@@ -82,24 +82,29 @@ def serve(
     mlbridge serve policy:decide --at pipe:/tmp/advisor
     ```
 
-    One that is marked with `mlbridge.batched` gets a list of the requests that wait at
-    the same moment, and returns a list of answers; so does an .onnx model whose inputs
-    have a free first dimension. That is how one process serves many compilers:
+    A function marked with `mlbridge.batched` gets a list of the requests that wait at
+    the same moment, and returns a list of replies. An .onnx model whose inputs have a
+    free first dimension is batched, too. So one process serves many compilers:
 
     ```sh
     mlbridge serve inliner.onnx --at pipe:/tmp/advisor --max-batch 32 --max-delay 0.5
     ```
 
-    Its answers are what the file says that they are (`mlbridge inspect` shows it as
-    `mlbridge.decide`), or the model's outputs.
+    The file's `mlbridge.decide` (see `mlbridge inspect`) selects the reply; without it,
+    the reply is the model's outputs.
 
-    Foreign compilers, which know bare pipes only, speak the SerDes that the spec names:
+    Foreign compilers only know bare pipes and use the SerDes that the spec names:
     `--at "pipe:/tmp/advisor?serdes=json"`.
 
-    Ctrl-C and SIGTERM end it after the requests at hand are answered.
+    Ctrl-C and SIGTERM stop the server after the current requests are answered.
     """
     policy = _load(model)
-    _log_to_terminal()
+    # A policy's messages quote requests. Highlighting takes time quadratic in a
+    # message's length.
+    handler = RichHandler(
+        console=errors, show_path=False, highlighter=NullHighlighter(), keywords=[]
+    )
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler])
     statistics = Statistics()
     try:
         with Live(
@@ -126,25 +131,8 @@ def serve(
     console.print(str(statistics))
 
 
-def _log_to_terminal() -> None:
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(message)s",
-        # Texts of policies quote what compilers send. There is nothing to colour in
-        # them, and to look for it takes time that grows with the square of a length.
-        handlers=[
-            RichHandler(
-                console=errors,
-                show_path=False,
-                highlighter=NullHighlighter(),
-                keywords=[],
-            )
-        ],
-    )
-
-
 def _load(name: str) -> Policy | Batched:
-    """What MODULE:FUNCTION or FILE.onnx names."""
+    """Loads the policy MODULE:FUNCTION or FILE.onnx."""
     if name.endswith(".onnx"):
         try:
             return load_onnx(name)
@@ -166,7 +154,7 @@ def _load(name: str) -> Policy | Batched:
 
 
 class _StatusLine:
-    """One line about a running server."""
+    """One line about a running server, with rates over the last half second."""
 
     def __init__(self, at: str, statistics: Statistics) -> None:
         self._at = at
@@ -175,15 +163,14 @@ class _StatusLine:
         self._rate = self._mean = 0.0
 
     def __call__(self) -> RenderableType:
-        now, requests = time.monotonic(), self._statistics.requests
-        spent = self._statistics.policy_seconds
+        counts = self._statistics
+        now, requests, spent = time.monotonic(), counts.requests, counts.policy_seconds
         then, before, spent_before = self._last
         if now - then >= 0.5:
             self._rate = (requests - before) / (now - then)
             if requests > before:
                 self._mean = 1e6 * (spent - spent_before) / (requests - before)
             self._last = (now, requests, spent)
-        counts = self._statistics
         median, p90, p99 = (1e6 * seconds for seconds in counts.latencies)
         return Text(
             f"{self._at}  {counts.open} compilers now, {counts.sessions} in all  "

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge vocabulary``: IR2Vec vocabularies, by which code becomes vectors."""
+"""``mlbridge vocabulary``: converts and shows IR2Vec vocabularies."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,18 +13,17 @@ from mlbridge.terminal import console
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="IR2Vec vocabularies, by which code becomes vectors: docs/ir2vec.md.",
+    help="Convert and show IR2Vec vocabularies, which embed code: docs/ir2vec.md.",
 )
+_File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
 
 
 @app.command()
 def convert(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
-    to: Annotated[
-        Path, typer.Option(metavar="FILE.json", help="What to write, in LLVM's form.")
-    ],
+    file: _File,
+    to: Annotated[Path, typer.Option(metavar="FILE.json", help="The file to write.")],
 ) -> None:
-    """Make LLVM's form of a vocabulary from IR2Vec's own.
+    """Convert a vocabulary from IR2Vec's own form to LLVM's.
 
     ```sh
     mlbridge vocabulary convert seedEmbeddingVocab.txt --to ir2vec-300d.json
@@ -36,10 +35,8 @@ def convert(
 
 
 @app.command()
-def show(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
-) -> None:
-    """Show what a vocabulary in LLVM's form has, and the hash by which models name it.
+def show(file: _File) -> None:
+    """Show the sizes of a vocabulary in LLVM's form, and the hash that models record.
 
     ```sh
     mlbridge vocabulary show ir2vec-300d.json

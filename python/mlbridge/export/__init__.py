@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a trained policy to one ``.onnx`` file that a compiler asks by its features.
+"""Exports a trained policy to one ``.onnx`` file that takes the compiler's features.
 
 Such as::
 
@@ -9,12 +9,12 @@ Such as::
 
     export(PPO.load("inliner.zip"), "inliner.onnx", features=read_log("zlib.log"))
 
-The file's inputs are the features as the compiler populates them, by name and type;
-converting, ordering and normalising them is part of the graph. It runs in the compiler
+The file's inputs are the features as the compiler populates them, by name and type; the
+graph converts, orders and normalises them. The file runs in the compiler
 (``onnx:inliner.onnx``), as machine code (``mlbridge compile``) and behind
-``mlbridge serve``. Each framework has a module here, which is imported when a policy of
-its kind is exported: pytorch, sb3, rllib, jax, keras, sklearn. docs/export.md tells
-more, docs/model-metadata.md what else is in the file.
+``mlbridge serve``. Each framework has a module here, imported on demand: pytorch, sb3,
+rllib, jax, keras, sklearn. See docs/export.md, and docs/model-metadata.md for the
+file's metadata.
 """
 
 import importlib
@@ -33,8 +33,11 @@ from mlbridge.export.features import (
     to_json,
 )
 from mlbridge.export.metadata import Metadata, Training
+from mlbridge.files import replacing
 
 if TYPE_CHECKING:
+    import onnx
+
     from mlbridge.export.check import Comparison
     from mlbridge.export.policy import Policy, Tensors
 
@@ -51,21 +54,21 @@ __all__ = [
 ]
 
 FRAMEWORKS = ("pytorch", "sb3", "rllib", "jax", "keras", "sklearn")
-
 _FREE = FRAMEWORKS[:3]
 
 
 @dataclass(frozen=True)
 class Exported:
-    """An .onnx file that was written.
+    """An exported .onnx file.
 
     Attributes:
         path: of the file.
-        framework: that the policy is from, and its version.
-        features: its inputs, in the order in which the policy was trained with them.
-        outputs: the names of its outputs.
-        decide: what runners make of these, if anything.
-        comparison: with the framework's own answers.
+        framework: the policy's framework, with its version.
+        features: the inputs, in the order of training.
+        outputs: the names of the outputs.
+        decide: the rule by which runners choose from the outputs, if any.
+        comparison: with the framework's own outputs.
+        undecided: outputs that look like scores, if no rule chooses from them.
     """
 
     path: Path
@@ -74,6 +77,7 @@ class Exported:
     outputs: tuple[str, ...]
     decide: str | None
     comparison: "Comparison"
+    undecided: tuple[str, ...] = ()
 
 
 def export(
@@ -90,34 +94,34 @@ def export(
     requests: int = 256,
     **options: Any,
 ) -> Exported:
-    """Writes a policy as an .onnx file, after its answers were found to be the same.
+    """Writes a policy as an .onnx file if its outputs match the framework's.
 
     Args:
         policy: a PyTorch module, an algorithm of Stable-Baselines3 or RLlib or an
             RLModule, a Keras model, a scikit-learn estimator, or a function of JAX.
-        path: of the file; it is replaced at once, or not at all.
-        features: what the compiler sends, in the order of the policy's training; by
-            default those of the policy's own observation space, where it has one.
-        framework: one of `FRAMEWORKS`; only a function has to be told its own.
-        outputs: those to keep, by their names.
-        decide: what runners make of them: ``argmax:NAME``, ``sample:NAME``,
-            ``outputs:NAME``, or ``""`` for the outputs as they are; by default what
-            the policy's kind suggests.
-        batch: how many requests it answers at once: None for any number, or 1 for a
-            policy for which it matters.
-        metadata: what else the file should say.
-        samples: features by name, [n, ...] each, to compare the answers for; by
-            default such are drawn.
-        requests: how many to draw.
+        path: of the file, which is replaced atomically.
+        features: the compiler's features, in the order of training; by default those
+            of the policy's own observation space, if it has one.
+        framework: one of `FRAMEWORKS`; only needed for a function.
+        outputs: names of outputs to keep.
+        decide: the rule by which runners choose: ``argmax:NAME``, ``sample:NAME``,
+            ``outputs:NAME``, or ``""`` for the outputs unchanged; by default the rule
+            for the kind of policy.
+        batch: the number of requests at once: None for any number, or 1 for a policy
+            whose outputs depend on the batch.
+        metadata: further metadata of the file.
+        samples: features by name, [n, ...] each, for the comparison; by default they
+            are drawn.
+        requests: the number of requests to draw.
         **options: the framework's own: ``statistics`` (a VecNormalize) for sb3,
-            ``module`` and ``connectors`` for rllib.
+            ``module`` and ``agent`` for rllib.
 
     Raises:
-        InvalidArgument: a feature is there twice, or what is to be known is not said.
+        InvalidArgument: an argument is wrong or missing.
         SchemaMismatch: the features do not fit the policy.
-        Unsupported: this kind of policy cannot be exported, or a package is missing;
-            the message says which.
-        ModelError: the graph does not answer as the framework does; nothing is
+        Unsupported: this kind of policy cannot be exported, or the named package is
+            missing.
+        ModelError: the graph's outputs differ from the framework's; nothing is
             written.
     """
     described = features_of(features)
@@ -144,9 +148,18 @@ def export(
         comparison = compare(
             model, found, batch=batch, requests=requests, samples=samples
         )
-    _write(model.SerializeToString(deterministic=True), Path(path))
+    # Other processes see the old file or the complete new one.
+    with replacing(Path(path)) as new:
+        new.write_bytes(model.SerializeToString(deterministic=True))
+    undecided = [v.name for v in model.graph.output if rule is None and _is_scores(v)]
     return Exported(
-        Path(path), found.framework, found.features, names, rule or None, comparison
+        Path(path),
+        found.framework,
+        found.features,
+        names,
+        rule or None,
+        comparison,
+        tuple(undecided),
     )
 
 
@@ -175,12 +188,12 @@ def _policy_of(
 
 
 def framework_of(policy: Any) -> str:
-    """Which of `FRAMEWORKS` an object belongs to.
+    """Returns the one of `FRAMEWORKS` that an object belongs to.
 
     Raises:
-        Unsupported: to none of them.
+        Unsupported: the object belongs to none of them.
     """
-    # By the names of its classes' modules: no framework is imported to find out.
+    # Compares the names of modules, so that no framework is imported.
     families = [base.__module__.partition(".")[0] for base in type(policy).__mro__]
     names = [f"{base.__module__}.{base.__name__}" for base in type(policy).__mro__]
     if "stable_baselines3" in families:
@@ -204,7 +217,7 @@ def framework_of(policy: Any) -> str:
 
 
 def _kept(policy: "Policy", rule: str | None) -> list[str] | None:
-    """The outputs that a rule wants, where it names another than the policy does."""
+    """Returns the rule's output if it is not among the policy's default outputs."""
     output = (rule or "").partition(":")[2]
     if output and policy.outputs and output not in policy.outputs:
         return [output]
@@ -225,11 +238,10 @@ def _check_rule(rule: str | None, outputs: tuple[str, ...]) -> None:
         )
 
 
-def _write(data: bytes, path: Path) -> None:
-    """The whole file, or none: a compiler may be about to load it."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def _is_scores(output: "onnx.ValueInfoProto") -> bool:
+    """Returns true for an output of two or more floats per request, except actions."""
+    tensor = output.type.tensor_type
+    extents = tensor.shape.dim
+    is_float = tensor.elem_type in (1, 11)  # TensorProto.FLOAT, TensorProto.DOUBLE
+    is_row = len(extents) == 2 and extents[1].dim_value > 1
+    return is_float and is_row and output.name not in ("action", "value")

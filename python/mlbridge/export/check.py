@@ -1,9 +1,9 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares an exported graph with the framework that it came from."""
+"""Compares an exported graph's outputs with the framework's."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,28 +12,26 @@ import onnx
 from numpy.typing import NDArray
 
 from mlbridge.errors import ModelError
+from mlbridge.export.features import free_extents
 from mlbridge.export.policy import Policy, Tensors
 
 ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
-"""How far outputs may be from the framework's, since sums are made in another order: so
-much, so much of the output itself, and so much of the largest number that went in."""
-
+"""Tolerances, which are added, because sums have another order: a constant, a factor of
+the output, and a factor of the request's largest number."""
 ALONE = 4
-"""How many requests are asked alone, too."""
-
+"""The number of requests that are also sent alone."""
 SIZES = 4
-"""How many different sizes free extents have; the first has one row of each."""
-
+"""The number of different sizes of free extents; all extents of the first are 1."""
 _ROWS = 24
 """The most rows of a free extent without a limit."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the check found.
+    """The result of a successful check.
 
     Attributes:
-        requests: how many were asked.
+        requests: the number of requests.
         differences: the largest difference of each output.
     """
 
@@ -51,29 +49,26 @@ def compare(
     *,
     batch: int | None,
     requests: int = 256,
-    seed: int = 0,
     samples: Tensors | None = None,
 ) -> Comparison:
-    """Asks a graph, by ONNX Runtime, and the framework the same requests.
+    """Compares a graph, run by ONNX Runtime, with the framework on the same requests.
 
-    Where the graph takes any number of requests, it is asked all of them at once, and
-    some of them alone: the answers must be the same.
-
-    Args:
-        model: the exported graph.
-        policy: that it was made of.
-        batch: as for `build`.
-        requests: how many to draw.
-        seed: to draw them by.
-        samples: features to ask about instead, each [n, *shape].
+    A graph that takes any number of requests gets all of them at once, and some of them
+    alone. Requests are drawn, unless `samples` gives features, each [n, *shape].
 
     Raises:
-        ModelError: an output differs; the text says by how much, and where.
+        ModelError: an output differs; the message gives the difference and the place.
     """
-    session = _session(model)
-    random = np.random.default_rng(seed)
-    names = [output.name for output in session.get_outputs()]
-    differences = dict.fromkeys(names, 0.0)
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    random = np.random.default_rng(0)
+    differences = {output.name: 0.0 for output in session.get_outputs()}
     groups = [samples] if samples else _draw(policy, requests, random)
     count = sum(
         _compare(session, policy, group, batch, differences) for group in groups
@@ -81,22 +76,11 @@ def compare(
     return Comparison(count, differences)
 
 
-def _session(model: onnx.ModelProto) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-
-
 def _draw(
     policy: Policy, requests: int, random: np.random.Generator
 ) -> Iterator[Tensors]:
-    """Features to ask about: all at once, or some of each of several sizes."""
-    free = sorted({extent for f in policy.features for extent in f.free})
+    """Yields one group of requests, or, with free extents, one for each size."""
+    free = sorted(free_extents(policy.features))
     most = {extent: policy.limits.get(extent, _ROWS) for extent in free}
     for i in range(SIZES if free else 1):
         sizes = {
@@ -114,25 +98,27 @@ def _compare(
     batch: int | None,
     differences: dict[str, float],
 ) -> int:
-    """Asks about these features; notes the largest differences. Returns how many."""
+    """Compares these requests, updates the differences and returns the count."""
     asked = {f.name: np.asarray(drawn[f.name], f.dtype) for f in policy.features}
     count = min(map(len, asked.values()))
     names = list(differences)
 
+    def part(some: slice) -> dict[str, NDArray[Any]]:
+        return {name: values[some] for name, values in asked.items()}
+
     def ask(some: slice) -> dict[str, NDArray[Any]]:
-        features = {name: values[some] for name, values in asked.items()}
-        return dict(zip(names, session.run(names, features), strict=True))
+        return dict(zip(names, session.run(names, part(some)), strict=True))
 
     def check(found: Tensors, some: slice) -> None:
-        features = {name: values[some] for name, values in asked.items()}
+        features = part(some)
         expected = policy.reply(features)
         for name in names:
             right = np.asarray(expected[name])
             if right.dtype.kind == "f" and np.isnan(right).any():
                 raise ModelError(
-                    f"output '{name}': the policy itself answers NaN: its training has"
-                    " come to nothing, as after a reward that is NaN or a learning rate"
-                    " that is too high"
+                    f"output '{name}': the policy itself answers NaN: its training"
+                    " failed, as after a reward that is NaN or a learning rate that is"
+                    " too high"
                 )
             if policy.limits and right.ndim == found[name].ndim:
                 right = _without_padding(name, right, found[name].shape, policy.decide)
@@ -155,15 +141,15 @@ def _compare(
 def _without_padding(
     name: str, padded: NDArray[Any], shape: tuple[int, ...], decide: str | None
 ) -> NDArray[Any]:
-    """What the framework answers for the rows that are there.
+    """Returns the framework's output without padding.
 
     Raises:
-        ModelError: it decides for one that is not.
+        ModelError: the policy chooses a row of padding.
     """
     if decide == f"argmax:{name}" and (padded.argmax(-1) >= shape[-1]).any():
         raise ModelError(
             f"output '{name}': the network decides for padding, not for one of the"
-            f" {shape[-1]} rows that there are: it has to use the masks"
+            f" {shape[-1]} rows: it has to use the masks"
         )
     return padded[tuple(map(slice, shape))]
 
@@ -171,8 +157,7 @@ def _without_padding(
 def _difference(
     name: str, found: NDArray[Any], expected: NDArray[Any], features: Tensors
 ) -> float:
-    """The largest difference; ModelError where it is too large."""
-    expected = np.asarray(expected)
+    """Returns the largest difference; raises ModelError if it exceeds the tolerance."""
     if found.shape != expected.shape:
         raise ModelError(
             f"output '{name}': the framework answers with the shape "
@@ -190,7 +175,7 @@ def _difference(
         tolerance = tolerance + CANCELLED * largest
         exact = expected.dtype.kind != "f"
         wrong = apart != 0 if exact else ~(apart <= tolerance)
-        # Both sides may well say NaN or infinity.
+        # Both sides may compute the same infinity or NaN.
         same = np.asarray(
             (found == expected) | ((found != found) & (expected != expected))
         )
@@ -209,7 +194,7 @@ def _difference(
 
 
 def _largest(features: Tensors) -> NDArray[np.float64]:
-    """The largest number of each request."""
+    """Returns the largest absolute value of each request."""
     each = [
         np.abs(values.reshape(len(values), -1).astype(np.float64)).max(axis=1)
         for values in features.values()
@@ -222,6 +207,6 @@ def _shorten(value: NDArray[Any]) -> str:
 
 
 def _listed(asked: dict[str, str], most: int = 8) -> str:
-    words: Sequence[str] = [f"{name}={value}" for name, value in asked.items()]
+    words = [f"{name}={value}" for name, value in asked.items()]
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a missing package or a broken file raises, as one typed error."""
+"""Turns exceptions from missing packages and broken files into errors of the bridge."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +13,10 @@ from mlbridge.extras import how_to_install
 
 @contextmanager
 def reading(path: Path, expected: str) -> Iterator[None]:
-    """Makes Malformed of what the body raises, which loads a file.
+    """Turns exceptions of the body, which loads a file, into Malformed.
 
-    A broken file may make its loader, and what is in a pickle, raise anything. Errors
-    of the bridge and of the operating system stay what they are.
-
-    Args:
-        path: of the file.
-        expected: what should be in it.
+    Loaders and pickles can raise anything. Errors of the bridge and of the operating
+    system pass unchanged. `expected` describes the content, for the message.
     """
     try:
         yield
@@ -34,13 +30,9 @@ def reading(path: Path, expected: str) -> Iterator[None]:
 
 @contextmanager
 def needed(what: str) -> Iterator[None]:
-    """Makes a typed error of a package that is not installed.
+    """Turns the body's import of a missing package into Unsupported.
 
-    Args:
-        what: is done within, for the message.
-
-    Raises:
-        Unsupported: a package was imported that is not there.
+    `what` describes the body, for the message.
     """
     try:
         yield

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a compiler hands to an exported model: `FeatureSpec`, and where it is from."""
+"""Describes the features that a compiler sends to an exported model: `FeatureSpec`."""
 
 import json
 import re
@@ -20,8 +20,7 @@ from mlbridge.types import element_type_name
 if TYPE_CHECKING:
     from gymnasium import spaces
 
-# What is drawn where nobody says what a compiler's numbers are like: counts,
-# mostly small, some large.
+# Without known limits, we draw counts: mostly small, some large.
 _SMALL, _LARGE = 100, 1 << 20
 
 
@@ -32,16 +31,16 @@ class FeatureSpec:
     Attributes:
         name: as in ``populateFeatures``.
         type: the bridge's name of its element type: ``float``, ``int64_t``, ``bool``.
-            NumPy's names and dtypes are taken, too.
-        shape: of one request; () is a scalar. An extent that is free has a name, and
-            all extents of one name are the same in a request: ("nodes", 4).
-        categories: where the elements are numbers of things (a Gymnasium ``Discrete``
-            or ``MultiDiscrete``), the values of each. A policy that takes one vector
-            gets a 1 among 0s for each.
-        low: the least value that the compiler sends, as far as it is known; what an
-            exported model is checked with is drawn from there.
-        high: the greatest.
-        indexes: the free extent whose rows its elements are the numbers of, if any.
+            NumPy's names and dtypes are accepted, too.
+        shape: of one request; () is a scalar. A free extent is a name; all extents of
+            one name are equal in a request: ("nodes", 4).
+        categories: the possible values of each element, if the elements are categories
+            (a Gymnasium ``Discrete`` or ``MultiDiscrete``). A policy that takes one
+            vector gets them one-hot encoded.
+        low: the smallest value that the compiler sends, if known. Values to check an
+            exported model are drawn between `low` and `high`.
+        high: the largest value.
+        indexes: the free extent whose rows the elements are indices of, if any.
     """
 
     name: str
@@ -83,20 +82,20 @@ class FeatureSpec:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's type of an element."""
+        """The element type as a NumPy dtype."""
         return numpy_dtype(self.type)
 
     @property
     def free(self) -> list[str]:
-        """The names of its free extents."""
+        """The names of the free extents."""
         return [extent for extent in self.shape if isinstance(extent, str)]
 
     @property
     def size(self) -> int:
-        """How many elements it has, where none of its extents is free.
+        """The number of elements.
 
         Raises:
-            Unsupported: one is.
+            Unsupported: an extent is free.
         """
         if self.free:
             raise Unsupported(
@@ -107,7 +106,7 @@ class FeatureSpec:
 
     @property
     def width(self) -> int:
-        """How many columns of a policy's input vector it takes."""
+        """The number of columns in a policy's input vector."""
         return sum(map(len, self.categories)) if self.categories else self.size
 
     def draw(
@@ -116,12 +115,9 @@ class FeatureSpec:
         random: np.random.Generator,
         extents: Mapping[str, int] | None = None,
     ) -> NDArray[Any]:
-        """So many values that the compiler might send: [count, *shape].
+        """Draws values that the compiler might send: [count, *shape].
 
-        Args:
-            count: of requests.
-            random: to draw by.
-            extents: the free ones, by their names.
+        `extents` are the sizes of free extents, by name.
         """
         free = extents or {}
         size = (count, *(e if isinstance(e, int) else free[e] for e in self.shape))
@@ -142,15 +138,15 @@ class FeatureSpec:
         limits = np.iinfo(self.dtype)
         least, most = max(limits.min, ceil(low)), min(limits.max, floor(high))
         values = random.integers(least, most, size, dtype=self.dtype, endpoint=True)
-        # Half of the requests are of small numbers only, where sums are exact enough
-        # for small differences to be seen.
+        # Half of the requests have only small numbers, so that rounding of sums does
+        # not hide small differences.
         some = count // 2
         near = random.integers(-_SMALL, _SMALL, (some, *size[1:]))
         values[:some] = np.clip(near + min(max(0, least), most), least, most)
         return values
 
     def _window(self) -> tuple[float, float]:
-        """The part of what the compiler sends that is nearest to 0."""
+        """Returns the part of [low, high] nearest to 0."""
         nearest = min(max(0.0, self.low), self.high)
         return max(self.low, nearest - _LARGE), min(self.high, nearest + _LARGE)
 
@@ -160,31 +156,35 @@ class FeatureSpec:
 
 
 def numpy_dtype(type_name: str) -> np.dtype[Any]:
-    """NumPy's type for the bridge's name of it, such as ``int64_t``."""
+    """Returns the NumPy dtype for the bridge's name of a type, such as ``int64_t``."""
     names = {"float": "float32", "double": "float64"}
     return np.dtype(names.get(type_name, type_name.removesuffix("_t")))
+
+
+def free_extents(features: Iterable[FeatureSpec]) -> list[str]:
+    """Returns the names of all free extents, in order, without duplicates."""
+    return list(dict.fromkeys(extent for f in features for extent in f.free))
 
 
 FeatureSource: TypeAlias = (
     "Iterable[FeatureSpec | str] | TrainingLog | spaces.Space[Any] | None"
 )
-"""Where a description of features comes from: a list of them, each as a `FeatureSpec`
-or a text (see `parse_feature`), a training log, or an observation space.
-"""
+"""A description of features: a list of `FeatureSpec` or texts (see `parse_feature`), a
+training log, or an observation space."""
 
 
 def features_of(
     source: FeatureSource, without: Collection[str] = ()
 ) -> tuple[FeatureSpec, ...]:
-    """The features that a source describes, in its order; None has none.
+    """Returns the features that a source describes, in its order.
 
     Args:
-        source: of the description.
-        without: the names of those to leave out, such as a string, or the compiler's
-            own decision.
+        source: the description; None has no features.
+        without: names of features to leave out, such as a string or the compiler's own
+            decision.
 
     Raises:
-        InvalidArgument: a feature is there twice, or one to leave out is not there.
+        InvalidArgument: two features have one name, or a name in `without` is unknown.
         Unsupported: a feature is a string.
     """
     if source is None:
@@ -223,10 +223,10 @@ _TEXT = re.compile(r"\s*(?P<type>\w+)\s*(\[(?P<shape>[\w\s,]*)\])?\s+(?P<name>\S
 
 
 def parse_feature(text: str) -> FeatureSpec:
-    """A feature from a text: ``int64 callee_size``, ``float[nodes,300] embedding``.
+    """Parses a feature such as ``int64 callee_size``, ``float[nodes,300] embedding``.
 
     Raises:
-        InvalidArgument: it is no such text.
+        InvalidArgument: the text does not have this form.
     """
     match = _TEXT.fullmatch(text)
     if not match:
@@ -251,19 +251,18 @@ def _of_log(log: TrainingLog, without: Collection[str]) -> Iterator[FeatureSpec]
             )
         feature = FeatureSpec(spec.name, spec.dtype.name, spec.shape)
         values = arrays[spec.name]
-        if values.dtype.kind != "b":
-            # One NaN would make NaN of both limits.
-            values = values[np.isfinite(values)]
-            if values.size:
-                limits = float(values.min()), float(values.max())
-                feature = replace(feature, low=limits[0], high=limits[1])
+        # A single NaN would make both limits NaN.
+        values = values[np.isfinite(values)]
+        if values.size and values.dtype.kind != "b":
+            low, high = float(values.min()), float(values.max())
+            feature = replace(feature, low=low, high=high)
         yield feature
 
 
 def _of_space(
     source: Any, without: Collection[str]
 ) -> tuple[list[str], list[FeatureSpec]]:
-    """The names of all features of a space, and those that are wanted."""
+    """Returns the names of all features of a space, and the wanted features."""
     from mlbridge.envs.spaces import Padded, extents_of, leaves, nodes_of
 
     extents = extents_of(source)
@@ -310,7 +309,7 @@ def _of_leaf(name: str, space: Any) -> FeatureSpec:
 
 
 def to_json(features: Sequence[FeatureSpec]) -> str:
-    """The value of the metadata ``mlbridge.features``."""
+    """Returns the value of the metadata ``mlbridge.features``."""
     return json.dumps(
         [{"name": f.name, "type": f.type, "shape": list(f.shape)} for f in features]
     )

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Puts what happens to features before a policy in front of the policy's graph."""
+"""Prepends the processing of features to a policy's graph."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -18,22 +18,18 @@ from mlbridge.export.policy import Normalisation, Policy, Port
 
 BATCH = "N"
 """The name of the free first dimension."""
-
 _OURS, _POLICYS = "features/", "policy/"
 
 
 def build(
     policy: Policy, outputs: Sequence[str] | None = None, *, batch: int | None = None
 ) -> onnx.ModelProto:
-    """The graph whose inputs are features and whose outputs are the policy's.
+    """Builds the graph from features to `outputs`, by default the policy's choice.
 
-    Args:
-        policy: what is exported.
-        outputs: those to keep; the policy's own choice by default.
-        batch: how many requests it takes at once; None for any number.
+    The graph takes `batch` requests at once, or, if that is None, any number.
 
     Raises:
-        InvalidArgument: there is no such output, or one has a feature's name.
+        InvalidArgument: an output is unknown, or has the name of a feature.
         Unsupported: the policy takes a fixed number of requests at once.
     """
     model = _tidied(policy.graph)
@@ -48,16 +44,22 @@ def build(
         wanted = inputs[name].type.tensor_type
         if port.mask_of:
             builder.add_mask(port, name, policy.features)
-            continue
-        builder.add_port(port, name, len(wanted.shape.dim), wanted.elem_type)
+        else:
+            builder.add_port(port, name, len(wanted.shape.dim), wanted.elem_type)
+    first = BATCH if batch is None else batch
     graph = helper.make_graph(
         [*builder.nodes, *model.graph.node],
         "mlbridge",
-        [_input(feature, batch) for feature in policy.features],
-        [_output(value, batch) for value in model.graph.output],
+        [
+            helper.make_tensor_value_info(
+                f.name, helper.np_dtype_to_tensor_dtype(f.dtype), [first, *f.shape]
+            )
+            for f in policy.features
+        ],
+        [_output(value, first) for value in model.graph.output],
         [*builder.constants, *model.graph.initializer],
     )
-    # An output may do without a mask.
+    # The outputs may not depend on a mask.
     _prune(graph)
     result = helper.make_model(
         graph, opset_imports=model.opset_import, producer_name="mlbridge"
@@ -69,13 +71,13 @@ def build(
 
 
 def _tidied(model: onnx.ModelProto) -> onnx.ModelProto:
-    """One flat graph, without its converter's notes on where each node is from."""
+    """Returns one flat graph, without the converter's notes on each node's origin."""
     model = inliner.inline_local_functions(model)
     for node in model.graph.node:
         node.ClearField("doc_string")
         del node.metadata_props[:]
     del model.graph.metadata_props[:]
-    # Shapes are inferred anew, with the features' in front.
+    # Shapes are inferred again once the features precede them.
     del model.graph.value_info[:]
     constants = {tensor.name for tensor in model.graph.initializer}
     kept = [value for value in model.graph.input if value.name not in constants]
@@ -91,16 +93,14 @@ def _select(
 ) -> None:
     by_name = {value.name: value for value in model.graph.output}
     names = list(by_name) if wanted is None else list(wanted)
-    for name in names:
-        if name not in by_name:
-            raise InvalidArgument(
-                f"there is no output '{name}', only {', '.join(by_name)}"
-            )
-    for feature in features:
-        if feature.name in names:
-            raise InvalidArgument(
-                f"'{feature.name}' is a feature and an output: rename one of them"
-            )
+    if unknown := [name for name in names if name not in by_name]:
+        raise InvalidArgument(
+            f"there is no output '{unknown[0]}', only {', '.join(by_name)}"
+        )
+    if twice := [feature.name for feature in features if feature.name in names]:
+        raise InvalidArgument(
+            f"'{twice[0]}' is a feature and an output: rename one of them"
+        )
     chosen = [by_name[name] for name in names]
     del model.graph.output[:]
     model.graph.output.extend(chosen)
@@ -108,7 +108,7 @@ def _select(
 
 
 def _prune(graph: onnx.GraphProto) -> None:
-    """Drops what no output needs: not every runtime does."""
+    """Removes nodes that no output needs, which not every runtime does."""
     needed = {value.name for value in graph.output}
     kept = []
     for node in reversed(graph.node):
@@ -124,7 +124,7 @@ def _prune(graph: onnx.GraphProto) -> None:
 
 
 def _inputs_of(node: onnx.NodeProto) -> Iterator[str]:
-    """What a node reads, by its branches and loops, too."""
+    """Yields the names that a node reads, also in its branches and loops."""
     yield from node.input
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
@@ -144,34 +144,23 @@ def _check_free(model: onnx.ModelProto) -> None:
             )
 
 
-def _shape(extents: Iterable[int | str], batch: int | None) -> list[int | str]:
-    return [BATCH if batch is None else batch, *extents]
-
-
-def _input(feature: FeatureSpec, batch: int | None) -> onnx.ValueInfoProto:
-    kind = helper.np_dtype_to_tensor_dtype(feature.dtype)
-    return helper.make_tensor_value_info(
-        feature.name, kind, _shape(feature.shape, batch)
-    )
-
-
-def _output(value: onnx.ValueInfoProto, batch: int | None) -> onnx.ValueInfoProto:
-    """The output, with the batch as its first dimension, whatever that was called."""
+def _output(value: onnx.ValueInfoProto, first: int | str) -> onnx.ValueInfoProto:
+    """Returns the output with `first` as its first dimension."""
     tensor = value.type.tensor_type
-    rest = [dim.dim_value or dim.dim_param or None for dim in tensor.shape.dim[1:]]
-    first = [BATCH if batch is None else batch] if tensor.shape.dim else []
-    return helper.make_tensor_value_info(value.name, tensor.elem_type, [*first, *rest])
+    shape = [dim.dim_value or dim.dim_param or None for dim in tensor.shape.dim]
+    shape[:1] = [first] if shape else []
+    return helper.make_tensor_value_info(value.name, tensor.elem_type, shape)
 
 
 class _Builder:
-    """Nodes and constants, with names of their own."""
+    """Collects nodes and constants, and names them."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
     def add_port(self, port: Port, name: str, rank: int, elem_type: int) -> None:
-        """The input `name` of the policy, which has that rank and element type."""
+        """Adds the nodes for the policy's input `name` of this rank and type."""
         if len(port.features) == 1 and not port.one_hot:
             (feature,) = port.features
             value = self._cast(feature.name, feature.dtype, port.dtype)
@@ -194,7 +183,7 @@ class _Builder:
             self.nodes.append(helper.make_node("Identity", [value], [name]))
 
     def add_mask(self, port: Port, name: str, features: Sequence[FeatureSpec]) -> None:
-        """The input `name`: ones, as many as a free extent has rows."""
+        """Adds the nodes for the input `name`: a one for each row of a free extent."""
         feature, axis = next(
             (feature, 1 + feature.shape.index(port.mask_of))
             for feature in features
@@ -208,17 +197,17 @@ class _Builder:
         self.nodes.append(node)
 
     def _row(self, port: Port) -> str:
-        """All features of a port side by side: [N, width]."""
+        """Returns all features of a port side by side: [N, width]."""
         parts = [self._columns(port, feature) for feature in port.features]
         joined = []
-        # Joined before they are converted: one conversion a type, not a feature.
+        # Concatenate before converting: one conversion per type, not per feature.
         for dtype, members in groupby(parts, lambda part: part[1]):
             value = self._concatenate([name for name, _ in members])
             joined.append(self._cast(value, np.dtype(dtype), port.dtype))
         return self._concatenate(joined)
 
     def _columns(self, port: Port, feature: FeatureSpec) -> tuple[str, str]:
-        """A feature as [N, width], and its element type."""
+        """Returns a feature as [N, width], and its element type."""
         value = feature.name
         if not feature.shape:
             axis = self._constant(np.array([1], np.int64))
@@ -230,7 +219,7 @@ class _Builder:
         return value, str(feature.dtype)
 
     def _one_hot(self, feature: FeatureSpec, value: str, dtype: np.dtype[Any]) -> str:
-        """[N, k] numbers as [N, width] 0s and 1s."""
+        """Encodes [N, k] categories as [N, width] 0s and 1s."""
         counts = [len(values) for values in feature.categories]
         if len(counts) > 1:
             repeated = np.repeat(np.arange(len(counts)), counts)
@@ -252,10 +241,8 @@ class _Builder:
         return self._cast(value, double, how.dtype)
 
     def _cast(self, value: str, found: np.dtype[Any], wanted: np.dtype[Any]) -> str:
-        if found == wanted:
-            return value
         to = helper.np_dtype_to_tensor_dtype(wanted)
-        return self._node("Cast", [value], to=to)
+        return value if found == wanted else self._node("Cast", [value], to=to)
 
     def _concatenate(self, values: list[str]) -> str:
         return values[0] if len(values) == 1 else self._node("Concat", values, axis=1)

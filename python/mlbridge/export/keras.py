@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Keras and TensorFlow: a ``keras.Model``, by tf2onnx."""
+"""Exports a ``keras.Model`` on TensorFlow, by tf2onnx."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.errors import Unsupported
 from mlbridge.export.features import FeatureSpec
 from mlbridge.export.policy import (
     OPSET,
@@ -20,23 +20,24 @@ from mlbridge.export.policy import (
     Port,
     Tensors,
     named_features,
+    need_features,
     observe,
     vector_port,
 )
 
 
 def policy_of(model: Any, features: Sequence[FeatureSpec]) -> Policy:
-    """A model as a policy.
+    """Makes a policy of a model.
 
-    One with one input takes all features in a row; one with several takes the features
-    that its inputs are called, by default as it says itself. Its outputs have the
-    names of its output layers, or the keys of the dict that it returns; one alone is
-    ``output``.
+    A single input takes all features as a vector; several inputs take the features of
+    their names, by default as the model describes them. The outputs have the names of
+    the output layers, or the keys of the dict that the model returns; a single output
+    is ``output``.
 
     Raises:
-        InvalidArgument: there are no features, or it returns something else.
-        SchemaMismatch: they do not fit its inputs.
-        Unsupported: it was never built, or Keras runs on another backend.
+        InvalidArgument: there are no features.
+        SchemaMismatch: the features do not fit the inputs.
+        Unsupported: the model was never built, or Keras runs on another backend.
     """
     what = f"{type(model).__name__} '{model.name}'"
     if keras.backend.backend() != "tensorflow":
@@ -70,11 +71,10 @@ def _ports(inputs: Any, features: Sequence[FeatureSpec], what: str) -> list[Port
     shapes = [tuple(one.shape[1:]) for one in inputs]
     if len(inputs) == 1:
         (only,) = inputs
-        if not features:
-            if None in shapes[0]:
-                raise InvalidArgument(f"{what}: say which features it takes")
-            features = [FeatureSpec(only.name, only.dtype, shapes[0])]
-        return [vector_port("observation", features, shapes[0], only.dtype, what=what)]
+        if None in shapes[0]:
+            need_features(features, what)
+        given = features or [FeatureSpec(only.name, only.dtype, shapes[0])]
+        return [vector_port("observation", given, shapes[0], only.dtype, what=what)]
     wanted = [
         FeatureSpec(one.name, one.dtype, shape)
         for one, shape in zip(inputs, shapes, strict=True)
@@ -87,7 +87,7 @@ def _ports(inputs: Any, features: Sequence[FeatureSpec], what: str) -> list[Port
 
 
 def _packed(model: Any, given: list[Any]) -> Any:
-    """The inputs in the form that the model was built with."""
+    """Returns the inputs in the structure that the model was built with."""
     if len(given) == 1:
         return given[0]
     return tf.nest.pack_sequence_as(getattr(model, "_inputs_struct", given), given)
@@ -103,7 +103,7 @@ def _by_name(model: Any, found: Any) -> dict[str, Any]:
 
 
 def _convert(call: Any, ports: Sequence[Port]) -> Any:
-    # Keras has what tf2onnx needs to run beside today's NumPy.
+    # Keras patches tf2onnx to run with current versions of NumPy.
     from keras.src.export.tf2onnx_lib import patch_tf2onnx
 
     patch_tf2onnx()
@@ -116,8 +116,8 @@ def _convert(call: Any, ports: Sequence[Port]) -> Any:
     model, _ = tf2onnx.convert.from_function(
         function, input_signature=signature, opset=OPSET
     )
-    # Constants that a layer holds as tensors, such as the statistics of Normalization,
-    # become inputs; an input with a value is a constant.
+    # A layer's tensors, such as the statistics of Normalization, become inputs; an
+    # initializer turns such an input into a constant.
     inputs = {value.name for value in model.graph.input}
     for outside, inside in function.get_concrete_function().graph.captures:
         if inside.name in inputs:

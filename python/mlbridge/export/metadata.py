@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an exported model's file says of itself: see docs/model-metadata.md."""
+"""The metadata of an exported model's file: see docs/model-metadata.md."""
 
 import json
 import os
@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 
 def _commit() -> str | None:
-    """The commit of the current folder, marked where files differ from it."""
+    """Returns the commit of the current folder, with ``-dirty`` if files differ."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"],
@@ -32,27 +31,22 @@ def _commit() -> str | None:
 
 
 def _command() -> str:
-    """As one types it here: where Python and this folder are is of no use elsewhere."""
+    """Returns the command line, with paths relative to the current folder."""
     _, *words = sys.orig_argv
-    if words and Path(words[0]).absolute().parent == _SCRIPTS:
+    scripts = Path(sysconfig.get_path("scripts"))
+    if words and Path(words[0]).absolute().parent == scripts:
         words[0] = Path(words[0]).name
     else:
         words.insert(0, "python")
-    return shlex.join(_from_here(word) for word in words)
-
-
-_SCRIPTS = Path(sysconfig.get_path("scripts"))
-
-
-def _from_here(word: str) -> str:
-    path = Path(word)
     here = Path.cwd()
-    inside = path.is_absolute() and path.is_relative_to(here)
-    return str(path.relative_to(here)) if inside else word
+    return shlex.join(
+        str(Path(w).relative_to(here)) if Path(w).is_relative_to(here) else w
+        for w in words
+    )
 
 
 def _date() -> str:
-    """Now, or SOURCE_DATE_EPOCH, by which builds are made reproducible."""
+    """Returns the time now, or SOURCE_DATE_EPOCH for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     return now.isoformat(timespec="seconds")
@@ -60,12 +54,12 @@ def _date() -> str:
 
 @dataclass(frozen=True)
 class Training:
-    """How a model came about; what is left out is found out, but for the seed.
+    """The origin of a model. All defaults but the seed's are determined here.
 
     Attributes:
-        commit: of the sources that trained it; ``-dirty`` where they were changed.
-        command: that trained, or exported, it.
-        seed: of its training.
+        commit: of the sources that trained the model, with ``-dirty`` if changed.
+        command: that trained or exported the model.
+        seed: of the training.
         date: of the export, ISO 8601.
     """
 
@@ -75,20 +69,20 @@ class Training:
     date: str = field(default_factory=_date)
 
     def to_json(self) -> str:
-        """The value of ``mlbridge.training``, without what is not known."""
+        """Returns the value of ``mlbridge.training``, without unknown fields."""
         return json.dumps({k: v for k, v in vars(self).items() if v is not None})
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """What the user says of a model.
+    """The user's description of a model.
 
     Attributes:
-        reward: what it was trained for, in words.
-        vocabulary: what its embeddings are made with: its name, and a hash of it.
-        finite: whether features that are NaN or infinite are to be refused.
-        training: how it came about.
-        more: other entries, by their keys.
+        reward: of the training, in words.
+        vocabulary: the name and hash of the embeddings' vocabulary.
+        finite: true if runners refuse features that are NaN or infinite.
+        training: the model's origin.
+        more: other entries, by key.
     """
 
     reward: str | None = None
@@ -98,13 +92,12 @@ class Metadata:
     more: dict[str, str] = field(default_factory=dict)
 
     def entries(self) -> Iterator[tuple[str, str]]:
-        """The metadata of the file, but for what is known from the policy."""
+        """Yields the file's metadata, except for the entries made from the policy."""
         yield "mlbridge.finite", str(self.finite).lower()
         yield "mlbridge.training", self.training.to_json()
         if self.reward:
             yield "mlbridge.reward", self.reward
         if self.vocabulary:
             name, digest = self.vocabulary
-            vocabulary: dict[str, Any] = {"name": name, "hash": digest}
-            yield "mlbridge.vocabulary", json.dumps(vocabulary)
+            yield "mlbridge.vocabulary", json.dumps({"name": name, "hash": digest})
         yield from self.more.items()

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a framework's part of the export gives: `Policy`."""
+"""The result of a framework's part of the export: `Policy`."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -12,12 +12,11 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from mlbridge.errors import SchemaMismatch
-from mlbridge.export.features import FeatureSpec
+from mlbridge.errors import InvalidArgument, SchemaMismatch
+from mlbridge.export.features import FeatureSpec, free_extents
 
 OPSET = 18
-"""Of the graphs; a later one would shut out older runtimes for nothing."""
-
+"""The opset of the graphs; a later one would exclude older runtimes needlessly."""
 Tensors = Mapping[str, NDArray[Any]]
 """Tensors by name, each of shape [N, ...]."""
 
@@ -26,61 +25,50 @@ Tensors = Mapping[str, NDArray[Any]]
 class Normalisation:
     """An observation's ``(x - mean) / scale``, clipped to [-clip, clip].
 
-    Computed in double precision, as NumPy does it in every framework's training.
-
-    Attributes:
-        mean: of the observation's shape.
-        scale: of that shape, too.
-        clip: None where there are no limits.
-        dtype: of the result; RLlib keeps integers integers.
+    Computed in double precision, as NumPy does in every framework's training.
     """
 
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    mean: NDArray[np.float64]  # Of the observation's shape.
+    scale: NDArray[np.float64]  # Of the observation's shape.
     clip: float | None
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any]  # Of the result; RLlib keeps integers as integers.
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input of the policy's own graph, and what it is made of.
+    """An input of the policy's own graph, [N, *shape], and the features that fill it.
 
-    Attributes:
-        name: of the graph's input, whose shape is [N, *shape].
-        features: whose values it is, one after another in this order.
-        dtype: of the observation in training: features are converted to it first.
-        shape: of one request.
-        one_hot: whether features with categories become 0s and a 1; a policy that
-            takes observations by name does that itself.
-        normalise: what is done to it last.
-        mask_of: a free extent: it is made of no feature, but of ones, [N, extent].
+    With ``one_hot``, features with categories are one-hot encoded; a policy that takes
+    observations by name does that itself. A port with ``mask_of``, a free extent, has
+    no features but is all ones, [N, extent].
     """
 
     name: str
-    features: tuple[FeatureSpec, ...]
-    dtype: np.dtype[Any]
-    shape: tuple[int | str, ...]
+    features: tuple[FeatureSpec, ...]  # Concatenated in this order.
+    dtype: np.dtype[
+        Any
+    ]  # Of the observation in training; features are converted to it.
+    shape: tuple[int | str, ...]  # Of one request.
     one_hot: bool = False
-    normalise: Normalisation | None = None
+    normalise: Normalisation | None = None  # Applied last.
     mask_of: str = ""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy as a graph that takes observations, and its framework's own answers.
+    """A policy as a graph that takes observations, and its framework's own replies.
 
     Attributes:
-        graph: whose inputs are those of `ports`, each with a free first dimension
-            where the policy allows it.
+        graph: its inputs are those of `ports`, with a free first dimension if the
+            policy allows one.
         ports: how each input is made of features.
         framework: and its version.
-        answer: what the framework itself answers to a batch of features, by the names
-            of the graph's outputs.
-        decide: what a compiler is to make of the outputs (``argmax:logits``), if
-            anything.
-        outputs: those that are exported unless others are asked for; None for all.
-        limits: of free extents, as the framework pads them. Its answers have padding at
-            the end, which the graph's have not.
+        reply: computes the framework's outputs, by name, for a batch of features.
+        decide: the rule by which a runner chooses from the outputs
+            (``argmax:logits``), if any.
+        outputs: exported by default; None for all.
+        limits: the sizes to which the framework pads free extents. Its outputs end with
+            padding; the graph's do not.
     """
 
     graph: onnx.ModelProto
@@ -97,6 +85,19 @@ class Policy:
         return tuple(f for port in self.ports for f in port.features)
 
 
+def need_features(features: Sequence[FeatureSpec], what: str) -> None:
+    """Checks that features are given for a policy that does not describe its own.
+
+    Raises:
+        InvalidArgument: there are none.
+    """
+    if not features:
+        raise InvalidArgument(
+            f"{what}: say which features it takes, in the order of its input: "
+            'features=["int64 callee_size", ...] (--feature)'
+        )
+
+
 def vector_port(
     name: str,
     features: Sequence[FeatureSpec],
@@ -106,18 +107,13 @@ def vector_port(
     normalise: Normalisation | None = None,
     what: str = "the policy",
 ) -> Port:
-    """All features as one input; categories become 0s and a 1.
+    """Makes one input of all features; features with categories are one-hot encoded.
 
-    Args:
-        name: of the input.
-        features: in the order of training.
-        shape: of one request; None where any extent will do.
-        dtype: of the observations.
-        normalise: them.
-        what: takes them, for the message.
+    In `shape`, that of one request, None stands for any extent; `what` names the policy
+    in messages.
 
     Raises:
-        SchemaMismatch: they do not fit.
+        SchemaMismatch: the features do not fit the shape.
     """
     kind = np.dtype(dtype)
     only = features[0] if len(features) == 1 else None
@@ -146,12 +142,12 @@ def _fits(found: Sequence[int | str], wanted: Sequence[int | str | None]) -> boo
 def named_features(
     features: Sequence[FeatureSpec], wanted: Sequence[FeatureSpec], what: str
 ) -> list[FeatureSpec]:
-    """For each wanted observation the feature of its name, of as many elements.
+    """Returns the feature of each wanted observation, matched by name and size.
 
-    Where there are no features at all, the wanted ones are as good.
+    Without any features, returns the wanted ones.
 
     Raises:
-        SchemaMismatch: one is missing or of another size, or one has no use.
+        SchemaMismatch: a feature is missing, unused, or of another size.
     """
     if not features:
         return list(wanted)
@@ -165,21 +161,21 @@ def named_features(
         raise SchemaMismatch(
             f"{what} takes {', '.join(names)} by name: {'; '.join(said)}"
         )
+    chosen = []
     for one in wanted:
         found = by_name[one.name]
         is_free = bool(found.free or one.free)
         if found.shape != one.shape if is_free else found.size != one.size:
-            raise SchemaMismatch(
-                f"{what} takes '{one}', and the feature is '{by_name[one.name]}'"
-            )
-    return [_completed(by_name[one.name], one) for one in wanted]
+            raise SchemaMismatch(f"{what} takes '{one}', and the feature is '{found}'")
+        chosen.append(_completed(found, one))
+    return chosen
 
 
 def _completed(feature: FeatureSpec, wanted: FeatureSpec) -> FeatureSpec:
-    """With what a policy knows of its observations and the compiler does not say."""
+    """Adds what the policy knows of its observation to the compiler's feature."""
     low, high = max(feature.low, wanted.low), min(feature.high, wanted.high)
     if low > high:
-        # The compiler sends what the policy never saw.
+        # The compiler's values lie outside of the policy's range.
         low, high = feature.low, feature.high
     return replace(
         feature,
@@ -191,7 +187,7 @@ def _completed(feature: FeatureSpec, wanted: FeatureSpec) -> FeatureSpec:
 
 
 def observe(ports: Sequence[Port], features: Tensors) -> dict[str, NDArray[Any]]:
-    """What the ports' tensors are for a batch of features, by NumPy alone."""
+    """Computes the ports' tensors for a batch of features, by NumPy alone."""
     observed = {}
     sizes = {
         extent: features[feature.name].shape[: 2 + i]
@@ -229,7 +225,7 @@ def observe(ports: Sequence[Port], features: Tensors) -> dict[str, NDArray[Any]]
 def observe_padded(
     space: Any, ports: Sequence[Port], features: Tensors
 ) -> dict[str, NDArray[Any]]:
-    """As `observe`; with padding and masks where the space is `Padded`."""
+    """Does the same as `observe`, with padding and masks if the space is `Padded`."""
     from mlbridge.envs.spaces import Padded
 
     found = observe(ports, features)
@@ -238,23 +234,32 @@ def observe_padded(
     return space.pad_tensors({name: found[name] for name in found if name in features})
 
 
-def named_ports(
-    names: Sequence[str],
+def parameter_ports(
+    function: Any,
     features: Sequence[FeatureSpec],
     what: str,
+    shape: Sequence[int | None] = (None,),
     dtype: Any = None,
 ) -> list[Port]:
-    """The parameters of a function, each with the feature of its name as it is.
+    """Returns the ports of a function's required parameters.
 
-    Args:
-        names: of the parameters.
-        features: as many, in any order.
-        what: takes them, for the message.
-        dtype: that all of them are converted to; by default none is.
+    A single parameter takes all features as a vector of float32, of this `shape` for
+    one request. Several parameters take the features of their names, converted to
+    `dtype` if given.
 
     Raises:
-        SchemaMismatch: they are not of the same names.
+        InvalidArgument: there are no features.
+        SchemaMismatch: the features do not fit the parameters.
     """
+    need_features(features, what)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [
+        p.name
+        for p in inspect.signature(function).parameters.values()
+        if p.kind in kinds and p.default is inspect.Parameter.empty
+    ]
+    if len(names) == 1:
+        return [vector_port(names[0], features, shape, what=what)]
     by_name = {feature.name: feature for feature in features}
     wanted = [by_name.get(name, FeatureSpec(name)) for name in names]
     chosen = named_features(features, wanted, what)
@@ -262,27 +267,17 @@ def named_ports(
 
 
 def padded_ports(features: Sequence[FeatureSpec]) -> list[Port]:
-    """Features by name as they are, and the mask of each free extent.
+    """Returns a port for each feature, and one for the mask of each free extent.
 
     The framework pads the features to those of a `mlbridge.envs.Padded` space.
     """
     from mlbridge.envs.spaces import mask_of
 
-    free = dict.fromkeys(extent for feature in features for extent in feature.free)
+    single = np.dtype(np.float32)
     return [
         *(Port(f.name, (f,), f.dtype, f.shape) for f in features),
         *(
-            Port(mask_of(extent), (), np.dtype(np.float32), (extent,), mask_of=extent)
-            for extent in free
+            Port(mask_of(extent), (), single, (extent,), mask_of=extent)
+            for extent in free_extents(features)
         ),
-    ]
-
-
-def parameters_of(function: Any) -> list[str]:
-    """The names of the parameters that must be given."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [
-        p.name
-        for p in inspect.signature(function).parameters.values()
-        if p.kind in kinds and p.default is inspect.Parameter.empty
     ]

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PyTorch: an ``nn.Module``."""
+"""Exports a PyTorch ``nn.Module``."""
 
 import copy
 import inspect
@@ -18,49 +18,37 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mlbridge.errors import InvalidArgument
-from mlbridge.export.features import FeatureSpec
+from mlbridge.export.features import FeatureSpec, free_extents
 from mlbridge.export.policy import (
     OPSET,
     Policy,
     Port,
     Tensors,
-    named_ports,
     observe,
-    parameters_of,
-    vector_port,
+    parameter_ports,
 )
 
 
 def policy_of(module: nn.Module, features: Sequence[FeatureSpec]) -> Policy:
-    """A module as a policy.
+    """Makes a policy of a module, in ``eval()`` mode.
 
-    One whose ``forward`` has one parameter takes all features in a row, as floats; one
-    with several takes the features that are called as these are, as they are. It
-    returns a tensor, or a dict of them by name; a module in training mode is exported
-    as it is in ``eval()``.
+    A single parameter of ``forward`` takes all features as a vector of floats; several
+    parameters take the features of their names, unconverted. ``forward`` returns a
+    tensor, or a dict of tensors by name.
 
     Raises:
         InvalidArgument: there are no features, or the module returns something else.
-        SchemaMismatch: they do not fit the parameters.
+        SchemaMismatch: the features do not fit the parameters.
     """
-    what = type(module).__name__
-    if not features:
-        raise InvalidArgument(
-            f"{what}: say which features it takes, in the order of its input: "
-            'features=["int64 callee_size", ...] (--feature)'
-        )
-    names = parameters_of(module.forward)
-    if len(names) == 1:
-        ports = [vector_port(names[0], features, _input_shape(module), what=what)]
-    else:
-        ports = named_ports(names, features, what)
-    # The original stays in its mode.
+    shape = _input_shape(module)
+    ports = parameter_ports(module.forward, features, type(module).__name__, shape)
+    # The caller's module keeps its mode.
     evaluated = copy.deepcopy(module).eval()
     return traced(evaluated, ports, f"torch {torch.__version__}")
 
 
 def _input_shape(module: nn.Module) -> tuple[int | None, ...]:
-    """What the module, or else its first layer, says that it takes."""
+    """Returns the input's shape according to the module or its first layer."""
     own = getattr(module, "in_features", None)
     if isinstance(own, int):
         return (own,)
@@ -80,15 +68,10 @@ def traced(
     prepare: Callable[[Tensors], Tensors] | None = None,
     limits: Mapping[str, int] | None = None,
 ) -> Policy:
-    """A module that takes the ports' tensors in their order, as a policy.
+    """Makes a policy of a module in eval mode that takes the ports' tensors in order.
 
-    Args:
-        module: in its eval mode.
-        ports: of its parameters.
-        framework: and its version.
-        prepare: from features to the ports' tensors by name, as the framework does it;
-            `observe` by default.
-        limits: see `Policy`.
+    `prepare` computes the ports' tensors by name from features, as the framework does;
+    by default `observe` does. `Policy` explains `limits`.
     """
     module.requires_grad_(requires_grad=False)
     random = np.random.default_rng(0)
@@ -101,24 +84,29 @@ def traced(
         return _outputs(found)
 
     features = [feature for port in ports for feature in port.features]
-    free = dict.fromkeys(extent for feature in features for extent in feature.free)
-    # Each another one, which is no other dimension either.
+    free = free_extents(features)
+    # Distinct sizes, so that the exporter does not take two dimensions for one.
     sizes = {extent: 5 + 2 * i for i, extent in enumerate(free)}
 
     def draw(count: int) -> dict[str, NDArray[Any]]:
         return {f.name: f.draw(count, random, sizes) for f in features}
 
     names = list(run(draw(3)))
-    # A network takes free extents as they are, and its framework pads them.
+    # The network takes unpadded free extents, while its framework pads them.
     example = observe(ports, draw(3)) if free else make(draw(3))
-    graph = _convert(module, ports, example, names)
     return Policy(
-        graph,
+        _convert(module, ports, example, names),
         tuple(ports),
         framework,
         lambda features: {k: v.numpy() for k, v in run(features).items()},
         limits=limits or {},
     )
+
+
+def best_of_each(logits: Tensor, parts: list[int]) -> Tensor:
+    """Returns a MultiDiscrete action, [N, parts], by the argmax of each part."""
+    each = [part.argmax(dim=1) for part in torch.split(logits, parts, 1)]
+    return torch.stack(each, dim=1)
 
 
 def _outputs(found: Any) -> dict[str, Tensor]:
@@ -135,15 +123,12 @@ def _outputs(found: Any) -> dict[str, Tensor]:
 
 
 def _convert(
-    module: nn.Module,
-    ports: Sequence[Port],
-    example: Tensors,
-    outputs: list[str],
+    module: nn.Module, ports: Sequence[Port], example: Tensors, outputs: list[str]
 ) -> onnx.ModelProto:
-    """The module's graph, with a free first dimension."""
+    """Returns the module's graph, with a free first dimension."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
-    # It says that torchvision is not there, and that two dimensions are one.
+    # Its warnings are about torchvision and about equal dimensions.
     logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
@@ -165,7 +150,7 @@ def _convert(
 
 
 def _dynamic(module: nn.Module, ports: Sequence[Port]) -> tuple[Any, ...]:
-    """The free dimensions of each argument, nested as ``forward`` takes them."""
+    """Returns the free dimensions of each argument, nested as `forward` takes them."""
     extents = dict.fromkeys(e for p in ports for e in p.shape if isinstance(e, str))
     dims = {e: torch.export.Dim(re.sub(r"\W", "_", e)) for e in extents}
     batch = torch.export.Dim("N")

@@ -1,11 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""RLlib: an RLModule, alone or of an algorithm, whose connectors come along."""
+"""Exports an RLlib RLModule, alone or of an algorithm, with its connectors."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,9 @@ from mlbridge.export.policy import (
     padded_ports,
     vector_port,
 )
-from mlbridge.export.pytorch import traced
+from mlbridge.export.pytorch import best_of_each, traced
 
-# What makes a batch of observations, and changes none.
+# Connectors that batch observations without changing them.
 _PLUMBING = {
     "AddObservationsFromEpisodesToBatch",
     "AddStatesFromEpisodesToBatch",
@@ -57,22 +58,22 @@ _COMPOSITE = (spaces.Dict, spaces.Tuple)
 
 @dataclass(frozen=True)
 class Trained:
-    """A module, and what is done to observations before it sees them."""
+    """A module, and the connectors that process its observations."""
 
     module: RLModule
     connectors: Sequence[ConnectorV2] = ()
     space: spaces.Space[Any] | None = None
-    """The environment's own observation space; by agent where there are several."""
+    """The environment's observation space; with several agents, a Dict of theirs."""
     name: str = ""
 
 
 def load(path: Path, module: str | None = None) -> Trained:
-    """A module from a checkpoint: of an algorithm, a MultiRLModule or an RLModule.
+    """Loads a module from a checkpoint of an algorithm, MultiRLModule or RLModule.
 
-    The files are unpickled, which runs what is in them: load only what you trust.
+    The files are unpickled, which runs code in them: load only files that you trust.
 
     Raises:
-        InvalidArgument: there is no such module, or there are several.
+        InvalidArgument: the module is unknown, or there are several and none is named.
     """
     path = path.resolve()
     modules = path / "learner_group" / "learner" / "rl_module"
@@ -118,16 +119,17 @@ def policy_of(
     module: str | None = None,
     agent: str | None = None,
 ) -> Policy:
-    """A module as a policy: ``logits``, or ``action`` where that has several parts.
+    """Makes a policy of a module.
 
-    Of a DQN the scores are ``q_values``.
+    The output is ``logits``, ``q_values`` for a DQN, or ``action`` for a MultiDiscrete
+    action space.
 
     Args:
-        policy: an Algorithm, an RLModule, a MultiRLModule, or what `load` returned.
-        features: by default those of the observation space. They are matched by name
-            where that is a Dict which FlattenObservations makes a vector.
-        module: its name, where there are several.
-        agent: whose observations it sees; the one of the module's name by default.
+        policy: an Algorithm, an RLModule, a MultiRLModule, or the result of `load`.
+        features: by default those of the observation space. They are matched by name if
+            the space is a Dict that FlattenObservations turns into a vector.
+        module: its name, if there are several.
+        agent: the agent that the module observes; by default the one of its name.
 
     Raises:
         InvalidArgument: there are several modules or agents, and none is named.
@@ -144,17 +146,11 @@ def policy_of(
             "compiler's requests stand alone: train without memory (use_lstm=False)"
         )
     steps = _Observations(trained, agent)
-    framework = f"ray {ray.__version__}"
-    if steps.are_named:
-        ports, limits = steps.ports(features, type(inner).__name__)
-        network = _Network(inner, [port.name for port in ports]).eval()
-        exported = traced(
-            network, ports, framework, prepare=steps.padding(ports), limits=limits
-        )
-    else:
-        port = steps.port(features, type(inner).__name__)
-        network = _Network(inner).eval()
-        exported = traced(network, [port], framework, prepare=steps.preparation(port))
+    ports = steps.ports(features, type(inner).__name__)
+    keys = [port.name for port in ports] if steps.are_named else None
+    network = _Network(inner, keys).eval()
+    prepare, framework = partial(steps.prepare, ports), f"ray {ray.__version__}"
+    exported = traced(network, ports, framework, prepare=prepare, limits=steps.limits)
     is_one = isinstance(inner.action_space, spaces.Discrete)
     return replace(exported, decide=f"argmax:{network.scores}" if is_one else None)
 
@@ -164,14 +160,14 @@ def _trained(policy: Any, module: str | None) -> Trained:
         return policy
     if not isinstance(policy, Algorithm):
         return _choose(policy, module, type(policy).__name__)
-    # What workers have learned about observations is put together when it is saved.
+    # Saving merges the workers' statistics of observations.
     with tempfile.TemporaryDirectory(prefix="mlbridge-export-") as folder:
         policy.save_to_path(folder)
         return load(Path(folder), module)
 
 
 class _Observations:
-    """What the connectors do to the observations of one agent."""
+    """The connectors' processing of one agent's observations."""
 
     def __init__(self, trained: Trained, agent: str | None) -> None:
         self._space, self._agent = _space_of_agent(trained, agent)
@@ -201,37 +197,31 @@ class _Observations:
                 )
         else:
             raise Unsupported(
-                f"the connector {name} is no part of the module, and nothing is known "
-                "here about what it does to observations: do it in the environment, "
-                "or in the module"
+                f"the connector {name} cannot be exported: move its processing of "
+                "observations to the environment or to the module"
             )
 
     @property
     def are_named(self) -> bool:
-        """Whether the module takes several tensors by their names."""
+        """True if the module takes several tensors by name."""
         return isinstance(self._space, spaces.Dict) and not self._flatten
 
-    def ports(
-        self, features: Sequence[FeatureSpec], what: str
-    ) -> tuple[list[Port], Mapping[str, int]]:
-        """The module's inputs by name, and the limits of those that are padded."""
-        space: Any = self._space
-        if any(isinstance(part, _COMPOSITE) for part in space.spaces.values()):
-            raise Unsupported(
-                f"{what} takes a Dict with parts that are no tensors: have "
-                "FlattenObservations make a vector of it (env_to_module_connector)"
-            )
-        chosen = named_features(features, features_of(space), what)
-        limits = space.limits if isinstance(space, Padded) else {}
-        return padded_ports(chosen), limits
-
-    def padding(self, ports: Sequence[Port]) -> Any:
-        """From features to the module's inputs, as the environment pads them."""
-        return lambda features: observe_padded(self._space, ports, features)
-
-    def port(self, features: Sequence[FeatureSpec], what: str) -> Port:
-        """The module's input."""
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """The sizes to which free extents are padded."""
         space = self._space
+        return space.limits if self.are_named and isinstance(space, Padded) else {}
+
+    def ports(self, features: Sequence[FeatureSpec], what: str) -> list[Port]:
+        """Returns the module's inputs: several by name, or one vector."""
+        space: Any = self._space
+        if self.are_named:
+            if any(isinstance(part, _COMPOSITE) for part in space.spaces.values()):
+                raise Unsupported(
+                    f"{what} takes a Dict with parts that are no tensors: have "
+                    "FlattenObservations make a vector of it (env_to_module_connector)"
+                )
+            return padded_ports(named_features(features, features_of(space), what))
         if isinstance(space, _COMPOSITE) and not self._flatten:
             raise Unsupported(
                 f"{what} takes a {type(space).__name__} of tensors: have "
@@ -250,7 +240,7 @@ class _Observations:
         shape = (width,) if self._flatten else wanted[0].shape
         dtype = np.dtype(np.float32) if self._flatten else wanted[0].dtype
         port = vector_port(Columns.OBS, features, shape, dtype, what=what)
-        return replace(port, normalise=self._normalisation(dtype))
+        return [replace(port, normalise=self._normalisation(dtype))]
 
     def _normalisation(self, dtype: np.dtype[Any]) -> Normalisation | None:
         if not self._filters:
@@ -264,41 +254,40 @@ class _Observations:
         scale = stats.std + SMALL_NUMBER if found.destd else np.ones(shape)
         return Normalisation(mean, np.asarray(scale), found.clip or None, dtype)
 
-    def preparation(self, port: Port) -> Any:
-        """From features to the module's input, by RLlib's own functions."""
-
-        def prepare(features: Tensors) -> Mapping[str, NDArray[Any]]:
-            if isinstance(self._space, _COMPOSITE):
-                kinds = dict(leaves(self._space))
-                names = [feature.name for feature in port.features]
-                values = tuple(
-                    features[name].reshape(-1, *(kinds[name].shape or ()))
-                    for name in names
-                )
-                chosen = tuple(kinds[name] for name in names)
-                row: Any = flatten_inputs_to_1d_tensor(values, chosen)
-            else:
-                row = observe([port], features)[port.name]
-            for found in self._filters:
-                row = np.stack([found(one, update=False) for one in row])
-            return {port.name: row}
-
-        return prepare
+    def prepare(
+        self, ports: Sequence[Port], features: Tensors
+    ) -> Mapping[str, NDArray[Any]]:
+        """Computes the inputs for features, by padding or by RLlib's own functions."""
+        if self.are_named:
+            return observe_padded(self._space, ports, features)
+        (port,) = ports
+        if isinstance(self._space, _COMPOSITE):
+            kinds = dict(leaves(self._space))
+            names = [feature.name for feature in port.features]
+            chosen = tuple(kinds[name] for name in names)
+            values = tuple(
+                features[name].reshape(-1, *(kinds[name].shape or ())) for name in names
+            )
+            row: Any = flatten_inputs_to_1d_tensor(values, chosen)
+        else:
+            row = observe(ports, features)[port.name]
+        for found in self._filters:
+            row = np.stack([found(one, update=False) for one in row])
+        return {port.name: row}
 
 
 def _in_order(space: Any) -> Any:
-    """The space with its keys in the order of dm-tree, by which RLlib flattens."""
+    """Returns the space with its keys sorted, the order in which RLlib flattens."""
     if not isinstance(space, spaces.Dict):
         return space
-    parts = {key: _in_order(part) for key, part in space.spaces.items()}
     # A Dict sorts the keys of a plain dict.
-    return spaces.Dict(parts)
+    return spaces.Dict({key: _in_order(part) for key, part in space.spaces.items()})
 
 
 def _space_of_agent(
     trained: Trained, agent: str | None
 ) -> tuple[spaces.Space[Any], str | None]:
-    """The observations of the agent for whom the module decides."""
+    """Returns the observation space and the name of the module's agent."""
     space = trained.space
     if space is None:
         found: Any = trained.module.observation_space
@@ -324,7 +313,7 @@ def _space_of_agent(
 
 
 class _Network(nn.Module):
-    """A module from its observation to its logits, or its action."""
+    """Computes a module's logits or action from its observation."""
 
     def __init__(self, module: Any, keys: Sequence[str] | None = None) -> None:
         super().__init__()
@@ -348,8 +337,7 @@ class _Network(nn.Module):
         if self.keys is not None:
             batch = {Columns.OBS: dict(zip(self.keys, observed, strict=True))}
         if self.is_dqn:
-            values: Tensor = self.module.compute_q_values(batch)["qf_preds"]
-            return {self.scores: values}
+            return {self.scores: self.module.compute_q_values(batch)["qf_preds"]}
         found = self.module.forward_inference(batch)
         if Columns.ACTION_DIST_INPUTS not in found:
             raise Unsupported(
@@ -360,7 +348,4 @@ class _Network(nn.Module):
         logits: Tensor = found[Columns.ACTION_DIST_INPUTS]
         if self.parts is None:
             return {self.scores: logits}
-        import torch
-
-        each = [part.argmax(dim=1) for part in torch.split(logits, self.parts, 1)]
-        return {"action": torch.stack(each, dim=1)}
+        return {"action": best_of_each(logits, self.parts)}

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stable-Baselines3: PPO, A2C, DQN and ARS, with the statistics of a VecNormalize."""
+"""Exports PPO, A2C, DQN and ARS of Stable-Baselines3, with a VecNormalize."""
 
 import pickle
 from collections.abc import Mapping, Sequence
@@ -37,21 +37,21 @@ from mlbridge.export.policy import (
     padded_ports,
     vector_port,
 )
-from mlbridge.export.pytorch import traced
+from mlbridge.export.pytorch import best_of_each, traced
 
 
 def load(path: Path) -> BaseAlgorithm:
-    """What ``model.save()`` wrote, whichever of the four algorithms it is.
+    """Loads a file of ``model.save()``, of any of the four algorithms.
 
-    The file is unpickled, which runs what is in it: load only files that you trust.
+    The file is unpickled, which runs code in it: load only files that you trust.
 
     Raises:
-        Malformed: it cannot be loaded.
-        Unsupported: it is another algorithm.
+        Malformed: the file cannot be loaded.
+        Unsupported: the file is of another algorithm.
     """
     with reading(path, "what Stable-Baselines3 saved"):
         data, _, _ = load_from_zip_file(path, device="cpu", load_data=True)
-        # The file does not say; these settings do.
+        # The file does not name its algorithm; these settings identify it.
         for algorithm, setting in (
             (PPO, "clip_range"),
             (DQN, "exploration_initial_eps"),
@@ -60,7 +60,6 @@ def load(path: Path) -> BaseAlgorithm:
             if data is not None and setting in data:
                 return algorithm.load(path, device="cpu")
         if data is not None and "n_delta" in data:
-            # Of its contributions, which only this one needs.
             from sb3_contrib import ARS
 
             return ARS.load(path, device="cpu")
@@ -71,11 +70,11 @@ def load(path: Path) -> BaseAlgorithm:
 
 
 def load_statistics(path: Path) -> VecNormalize:
-    """What ``VecNormalize.save()`` wrote; unpickled, as in `load`.
+    """Loads a file of ``VecNormalize.save()``; unpickles it, as `load` does.
 
     Raises:
-        InvalidArgument: it is something else.
-        Malformed: it cannot be loaded.
+        InvalidArgument: the file contains something else.
+        Malformed: the file cannot be loaded.
     """
     with path.open("rb") as file, reading(path, "what VecNormalize.save() wrote"):
         found = pickle.load(file)
@@ -93,31 +92,31 @@ def policy_of(
     *,
     statistics: VecNormalize | None = None,
 ) -> Policy:
-    """A trained algorithm as a policy.
+    """Makes a policy of a trained algorithm.
 
-    An observation space that is a Dict takes its features by name, any other all of
-    them in a row. Its outputs are ``logits`` and, where it is asked for, ``value`` for
-    PPO and A2C with a Discrete action space (ARS has no value), ``q_values`` for DQN,
-    and otherwise
-    ``action``, as ``predict(..., deterministic=True)`` has it.
+    A Dict observation space takes its features by name, any other space takes all
+    features as a vector. With a Discrete action space, the outputs of PPO and A2C are
+    ``logits`` and optionally ``value``, ARS's is ``logits`` and DQN's ``q_values``.
+    Otherwise the output is ``action``, as by ``predict(..., deterministic=True)``.
 
     Args:
         model: PPO, A2C, DQN or ARS.
         features: by default those of the observation space.
-        statistics: those that observations were normalised by; the model's own
-            VecNormalize by default, where it has its environment.
+        statistics: by which observations were normalised; by default the VecNormalize
+            of the model's environment, if the model has one.
 
     Raises:
         SchemaMismatch: the features do not fit the observation space.
-        Unsupported: it is another algorithm, its policy has ``squash_output``, or its
-            observations are images that Stable-Baselines3 has transposed.
+        Unsupported: the algorithm is another one, its policy has ``squash_output``, or
+            its observations are images that Stable-Baselines3 has transposed.
     """
     statistics = statistics or model.get_vec_normalize_env()
-    space = _space_of(model)
+    assert model.observation_space is not None
+    space: spaces.Space[Any] = model.observation_space
     ports = _ports(space, features, statistics, type(model).__name__)
-    network, decide = _network(model, space, [port.name for port in ports])
-
     is_dict = isinstance(space, spaces.Dict)
+    keys = [port.name for port in ports] if is_dict else None
+    network, decide = _network(model, keys)
     limits = space.limits if isinstance(space, Padded) else {}
 
     def observation(tensors: Tensors) -> Any:
@@ -140,12 +139,6 @@ def policy_of(
     return replace(policy, reply=act, outputs=("action",))
 
 
-def _space_of(model: BaseAlgorithm) -> spaces.Space[Any]:
-    space: spaces.Space[Any] | None = model.observation_space
-    assert space is not None
-    return space
-
-
 def _ports(
     space: spaces.Space[Any],
     features: Sequence[FeatureSpec],
@@ -156,43 +149,29 @@ def _ports(
         wanted = features_of(space)[0]
         normalise = _normalisation(statistics, None)
         chosen = features or [wanted]
-        # Its network makes 0s and a 1 of what is no Box.
+        name, shape, dtype = "observation", wanted.shape, wanted.dtype
+        # The network itself one-hot encodes categories.
         if len(chosen) == 1 and chosen[0].size == wanted.size:
-            one = (chosen[0],)
-            shape, dtype = wanted.shape, wanted.dtype
-            return [Port("observation", one, dtype, shape, normalise=normalise)]
-        return [
-            vector_port(
-                "observation",
-                chosen,
-                wanted.shape,
-                wanted.dtype,
-                normalise=normalise,
-                what=what,
-            )
-        ]
+            return [Port(name, (chosen[0],), dtype, shape, normalise=normalise)]
+        return [vector_port(name, chosen, shape, dtype, normalise=normalise, what=what)]
     wanted_by_name = features_of(space)
     chosen = named_features(features, wanted_by_name, what)
     if isinstance(space, Padded):
         if statistics:
             raise Unsupported("a VecNormalize of observations of changing size")
         return padded_ports(chosen)
+    pairs = zip(chosen, wanted_by_name, strict=True)
+    normalised = {w.name: _normalisation(statistics, w.name) for w in wanted_by_name}
     return [
-        Port(
-            w.name,
-            (f,),
-            w.dtype,
-            w.shape,
-            normalise=_normalisation(statistics, w.name),
-        )
-        for f, w in zip(chosen, wanted_by_name, strict=True)
+        Port(w.name, (f,), w.dtype, w.shape, normalise=normalised[w.name])
+        for f, w in pairs
     ]
 
 
 def _normalisation(
     statistics: VecNormalize | None, key: str | None
 ) -> Normalisation | None:
-    """What VecNormalize does to an observation, or to the part of it of that name."""
+    """Returns VecNormalize's processing of the observation, or of its part `key`."""
     if statistics is None or not statistics.norm_obs:
         return None
     found: Any = statistics.obs_rms
@@ -206,10 +185,9 @@ def _normalisation(
 
 
 def _network(
-    model: BaseAlgorithm, space: spaces.Space[Any], names: list[str]
+    model: BaseAlgorithm, keys: list[str] | None
 ) -> tuple[nn.Module, str | None]:
     policy: Any = model.policy
-    keys = names if isinstance(space, spaces.Dict) else None
     policy.set_training_mode(False)
     if isinstance(policy, DQNPolicy):
         return _QValues(policy, keys).eval(), "argmax:q_values"
@@ -226,7 +204,7 @@ def _network(
         )
     if isinstance(policy.action_dist, CategoricalDistribution):
         return _Logits(policy, keys).eval(), "argmax:logits"
-    # Its actions are scaled by what `predict` does after the network.
+    # `predict` scales such actions after the network.
     if policy.squash_output:
         raise Unsupported(
             "a policy with squash_output: export the network (an nn.Module) itself"
@@ -235,7 +213,7 @@ def _network(
 
 
 class _Network(nn.Module):
-    """A policy's network that takes the observation's tensors one after another."""
+    """A policy's network that takes the observation's tensors as separate arguments."""
 
     def __init__(self, policy: Any, keys: list[str] | None) -> None:
         super().__init__()
@@ -277,7 +255,7 @@ class _Logits(_Network):
 
 
 class _Action(_Network):
-    """For actions of several parts, which no single argmax gives."""
+    """Computes actions that a single argmax cannot choose."""
 
     def __init__(self, policy: Any, keys: list[str] | None, space: Any) -> None:
         super().__init__(policy, keys)
@@ -298,10 +276,7 @@ class _Action(_Network):
         )
         chosen = policy.action_net(policy.mlp_extractor.forward_actor(found))
         if self.is_binary:
-            action = (chosen > 0).to(torch.int8)
-        elif self.parts is not None:
-            each = [part.argmax(dim=1) for part in torch.split(chosen, self.parts, 1)]
-            action = torch.stack(each, dim=1)
-        else:
-            action = torch.clamp(chosen, self.low, self.high)
-        return {"action": action}
+            return {"action": (chosen > 0).to(torch.int8)}
+        if self.parts is not None:
+            return {"action": best_of_each(chosen, self.parts)}
+        return {"action": torch.clamp(chosen, self.low, self.high)}

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""scikit-learn: classifiers and regressors, and pipelines of them."""
+"""Exports scikit-learn's classifiers, regressors and pipelines, by skl2onnx."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,10 +12,7 @@ import sklearn
 from numpy.typing import NDArray
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import FloatTensorType
-from skl2onnx.common.exceptions import (
-    MissingConverter,
-    MissingShapeCalculator,
-)
+from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -27,28 +24,28 @@ from mlbridge.export.policy import (
     Policy,
     Tensors,
     named_features,
+    need_features,
     observe,
     vector_port,
 )
 
 
 def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
-    """A trained estimator as a policy, whose features are its columns.
+    """Makes a policy of a fitted estimator; its columns, float32, are the features.
 
-    A classifier answers with ``label`` and, where it is asked for, ``probabilities``,
-    each of shape [N, classes]; a regressor with ``value``, [N, 1]. Columns are floats
-    of 32 bits.
+    A classifier's outputs are ``label``, [N], and optionally ``probabilities``,
+    [N, classes]; a regressor's output is ``value``, [N, 1].
 
     Args:
         estimator: fitted.
-        features: the columns in their order. Of one that was fitted to a table with
-            names, they are found by these, in any order; by default they are these,
-            all of them floats.
+        features: the columns in their order. If the estimator was fitted to a table
+            with column names, features are matched by name, in any order; by default
+            they are the named columns, as floats.
 
     Raises:
-        InvalidArgument: it is not fitted, or there are no features.
-        SchemaMismatch: it was fitted to another number of columns, or to others.
-        Unsupported: skl2onnx knows no such estimator, or its classes are texts.
+        InvalidArgument: the estimator is not fitted, or there are no features.
+        SchemaMismatch: the features differ from the columns in number or name.
+        Unsupported: skl2onnx does not support the estimator, or its classes are texts.
     """
     what = type(estimator).__name__
     try:
@@ -59,11 +56,7 @@ def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
     if columns is not None:
         named = [FeatureSpec(str(name)) for name in columns]
         features = named_features(features, named, what)
-    if not features:
-        raise InvalidArgument(
-            f"{what}: say which features its columns are, in their order: "
-            'features=["int64 callee_size", ...] (--feature)'
-        )
+    need_features(features, what)
     count = int(estimator.n_features_in_)
     port = vector_port("X", features, (count,), what=what)
     decides, outputs = _outputs(estimator, what)
@@ -71,10 +64,10 @@ def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
     def reply(tensors: Tensors) -> dict[str, NDArray[Any]]:
         rows = observe([port], tensors)["X"]
         with warnings.catch_warnings():
-            # It was fitted to a table; this is an array of the same columns.
+            # An estimator fitted to a table warns about an array of its columns.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             if not decides:
-                return {"value": _column(estimator.predict(rows))}
+                return {"value": estimator.predict(rows).reshape(len(rows), -1)}
             found = {"label": estimator.predict(rows).astype(np.int64)}
             if "probabilities" in outputs:
                 found["probabilities"] = estimator.predict_proba(rows)
@@ -90,12 +83,8 @@ def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
     )
 
 
-def _column(values: NDArray[Any]) -> NDArray[Any]:
-    return values.reshape(len(values), -1)
-
-
 def _outputs(estimator: Any, what: str) -> tuple[bool, tuple[str, ...]]:
-    """Whether it decides between classes, and what its outputs are called."""
+    """Returns whether the estimator chooses a class, and its outputs' names."""
     if is_regressor(estimator):
         return False, ("value",)
     if not is_classifier(estimator):
@@ -113,7 +102,7 @@ def _outputs(estimator: Any, what: str) -> tuple[bool, tuple[str, ...]]:
 
 def _convert(estimator: Any, columns: int, outputs: tuple[str, ...], what: str) -> Any:
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
-    # A table with a dict a row is nothing that a compiler reads.
+    # Compilers cannot read a dict per row.
     options = {id(last): {"zipmap": False}} if "probabilities" in outputs else None
     try:
         model = to_onnx(
@@ -133,7 +122,7 @@ def _convert(estimator: Any, columns: int, outputs: tuple[str, ...], what: str) 
 
 
 def _rename(graph: Any, output: Any, name: str) -> None:
-    """Gives an output of the graph another name."""
+    """Renames an output of the graph."""
     for node in graph.node:
         for names in (node.input, node.output):
             for i, old in enumerate(names):

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PyTorch's AOTInductor: from a module to a package for ``aoti:policy.pt2``."""
+"""Compiles a PyTorch module by AOTInductor to a package for ``aoti:policy.pt2``."""
 
 import inspect
 import os
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from mlbridge.errors import InvalidArgument, ModelError, SchemaMismatch
+from mlbridge.files import replacing
 from mlbridge.runtimes import NamedTensor, signature_json
 
 TOLERANCE = 1e-5
@@ -29,24 +30,23 @@ def package(
     free: Mapping[str, Sequence[str | None]] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Compiles a module, and writes it once it answers as the module does.
+    """Compiles a module and writes the package if its results match the module's.
 
     Args:
         module: its ``forward`` takes tensors by the names of the compiler's features,
-            and returns a tensor or a tuple of them. It is compiled as it is in
-            ``eval()``.
-        path: of the package, a .pt2. Replaced at once, or not at all.
-        example: a tensor for each parameter: the types, and the extents that are
-            fixed. A free extent should be 2 or more here.
-        outputs: the names of what it returns.
-        free: by parameter, for each extent None or, where it is free, its name: the
-            same wherever the name is.
-        metadata: what the file should say of itself; see docs/model-metadata.md.
+            and returns a tensor or a tuple of them. It is compiled in ``eval()`` mode.
+        path: the .pt2 package to write, replaced atomically.
+        example: a tensor for each parameter, which gives types and fixed extents. A
+            free extent should be 2 or more here.
+        outputs: the names of the returned tensors.
+        free: for each parameter, the name of each free extent and None for fixed ones.
+            Extents of one name are equal.
+        metadata: the file's metadata; see docs/model-metadata.md.
 
     Raises:
         InvalidArgument: the example does not fit the parameters.
         SchemaMismatch: the module returns another number of tensors.
-        ModelError: the compiled code answers otherwise.
+        ModelError: the compiled code's results differ from the module's.
     """
     parameters = list(inspect.signature(module.forward).parameters)
     if sorted(parameters) != sorted(example):
@@ -60,7 +60,7 @@ def package(
     module.eval()
     try:
         with torch.no_grad(), warnings.catch_warnings():
-            # PyTorch's, of PyTorch.
+            # PyTorch warns about its own code.
             warnings.simplefilter("ignore")
             expected = _tensors(module(*given))
             if len(expected) != len(outputs):
@@ -116,7 +116,7 @@ def _outputs(
     expected: Sequence[Tensor],
     names: Mapping[str, Sequence[str | None]],
 ) -> list[NamedTensor]:
-    """The outputs' extents: of a symbol that is an input's, or free by themselves."""
+    """Describes the outputs; an extent equal to an input's free extent has its name."""
     nodes = list(program.graph.nodes)
     symbols: dict[str, str] = {}
     placeholders = {
@@ -129,15 +129,12 @@ def _outputs(
         for extent, name in zip(node.meta["val"].shape, free, strict=False):
             if name:
                 symbols[str(extent)] = name
-    values = [n.meta["val"] for n in nodes[-1].args[0]]
-    described: list[NamedTensor] = []
-    for name, value, tensor in zip(outputs, values, expected, strict=True):
-        extents: list[int | str] = [
-            extent if isinstance(extent, int) else symbols.get(str(extent), str(extent))
-            for extent in value.shape
-        ]
-        described.append((name, _dtype(tensor), extents))
-    return described
+    shapes = [n.meta["val"].shape for n in nodes[-1].args[0]]
+    extents = [
+        [e if isinstance(e, int) else symbols.get(str(e), str(e)) for e in shape]
+        for shape in shapes
+    ]
+    return list(zip(outputs, map(_dtype, expected), extents, strict=True))
 
 
 def _compile(
@@ -147,9 +144,9 @@ def _compile(
     given: Sequence[Tensor],
     expected: Sequence[Tensor],
 ) -> None:
-    # PyTorch wants the suffix.
-    made = path.with_name(f".{path.stem}.{os.getpid()}.pt2")
-    try:
+    with replacing(path) as new:
+        # PyTorch requires the suffix.
+        made = new.with_suffix(".pt2")
         torch._inductor.aoti_compile_and_package(
             program,
             package_path=str(made),
@@ -165,6 +162,4 @@ def _compile(
                     f"the compiled code's output {i} is off by up to "
                     f"{(ours.double() - theirs.double()).abs().max():.3g}"
                 )
-        made.replace(path)
-    finally:
-        made.unlink(missing_ok=True)
+        made.rename(new)

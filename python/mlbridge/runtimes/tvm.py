@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Apache TVM: from an .onnx file to a library for ``tvm:policy.so``.
+"""Compiles an .onnx file by Apache TVM to a library for ``tvm:policy.so``.
 
 Needs the package apache-tvm: ``scripts/make-venv tvm``.
 """
@@ -9,17 +9,17 @@ Needs the package apache-tvm: ``scripts/make-venv tvm``.
 import json
 import os
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from mlbridge.aot.graph import Graph
 from mlbridge.errors import ModelError
+from mlbridge.files import replacing
 from mlbridge.runtimes import signature_json
 
 
 def runtime() -> Path:
-    """The library that the runner needs, as in ``tvm:policy.so?runtime=PATH``.
+    """Returns the library that the runner needs: ``tvm:policy.so?runtime=PATH``.
 
     Raises:
         ImportError: the package apache-tvm is not installed.
@@ -39,13 +39,14 @@ def compile_model(
 
     Args:
         model: the .onnx file. Extents without a value are free.
-        library: what to write, a .so. Replaced at once, or not at all.
-        target: TVM's; by default ``{"kind": "llvm"}``, any machine of this kind.
+        library: the .so to write, replaced atomically.
+        target: TVM's target; by default ``{"kind": "llvm"}``, any machine of this
+            architecture.
 
     Raises:
         ImportError: the package apache-tvm is not installed.
-        Malformed: the file is no ONNX model.
-        Unsupported: an input or an output is no tensor of numbers.
+        Malformed: the file is not an ONNX model.
+        Unsupported: an input or output is not a tensor of numbers.
         ModelError: TVM cannot compile the model.
     """
     import tvm
@@ -58,33 +59,24 @@ def compile_model(
         [(t.name, t.dtype, t.extents) for t in graph.outputs],
         graph.properties,
     )
-    output = Path(library)
-    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
-        made = Path(folder) / output.name
+    with replacing(Path(library)) as made:
         try:
             module = from_onnx(graph.model, keep_params_in_input=False)
             with tvm.target.Target(target or {"kind": "llvm"}) as wanted:
                 built = relax.build(relax.get_pipeline("zero")(module), wanted)
-            built.export_library(str(made), addons=[_constant(folder, text)])
+            built.export_library(str(made), addons=[_constant(made.parent, text)])
         except Exception as error:
             lines = str(error).strip().splitlines()
             raise ModelError(
                 f"TVM cannot compile '{model}': {lines[-1] if lines else error!r}"
             ) from error
-        made.replace(output)
 
 
-def _constant(folder: str, text: str) -> str:
-    """An object file with the signature, a string in C."""
-    source = Path(folder) / "signature.c"
-    # A string in JSON is one in C as well, where no character is beyond ASCII.
+def _constant(folder: Path, text: str) -> str:
+    """Compiles an object file with the signature as a C string."""
+    source, made = folder / "signature.c", folder / "signature.o"
+    # An ASCII string in JSON is also a string in C.
     source.write_text(f"const char mlbridge_signature[] = {json.dumps(text)};\n")
-    made = source.with_suffix(".o")
-    compiler = os.environ.get("CC", "cc")
-    subprocess.run(
-        [compiler, "-c", "-fPIC", str(source), "-o", str(made)],
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
+    command = [os.environ.get("CC", "cc"), "-c", "-fPIC", source, "-o", made]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
     return str(made)
