@@ -162,10 +162,10 @@ std::string StatusServer::spec() const {
 namespace {
 class Ending final : public grpc::ServerGenericBidiReactor {
 public:
-  Ending(grpc::Status Status, const std::string &Reply)
+  Ending(grpc::Status Status, const std::string &Text)
       : Status(std::move(Status)) {
-    if (!Reply.empty()) {
-      grpc::Slice Bytes(Reply);
+    if (!Text.empty()) {
+      grpc::Slice Bytes(Text);
       Reply = grpc::ByteBuffer(&Bytes, 1);
     }
     StartRead(&Request);
@@ -215,8 +215,8 @@ grpc::ServerGenericBidiReactor *
 TwiceServer::CreateReactor(grpc::GenericCallbackServerContext *) {
   class Twice final : public grpc::ServerGenericBidiReactor {
   public:
-    explicit Twice(const std::string &Reply) {
-      grpc::Slice Bytes(Reply);
+    explicit Twice(const std::string &Text) {
+      grpc::Slice Bytes(Text);
       Reply = grpc::ByteBuffer(&Bytes, 1);
       StartRead(&Request);
     }

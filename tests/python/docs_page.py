@@ -6,11 +6,11 @@
 ``python docs_page.py PAGE`` runs in the current folder, where the page's paths must be
 valid. A block with ``title=FILE`` is written to that file. Blocks of ``sh``
 and ``python`` are run; those of ``python`` share one namespace. ``c`` and ``cpp``
-without a title are compiled. ``json`` is parsed, ``text`` is not code. Comments before a
-block change that; each may stand several times:
+without a title are compiled. ``json`` is parsed, ``text`` is not code. Comments before
+a block change that; each may stand several times:
 
     <!-- not run: REASON -->        the block is skipped
-    <!-- in: FILE -->               the block is part of this file, which other tests run
+    <!-- in: FILE -->               the block is part of this file, which tests run
     <!-- before: COMMAND -->        a command that is run first
     <!-- given: DECLARATIONS -->    what a fragment of C or C++ needs
 """
