@@ -1,6 +1,6 @@
-# Sourced by the scripts that look at the project's own sources.
+# Sourced by scripts that process the project's own sources.
 
-# The folders with C++ in them; build trees and .venv are never among them.
+# Prints the folders with C++ sources, without build trees and .venv.
 cpp_folders() {
   local folder
   for folder in include lib extensions python compilers benchmarks examples tests; do
@@ -8,13 +8,13 @@ cpp_folders() {
   done
 }
 
-# Prints the C and C++ sources, each ended by a NUL.
+# Prints the C and C++ sources, each followed by a NUL.
 cpp_sources() {
   mapfile -t folders < <(cpp_folders)
   find "${folders[@]}" -path '*/templates/*' -prune -o -type f \( -name '*.[ch]' -o -name '*.cpp' \) -print0 | sort --zero-terminated
 }
 
-# The folders and files with Python in them.
+# Prints the folders and files with Python sources.
 python_folders() {
   local folder
   for folder in python lib compilers benchmarks optimizations docs/python examples tests scripts/test; do

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads any bytes as LLVM's interactive channel, all at once and in pieces.
 
-The first byte of an input says which of LLVM's advisors reads, and how long the pieces
-are at least. However they are cut, the requests are the same, or the error is, which
-is Malformed or SchemaMismatch. No more comes out than went in.
+An input's first byte selects LLVM's advisor and the least length of the pieces. Any
+pieces give the same requests, or the same error, Malformed or SchemaMismatch, and no
+more requests than the bytes have room for.
 """
 
 import os
@@ -19,12 +19,12 @@ from mlbridge.errors import Malformed, SchemaMismatch
 from mlbridge.interactive import advisors, channel
 
 _MOST = 1 << 15
-"""Bytes of an input, which a pipe holds."""
+"""Bytes read of an input: as many as fit into a pipe."""
 
 
 @dataclass
 class _Conversation:
-    """What a decoder made of its bytes."""
+    """What a decoder has read."""
 
     requests: list[tuple[str, int, dict[str, bytes]]] = field(default_factory=list)
     contexts: list[str] = field(default_factory=list)
@@ -35,13 +35,12 @@ class _Conversation:
 def check(data: bytes) -> None:
     """Raises if a property does not hold for these bytes."""
     kind = data[0] if data else 0
-    # Each of them, and one that takes any header.
-    advisor = [None, advisors.Inliner(True), advisors.Eviction(), advisors.Priority()][
-        kind % 4
-    ]
+    # None accepts any header.
+    readers = [None, advisors.Inliner(True), advisors.Eviction(), advisors.Priority()]
+    advisor = readers[kind % 4]
     text = data[1:_MOST]
     whole = _read(text, _MOST, advisor)
-    # Each costs some calls of the system.
+    # At most 16 pieces, since each takes several system calls.
     pieces = _read(text, max(1 + kind // 4, len(text) // 16), advisor)
     require(whole == pieces, "pieces make no difference", (whole, pieces))
     size = sum(len(v) for _, _, q in whole.requests for v in q.values())
@@ -50,10 +49,11 @@ def check(data: bytes) -> None:
 
 
 def _read(text: bytes, piece: int, advisor: advisors.Advisor | None) -> _Conversation:
-    """The conversation that arrives in pieces of so many bytes."""
+    """The conversation in a text that arrives in pieces of this many bytes."""
     found = _Conversation()
     reader, writer = os.pipe2(os.O_NONBLOCK)
-    decoder = channel.Decoder("opt", reader, advisor.check if advisor else _take_any)
+    accept = advisor.check if advisor else lambda header: None
+    decoder = channel.Decoder("opt", reader, accept)
     try:
         for start in range(0, len(text), piece):
             os.write(writer, text[start : start + piece])
@@ -63,7 +63,7 @@ def _read(text: bytes, piece: int, advisor: advisors.Advisor | None) -> _Convers
         found.has_rest = decoder.has_rest
     except (Malformed, SchemaMismatch) as error:
         require_printable(error)
-        # What stands behind it may not have arrived.
+        # The rest may quote bytes that have not arrived.
         found.error = f"{type(error).__name__}: {str(error).partition(', found ')[0]}"
     finally:
         os.close(reader)
@@ -79,13 +79,12 @@ def _add_request(
     require(type(decoder.index) is int and decoder.index >= 0, "an index is a number")
     values = {}
     for name, value in features.items():
-        require(isinstance(value, np.ndarray), "features are arrays", name)
-        assert isinstance(value, np.ndarray)
+        assert isinstance(value, np.ndarray), f"broken: {name} is an array"
         values[name] = value.tobytes()
     found.requests.append((decoder.context, decoder.index, values))
     if advisor is None:
         return
-    # What LLVM must not be told is refused, whatever it has asked.
+    # An illegal reply is refused.
     try:
         reply = advisor.encode(0, features)
     except SchemaMismatch as error:
@@ -96,10 +95,6 @@ def _add_request(
             mask = features["mask"]
             assert isinstance(mask, np.ndarray)
             require(mask[0, 0], "only what may be evicted is", mask)
-
-
-def _take_any(_: channel.Header) -> None:
-    pass
 
 
 if __name__ == "__main__":

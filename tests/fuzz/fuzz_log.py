@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads any bytes as a training log, one observation at a time and all at once.
+"""Reads any bytes as a training log, one observation at a time and as arrays.
 
-Both give the same values, or the same error, which is Malformed. No more comes out
-than the file has.
+Both ways give the same values, or the same Malformed error, and no more observations
+than the file has room for.
 """
 
 import os
@@ -15,7 +15,7 @@ from fuzzing import fuzz, require, require_printable
 from mlbridge import log as logs
 from mlbridge.errors import Malformed
 
-# In memory; it has no name.
+# An unnamed file in memory.
 _FILE = os.memfd_create("log")
 _PATH = f"/proc/self/fd/{_FILE}"
 _SHORTEST = len(b'{"observation":0}\n\n')
@@ -42,10 +42,10 @@ def check(data: bytes) -> None:
 
 
 def _iterate(log: logs.TrainingLog) -> tuple[list[logs.Observation], str]:
-    """All observations in front of an error, and that."""
+    """All observations before an error, and the error's message."""
     observed: list[logs.Observation] = []
     try:
-        # Not list(log): what is in front of an error counts.
+        # list(log) would lose the observations before an error.
         observed.extend(log)
     except Malformed as error:
         require_printable(error)
@@ -56,7 +56,7 @@ def _iterate(log: logs.TrainingLog) -> tuple[list[logs.Observation], str]:
 def _compare(
     log: logs.TrainingLog, observed: list[logs.Observation], arrays: logs.LogArrays
 ) -> None:
-    """The rows of the arrays are the observations."""
+    """Requires that the rows of the arrays are the observations."""
     require(arrays.contexts == [o.context for o in observed], "contexts agree")
     require(
         all(type(o.context) is str and type(o.index) is int for o in observed),

@@ -1,7 +1,5 @@
-# The tests of the LLVM plug-in. They run LLVM's own tools, found first on PATH,
-# and policy-server, which is a model as far as the plug-in can tell.
-#
-# lit runs this file with `config` and `lit_config` defined.
+# The tests of the LLVM plug-in. They run LLVM's own tools, found first on PATH, and
+# policy-server, which serves as the model. lit defines `config` and `lit_config`.
 # ruff: noqa: F821
 
 import os
@@ -16,11 +14,10 @@ plugin = config.mlbridge_plugin
 
 
 def sanitized_tools() -> Path:
-    """A folder of LLVM's tools, each with the sanitizers' runtime loaded first.
+    """A folder of LLVM's tools that load the sanitizers' runtime first.
 
-    The stock tools are not linked with it, and a plug-in cannot bring it: what it
-    replaces (malloc) is in use by then. Other programs of the tests have their own, or
-    should not be slower.
+    The stock tools are not linked with the runtime, and a plug-in would load it too
+    late, since it replaces malloc. Other programs have their own runtime or need none.
     """
     folder = Path(config.test_exec_root) / "sanitized-tools"
     folder.mkdir(parents=True, exist_ok=True)
@@ -29,7 +26,7 @@ def sanitized_tools() -> Path:
         f" exec {config.llvm_tools_dir}/{name}"
         for name in ("clang", "clang++", "ld.lld", "llc", "opt")
     }
-    # clang starts it with its own environment, and GNU's linker leaks.
+    # clang passes its environment on, and GNU's linker leaks.
     lines["ld"] = f"env -u LD_PRELOAD {shutil.which('ld')}"
     for name, line in lines.items():
         tool = folder / name
@@ -55,12 +52,12 @@ if config.mlbridge_has_grpc.lower() in ("1", "on", "true", "yes"):
 if config.mlbridge_plugin_without_models:
     config.available_features.add("builtin-models")
 
-# The library of ONNX Runtime that the plug-in finds beside itself.
+# The plug-in finds this library of ONNX Runtime beside itself.
 if config.mlbridge_onnxruntime:
     config.available_features.add("onnx")
 config.environment.pop("MLBRIDGE_ONNXRUNTIME", None)
 
-# `mlbridge compile`, of the Python that runs lit or of this project's own.
+# The Python that has `mlbridge compile`: the one that runs lit, or this project's.
 python = next(
     (
         path
@@ -72,12 +69,11 @@ python = next(
 if python:
     config.available_features.add("mlbridge-compile")
 
-# None takes more than a few seconds. (Without psutil lit knows no limit, and
-# ctest's limit for all of them is the only one.)
+# Each test takes a few seconds. Without psutil lit has no limit of its own.
 if lit_config.maxIndividualTestTimeIsSupported[0]:
     lit_config.maxIndividualTestTime = 120
 
-# lld needs the plug-in twice: for its options, then for its passes.
+# lld loads the plug-in twice: for its options, then for its passes.
 lld_plugin = f"-Wl,-mllvm,-load={plugin} -Wl,--load-pass-plugin={plugin}"
 
 config.substitutions += [
@@ -90,6 +86,6 @@ config.substitutions += [
     ("%python", str(python or sys.executable)),
     ("%onnxruntime", config.mlbridge_onnxruntime),
     ("%mlbridge", str(python.parent / "mlbridge") if python else "mlbridge"),
-    # Unoptimized bitcode, ready for the pipeline of that level.
+    # Makes unoptimized bitcode for the pipeline of an -O level.
     ("%emit-bc", "clang -Xclang -disable-llvm-passes -emit-llvm -c"),
 ]

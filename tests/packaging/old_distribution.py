@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes a wheel of the distribution `mlbridge`, as this package was once called.
+"""Makes a wheel of the distribution `mlbridge`, this package's former name.
 
 python tests/packaging/old_distribution.py FOLDER
 """
@@ -23,7 +23,7 @@ _FILES = {
 
 
 def make(folder: Path) -> Path:
-    """Writes the wheel into a folder, which is made if need be."""
+    """Writes the wheel into a folder, which is created if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     wheel = folder / NAME
     with zipfile.ZipFile(wheel, "w") as file:

@@ -4,7 +4,10 @@
 """Fixtures and assertions that several test files share."""
 
 import contextlib
+import importlib
+import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 import aot_models
 from mlbridge import ModelRunner
 from mlbridge.aot import compile_model
-from programs import BUILD, IS_FULL
+from programs import BUILD, IS_FULL, ROOT
 from stock_llvm import leaves_nothing, sources, tag
 
 __all__ = ["leaves_nothing", "sources", "tag"]
@@ -134,3 +137,24 @@ def assert_replies_alike(specs: list[str], features: dict[str, Any]) -> None:
     for reply in replies[1:]:
         for name, value in replies[0].items():
             np.testing.assert_array_equal(reply[name], value)
+
+
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what protoc makes of our .proto files: Python and descriptors."""
+    if shutil.which("protoc") is None:
+        pytest.skip("protoc is not installed")
+    folder = tmp_path_factory.mktemp("protoc")
+    for name in ("tests/unit/features", "include/MLCompilerBridge/mlcompilerbridge"):
+        path = ROOT / f"{name}.proto"
+        described = f"--descriptor_set_out={folder / path.stem}.desc"
+        options = [f"--python_out={folder}", "--include_imports", described]
+        subprocess.run(["protoc", f"-I{path.parent}", *options, path], check=True)
+    return folder
+
+
+@pytest.fixture
+def generic(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The Python module of mlcompilerbridge.proto."""
+    monkeypatch.syspath_prepend(str(generated))
+    return importlib.import_module("mlcompilerbridge_pb2")

@@ -160,3 +160,15 @@ def raising(error: Callable[[Features], BaseException]) -> Policy:
         raise error(features)
 
     return policy
+
+
+@contextmanager
+def asked_at(
+    policy: Policy | Batched, server: str, compiler: str, **options: Any
+) -> Iterator[tuple[Serving, ModelRunner]]:
+    """Serves a policy at one spec; yields the server and a runner of another."""
+    with (
+        serving(policy, server, **options) as served,
+        ModelRunner(compiler) as runner,
+    ):
+        yield served, runner

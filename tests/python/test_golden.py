@@ -1,15 +1,16 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The golden frames, read by the codec and by readers that share nothing with it.
+"""Compares the codec on the golden frames with independent readers.
 
-The readers below follow docs/wire-format.md with `json` and `numpy` only, so that the
+The readers below follow docs/wire-format.md and use only `json` and `numpy`, so the
 C++ code and the document are held to the same bytes.
 """
 
 import json
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +28,12 @@ NAMES = sorted(
 )
 TENSORS = [name for name in NAMES if name not in REPLIES_WITHOUT_ADVICE]
 
-DTYPES = {"float": "<f4", "double": "<f8", "bool": "?"} | {
-    f"{kind}int{8 * size}_t": f"<{'u' if kind else 'i'}{size}"
+DTYPES = {
+    f"{kind}int{8 * size}_t": f"<{kind or 'i'}{size}"
     for kind in ("", "u")
     for size in (1, 2, 4, 8)
-}
-
-
-def message_of(frame: bytes) -> bytes:
-    """What is behind a frame's length, which must be right."""
-    assert int.from_bytes(frame[:8], "little") == len(frame) - 8
-    return frame[8:]
+} | {"float": "<f4", "double": "<f8", "bool": "?"}
+"""By name, in the order of Protobuf's enum."""
 
 
 def read_bitstream(message: bytes) -> dict[str, Any]:
@@ -48,35 +44,32 @@ def read_bitstream(message: bytes) -> dict[str, Any]:
     sizes = []
     for spec in json.loads(header)["features"]:
         dtype, shape = np.dtype(DTYPES[spec["type"]]), spec["shape"]
-        count = int(np.prod(shape))
-        data, body = body[: count * dtype.itemsize], body[count * dtype.itemsize :]
+        size = int(np.prod(shape)) * dtype.itemsize
+        data, body = body[:size], body[size:]
         sizes.append(dtype.itemsize)
-        value: Any
         match spec.get("semantics"):
-            case "bool":
-                value = np.frombuffer(data, np.bool_).reshape(shape)
             case "string":
-                value = data.decode()
+                tensors[spec["name"]] = data.decode()
             case "strings":
-                value = []
-                for length in spec["lengths"]:
-                    value.append(data[:length].decode())
-                    data = data[length:]
-                assert data == b""
-            case None:
-                value = np.frombuffer(data, dtype).reshape(shape)
-        tensors[spec["name"]] = value
+                ends = np.cumsum(spec["lengths"], dtype=int).tolist()
+                texts = [data[a:b].decode() for a, b in pairwise([0, *ends])]
+                tensors[spec["name"]] = texts
+                assert len(data) == sum(spec["lengths"])
+            case semantics:
+                dtype = np.dtype(bool) if semantics else dtype
+                tensors[spec["name"]] = np.frombuffer(data, dtype).reshape(shape)
+                assert semantics in (None, "bool")
     assert body == b"\n"
     assert sizes == sorted(sizes, reverse=True)
     return tensors
 
 
 def read_json(message: bytes) -> dict[str, Any]:
-    # Python alone would read -0 as an int, which has no sign of its own.
+    # json would read -0 as an int, which loses the sign.
     values = json.loads(message, parse_int=lambda x: -0.0 if x == "-0" else int(x))
     types = values.pop("_types", {})
     return {
-        name: read_json_value(value, types.get(name)) for name, value in values.items()
+        key: read_json_value(value, types.get(key)) for key, value in values.items()
     }
 
 
@@ -93,39 +86,27 @@ def read_json_value(value: Any, declared: Any) -> Any:
         if isinstance(first, str):
             return value
         declared = {bool: "bool", int: "int64_t", float: "double"}[type(first)]
-    if declared in ("float", "double"):
-        value = with_non_finite(value)
+    # NumPy parses "NaN" and "Infinity" among floats.
     array = np.array(value, DTYPES[declared])
     return array if shape is None else array.reshape(shape)
 
 
+def varint(message: bytes, at: int) -> tuple[int, int]:
+    """The value of the varint at an index, and the index behind it."""
+    end = next(i + 1 for i in range(at, len(message)) if message[i] < 0x80)
+    return sum((message[i] & 0x7F) << 7 * (i - at) for i in range(at, end)), end
+
+
 def protobuf_fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """A message's fields in order: their numbers, and ints or bytes."""
+    """A message's fields in order: number and value, an int or bytes."""
     at = 0
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
     while at < len(message):
-        tag = varint()
-        value: Any = varint()
+        tag, at = varint(message, at)
+        value: Any
+        value, at = varint(message, at)
         if tag & 7 == 2:
             value, at = message[at : at + value], at + value
         yield tag >> 3, value
-
-
-PROTOBUF_TYPES = [
-    *(f"{kind}int{bits}_t" for kind in ("", "u") for bits in (8, 16, 32, 64)),
-    *("float", "double", "bool", "string"),
-]
 
 
 def read_protobuf(message: bytes) -> dict[str, Any]:
@@ -142,13 +123,12 @@ def read_protobuf(message: bytes) -> dict[str, Any]:
                 case 1:
                     name = value.decode()
                 case 2:
-                    kind = PROTOBUF_TYPES[value - 1]
+                    kind = [*DTYPES, "string"][value - 1]
                 case 3:
-                    while value:
-                        extent = next(n + 1 for n in range(9) if value[n] < 0x80)
-                        # A field of number 0 stands before each of the extents.
-                        shape.append(next(protobuf_fields(b"\0" + value[:extent]))[1])
-                        value = value[extent:]
+                    at = 0
+                    while at < len(value):
+                        extent, at = varint(value, at)
+                        shape.append(extent)
                 case 4:
                     data = value
                 case 5:
@@ -159,12 +139,6 @@ def read_protobuf(message: bytes) -> dict[str, Any]:
         else:
             tensors[name] = np.frombuffer(data, DTYPES[kind]).reshape(shape)
     return tensors
-
-
-def with_non_finite(value: Any) -> Any:
-    if isinstance(value, list):
-        return [with_non_finite(item) for item in value]
-    return float(value) if isinstance(value, str) else value
 
 
 def test_there_are_frames() -> None:
@@ -179,11 +153,12 @@ PROTOBUF = pytest.param("protobuf", marks=needs_protobuf)
 
 
 def golden(name: str, serdes: str) -> bytes:
-    """The message of a golden file."""
+    """The message of a golden file, without the length in front of a bitstream."""
     suffix = {"bitstream": "bin", "json": "json", "protobuf": "pb"}[serdes]
     contents = (GOLDEN / f"{name}.{suffix}").read_bytes()
     if serdes == "bitstream":
-        return message_of(contents)
+        assert int.from_bytes(contents[:8], "little") == len(contents) - 8
+        return contents[8:]
     return contents.rstrip(b"\n") if serdes == "json" else contents
 
 
@@ -203,13 +178,13 @@ def test_read_and_written(name: str, serdes: str) -> None:
 def test_json_says_the_same(name: str, serdes: str) -> None:
     found = deserialize(golden(name, serdes), serdes)
     other = deserialize((GOLDEN / f"{name}.json").read_bytes(), "json")
-    # A bitstream has its tensors by size.
+    # A bitstream orders its tensors by element size.
     assert serdes == "bitstream" or list(found) == list(other)
     assert_same(other, found)
 
 
 def typed(tensors: dict[str, Any]) -> dict[str, Any]:
-    """An empty list of strings has its type in NumPy only."""
+    """Tensors to serialize: the type of an empty list of strings needs an array."""
     return {
         key: np.array([], str) if isinstance(value, list) and not value else value
         for key, value in tensors.items()
@@ -217,7 +192,7 @@ def typed(tensors: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_values() -> None:
-    """A few by hand, in case that all readers err alike."""
+    """A few literal values, in case all readers share an error."""
     found = deserialize(golden("scalars", "bitstream"))
     assert_same(found["int64"], np.array(-64, np.int64))
     assert_same(found["uint16"], np.array(16, np.uint16))
@@ -274,7 +249,7 @@ def test_a_bare_reply_of_another_size_is_refused(size: int) -> None:
 
 
 def test_the_shared_memory() -> None:
-    """As docs/wire-format.md has it."""
+    """The layout in docs/wire-format.md."""
     memory = (GOLDEN / "shared-memory.shm").read_bytes()
     magic, version, header, capacity = struct.unpack_from("<8sIIQ", memory, 0)
     assert (magic, version, header, capacity) == (b"MLBridge", 1, 192, 4096)

@@ -1,10 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models and runners behind gRPC, in Python."""
+"""Models served over gRPC, and runners that ask them, in Python."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +28,22 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def spec_of(name: str) -> str:
-    """The compiler's spec of a listener's name."""
-    return f"grpc:{name}" if name.startswith("//") else f"grpc+unix:{name}"
+    """The compiler's spec for a listener's name."""
+    scheme = "grpc" if name.startswith("//") else "grpc+unix"
+    return f"{scheme}:{name}?serdes=bitstream"
 
 
 @pytest.mark.parametrize("call", ["stream", "unary"])
 def test_a_request_and_its_answer(place: str, call: str) -> None:
     with mlbridge.serving(last, place) as served:
-        spec = f"{spec_of(served._loop.server.name)}?serdes=bitstream&call={call}"
+        spec = f"{spec_of(served._loop.server.name)}&call={call}"
         with mlbridge.create_model_runner(spec) as runner:
             for length in (1, 500, 50_000):
                 x = np.arange(length, dtype=np.float32)
                 assert runner.evaluate({"x": x}, np.float32) == length - 1
-    assert served.statistics.requests == 3
+            with pytest.raises(mlbridge.ModelError, match="IndexError: index -1 is"):
+                runner.evaluate({"x": []}, np.float32)
+    assert served.statistics.requests == 4
 
 
 def test_the_papers_loop(place: str) -> None:
@@ -47,10 +51,9 @@ def test_the_papers_loop(place: str) -> None:
         mlbridge.GRPCCompilerInterface(place, timeout=10) as interface,
         ThreadPoolExecutor(1) as compiler,
     ):
-        spec = f"{spec_of(interface.name)}?serdes=bitstream"
 
         def ask() -> Any:
-            with mlbridge.create_model_runner(spec) as runner:
+            with mlbridge.create_model_runner(spec_of(interface.name)) as runner:
                 return [runner.evaluate({"x": np.float32(i)}, float) for i in range(5)]
 
         asked = compiler.submit(ask)
@@ -60,16 +63,6 @@ def test_the_papers_loop(place: str) -> None:
             interface.populate_buffer(float(features["x"]) + 1)
         interface.evaluate("exit")
         assert asked.result(10) == [1, 2, 3, 4, 5]
-
-
-def test_the_models_exception_is_typed(place: str) -> None:
-    def fails(features: mlbridge.Features) -> Any:
-        raise ValueError("the weights are missing")
-
-    with mlbridge.serving(fails, place) as served:
-        spec = f"{spec_of(served._loop.server.name)}?serdes=bitstream"
-        with pytest.raises(mlbridge.ModelError, match="the weights are missing"):
-            reply_of(spec, {"x": 1}, float)
 
 
 def test_pipes_and_grpc_at_once(tmp_path: Path) -> None:
@@ -95,6 +88,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
 
 
 def test_a_decorated_spec_is_one_for_grpc() -> None:
+    assert mlbridge.grpc.is_named_in("grpc://a:1")
     assert mlbridge.grpc.is_named_in("record:log.bin|grpc://a:1?call=unary")
     assert mlbridge.grpc.is_named_in("grpc+unix:/tmp/a")
     assert not mlbridge.grpc.is_named_in("pipe:/tmp/grpc:1")
@@ -166,14 +160,9 @@ for _ in range(2):
 
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_beside_others_of_its_kind(tmp_path: Path, ours_first: bool) -> None:
-    """One process, each with a gRPC or Protobuf of its own: all of them work."""
-    code = (
-        "import importlib.util as u;"
-        "print(*(m for m in ('grpc','torch','google') if u.find_spec(m)))"
-    )
-    found = run_python(code, check=True).stdout.split()
+    """All work in one process, although each links its own gRPC or Protobuf."""
     names = {"grpc": "grpcio", "torch": "torch", "google": "protobuf"}
-    others = [names[module] for module in found]
+    others = [name for module, name in names.items() if find_spec(module)]
     if not others:
         pytest.skip("neither grpcio nor torch nor protobuf is installed")
     order = ["ours", *others] if ours_first else [*others, "ours"]

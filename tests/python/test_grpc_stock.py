@@ -1,73 +1,35 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stock gRPC peers, by grpcio and the published .proto alone."""
+"""Stock gRPC peers that use grpcio and the published .proto only."""
 
-import importlib
-import subprocess
 from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mlbridge import ModelError, create_model_runner, serving
-from mlbridge import grpc as ours
+from programs import ROOT
 
 grpc = pytest.importorskip("grpc", reason="grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
 pytest.importorskip("mlbridge._format_protobuf", reason="this build has no Protobuf")
 
-PROTO = Path(__file__).parents[2] / "include/MLCompilerBridge/mlcompilerbridge.proto"
+PROTO = ROOT / "include/MLCompilerBridge/mlcompilerbridge.proto"
 SERVICE = "/mlcompilerbridge.MLCompilerBridge"
 
 
-class Messages:
-    """The classes of the published messages."""
-
-    def __init__(self, folder: Path) -> None:
-        descriptor_pb2, descriptor_pool, message_factory = (
-            importlib.import_module(f"google.protobuf.{name}")
-            for name in ("descriptor_pb2", "descriptor_pool", "message_factory")
-        )
-        protoc = which("protoc")
-        if protoc is None:
-            pytest.skip("protoc is not installed")
-        described = folder / "service.pb"
-        subprocess.run(
-            [protoc, f"-I{PROTO.parent}", f"--descriptor_set_out={described}", PROTO],
-            check=True,
-        )
-        files = descriptor_pb2.FileDescriptorSet.FromString(described.read_bytes())
-        pool = descriptor_pool.DescriptorPool()
-        for file in files.file:
-            pool.Add(file)
-
-        def get(name: str) -> Any:
-            found = pool.FindMessageTypeByName(f"mlcompilerbridge.{name}")
-            return message_factory.GetMessageClass(found)
-
-        self.observation, self.advice = get("Observation"), get("Advice")
-        self.tensor = get("Tensor")
-
-
-@pytest.fixture(scope="module")
-def messages(tmp_path_factory: pytest.TempPathFactory) -> Messages:
-    return Messages(tmp_path_factory.mktemp("proto"))
-
-
-def test_a_stock_client_asks_our_model(tmp_path: Path, messages: Messages) -> None:
+def test_a_stock_client_asks_our_model(tmp_path: Path, generic: Any) -> None:
     place = f"{tmp_path}/advisor"
-    request = messages.observation(
-        tensors=[messages.tensor(name="x", floats=[0.5, 1.5, 2.5])]
-    )
+    x = generic.Tensor(name="x", floats=[0.5, 1.5, 2.5])
+    request = generic.Observation(tensors=[x])
     codec = {
-        "request_serializer": messages.observation.SerializeToString,
-        "response_deserializer": messages.advice.FromString,
+        "request_serializer": generic.Observation.SerializeToString,
+        "response_deserializer": generic.Advice.FromString,
     }
     with (
         serving(lambda f: np.float32(f["x"].sum()), f"grpc+unix:{place}"),
@@ -85,24 +47,23 @@ def test_a_stock_client_asks_our_model(tmp_path: Path, messages: Messages) -> No
 
 
 @pytest.fixture
-def stock_server(messages: Messages) -> Iterator[str]:
-    """A model as its author would write it: doubles x, and raises below zero."""
+def stock_server(generic: Any) -> Iterator[str]:
+    """A user's model behind grpcio: doubles x, raises if x is negative."""
 
     def advise(request: Any, context: Any = None) -> Any:
         (x,) = request.tensors
         value = np.frombuffer(x.data, np.float64)[0]
         if value < 0:
             raise ValueError("below zero")
-        return messages.advice(
-            tensors=[messages.tensor(name="out", doubles=[2 * value])]
-        )
+        out = generic.Tensor(name="out", doubles=[2 * value])
+        return generic.Advice(tensors=[out])
 
     def session(requests: Iterator[Any], context: Any) -> Iterator[Any]:
         return map(advise, requests)
 
     codec = {
-        "request_deserializer": messages.observation.FromString,
-        "response_serializer": messages.advice.SerializeToString,
+        "request_deserializer": generic.Observation.FromString,
+        "response_serializer": generic.Advice.SerializeToString,
     }
     handlers = {
         "getAdvice": grpc.unary_unary_rpc_method_handler(advise, **codec),
@@ -120,7 +81,7 @@ def stock_server(messages: Messages) -> Iterator[str]:
 
 @pytest.mark.parametrize("call", ["stream", "unary"])
 def test_our_compiler_asks_a_stock_model(stock_server: str, call: str) -> None:
-    # Protobuf is what is spoken unless the spec says otherwise.
+    # The default SerDes over gRPC is Protobuf.
     with create_model_runner(f"{stock_server}?call={call}") as runner:
         for value in (0.5, 1.5, 2.5):
             assert runner.evaluate({"x": value}, float) == 2 * value
@@ -133,4 +94,3 @@ def test_the_service_is_what_is_published() -> None:
     text = PROTO.read_text()
     for method in ("getAdvice", "getObservation", "session", "training"):
         assert f"rpc {method}(" in text
-    assert ours.is_named_in("grpc://a:1")

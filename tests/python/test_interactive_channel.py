@@ -1,12 +1,13 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The bytes of LLVM's interactive channel, also those that no LLVM would write."""
+"""Decoding of LLVM's interactive channel, with bytes that LLVM never writes, too."""
 
 import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import assert_same
-from mlbridge import Error, Malformed, SchemaMismatch
-from mlbridge.interactive.advisors import Eviction, Inliner, Priority
+from mlbridge import Malformed, SchemaMismatch
+from mlbridge.interactive.advisors import Advisor, Eviction, Inliner, Priority
 from mlbridge.interactive.channel import MAX_LINE, MAX_OBSERVATION, Decoder, Header
 
 SIZE = {"name": "size", "type": "int64_t", "port": 0, "shape": [1]}
@@ -35,7 +36,7 @@ def observation(index: int, size: int) -> bytes:
 
 
 class Peer:
-    """Writes to a decoder, as much as fits at a time."""
+    """Writes to a decoder, as much as its pipe holds at a time."""
 
     def __init__(self, on_header: Callable[[Header], None] = lambda _: None) -> None:
         reader, self.writer = os.pipe2(os.O_NONBLOCK)
@@ -43,7 +44,7 @@ class Peer:
         self.decoder = Decoder("llc", reader, on_header)
 
     def write(self, data: bytes, piece: int = 1 << 16) -> list[dict[str, Any]]:
-        """All requests in the data, copied."""
+        """Copies of all requests in the data."""
         requests = []
         while data:
             written = os.write(self.writer, data[:piece])
@@ -61,9 +62,8 @@ class Peer:
 
 @pytest.fixture
 def peer() -> Iterator[Peer]:
-    with_pipe = Peer()
-    yield with_pipe
-    with_pipe.close()
+    with closing(Peer()) as peer:
+        yield peer
 
 
 def test_a_conversation(peer: Peer) -> None:
@@ -110,9 +110,7 @@ def test_observations_larger_than_the_buffer(peer: Peer) -> None:
     value = np.arange(1 << 18, dtype=np.float32)
     text = header(big) + 3 * (b'{"observation":0}\n' + value.tobytes() + b"\n")
     requests = peer.write(text)
-    assert len(requests) == 3
-    for request in requests:
-        assert_same(request["embedding"], value)
+    assert_same(np.stack([q["embedding"] for q in requests]), np.stack([value] * 3))
 
 
 def test_a_second_process_says_its_own(peer: Peer) -> None:
@@ -174,24 +172,22 @@ def test_lies(peer: Peer, lie: str) -> None:
     data, says = LIES[lie]
     with pytest.raises(Malformed, match=f"llc: .*{says}") as caught:
         peer.write(data)
-    # However long the lie is.
     assert len(str(caught.value)) < 600
 
 
 def test_a_bad_header_of_a_second_process(peer: Peer) -> None:
-    """The place in the message counts from its own start."""
+    """The error's byte offset counts from the start of that header."""
     peer.write(header() + observation(0, 1))
     with pytest.raises(Malformed, match=r"llc: byte 0 of the message: .* a tensor"):
         peer.write(observation(1, 1) + header(3))
 
 
 def test_what_has_not_arrived_is_not_shown(peer: Peer) -> None:
-    """Errors have no bytes of earlier messages, which the buffer still holds."""
-    # One write, so that the next one comes to lie in its place.
+    """Errors never quote earlier messages, which the buffer still holds."""
+    # In one write, so that the next message overwrites this one.
     peer.write(header() + observation(0, 0x41414141) + observation(1, 0x41414141))
-    wrong = observation(2, 0)[:-1] + b"x"
     with pytest.raises(Malformed, match=r"found b'x'$"):
-        peer.write(wrong)
+        peer.write(observation(2, 0)[:-1] + b"x")
 
 
 def test_the_time_that_a_header_takes_grows_as_its_names() -> None:
@@ -199,52 +195,50 @@ def test_the_time_that_a_header_takes_grows_as_its_names() -> None:
         text = header(
             *(spec(name=f"f{i}", shape=[], type="int8_t") for i in range(count))
         )
-        peer = Peer()
-        start = time.process_time()
-        peer.write(text)
-        spent = time.process_time() - start
-        assert len(peer.decoder.features) == count
-        peer.close()
-        return spent
+        with closing(Peer()) as peer:
+            start = time.process_time()
+            peer.write(text)
+            assert len(peer.decoder.features) == count
+            return time.process_time() - start
 
-    # Ten times as many; a comparison of each with each takes a hundred times as long.
-    assert min(seconds(15_000) for _ in range(3)) < 30 * min(
-        seconds(1_500) for _ in range(3)
-    )
+    few, many = (min(seconds(n) for _ in range(3)) for n in (1_500, 15_000))
+    # Ten times as many names; comparing all pairs would take 100 times as long.
+    assert many < 30 * few
 
 
 @pytest.mark.parametrize("size", range(1, 120, 7))
 def test_truncated(peer: Peer, size: int) -> None:
-    """The rest may come yet: only the end of the compile tells."""
+    """An incomplete message is no error before the compile ends."""
     text = header() + observation(0, 1)
     assert peer.write(text[:-size]) == []
     assert len(peer.write(text[-size:])) == 1
 
 
-def tell(on_header: Callable[[Header], None], data: bytes) -> None:
-    peer = Peer(on_header)
-    try:
+INLINER, EVICTS = Inliner(include_default=True), spec(name="index_to_evict")
+FLOAT, TWO = {**ADVICE, "type": "float"}, {**ADVICE, "shape": [2]}
+
+
+@pytest.mark.parametrize(
+    ("advisor", "data", "says"),
+    [
+        (INLINER, header(), "inlining_default.*found none"),
+        (INLINER, header(advice=EVICTS), "found int64.1. 'index_to_evict'"),
+        (INLINER, header(advice=FLOAT), "expected int64.*found float32"),
+        (INLINER, header(advice=TWO), r"expected int64\[1\].*int64\[2\]"),
+        *(
+            (Eviction(), header(*mask, WEIGHTS, advice=EVICTS), "mask")
+            for mask in ([], [spec(name="mask")], [spec(name="mask", shape=[1, 300])])
+        ),
+        (Priority(), header(), "'priority'"),
+    ],
+)
+def test_headers_that_an_advisor_refuses(
+    advisor: Advisor, data: bytes, says: str
+) -> None:
+    message = f"{advisor.name} advisor: .*{says}"
+    refused = pytest.raises(SchemaMismatch, match=message)
+    with closing(Peer(advisor.check)) as peer, refused:
         peer.write(data)
-    finally:
-        peer.close()
-
-
-def test_headers_that_an_advisor_refuses() -> None:
-    inliner = Inliner(include_default=True)
-    for found, says in (
-        (header(), "inlining_default.*found none"),
-        (header(advice=spec(name="index_to_evict")), "found int64.1. 'index_to_evict'"),
-        (header(advice={**ADVICE, "type": "float"}), r"expected int64.*found float32"),
-        (header(advice={**ADVICE, "shape": [2]}), r"expected int64\[1\].*int64\[2\]"),
-    ):
-        with pytest.raises(SchemaMismatch, match=f"inliner advisor: .*{says}"):
-            tell(inliner.check, found)
-    evicts = spec(name="index_to_evict")
-    for mask in ([], [spec(name="mask")], [spec(name="mask", shape=[1, 300])]):
-        with pytest.raises(SchemaMismatch, match=r"eviction advisor: .*mask"):
-            tell(Eviction().check, header(*mask, WEIGHTS, advice=evicts))
-    with pytest.raises(SchemaMismatch, match=r"priority advisor: .*'priority'"):
-        tell(Priority().check, header())
 
 
 @given(
@@ -262,10 +256,5 @@ def test_headers_that_an_advisor_refuses() -> None:
     st.integers(1, 100),
 )
 def test_whatever_comes_is_read_or_refused(parts: list[bytes], piece: int) -> None:
-    peer = Peer()
-    try:
+    with closing(Peer()) as peer, suppress(Malformed, SchemaMismatch):
         peer.write(b"".join(parts), piece)
-    except Error as error:
-        assert isinstance(error, Malformed | SchemaMismatch)
-    finally:
-        peer.close()

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles that go wrong: whoever dies, hangs or lies, nothing is left behind."""
+"""Compiles that fail: a dead, hung or malformed peer leaves no process and no file."""
 
 import contextlib
 import gc
@@ -21,24 +21,12 @@ import mlbridge
 from mlbridge import InteractiveCompilerInterface, compile_with_policy
 from mlbridge.interactive.process import GUARD
 from programs import PATIENCE, Started, run_program, shell_script, status_of, until
-from stock_llvm import (
-    CLANG,
-    LLC,
-    assert_gone,
-    compiler_of,
-    group_members,
-    leaves_nothing,
-    needs_llvm,
-    sources,
-)
+from stock_llvm import CLANG, LLC, assert_gone, compiler_of, group_members, needs_llvm
 from test_interactive_channel import LIES, header, observation
 
-__all__ = ["leaves_nothing", "sources"]
-
 pytestmark = [needs_llvm, pytest.mark.usefixtures("leaves_nothing")]
-# What a deadline may be exceeded by, with other tests on the machine.
-# What a deadline may be exceeded by, with other tests on the machine.
 SLACK = 3.0
+"""Seconds by which a deadline may be exceeded on a busy machine."""
 
 
 def command_in(sources: Path, *flags: str) -> list[str]:
@@ -49,33 +37,29 @@ def first_legal(features: mlbridge.Features) -> int:
     return int(features["mask"].argmax())
 
 
-class Stop(Exception):
-    """What a policy raises here."""
-
-
 def test_a_policy_that_raises(sources: Path) -> None:
     groups: list[int] = []
 
     def policy(features: mlbridge.Features) -> int:
-        (group,) = guards()
-        assert len(group_members(group)) == 2
-        groups.append(group)
-        raise Stop
+        groups.append(guard())
+        assert len(group_members(groups[0])) == 2
+        raise ZeroDivisionError
 
-    with pytest.raises(Stop):
+    with pytest.raises(ZeroDivisionError):
         compile_with_policy(command_in(sources), eviction=policy)
     assert_gone(groups[0])
 
 
-def guards() -> list[int]:
-    """The groups whose guards this process has started."""
+def guard() -> int:
+    """The group of the one guard that this process has started."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (folder / "cmdline").read_bytes().split(b"\0")
             if words[:2] == [os.fsencode(GUARD), str(os.getpid()).encode()]:
                 found.append(int(folder.name))
-    return found
+    (group,) = found
+    return group
 
 
 def test_an_illegal_answer_ends_the_compiler_first(sources: Path) -> None:
@@ -97,7 +81,7 @@ def test_an_interface_that_nobody_has(sources: Path) -> None:
     assert_gone(group)
 
 
-# A host that says what group its compiler is in, and then thinks for long.
+# A host that prints its compiler's process group and then blocks.
 HOST = """
 import sys, time
 from mlbridge import InteractiveCompilerInterface, compile_with_policy
@@ -123,14 +107,14 @@ else:
 def host(
     command: list[str], how: str = "loop", timeout: float = 100
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Another Python that compiles, and the process group of its compiler."""
+    """Another Python that compiles, and its compiler's process group."""
     with Started(HOST, "eviction", str(timeout), how, *command) as process:
         group = int(process.stdout.readline())
         try:
             yield process, group
         finally:
             process.kill()
-            # A test that fails is not to leave what it is about.
+            # A test that fails must not leave the compiler running.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
 
@@ -141,7 +125,7 @@ def host(
 def test_a_host_that_is_killed(
     sources: Path, leaves_nothing: Path, number: int, how: str, flag: str
 ) -> None:
-    """Without an integrated cc1, the one that asks is a child of the compiler."""
+    """Without an integrated cc1, a child of the compiler makes the requests."""
     with host(command_in(sources, flag), how) as (process, group):
         assert len(group_members(group)) == (3 if flag == "-fno-integrated-cc1" else 2)
         assert list(leaves_nothing.iterdir())
@@ -150,11 +134,8 @@ def test_a_host_that_is_killed(
         until(lambda: not group_members(group), "the compiler has not ended")
         assert time.monotonic() - start < SLACK
         until(lambda: not list(leaves_nothing.iterdir()), "the FIFOs are still there")
-        status = process.wait(PATIENCE)
-    if number == signal.SIGTERM and how == "policy":
-        assert status == 128 + signal.SIGTERM
-    else:
-        assert status == -number
+        is_handled = number == signal.SIGTERM and how == "policy"
+        assert process.wait(PATIENCE) == (128 + number if is_handled else -number)
 
 
 def test_a_host_that_exits(sources: Path, leaves_nothing: Path) -> None:
@@ -165,7 +146,7 @@ def test_a_host_that_exits(sources: Path, leaves_nothing: Path) -> None:
 
 
 def test_a_host_that_is_stopped(sources: Path, leaves_nothing: Path) -> None:
-    """The guard keeps the deadline for it."""
+    """The guard enforces the deadline."""
     start = time.monotonic()
     with host(command_in(sources), timeout=1) as (process, group):
         os.kill(process.pid, signal.SIGSTOP)
@@ -178,7 +159,7 @@ def test_a_policy_that_hangs(sources: Path) -> None:
     ended = []
 
     def policy(features: mlbridge.Features) -> int:
-        (group,) = guards()
+        group = guard()
         until(lambda: not group_members(group), "the compiler has not ended")
         ended.append(group)
         return first_legal(features)
@@ -190,14 +171,20 @@ def test_a_policy_that_hangs(sources: Path) -> None:
     assert time.monotonic() - start < 1 + SLACK
 
 
-@pytest.mark.parametrize("which", ["timeout", "decision_timeout"])
-def test_a_compiler_that_is_stopped(sources: Path, which: str) -> None:
+def sending(number: int) -> mlbridge.Policy:
+    """A policy that sends the compiler a signal."""
+
     def policy(features: mlbridge.Features) -> int:
-        (group,) = guards()
-        os.kill(compiler_of(group), signal.SIGSTOP)
+        os.kill(compiler_of(guard()), number)
         return first_legal(features)
 
+    return policy
+
+
+@pytest.mark.parametrize("which", ["timeout", "decision_timeout"])
+def test_a_compiler_that_is_stopped(sources: Path, which: str) -> None:
     limits: dict[str, Any] = {which: 0.7}
+    policy = sending(signal.SIGSTOP)
     start = time.monotonic()
     with pytest.raises(mlbridge.Timeout, match=r"clang-22 .* 0\.7 s.*1 decisions"):
         compile_with_policy(command_in(sources), eviction=policy, **limits)
@@ -206,18 +193,13 @@ def test_a_compiler_that_is_stopped(sources: Path, which: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_compiler_that_is_killed(sources: Path, number: int) -> None:
-    def policy(features: mlbridge.Features) -> int:
-        (group,) = guards()
-        os.kill(compiler_of(group), number)
-        return first_legal(features)
-
     with pytest.raises(mlbridge.CompilerFailed) as caught:
-        compile_with_policy(command_in(sources), eviction=policy)
+        compile_with_policy(command_in(sources), eviction=sending(number))
     if number == signal.SIGKILL:
         assert caught.value.returncode == -number
         assert "signal 9" in str(caught.value)
     else:
-        # clang says where it was, and ends in its own way.
+        # clang's own handler prints the crash report and exits.
         assert caught.value.returncode != 0
         assert "PLEASE submit a bug report" in caught.value.stderr
 
@@ -226,9 +208,9 @@ def test_a_guard_that_is_killed(sources: Path) -> None:
     groups: list[int] = []
 
     def policy(features: mlbridge.Features) -> int:
-        # The compiler may ask once more before it is gone, too.
+        # The compiler may make another request before it ends.
         if not groups:
-            groups.extend(guards())
+            groups.append(guard())
             os.kill(groups[0], signal.SIGKILL)
         return first_legal(features)
 
@@ -238,15 +220,17 @@ def test_a_guard_that_is_killed(sources: Path) -> None:
 
 
 def test_a_tool_that_is_not_there(sources: Path) -> None:
-    with pytest.raises(mlbridge.OSFailure, match="cannot run llc-99: No such file"):
-        compile_with_policy(["llc-99", "x.ll"], eviction=first_legal)
-    with pytest.raises(mlbridge.OSFailure, match="cannot run"):
-        compile_with_policy([str(sources / "llc")], eviction=first_legal)
-    (sources / "llc").write_text("not a program")
-    with pytest.raises(mlbridge.OSFailure, match="Permission denied"):
-        compile_with_policy([str(sources / "llc")], eviction=first_legal)
-    with pytest.raises(mlbridge.OSFailure, match="cannot run llc-22"):
-        compile_with_policy([LLC], eviction=first_legal, cwd=sources / "nowhere")
+    text = sources / "sub/llc"
+    text.parent.mkdir()
+    text.write_text("not a program")
+    for tool, folder, says in (
+        ("llc-99", sources, "cannot run llc-99: No such file"),
+        (str(sources / "llc"), sources, "cannot run"),
+        (str(text), sources, "Permission denied"),
+        (LLC, sources / "nowhere", "cannot run llc-22"),
+    ):
+        with pytest.raises(mlbridge.OSFailure, match=says):
+            compile_with_policy([tool], eviction=first_legal, cwd=folder)
 
 
 def test_a_tool_that_finds_an_error(sources: Path) -> None:
@@ -265,7 +249,7 @@ def test_a_tool_that_finds_an_error(sources: Path) -> None:
         compile_with_policy([LLC, "--no-such-option"], eviction=first_legal)
 
 
-# What runs instead of a compiler: it has the channel's name as LLVM gets it.
+# Runs instead of a compiler; gets the channel's name by LLVM's option.
 IMPOSTOR = """
 import sys, time
 base = next(w.split("=")[1] for w in sys.argv if "channel-base" in w)
@@ -277,7 +261,7 @@ with open(base + ".out", "wb", 0) as channel:
 
 
 def by_impostor(data: bytes, then: str = "", **options: Any) -> mlbridge.CompileResult:
-    """A compile by what writes such data, and then does so."""
+    """Compiles with a program that writes `data` and then executes `then`."""
     command = [sys.executable, "-c", IMPOSTOR, repr(data), then]
     return compile_with_policy(command, inliner=lambda _: 0, tool="opt", **options)
 
@@ -289,10 +273,9 @@ def request() -> bytes:
 
 @pytest.mark.parametrize("lie", [lie for lie in LIES if len(LIES[lie][0]) < 10_000])
 def test_a_compiler_that_lies(lie: str) -> None:
-    data, _ = LIES[lie]
     start = time.monotonic()
     with pytest.raises((mlbridge.Malformed, mlbridge.SchemaMismatch)):
-        by_impostor(data, "time.sleep(60)")
+        by_impostor(LIES[lie][0], "time.sleep(60)")
     assert time.monotonic() - start < PATIENCE
 
 
@@ -303,7 +286,7 @@ def test_a_compiler_of_another_version() -> None:
 
 @pytest.mark.parametrize("missing", [1, 10, 20])
 def test_a_compiler_that_ends_in_the_middle(missing: int) -> None:
-    """With success, that is: else its own error counts."""
+    """The channel's error is raised only if the compiler exits with status 0."""
     data = request()[:-missing]
     with pytest.raises(mlbridge.Malformed, match="found the end of the compile"):
         by_impostor(data)
@@ -317,7 +300,7 @@ def test_a_compiler_that_says_nothing() -> None:
 
 
 def test_a_compiler_that_never_reads() -> None:
-    """A request without its answer's taker, as often as the pipe would fill."""
+    """Requests without reading replies end in an error before the pipe fills."""
     again = request().partition(b"\n")[2]
     then = f"[channel.write({again!r}) for _ in range(20_000)]; time.sleep(60)"
     with pytest.raises(mlbridge.Malformed, match="reads its replies"):
@@ -325,7 +308,7 @@ def test_a_compiler_that_never_reads() -> None:
 
 
 def test_what_a_compiler_leaves_running(sources: Path) -> None:
-    """Its group ends with it."""
+    """The compiler's process group ends with the compiler."""
     waits = f"{sys.executable} -c 'import time; time.sleep(60)' &\necho $$ $!"
     shell_script(sources / "opt", waits)
     result = compile_with_policy([str(sources / "opt")], inliner=lambda _: 0)
@@ -334,7 +317,7 @@ def test_what_a_compiler_leaves_running(sources: Path) -> None:
 
 
 def test_much_stderr(sources: Path) -> None:
-    """Nobody need empty a pipe while the policy thinks."""
+    """A full stderr does not block the compiler while the policy computes."""
     shell_script(sources / "opt", "yes error | head -c 3000000 >&2\nexit 1")
     with pytest.raises(mlbridge.CompilerFailed) as caught:
         compile_with_policy([str(sources / "opt")], inliner=lambda _: 0, timeout=30)
@@ -346,7 +329,7 @@ def test_much_stderr(sources: Path) -> None:
     "words", [[], ["1", "2", "/x"], ["1", "x", "/x", "true"], ["1", "-1", "/x", "true"]]
 )
 def test_the_guard_needs_a_group(words: list[str]) -> None:
-    """As one of somebody else's group it would kill what is not its own."""
+    """In another group, it would kill that group's processes."""
     done = run_program([GUARD, *words], timeout=20)
     assert done.returncode == 2
     assert "mlbridge-guard" in done.stderr

@@ -1,34 +1,32 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""All of Lua, compiled by stock clang, opt and llc under policies in Python."""
+"""Lua compiled by stock clang, opt and llc under policies in Python."""
 
 import os
 import random
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import pytest
 
 import mlbridge
 from mlbridge import compile_with_policy
 from mlbridge_optimizations.corpus.sources import SourceProgram, unpack
-from programs import FULL, IS_FULL
-from stock_llvm import CLANG, LLC, OPT, leaves_nothing, needs_llvm
-
-__all__ = ["leaves_nothing"]
+from programs import BUILD, FULL, IS_FULL, ROOT
+from stock_llvm import CLANG, LLC, OPT, needs_llvm
 
 pytestmark = [needs_llvm, pytest.mark.usefixtures("leaves_nothing")]
 
-BUILD = Path(__file__).resolve().parents[2] / "build"
-PLUGIN = BUILD / "release/tests/interactive/LiveRangeSizePriority.so"
+PLUGIN = BUILD / "tests/interactive/LiveRangeSizePriority.so"
+T = TypeVar("T")
 JOBS = os.cpu_count() or 1
 
-# A bit of everything; what it prints depends on nothing but Lua.
+# Uses many features of Lua; its output is deterministic.
 SCRIPT = r"""
 local function fibonacci(n)
   if n < 2 then return n end
@@ -63,34 +61,6 @@ print(load("local a <const> = 5; return a * 2 .. ''")(), #string.dump(fibonacci)
 """
 
 
-@pytest.fixture(scope="module")
-def lua() -> SourceProgram:
-    return unpack(["lua"], BUILD / "workloads")["lua"]
-
-
-def some(lua: SourceProgram) -> Sequence[Path]:
-    """The files that are compiled by a policy: few where time counts."""
-    return lua.sources if IS_FULL else lua.sources[::5]
-
-
-@dataclass(frozen=True)
-class Stock:
-    """Lua as clang alone makes it: the objects, and what the script prints."""
-
-    objects: dict[str, bytes]
-    output: str
-
-
-@pytest.fixture(scope="module")
-def by_clang(lua: SourceProgram, tmp_path_factory: pytest.TempPathFactory) -> Stock:
-    made = compile_all(lua.sources, lambda source: stock(clang(lua, source, "-O0")))
-    return Stock(made, run_script(made, tmp_path_factory.mktemp("stock")))
-
-
-def clang(lua: SourceProgram, source: Path, *flags: str) -> list[str]:
-    return [CLANG, *flags, "-w", *lua.flags, "-c", str(source), "-o", "-"]
-
-
 def stock(command: list[str], text: bytes | None = None) -> bytes:
     done = subprocess.run(
         command, input=text, capture_output=True, check=True, timeout=300
@@ -98,93 +68,106 @@ def stock(command: list[str], text: bytes | None = None) -> bytes:
     return done.stdout
 
 
-def compile_all(sources: Sequence[Path], compile_one: Any) -> dict[str, Any]:
-    """What comes of each file, by its name."""
+@dataclass(frozen=True)
+class Lua:
+    """Lua's sources, a folder for the files that a test makes, and stock objects."""
+
+    program: SourceProgram
+    folder: Path
+    objects: dict[str, bytes] = field(default_factory=dict)
+    """By clang -O0."""
+
+    def clang(self, source: Path, *flags: str) -> list[str]:
+        return [CLANG, *flags, "-w", *self.program.flags, "-c", str(source), "-o", "-"]
+
+    def bitcode(self, source: Path, *flags: str) -> str:
+        module = self.folder / f"{source.stem}.bc"
+        module.write_bytes(stock(self.clang(source, *flags, "-emit-llvm")))
+        return str(module)
+
+    def allocator(self, tool: str, source: Path) -> list[str]:
+        """A command that allocates registers at -O2."""
+        if tool == CLANG:
+            return self.clang(source, "-O2")
+        flags = ["-O2", "-filetype=obj", "-relocation-model=pic"]
+        return [LLC, *flags, self.bitcode(source, "-O2"), "-o", "-"]
+
+    def compile_some(self, compile_one: Callable[[Path], T]) -> dict[str, T]:
+        """The results by file: of every fifth one, or of all in the full run."""
+        sources = self.program.sources[:: 1 if IS_FULL else 5]
+        with ThreadPoolExecutor(JOBS) as pool:
+            made = pool.map(compile_one, sources)
+            return dict(zip((path.stem for path in sources), made, strict=True))
+
+    def run_script(self, objects: Mapping[str, bytes]) -> str:
+        """Links Lua, some objects of it replaced, and returns the script's output."""
+        paths = []
+        for name, data in {**self.objects, **objects}.items():
+            paths.append(str(self.folder / f"{name}.o"))
+            Path(paths[-1]).write_bytes(data)
+        program = str(self.folder / "lua")
+        stock([CLANG, *paths, "-Wl,-E", "-lm", "-ldl", "-o", program])
+        return stock([program, "-"], SCRIPT.encode()).decode()
+
+    def check(self, made: Mapping[str, mlbridge.CompileResult], decisions: int) -> None:
+        """Expects that many decisions a file, and a Lua that works."""
+        assert sum(result.decisions for result in made.values()) > decisions * len(made)
+        objects = {name: result.stdout for name, result in made.items()}
+        assert self.run_script(objects) == self.run_script({})
+
+
+@pytest.fixture(scope="module")
+def stock_lua(tmp_path_factory: pytest.TempPathFactory) -> Lua:
+    program = unpack(["lua"], ROOT / "build/workloads")["lua"]
+    lua = Lua(program, tmp_path_factory.mktemp("stock"))
     with ThreadPoolExecutor(JOBS) as pool:
-        made = pool.map(compile_one, sources)
-        return dict(zip((path.stem for path in sources), made, strict=True))
+        made = pool.map(lambda path: stock(lua.clang(path, "-O0")), program.sources)
+        names = (path.stem for path in program.sources)
+        return replace(lua, objects=dict(zip(names, made, strict=True)))
 
 
-def run_script(objects: dict[str, bytes], folder: Path) -> str:
-    """Links Lua, and runs the script in it."""
-    paths = []
-    for name, data in objects.items():
-        paths.append(folder / f"{name}.o")
-        paths[-1].write_bytes(data)
-    program = folder / "lua"
-    stock([CLANG, *map(str, paths), "-Wl,-E", "-lm", "-ldl", "-o", str(program)])
-    return stock([str(program), "-"], SCRIPT.encode()).decode()
+@pytest.fixture
+def lua(stock_lua: Lua, tmp_path: Path) -> Lua:
+    return replace(stock_lua, folder=tmp_path)
 
 
 @pytest.mark.parametrize("tool", [CLANG, OPT])
-def test_llvms_inlining_is_stock(lua: SourceProgram, tool: str, tmp_path: Path) -> None:
+def test_llvms_inlining_is_stock(lua: Lua, tool: str) -> None:
     """Repeating `inlining_default` makes the same object, byte for byte."""
 
     def compile_one(source: Path) -> tuple[int, bytes, bytes]:
-        if tool == CLANG:
-            command = clang(lua, source, "-Oz")
-        else:
-            module = tmp_path / f"{source.stem}.bc"
-            flags = ("-Oz", "-Xclang", "-disable-llvm-passes", "-emit-llvm")
-            module.write_bytes(stock(clang(lua, source, *flags)))
-            command = [OPT, "-passes=default<Oz>", str(module), "-o", "-"]
+        command = lua.clang(source, "-Oz")
+        if tool == OPT:
+            module = lua.bitcode(source, "-Oz", "-Xclang", "-disable-llvm-passes")
+            command = [OPT, "-passes=default<Oz>", module, "-o", "-"]
         result = compile_with_policy(
             command, inliner=lambda features: features["inlining_default"]
         )
         return result.decisions, result.stdout, stock(command)
 
-    made = compile_all(some(lua), compile_one)
+    made = lua.compile_some(compile_one)
     assert [name for name, (_, ours, theirs) in made.items() if ours != theirs] == []
     assert sum(decisions for decisions, _, _ in made.values()) > 25 * len(made)
 
 
-def modules(lua: SourceProgram, folder: Path) -> dict[str, Path]:
-    """Each file as optimised bitcode, for llc."""
-
-    def compile_one(source: Path) -> Path:
-        into = folder / f"{source.stem}.bc"
-        into.write_bytes(stock(clang(lua, source, "-O2", "-emit-llvm")))
-        return into
-
-    return compile_all(some(lua), compile_one)
-
-
-def allocator_commands(
-    lua: SourceProgram, tool: str, folder: Path
-) -> dict[str, list[str]]:
-    if tool == CLANG:
-        return {source.stem: clang(lua, source, "-O2") for source in some(lua)}
-    flags = ["-O2", "-filetype=obj", "-relocation-model=pic"]
-    return {
-        name: [LLC, *flags, str(module), "-o", "-"]
-        for name, module in modules(lua, folder).items()
-    }
-
-
 @pytest.mark.parametrize("tool", [CLANG, LLC])
-def test_priority_by_size_is_that_rule_in_process(
-    lua: SourceProgram, tool: str, tmp_path: Path, by_clang: Stock
-) -> None:
+def test_priority_by_size_is_that_rule_in_process(lua: Lua, tool: str) -> None:
     if not PLUGIN.exists():
         pytest.skip(f"{PLUGIN} is not built: scripts/build release")
-    commands = allocator_commands(lua, tool, tmp_path)
     load = f"-fplugin={PLUGIN}" if tool == CLANG else f"-load={PLUGIN}"
 
-    def compile_one(source: Path) -> tuple[int, bytes, bytes, bytes]:
-        command = commands[source.stem]
+    def compile_one(source: Path) -> tuple[mlbridge.CompileResult, bytes, bytes]:
+        command = lua.allocator(tool, source)
         result = compile_with_policy(
             command, priority=lambda features: features["li_size"]
         )
-        in_process = stock([command[0], load, *command[1:]])
-        return result.decisions, result.stdout, in_process, stock(command)
+        return result, stock([command[0], load, *command[1:]]), stock(command)
 
-    made = compile_all(some(lua), compile_one)
-    assert [name for name, (_, a, b, _) in made.items() if a != b] == []
-    # The rule is not LLVM's own.
-    assert any(a != stock_object for _, a, _, stock_object in made.values())
-    assert sum(decisions for decisions, *_ in made.values()) > 300 * len(made)
-    objects = {name: a for name, (_, a, *_) in made.items()}
-    assert run_script(by_clang.objects | objects, tmp_path) == by_clang.output
+    made = lua.compile_some(compile_one)
+    assert [name for name, (a, b, _) in made.items() if a.stdout != b] == []
+    # The rule differs from LLVM's own.
+    assert any(a.stdout != stock_object for a, _, stock_object in made.values())
+    lua.check({name: a for name, (a, *_) in made.items()}, 300)
 
 
 def first(features: mlbridge.Features) -> int:
@@ -200,27 +183,17 @@ def at_random(features: mlbridge.Features) -> int:
     return random.Random(features["progress"].tobytes()).choice(legal)
 
 
-EVICTIONS = [(CLANG, first), (LLC, first)]
-MORE = [(tool, policy) for tool in (CLANG, LLC) for policy in (last, at_random)]
-
-
-@pytest.mark.parametrize(("tool", "policy"), EVICTIONS + (MORE if IS_FULL else []))
+@pytest.mark.parametrize(
+    "policy", [first, *(pytest.param(p, marks=FULL) for p in (last, at_random))]
+)
+@pytest.mark.parametrize("tool", [CLANG, LLC])
 def test_lua_runs_whoever_is_evicted(
-    lua: SourceProgram,
-    tool: str,
-    policy: mlbridge.Policy,
-    tmp_path: Path,
-    by_clang: Stock,
+    lua: Lua, tool: str, policy: mlbridge.Policy
 ) -> None:
-    commands = allocator_commands(lua, tool, tmp_path)
-
     def compile_one(source: Path) -> mlbridge.CompileResult:
-        return compile_with_policy(commands[source.stem], eviction=policy)
+        return compile_with_policy(lua.allocator(tool, source), eviction=policy)
 
-    made = compile_all(some(lua), compile_one)
-    assert sum(result.decisions for result in made.values()) > 15 * len(made)
-    objects = {name: result.stdout for name, result in made.items()}
-    assert run_script(by_clang.objects | objects, tmp_path) == by_clang.output
+    lua.check(lua.compile_some(compile_one), 15)
 
 
 def by_chance(features: mlbridge.Features) -> bool:
@@ -232,13 +205,8 @@ INLINERS = [lambda _: False, lambda _: True, by_chance]
 
 @FULL
 @pytest.mark.parametrize("policy", INLINERS, ids=["never", "always", "by_chance"])
-def test_lua_runs_whatever_is_inlined(
-    lua: SourceProgram, policy: mlbridge.Policy, tmp_path: Path, by_clang: Stock
-) -> None:
+def test_lua_runs_whatever_is_inlined(lua: Lua, policy: mlbridge.Policy) -> None:
     def compile_one(source: Path) -> mlbridge.CompileResult:
-        return compile_with_policy(clang(lua, source, "-Oz"), inliner=policy)
+        return compile_with_policy(lua.clang(source, "-Oz"), inliner=policy)
 
-    made = compile_all(some(lua), compile_one)
-    assert sum(result.decisions for result in made.values()) > 6 * len(made)
-    objects = {name: result.stdout for name, result in made.items()}
-    assert run_script(by_clang.objects | objects, tmp_path) == by_clang.output
+    lua.check(lua.compile_some(compile_one), 6)

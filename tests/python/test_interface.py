@@ -1,14 +1,14 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The paper's loop, against runners at the other end of real pipes."""
+"""The paper's loop over real pipes and shared memory, with runners as compilers."""
 
 import os
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,23 +19,24 @@ import pytest
 import CompilerInterface
 import mlbridge
 from conftest import assert_same
-from mlbridge import (
-    PipeCompilerInterface,
-    SharedMemoryCompilerInterface,
-    create_model_runner,
-)
+from mlbridge import PipeCompilerInterface, create_model_runner
 from programs import reply_of
 
-Ask = Callable[[Callable[[], Any]], Future[Any]]
+Ask = Callable[..., Future[Any]]
 
 both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 
 
 @pytest.fixture
 def in_thread() -> Iterator[Ask]:
-    """Runs the compiler's side in a thread, beside the test's."""
     with ThreadPoolExecutor() as executor:
         yield executor.submit
+
+
+def replies_of(spec: str, requests: Iterable[Any], *how: Any, **more: Any) -> list[Any]:
+    """One runner's replies to several requests."""
+    with create_model_runner(spec) as runner:
+        return [runner.evaluate(request, *how, **more) for request in requests]
 
 
 def spec(name: str, serdes: str = "bitstream") -> str:
@@ -44,15 +45,9 @@ def spec(name: str, serdes: str = "bitstream") -> str:
 
 @both
 def test_the_papers_loop(name: str, serdes: str, in_thread: Ask) -> None:
-    def compiler() -> list[float]:
-        with create_model_runner(spec(name, serdes)) as runner:
-            return [
-                runner.evaluate({"x": np.full(i, i, np.float32), "i": i}, "float")
-                for i in range(1, 50)
-            ]
-
+    requests = [{"x": np.full(i, i, np.float32), "i": i} for i in range(1, 50)]
     with PipeCompilerInterface(name, serdes, timeout=20) as interface:
-        replies = in_thread(compiler)
+        replies = in_thread(replies_of, spec(name, serdes), requests, "float")
         for i in range(1, 50):
             features = interface.evaluate()
             assert_same(features["x"], np.full(i, i, np.float32))
@@ -75,11 +70,8 @@ def test_kinds_of_features_and_outputs(name: str, serdes: str, in_thread: Ask) -
         "nan": np.array([np.nan, np.inf, -0.0]),
     }
 
-    def compiler() -> Any:
-        return reply_of(spec(name, serdes), values)
-
     with PipeCompilerInterface(name, timeout=20) as interface:
-        reply = in_thread(compiler)
+        reply = in_thread(reply_of, spec(name, serdes), values)
         features = interface.evaluate()
         assert_same(features, values)
         interface.populate_buffer(features)
@@ -89,19 +81,13 @@ def test_kinds_of_features_and_outputs(name: str, serdes: str, in_thread: Ask) -
 
 @both
 def test_shared_memory(name: str, serdes: str, in_thread: Ask) -> None:
-    # The third and the last outgrow the memory that there is at first.
+    # The third and the last outgrow the initial segment.
     lengths = [1, 1000, 1_000_000, 10, 3_000_000]
-
-    def compiler() -> list[Any]:
-        with create_model_runner(f"shm:{name}?serdes={serdes}&timeout=20s") as runner:
-            return [
-                runner.evaluate({"x": np.full(n, n, np.float32)}, "float", many=True)
-                for n in lengths
-            ]
-
+    requests = [{"x": np.full(n, n, np.float32)} for n in lengths]
+    shm = f"shm:{name}?serdes={serdes}&timeout=20s"
     kept = []
-    with SharedMemoryCompilerInterface(name, timeout=20) as interface:
-        replies = in_thread(compiler)
+    with mlbridge.SharedMemoryCompilerInterface(name, timeout=20) as interface:
+        replies = in_thread(replies_of, shm, requests, "float", many=True)
         for n in lengths:
             features = interface.evaluate()
             assert_same(features["x"], np.full(n, n, np.float32))
@@ -110,29 +96,23 @@ def test_shared_memory(name: str, serdes: str, in_thread: Ask) -> None:
         interface.evaluate(mode="exit")
         for n, reply in zip(lengths, replies.result(20), strict=True):
             assert_same(np.asarray(reply, np.float32), np.full(n, n + 1, np.float32))
-    # Nobody writes there any more, and the memory is ours as long as we want it.
+    # The views stay valid after the session ends.
     assert_same(kept[-1], np.full(lengths[-1], lengths[-1], np.float32))
     assert all(np.isfinite(view).all() for view in kept)
 
 
 def test_the_compiler_may_come_first(name: str, in_thread: Ask) -> None:
-    runner = create_model_runner(spec(name))
-    reply = in_thread(lambda: runner.evaluate({"x": 1}, int))
+    reply = in_thread(reply_of, spec(name), {"x": 1}, int)
     with PipeCompilerInterface(name, timeout=20) as interface:
         interface.evaluate()
         interface.populate_buffer(42)
         interface.evaluate(mode="exit")
         assert reply.result(20) == 42
-        runner.close()
 
 
 def test_iterating(name: str, in_thread: Ask) -> None:
-    def compiler() -> list[int]:
-        with create_model_runner(spec(name)) as runner:
-            return [runner.evaluate({"x": i}, int) for i in range(5)]
-
     with PipeCompilerInterface(name, timeout=20) as interface:
-        replies = in_thread(compiler)
+        replies = in_thread(replies_of, spec(name), [{"x": i} for i in range(5)], int)
         for features in interface:
             interface.populate_buffer(features["x"])
             if features["x"] == 4:
@@ -145,7 +125,7 @@ def test_who_asks(name: str, in_thread: Ask) -> None:
     with PipeCompilerInterface(name, timeout=20) as interface:
         assert interface.session == 0
         for session in (1, 2):
-            reply = in_thread(lambda: reply_of(spec(name), {"x": 1}, bool))
+            reply = in_thread(reply_of, spec(name), {"x": 1}, bool)
             interface.evaluate()
             assert (interface.session, interface.pid) == (session, os.getpid())
             assert interface.advice_type == "bool"
@@ -214,17 +194,14 @@ def test_an_answer_without_a_request(name: str) -> None:
 
 
 def test_an_unanswered_request_gets_an_error(name: str, in_thread: Ask) -> None:
-    with PipeCompilerInterface(name, timeout=0.2) as interface:
-        runner = create_model_runner(spec(name))
-        reply = in_thread(lambda: runner.evaluate({"x": 1}, int))
-        interface.timeout = 20
+    with PipeCompilerInterface(name, timeout=20) as interface:
+        reply = in_thread(reply_of, spec(name), {"x": 1}, int)
         interface.evaluate()
         interface.timeout = 0.2
         with pytest.raises(mlbridge.Timeout):
             interface.evaluate()
         with pytest.raises(mlbridge.ModelError):
             reply.result(20)
-        runner.close()
 
 
 def test_two_threads_cannot_share_an_interface(name: str, in_thread: Ask) -> None:
@@ -266,8 +243,7 @@ def test_a_compiler_that_is_killed_ends_its_own_session_only(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     command = [sys.executable, "-c", COMPILER, spec(name), "10"]
-    asked = threading.Event()
-    killed = threading.Event()
+    asked, killed = threading.Event(), threading.Event()
 
     def policy(features: mlbridge.Features) -> Any:
         if not asked.is_set():
@@ -293,14 +269,12 @@ def test_the_papers_import_name(name: str, in_thread: Ask) -> None:
     with CompilerInterface.PipeCompilerInterface(
         data_format="bytes", pipe_name=name
     ) as interface:
-        runner = create_model_runner(spec(name))
-        reply = in_thread(lambda: runner.evaluate({"x": 1}, int))
+        reply = in_thread(reply_of, spec(name), {"x": 1}, int)
         interface.reset_pipes()
         assert interface.evaluate() == {"x": 1}
         interface.populate_buffer(3)
         interface.evaluate(mode="exit")
         assert reply.result(20) == 3
-        runner.close()
 
 
 @pytest.mark.parametrize(

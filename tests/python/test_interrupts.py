@@ -1,17 +1,15 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ctrl-C while a model runner waits: it is heard at once, whatever is waited for."""
+"""Ctrl-C interrupts a waiting model runner at once, whatever the runner waits for."""
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -20,17 +18,19 @@ import pytest
 
 import mlbridge
 from mlbridge import create_model_runner, serving
-from programs import TRANSPORTS, at, needs_grpc, place
+from programs import TRANSPORTS, Started, asked_at, at, needs_grpc, place
 
 SOON = 2.0
-"""Seconds within which a signal is heard, on a machine that others use too."""
+"""Seconds within which a signal is handled, on a busy machine."""
 LATE = 5.0
-"""Seconds after which an answer comes in any case, so that no test hangs."""
+"""Seconds after which a policy replies in any case, so that no test hangs."""
 DECORATORS = ["", "fallback|", "record:/dev/null|"]
+
+each_transport = pytest.mark.parametrize("spec", TRANSPORTS)
 
 
 class Gate:
-    """A policy that answers when it is let, or late."""
+    """A policy that replies to slow requests when `open` is set, or after LATE."""
 
     def __init__(self) -> None:
         self.asked = threading.Event()
@@ -45,7 +45,7 @@ class Gate:
 
 @contextmanager
 def signal_after(seconds: float, number: int = signal.SIGINT) -> Iterator[list[float]]:
-    """Sends this process a signal; yields when that was."""
+    """Sends this process a signal; yields a list that gets the time of sending."""
     sent: list[float] = []
 
     def send() -> None:
@@ -63,7 +63,7 @@ def signal_after(seconds: float, number: int = signal.SIGINT) -> Iterator[list[f
 
 @contextmanager
 def interrupted() -> Iterator[None]:
-    """That Ctrl-C ends the body soon after it was pressed."""
+    """Expects that Ctrl-C, sent after 0.3 seconds, ends the body soon."""
     with signal_after(0.3) as sent:
         with pytest.raises(KeyboardInterrupt):
             yield
@@ -73,7 +73,6 @@ def interrupted() -> Iterator[None]:
 
 @contextmanager
 def handled(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """SIGUSR1 is handled so while the body runs."""
     before = signal.signal(signal.SIGUSR1, handle)
     try:
         yield
@@ -85,12 +84,8 @@ def handled(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 def gated(
     spec: str, name: str, decorator: str = "", **options: str
 ) -> Iterator[tuple[Gate, mlbridge.ModelRunner]]:
-    """A model behind a gate, and a runner that asks it."""
-    gate = Gate()
-    with (
-        serving(gate, place(spec, name)),
-        create_model_runner(decorator + at(spec, name, **options)) as runner,
-    ):
+    gate, compiler = Gate(), decorator + at(spec, name, **options)
+    with asked_at(gate, place(spec, name), compiler) as (_, runner):
         yield gate, runner
 
 
@@ -99,18 +94,18 @@ def ask(runner: mlbridge.ModelRunner, x: int, *, slow: bool = False) -> Any:
 
 
 @pytest.mark.parametrize("decorator", DECORATORS)
-@pytest.mark.parametrize("spec", TRANSPORTS)
+@each_transport
 def test_while_the_model_thinks(name: str, spec: str, decorator: str) -> None:
     with gated(spec, name, decorator, timeout="inf") as (gate, runner):
         assert ask(runner, 1) == 1
         with interrupted():
             ask(runner, 2, slow=True)
         gate.open.set()
-        # The request was given up: its answer is not taken for the next one's.
+        # The late reply to the interrupted request is not taken for this one's.
         assert ask(runner, 3) == 3
 
 
-@pytest.mark.parametrize("spec", TRANSPORTS)
+@each_transport
 def test_while_nobody_is_there(name: str, spec: str) -> None:
     with create_model_runner(at(spec, name, connect="inf")) as runner:
         with interrupted():
@@ -125,67 +120,51 @@ mlbridge.serve(lambda features: features["x"].size, sys.argv[1])
 """
 
 
-@pytest.mark.parametrize("spec", TRANSPORTS)
+@each_transport
 def test_while_a_server_is_stopped(name: str, spec: str) -> None:
-    """It holds its socket and takes nothing: neither a hello nor a request."""
-    server = subprocess.Popen([sys.executable, "-c", SERVER, place(spec, name)])
-    try:
-        large = np.zeros(8 << 20, np.uint8)
-        forever = at(spec, name, timeout="inf", connect="inf")
-        with (
-            create_model_runner(forever) as first,
-            create_model_runner(forever) as second,
-        ):
-            assert first.evaluate({"x": [1.5]}, int) == 1
-            server.send_signal(signal.SIGSTOP)
-            for runner in (first, second):
-                with interrupted():
-                    runner.evaluate({"x": large}, int)
-            server.send_signal(signal.SIGCONT)
-            assert first.evaluate({"x": [1.5, 2.5]}, int) == 2
-            assert second.evaluate({"x": [1.5]}, int) == 1
-    finally:
+    """The socket stays open, but the server reads neither a hello nor a request."""
+    large = np.zeros(8 << 20, np.uint8)
+    forever = at(spec, name, timeout="inf", connect="inf")
+    with Started(SERVER, place(spec, name)) as server, ExitStack() as stack:
+        stack.callback(server.terminate)
+        stack.callback(server.send_signal, signal.SIGCONT)
+        first = stack.enter_context(create_model_runner(forever))
+        second = stack.enter_context(create_model_runner(forever))
+        assert first.evaluate({"x": [1.5]}, int) == 1
+        server.send_signal(signal.SIGSTOP)
+        for runner in (first, second):
+            with interrupted():
+                runner.evaluate({"x": large}, int)
         server.send_signal(signal.SIGCONT)
-        server.terminate()
-        server.wait(LATE)
+        assert first.evaluate({"x": [1.5, 2.5]}, int) == 2
+        assert second.evaluate({"x": [1.5]}, int) == 1
 
 
-@pytest.mark.parametrize("spec", TRANSPORTS)
+@each_transport
 def test_a_signal_that_another_thread_gets(name: str, spec: str) -> None:
-    """No system call of the main thread ends by it."""
-    started, end, sent = threading.Event(), threading.Event(), list[float]()
+    """The signal interrupts no system call of the main thread."""
 
-    def take_signals() -> None:
-        started.set()
-        end.wait(LATE)
+    def send() -> float:
+        gate.asked.wait(LATE)
+        time.sleep(0.2)
+        # To this thread, which does not block signals.
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        return time.monotonic()
 
-    # Python lets a thread that is made by it take signals, as the main one does.
-    taker = threading.Thread(target=take_signals)
-    taker.start()
-    started.wait()
-    with gated(spec, name, timeout="inf") as (gate, runner):
-
-        def send() -> None:
-            gate.asked.wait(LATE)
-            time.sleep(0.2)
-            sent.append(time.monotonic())
-            assert taker.ident is not None
-            signal.pthread_kill(taker.ident, signal.SIGINT)
-
-        sender = threading.Thread(target=send)
-        sender.start()
+    with (
+        ThreadPoolExecutor() as executor,
+        gated(spec, name, timeout="inf") as (gate, runner),
+    ):
+        sent = executor.submit(send)
         with pytest.raises(KeyboardInterrupt):
             ask(runner, 1, slow=True)
-        assert time.monotonic() - sent[0] < SOON
+        assert time.monotonic() - sent.result(LATE) < SOON
         gate.open.set()
-        end.set()
-        sender.join()
-        taker.join()
 
 
-@pytest.mark.parametrize("spec", TRANSPORTS)
+@each_transport
 def test_a_handler_that_raises_nothing(name: str, spec: str) -> None:
-    """The request goes on, and the handler has run meanwhile."""
+    """The request continues after the handler has run."""
     heard = list[float]()
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -220,26 +199,23 @@ def test_a_handler_that_asks_by_the_runner_that_it_interrupts(name: str) -> None
         ask(runner, 7, slow=True)
 
 
-@pytest.mark.parametrize("spec", TRANSPORTS)
+@each_transport
 def test_what_a_handler_raises_is_raised(name: str, spec: str) -> None:
-    class Enough(Exception):
-        pass
-
     def handle(number: int, frame: FrameType | None) -> None:
-        raise Enough
+        raise ZeroDivisionError
 
     with (
         handled(handle),
         gated(spec, name, timeout="inf") as (gate, runner),
         signal_after(0.2, signal.SIGUSR1),
     ):
-        with pytest.raises(Enough):
+        with pytest.raises(ZeroDivisionError):
             ask(runner, 7, slow=True)
         gate.open.set()
         assert ask(runner, 8) == 8
 
 
-@pytest.mark.parametrize("spec", TRANSPORTS)
+@each_transport
 def test_other_threads_go_on(name: str, spec: str) -> None:
     with (
         gated(spec, name, timeout="20s") as (gate, runner),
@@ -253,7 +229,7 @@ def test_other_threads_go_on(name: str, spec: str) -> None:
         assert reply.result(LATE) == 5
 
 
-@pytest.mark.parametrize("spec", TRANSPORTS)
+@each_transport
 def test_deadlines_hold_all_the_same(name: str, spec: str) -> None:
     with gated(spec, name, timeout="300ms") as (gate, runner):
         started = time.monotonic()
@@ -265,10 +241,7 @@ def test_deadlines_hold_all_the_same(name: str, spec: str) -> None:
 
 @needs_grpc
 def test_a_trainer_that_connects(name: str) -> None:
-    """Where connecting is tried for seconds at once."""
+    """One attempt to connect may take seconds."""
     channel = mlbridge.grpc.TrainingChannel("grpc://127.0.0.1:1?serdes=bitstream")
-    try:
-        with interrupted():
-            channel.connect(LATE, alive=lambda: True)
-    finally:
-        channel.close()
+    with closing(channel), interrupted():
+        channel.connect(LATE, alive=lambda: True)

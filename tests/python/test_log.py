@@ -1,11 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reading training logs: LLVM's own, those that `record:` writes, and damaged ones."""
+"""Reads training logs: LLVM's own, those that `record:` writes, and damaged ones."""
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,56 +14,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mlbridge
+import training_logs
 from conftest import assert_same
 from mlbridge import create_model_runner, read_log
 from programs import run_program
-from training_logs import (
-    ADVICE,
-    FEATURES,
-    OBSERVED,
-    context,
-    header,
-    observation,
-    outcome,
-    write_log,
-)
+from stock_llvm import OPT, needs_llvm
+from training_logs import ADVICE, FEATURES, context, header, observation, outcome
 
 WHOLE = header() + observation(0, 1, 1)
 REWARDED = header(rewards=True) + observation(0, 1, 1)
 
 
 def written(folder: Path, data: bytes) -> Path:
-    """A log of such bytes."""
     (folder / "log").write_bytes(data)
     return folder / "log"
 
 
 def test_observations(tmp_path: Path) -> None:
-    log = read_log(write_log(tmp_path / "log"))
+    log = read_log(training_logs.write_log(tmp_path / "log"))
     assert [spec.name for spec in log.features] == ["size", "weights"]
     assert (log.advice.name, log.reward) == ("inlining_decision", None)
     assert str(log.features[1]) == "float32[2,2]"
-    assert [(o.context, o.index) for o in log] == [
-        *(("main", 0), ("helper ☃", 0), ("main", 1))
+    assert [(o.context, o.index, *o.advice) for o in log] == [
+        *(("main", 0, 1), ("helper ☃", 0, 0), ("main", 1, 1))
     ]
-    assert [o.advice for o in log] == [1, 0, 1]
     assert all(o.reward is None for o in log)
     first, second, third = log
     assert_same(first.features["size"], np.array([10], np.int64))
     assert_same(second.features["weights"], np.array([[20, -1.5], [0, 10]], np.float32))
-    # Newlines in the data are no ends of lines.
+    # These bytes are newlines.
     assert_same(third.features["size"], np.array([0x0A0A0A0A]))
 
 
 def test_rewards(tmp_path: Path) -> None:
-    log = read_log(write_log(tmp_path / "log", rewards=True))
+    log = read_log(training_logs.write_log(tmp_path / "log", rewards=True))
     assert log.reward is not None
     assert [observed.reward for observed in log] == [2.5, 5, np.float32(0x0A0A0A0A / 4)]
 
 
 @pytest.mark.parametrize("rewards", [False, True])
 def test_arrays(tmp_path: Path, rewards: bool) -> None:
-    log = read_log(write_log(tmp_path / "log", rewards=rewards))
+    log = read_log(training_logs.write_log(tmp_path / "log", rewards=rewards))
     arrays = log.as_arrays()
     assert arrays.contexts == ["main", "helper ☃", "main"]
     assert arrays.features["weights"].shape == (3, 2, 2)
@@ -85,11 +75,11 @@ def test_a_log_without_observations(tmp_path: Path) -> None:
 
 
 def test_a_log_cut_anywhere(tmp_path: Path) -> None:
-    """What is whole is read; a cut says where."""
-    whole = write_log(tmp_path / "log", rewards=True).read_bytes()
+    """Complete observations are read; the error has the offset of the cut."""
+    whole = training_logs.write_log(tmp_path / "log", rewards=True).read_bytes()
     at = len(header(rewards=True))
     complete = {at}
-    for name, index, size, decision in OBSERVED:
+    for name, index, size, decision in training_logs.OBSERVED:
         at += len(context(name))
         complete.add(at)
         at += len(observation(index, size, decision)) + len(outcome(index, 0))
@@ -143,24 +133,22 @@ def test_malformed_logs(tmp_path: Path, data: bytes, offset: int, says: str) -> 
 
 
 def test_a_header_that_lies_about_sizes(tmp_path: Path) -> None:
-    """Nothing of what it announces is allocated."""
+    """The announced sizes are not allocated."""
     huge = {"name": "x", "type": "double", "shape": [1 << 40]}
+    path = written(tmp_path, header(features=[huge]))
+    assert read_log(path).as_arrays().advice.shape == (0, 1 << 40)
     path = written(tmp_path, header(features=[huge]) + b'{"observation":0}\n')
     with pytest.raises(mlbridge.Malformed, match="8796093022209 bytes, and 0 are left"):
         list(read_log(path))
 
 
 def test_text_that_ends_with_zeros(tmp_path: Path) -> None:
-    """As arrays, too: NumPy's own text drops them."""
-    texts = [
-        {"name": "kind", "type": "uint8_t", "shape": [2], "semantics": "string"},
-        {
-            **{"name": "names", "type": "uint8_t", "shape": [4]},
-            **{"semantics": "strings", "lengths": [2, 0, 2]},
-        },
-    ]
+    """NumPy's string type would drop them."""
+    text = {"name": "kind", "type": "uint8_t", "shape": [2], "semantics": "string"}
+    texts = {**text, "name": "names", "shape": [4], "lengths": [2, 0, 2]}
+    first = header(features=[text, {**texts, "semantics": "strings"}, ADVICE])
     data = b'{"observation":0}\na\0b\0\0\0' + bytes(8) + b"\n"
-    path = written(tmp_path, header(features=[*texts, ADVICE]) + data)
+    path = written(tmp_path, first + data)
     (observed,) = read_log(path)
     arrays = read_log(path).as_arrays()
     assert observed.features == {"kind": "a\0", "names": ["b\0", "", "\0\0"]}
@@ -180,14 +168,8 @@ def test_tensors_without_elements(tmp_path: Path, count: int) -> None:
     assert arrays.features["texts"].shape == (count, 0)
 
 
-def test_as_arrays_of_a_header_that_lies(tmp_path: Path) -> None:
-    huge = {"name": "x", "type": "double", "shape": [1 << 40]}
-    path = written(tmp_path, header(features=[huge]))
-    assert read_log(path).as_arrays().advice.shape == (0, 1 << 40)
-
-
 def test_errors_are_a_line(tmp_path: Path) -> None:
-    """However long what they speak of is, and whatever is in it."""
+    """Names in errors are shortened and escaped."""
     texts = {"name": "\x1b" * 9999, "type": "uint8_t", "shape": [1]}
     for data in (
         header(features=[{**texts, "semantics": "strings", "lengths": [2]}]),
@@ -258,7 +240,7 @@ def test_what_record_writes(tmp_path: Path, name: str) -> None:
 
 
 def test_a_context_that_is_not_utf_8(tmp_path: Path) -> None:
-    """Nor is the file's name. The log is JSON, which has none of its bytes."""
+    """Nor is the file's name. The log is JSON, so invalid bytes are replaced."""
     path = tmp_path / os.fsdecode(b"odd\xff.log")
     with create_model_runner(f"record:{path}|none") as runner:
         runner.switch_context(os.fsdecode(b"f\xff"))
@@ -269,7 +251,7 @@ def test_a_context_that_is_not_utf_8(tmp_path: Path) -> None:
 
 
 def test_a_heuristic_recorded(tmp_path: Path) -> None:
-    """`record:` in front of a model that decides nothing logs the compiler's own."""
+    """`record:` before a model that always defers logs the compiler's decisions."""
     path = tmp_path / "log"
     with create_model_runner(f"record:{path}|none") as runner:
         for i in range(4):
@@ -288,68 +270,63 @@ def ask_once(runner: mlbridge.ModelRunner) -> None:
 
 
 def test_a_log_that_cannot_be_written(capfd: pytest.CaptureFixture[str]) -> None:
-    runner = mlbridge.create_model_runner("record:/dev/full|none")
+    runner = create_model_runner("record:/dev/full|none")
     ask_once(runner)
     with pytest.raises(mlbridge.OSFailure, match="log '/dev/full': No space left"):
         runner.flush()
     with pytest.raises(mlbridge.OSFailure, match="No space left"):
         runner.close()
-    runner.close()  # It is closed, though.
+    # The failed close has closed the runner.
+    runner.close()
     with pytest.raises(mlbridge.InvalidArgument, match="closed"):
         runner.flush()
     assert capfd.readouterr().err == ""
 
 
-def fail_while_recording() -> None:
-    with mlbridge.create_model_runner("record:/dev/full|none") as runner:
-        ask_once(runner)
-        raise KeyError("first")
-
-
 def test_a_with_block_says_that_its_log_cannot_be_written() -> None:
     with (
         pytest.raises(mlbridge.OSFailure, match="No space left"),
-        mlbridge.create_model_runner("record:/dev/full|none") as runner,
+        create_model_runner("record:/dev/full|none") as runner,
     ):
         ask_once(runner)
-    # What failed first stays what is raised.
-    with pytest.raises(KeyError) as raised:
-        fail_while_recording()
+    # The first exception is raised, with a note on the second.
+    with (  # noqa: PT012
+        pytest.raises(KeyError) as raised,
+        create_model_runner("record:/dev/full|none") as runner,
+    ):
+        ask_once(runner)
+        raise KeyError("first")
     assert "No space left" in raised.value.__notes__[0]
 
 
+@needs_llvm
 def test_what_llvm_writes(tmp_path: Path) -> None:
     """LLVM's interactive runner announces its tensors with the same header."""
-    opt = shutil.which("opt-22")
-    if opt is None:
-        pytest.skip("no opt-22")
     source = tmp_path / "a.ll"
     source.write_text(
         "define internal i32 @f(i32 %x) { %y = add i32 %x, 1 ret i32 %y }\n"
         "define i32 @g(i32 %x) { %y = call i32 @f(i32 %x) ret i32 %y }\n"
     )
-    # The release-mode advisor of a stock LLVM talks to channels, not to a log.
+    # Files serve as the channel of the release-mode advisor, which writes no log.
     channel = tmp_path / "channel"
-    outgoing, incoming = Path(f"{channel}.out"), Path(f"{channel}.in")
-    outgoing.write_bytes(b"")
-    incoming.write_bytes(np.int64(1).tobytes() * 16)
-    result = run_program(
+    (tmp_path / "channel.out").touch()
+    (tmp_path / "channel.in").write_bytes(np.int64(1).tobytes() * 16)
+    run_program(
         [
-            *(opt, "-passes=scc-oz-module-inliner", "-enable-ml-inliner=release"),
+            *(OPT, "-passes=scc-oz-module-inliner", "-enable-ml-inliner=release"),
             f"-inliner-interactive-channel-base={channel}",
             *("-disable-output", source),
-        ]
+        ],
+        check=True,
     )
-    assert result.returncode == 0, result.stderr
-    first, rest = outgoing.read_bytes().split(b"\n", 1)
+    first, *lines, data = (tmp_path / "channel.out").read_bytes().split(b"\n", 3)
     announced: dict[str, Any] = json.loads(first)
-    # There the advice is not sent along; in a log it is the last feature.
+    size = sum(8 * int(np.prod(f["shape"])) for f in announced["features"])
+    # The channel omits the advice, which is the last feature of a log.
     announced["features"].append(announced["advice"])
-    size = sum(8 * int(np.prod(f["shape"])) for f in announced["features"][:-1])
-    context_line, observation_line, data = rest.split(b"\n", 2)
     data = data[:size] + np.int64(1).tobytes()
-    lines = (json.dumps(announced).encode(), context_line, observation_line, data, b"")
-    (observed,) = read_log(written(tmp_path, b"\n".join(lines)))
+    log = b"\n".join((json.dumps(announced).encode(), *lines, data, b""))
+    (observed,) = read_log(written(tmp_path, log))
     assert observed.index == 0
     assert len(observed.features) == len(announced["features"]) - 1
     assert observed.features["callsite_height"].shape == (1,)

@@ -1,12 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An optimisation in a file of its own: trained, evaluated, exported."""
+"""Trains, evaluates and exports an optimisation that a user describes in a file."""
 
 import fcntl
 import json
-import subprocess
-import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from statistics import fmean
@@ -17,26 +15,20 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
-from typer.testing import CliRunner
-
 import mlbridge
-from mlbridge import ModelRunner
-from mlbridge.cli import app
-from mlbridge.errors import InvalidArgument, Malformed
+from mlbridge.errors import Error, InvalidArgument, Malformed
 from mlbridge_optimizations import registry
 from mlbridge_optimizations.registry import known, of_file
 from mlbridge_optimizations.training.curve import Curve
-from programs import FULL
+from programs import BUILD, CLI, FULL, reply_of, run_cli, run_python
 
-PROGRAM = (
-    Path(__file__).resolve().parents[2] / "build/release/examples/environment/spills"
-)
+PROGRAM = BUILD / "examples/environment/spills"
 pytestmark = pytest.mark.skipif(
     not PROGRAM.exists(), reason="needs scripts/build release"
 )
 
 SPILLS = f'''
-"""Which live range goes to memory: the compiler of examples/environment."""
+"""Decides which live range is spilled, with the compiler of examples/environment."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -54,11 +46,11 @@ from mlbridge_optimizations import Optimization
 class Settings:
     """Options of the command line."""
 
-    registers: Annotated[int, Option(help="That there are.")] = 4
+    registers: Annotated[int, Option(help="Number of registers.")] = 4
 
 
 class Ranges(nn.Module):
-    """A network's beginning: the same layer for each live range."""
+    """An encoder that applies the same layer to each live range."""
 
     def __init__(self, space):
         super().__init__()
@@ -83,7 +75,7 @@ def make_env(settings, worker):
 
 OPTIMIZATION = Optimization(
     "spills",
-    "Which live range goes to memory.",
+    "Which live range is spilled.",
     make_env,
     Settings,
     encoder=lambda settings, space: Ranges(space),
@@ -97,34 +89,32 @@ OPTIMIZATION = Optimization(
 
 @pytest.fixture(scope="module")
 def spills(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file, and beside it what a training has left in out."""
+    """A folder of spills.py and of out, where training has put its files."""
     folder = tmp_path_factory.mktemp("spills")
     (folder / "spills.py").write_text(SPILLS)
     run(
-        *("train", str(folder / "spills.py"), "--out", str(folder / "out")),
-        *("--steps", "12000", "--registers", "3", "--hidden", "32"),
-        *("--learning-rate", "1e-3", "--gamma", "0.9", "--seed", "1"),
+        *("train", folder / "spills.py", "--out", folder / "out"),
+        *("--steps", 12000, "--registers", 3, "--hidden", 32),
+        *("--learning-rate", "1e-3", "--gamma", 0.9, "--seed", 1),
     )
     return folder
 
 
-def run(*arguments: str) -> str:
-    """A command in a process of its own, as a user has it."""
-    done = subprocess.run(
-        [sys.executable, "-c", "from mlbridge.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def run(*arguments: object) -> str:
+    """The output of a command in a process of its own."""
+    return run_python(CLI, *map(str, arguments), check=True, timeout=600).stdout
+
+
+def first_and_last(curve: Path, share: int) -> tuple[float, float]:
+    """The mean returns of the first and the last 1/share of a training."""
+    returns = Curve().load(curve).returns
+    count = len(returns) // share
+    return fmean(returns[:count]), fmean(returns[-count:])
 
 
 def test_it_learns(spills: Path) -> None:
-    curve = Curve().load(spills / "out/curve.csv")
-    count = len(curve.returns) // 10
-    begin, end = fmean(curve.returns[:count]), fmean(curve.returns[-count:])
-    # -1 is the optimum: a third of what there is to win, at least.
+    begin, end = first_and_last(spills / "out/curve.csv", 10)
+    # At least a third of the way to the optimum, which is -1.
     assert end - begin > (-1 - begin) / 3, (begin, end)
     settings = json.loads((spills / "out/settings.json").read_text())
     assert settings["environment"] == {"registers": 3}
@@ -134,8 +124,8 @@ def test_it_learns(spills: Path) -> None:
 def test_it_is_evaluated(spills: Path) -> None:
     figures = spills / "figures.json"
     said = run(
-        *("evaluate", str(spills / "spills.py"), str(spills / "out/model.onnx")),
-        *("--registers", "3", "--episodes", "60", "--json", str(figures)),
+        *("evaluate", spills / "spills.py", spills / "out/model.onnx"),
+        *("--registers", 3, "--episodes", 60, "--json", figures),
     )
     found = json.loads(figures.read_text())["episodes"]
     assert list(found) == ["model", "the cheapest", "the longest", "at random"]
@@ -150,33 +140,28 @@ def test_it_is_evaluated(spills: Path) -> None:
 def test_an_evolution_strategy_learns(spills: Path) -> None:
     out = spills / "evolved"
     run(
-        *("train", str(spills / "spills.py"), "--out", str(out), "--algo", "ars"),
-        *("--steps", "12000", "--registers", "3", "--hidden", "16", "--seed", "1"),
+        *("train", spills / "spills.py", "--out", out, "--algo", "ars"),
+        *("--steps", 12000, "--registers", 3, "--hidden", 16, "--seed", 1),
     )
-    curve = Curve().load(out / "curve.csv")
-    count = len(curve.returns) // 5
-    begin, end = fmean(curve.returns[:count]), fmean(curve.returns[-count:])
+    begin, end = first_and_last(out / "curve.csv", 5)
     assert end > begin + 0.05, (begin, end)
     assert (out / "model.onnx").is_file()
 
 
 def test_it_is_exported(spills: Path) -> None:
-    target = spills / "again.onnx"
-    # Elsewhere, where nothing of the file can be imported.
-    run("export", str(spills / "out/checkpoint.zip"), "--to", str(target))
-    first, again = (onnx.load(path) for path in (spills / "out/model.onnx", target))
-    assert [i.name for i in first.graph.input] == [i.name for i in again.graph.input]
-    row = [0.5] * 12
-    replies = []
-    for path in spills / "out/model.onnx", target:
-        with ModelRunner(f"onnx:{path}") as runner:
-            (name,) = (i.name for i in first.graph.input)
-            replies.append(runner.evaluate({name: np.array(row, np.float32)}))
-    assert [str(a) for a in replies[:1]] == [str(a) for a in replies[1:]]
+    models = spills / "out/model.onnx", spills / "again.onnx"
+    # In another process, which cannot import the optimisation's file.
+    run("export", spills / "out/checkpoint.zip", "--to", models[1])
+    names = [[i.name for i in onnx.load(path).graph.input] for path in models]
+    assert names[0] == names[1]
+    (name,) = names[0]
+    row = np.full(12, 0.5, np.float32)
+    first, again = (str(reply_of(f"onnx:{path}", {name: row})) for path in models)
+    assert first == again
 
 
 GRAPHS = f'''
-"""The same, seen as a graph of another size in each step, by one agent or by two."""
+"""The same as a graph whose size changes each step, for one agent or two."""
 
 from dataclasses import dataclass
 
@@ -203,7 +188,7 @@ class Settings:
 
 
 class Scores(nn.Module):
-    """A score for each node, from what it is and what its neighbours are."""
+    """A score for each node, from its own features and its neighbours'."""
 
     def __init__(self):
         super().__init__()
@@ -271,9 +256,9 @@ def test_graphs_of_changing_size(
     described, out = tmp_path / "graphs.py", tmp_path / "out"
     described.write_text(GRAPHS)
     run(
-        *("train", str(described), "--out", str(out), "--agents", str(agents)),
-        *("--engine", engine, "--algo", algo, "--steps", "4000", "--gamma", "0.9"),
-        *("--learning-rate", "1e-2", "--seed", "1", "--rollout", "256"),
+        *("train", described, "--out", out, "--agents", agents),
+        *("--engine", engine, "--algo", algo, "--steps", 4000, "--gamma", 0.9),
+        *("--learning-rate", "1e-2", "--seed", 1, "--rollout", 256),
     )
     names = ["model"] if agents == 1 else ["float", "int"]
     assert sorted(path.stem for path in out.glob("*.onnx")) == names
@@ -289,35 +274,33 @@ def test_graphs_of_changing_size(
             "graph.edges": ["N", "graph.edges", 1],
             "graph.edge_links": ["N", "graph.edges", 2],
         }
+    figures, again = tmp_path / "figures.json", tmp_path / "again.onnx"
     run(
-        *("evaluate", str(described), str(out), "--agents", str(agents)),
-        *("--episodes", "40", "--json", str(tmp_path / "figures.json")),
+        *("evaluate", described, out, "--agents", agents),
+        *("--episodes", 40, "--json", figures),
     )
-    found = json.loads((tmp_path / "figures.json").read_text())["episodes"]
+    found = json.loads(figures.read_text())["episodes"]
     assert fmean(found["model"]) > fmean(found["at random"]), "it has learned something"
     source = ["checkpoint.zip"] if agents == 1 else ["checkpoint", "--module", "int"]
-    again = tmp_path / "again.onnx"
-    run("export", str(out / source[0]), *source[1:], "--to", str(again))
-    name = names[-1]
+    run("export", out / source[0], *source[1:], "--to", again)
     seen = {
         "action_mask": np.array([1, 1, 0, 1, 0], np.int8),
         "graph.nodes": np.linspace(0, 1, 15, dtype=np.float32).reshape(5, 3),
         "graph.edges": np.ones((2, 1), np.float32),
         "graph.edge_links": np.array([[0, 1], [4, 2]], np.int64),
     }
-    replies = []
-    for path in out / f"{name}.onnx", again:
-        with ModelRunner(f"onnx:{path}?decide=outputs") as runner:
-            replies.append(runner.evaluate(seen)["logits"])
-    np.testing.assert_array_equal(*replies)
-    assert replies[0].size == 5
+    first, second = (
+        reply_of(f"onnx:{path}?decide=outputs", seen)["logits"]
+        for path in (out / f"{names[-1]}.onnx", again)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert first.size == 5
 
 
 def test_its_options_are_shown(spills: Path) -> None:
-    result = CliRunner().invoke(app, ["train", str(spills / "spills.py"), "--help"])
-    assert result.exit_code == 0, result.output
-    for text in ("Which live range goes to memory", "--registers", "--algo", "--tune"):
-        assert text in result.output
+    said = run_cli("train", spills / "spills.py", "--help")
+    for text in ("Which live range is spilled", "--registers", "--algo", "--tune"):
+        assert text in said
 
 
 def test_those_that_there_are() -> None:
@@ -325,16 +308,15 @@ def test_those_that_there_are() -> None:
 
 
 def test_one_that_is_not_there() -> None:
-    result = CliRunner().invoke(app, ["train", "phase-orderin"])
-    assert result.exit_code == 2
-    assert "only phase-ordering" in result.output
-    assert "./mine.py" in result.output
+    said = run_cli("train", "phase-orderin", status=2)
+    assert "only phase-ordering" in said
+    assert "./mine.py" in said
 
 
 def test_others_that_are_broken(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are left out, and the others are there."""
+    """Broken optimisations are skipped with a warning."""
     group = "mlbridge.optimizations"
     twice = "mlbridge_optimizations.phase_ordering.optimization:OPTIMIZATION"
     points = [
@@ -352,11 +334,8 @@ def test_others_that_are_broken(
 def test_a_folder_that_another_training_writes_to(spills: Path, tmp_path: Path) -> None:
     with (tmp_path / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        result = CliRunner().invoke(
-            app, ["train", str(spills / "spills.py"), "--out", str(tmp_path)]
-        )
-    assert result.exit_code == 1
-    assert "another training writes to" in str(result.exception)
+        with pytest.raises(Error, match="another training writes to"):
+            run_cli("train", spills / "spills.py", "--out", tmp_path)
 
 
 @FULL
@@ -366,13 +345,8 @@ def test_what_an_environment_raises_in_a_worker_of_rllib(
     text = (spills / "spills.py").read_text()
     broken = tmp_path / "broken.py"
     broken.write_text(text.replace(str(PROGRAM), "/bin/false"))
-    result = CliRunner().invoke(
-        app,
-        ["train", str(broken), "--engine", "rllib", "--out", str(tmp_path / "out")],
-    )
-    assert result.exit_code == 1
-    assert isinstance(result.exception, mlbridge.PeerClosed)
-    assert "false (process" in str(result.exception)
+    with pytest.raises(mlbridge.PeerClosed, match=r"false \(process"):
+        run_cli("train", broken, "--engine", "rllib", "--out", tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -413,27 +387,22 @@ def test_descriptions_that_cannot_be_trained(
         assert change[0] in text
         text = text.replace(*change)
     (tmp_path / "mine.py").write_text(text)
-    out = str(tmp_path / "out")
-    result = CliRunner().invoke(
-        app,
-        ["train", str(tmp_path / "mine.py"), "--out", out, "--learning-rate", rate],
-    )
-    assert isinstance(result.exception, InvalidArgument)
-    assert problem in str(result.exception)
+    options = ("--out", tmp_path / "out", "--learning-rate", rate)
+    with pytest.raises(InvalidArgument, match=problem):
+        run_cli("train", tmp_path / "mine.py", *options)
 
 
 def test_a_training_whose_files_are_damaged(spills: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    train = ["train", str(spills / "spills.py"), "--out", str(out), "--steps", "16"]
-    assert CliRunner().invoke(app, [*train, "--rollout", "8"]).exit_code == 0
+    train = ["train", spills / "spills.py", "--out", out, "--steps", 16, "--rollout", 8]
+    run_cli(*train)
     for name, damage, problem in (
-        ("checkpoint.zip", b"PK\3\4", "checkpoint.zip: "),
-        ("curve.csv", b"steps,return\n1,x\n", "curve.csv, line 2: "),
-        ("settings.json", b"[]", "settings.json: expected an object"),
+        ("checkpoint.zip", b"PK\3\4", r"checkpoint\.zip: "),
+        ("curve.csv", b"steps,return\n1,x\n", r"curve\.csv, line 2: "),
+        ("settings.json", b"[]", r"settings\.json: expected an object"),
     ):
         whole = (out / name).read_bytes()
         (out / name).write_bytes(damage)
-        result = CliRunner().invoke(app, [*train, "--rollout", "8", "--resume"])
-        assert isinstance(result.exception, Malformed), result.output
-        assert problem in str(result.exception)
+        with pytest.raises(Malformed, match=problem):
+            run_cli(*train, "--resume")
         (out / name).write_bytes(whole)

@@ -1,9 +1,9 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A few steps of what Ray is for, on one cluster of two nodes.
+"""A few steps of training and tuning by Ray, on one cluster of two nodes.
 
-That it learns, and of phase ordering, is in the long tests of `make test-full`.
+The long tests of `make test-full` check that RLlib learns, and learns phase ordering.
 """
 
 from collections.abc import Iterator
@@ -16,19 +16,19 @@ import pytest
 
 pytest.importorskip("ray", reason="Ray is not installed: run scripts/make-venv train")
 
-from mlbridge import ModelRunner
 from mlbridge_optimizations.registry import of_file
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.experiment import MODEL, Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
+from programs import reply_of
 from test_optimization import PROGRAM, SPILLS
 
 pytestmark = [
     pytest.mark.skipif(
         not PROGRAM.exists(),
-        reason="The example's compiler is not built: run scripts/build release",
+        reason="the example's compiler is not built: run scripts/build release",
     ),
-    # Ray and RLlib warn of their own ways.
+    # Ray and RLlib emit warnings about themselves.
     pytest.mark.filterwarnings("ignore"),
 ]
 
@@ -42,10 +42,9 @@ def spills(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def two_nodes(spills: Any) -> Iterator[str]:
-    """The address of a Ray cluster, which everything here uses.
+    """The address of the Ray cluster that all tests here use.
 
-    What the optimisation's file defines travels with what is sent to the nodes: it is
-    read before.
+    `spills` is loaded first, since Ray sends its definitions to the nodes.
     """
     import ray
     from ray.cluster_utils import Cluster
@@ -55,7 +54,7 @@ def two_nodes(spills: Any) -> Iterator[str]:
     memory = 100 << 20
     nodes: Any = Cluster(
         initialize_head=True,
-        # Workers are on the other.
+        # Workers run on the other node.
         head_node_args={"num_cpus": 0, "object_store_memory": memory},
     )
     try:
@@ -83,9 +82,9 @@ def test_rllib_trains_and_exports(
     wanted = experiment.changed(algo=algo)
     exported = policy.train(wanted, address=two_nodes)[MODEL]
     assert int((wanted.settings.out / "checkpoint/steps").read_text()) >= 32
-    with ModelRunner(f"onnx:{exported.path}") as runner:
-        (ranges,) = (feature.name for feature in exported.features)
-        advice = runner.evaluate({ranges: np.full((1, 15), 0.5, np.float32)})
+    (ranges,) = (feature.name for feature in exported.features)
+    request = {ranges: np.full((1, 15), 0.5, np.float32)}
+    advice = reply_of(f"onnx:{exported.path}", request)
     values = advice.values() if isinstance(advice, dict) else [advice]
     assert all(np.isfinite(value).all() for value in values), advice
 
@@ -96,7 +95,7 @@ def test_tuning_takes_the_best_of_its_trials(
     from mlbridge_optimizations.training.tune import tune
 
     ended: list[int] = []
-    # As a progress bar, it is not for a file.
+    # Like a progress bar, `show` cannot be pickled.
     lock = RLock()
 
     def show(done: int) -> None:

@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs write what they write without optimisation, whatever policy compiles them.
+"""Programs compiled by any policy print the same as without optimisation.
 
-Of the real programs and csmith's a sample is tried here, and all of them by 50 random
-policies each with MLBRIDGE_TEST_FULL=1.
+Tries a sample of the real programs and of csmith's; with MLBRIDGE_TEST_FULL=1, tries
+all of them by 50 random policies each.
 """
 
 import json
@@ -28,11 +28,9 @@ from mlbridge_optimizations.phase_ordering.environment.compiler import (
     SequenceRunner,
 )
 from mlbridge_optimizations.phase_ordering.evaluation import outputs
-from programs import FULL, IS_FULL, run_cli
+from programs import FULL, IS_FULL, ROOT, run_cli
 
-ROOT = Path(__file__).resolve().parents[2]
-
-# What it prints is undefined: any optimisation says that x + 1 is greater than x.
+# Its output is undefined: optimised, x + 1 is always greater than x.
 OVERFLOW = """
 #include <limits.h>
 #include <stdio.h>
@@ -53,13 +51,13 @@ int main(void) {
 
 
 def small_corpus(folder: Path, suffix: str = "c", /, **sources: str) -> corpus.Corpus:
-    """Programs of one file each, which print what is to be compared."""
+    """Programs of one file each, by name, whose output is compared."""
     folder.mkdir(exist_ok=True)
     found = build.open_corpus(folder)
+    flags = toolchain.UNOPTIMISED
     for name, source in sources.items():
         file = f"{name}.{suffix}"
         (folder / file).write_text(source)
-        flags = toolchain.UNOPTIMISED
         module = build.compile_module(name, folder, flags, file, folder)
         found.programs[name] = Program(
             *(name, "by hand", "1", "generated", flags, ()),
@@ -69,14 +67,16 @@ def small_corpus(folder: Path, suffix: str = "c", /, **sources: str) -> corpus.C
     return found
 
 
-def settings(out: Path, count: int) -> outputs.OutputsSettings:
-    return outputs.OutputsSettings((), count, 0, out)
+def check(
+    found: corpus.Corpus, folder: Path, count: int, *specs: str
+) -> list[outputs.Outcome]:
+    """The outcome of each program by these models and that many random policies."""
+    settings = outputs.OutputsSettings(specs, count, 0, folder / "out")
+    return outputs.check_outputs(found, list(found.programs.values()), settings)
 
 
-def check(found: corpus.Corpus, folder: Path, count: int) -> list[outputs.Outcome]:
-    """What so many random policies make of each program."""
-    programs = list(found.programs.values())
-    return outputs.check_outputs(found, programs, settings(folder / "out", count))
+def lines_of(log: Path) -> list[str]:
+    return log.read_text().splitlines()
 
 
 def test_a_random_policy_is_the_same_for_the_same_seed_and_file() -> None:
@@ -97,26 +97,25 @@ def test_a_random_policy_is_the_same_for_the_same_seed_and_file() -> None:
 
 def test_programs_of_csmith_by_random_policies_and_networks(tmp_path: Path) -> None:
     """By a random policy of each space, and a network of each."""
-    folder, count, policies = tmp_path / "corpus", 1, 3
-    if IS_FULL:
-        count, policies = 3, 6
+    folder, out = tmp_path / "corpus", tmp_path / "out"
+    count, policies = (3, 6) if IS_FULL else (1, 3)
     corpus.generate(folder, count, 1)
     models = [random_network(tmp_path, space) for space in outputs.SPACES]
     arguments = (
         *("evaluate", "outputs", *models, "--corpus", folder, "--jobs", "2"),
-        *("--split", "generated", "--random", policies, "--out", tmp_path / "out"),
+        *("--split", "generated", "--random", policies, "--out", out),
     )
     run_cli(*arguments)
-    lines = (tmp_path / "out/results.jsonl").read_text().splitlines()
+    lines = lines_of(out / "results.jsonl")
     found = [outputs.Outcome.parse(json.loads(line)["found"]) for line in lines]
     assert len(found) == count
     for outcome in found:
         assert outcome.policies == policies + 3
         assert outcome.executables > 3
         assert outcome.findings == outcome.failures == []
-    # What is known is not tried again.
+    # Known outcomes are not tried again.
     run_cli(*arguments)
-    assert (tmp_path / "out/results.jsonl").read_text().splitlines() == lines
+    assert lines_of(out / "results.jsonl") == lines
 
 
 def test_what_was_found_by_other_run_tests_is_not_known(
@@ -127,7 +126,7 @@ def test_what_was_found_by_other_run_tests_is_not_known(
     for digest, lines in (("one", 1), ("another", 2), ("another", 2)):
         monkeypatch.setattr(outputs, "tests_digest", lambda digest=digest: digest)
         check(found, tmp_path, 1)
-        assert len(log.read_text().splitlines()) == lines
+        assert len(lines_of(log)) == lines
 
 
 def test_a_program_compiled_too_late_is_tried_again(tmp_path: Path) -> None:
@@ -139,7 +138,7 @@ def test_a_program_compiled_too_late_is_tried_again(tmp_path: Path) -> None:
     line["found"]["failures"] = [vars(late)]
     log.write_text(json.dumps(line))
     assert check(found, tmp_path, 1) == [first]
-    assert len(log.read_text().splitlines()) == 2
+    assert len(lines_of(log)) == 2
 
 
 def test_a_spec_is_known_by_the_bytes_of_its_model(tmp_path: Path) -> None:
@@ -157,13 +156,9 @@ def test_a_spec_is_known_by_the_bytes_of_its_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        "pipe:{}",
-        "grpc://localhost:1",
-        "record:{}|none",
-        "onnx:label={}",
-        "tf:/tmp",
-        # clang runs in the folder of each program.
-        "onnx:pyproject.toml",
+        *("pipe:{}", "grpc://localhost:1", "record:{}|none", "onnx:label={}"),
+        # Relative: clang runs in the folder of each program.
+        *("tf:/tmp", "onnx:pyproject.toml"),
     ],
 )
 def test_a_model_of_unknown_bytes_is_asked_again(tmp_path: Path, spec: str) -> None:
@@ -177,14 +172,12 @@ def test_a_model_of_unknown_bytes_is_asked_again(tmp_path: Path, spec: str) -> N
 def test_a_real_program_by_random_policies(tmp_path: Path) -> None:
     assert corpus.fetch(tmp_path / "corpus", programs=["bzip2"]).failed == {}
     (outcome,) = check(corpus.load(tmp_path / "corpus"), tmp_path, 2)
-    # Eight files, each by a sequence of its own.
     assert (outcome.policies, outcome.executables) == (2, 2)
     assert outcome.findings == outcome.failures == []
     assert outcome.is_good
 
 
 def random_network(folder: Path, space: str) -> Path:
-    """A policy that nobody has trained, as a file."""
     pytest.importorskip("torch", reason="needs scripts/make-venv train")
     import torch
 
@@ -221,7 +214,7 @@ def test_what_a_program_does_to_itself_is_no_policys_fault(tmp_path: Path) -> No
     assert {finding.kind for finding in overflow.findings} == {outputs.OWN}
     for blamed in "by ASan and UBSan: ", "by stock clang -Oz: not as expected: out":
         assert blamed in overflow.findings[0].problem
-    # Each is the same program's doing, of which one example is made.
+    # All are the program's own fault, of which one example is written.
     assert len(overflow.findings) > 1
     (shown,) = {finding.see for finding in overflow.findings}
     assert [str(made.parent) for made in tmp_path.glob("out/*/reproduce.sh")] == [shown]
@@ -231,7 +224,7 @@ def test_what_a_policy_did_is_found_and_can_be_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = small_corpus(tmp_path / "corpus", overflow=OVERFLOW)
-    # As if it were the policy's doing.
+    # Blame the policy.
     monkeypatch.setattr(outputs._Trial, "_own_fault", lambda trial: "")
     said = run_cli(
         *("evaluate", "outputs", "--corpus", found.folder, "--random", "3"),
@@ -242,11 +235,18 @@ def test_what_a_policy_did_is_found_and_can_be_seen(
     scripts = sorted((tmp_path / "out").glob("overflow-*/reproduce.sh"))
     assert scripts
     for script in scripts:
-        subprocess.run([script], check=True)
-        assert subprocess.check_output([script.with_name("overflow")]) == b"1\n"
-        about = json.loads(script.with_name("about.json").read_text())
-        # One action is enough.
-        assert len(about["actions"]["overflow/overflow.c.bc"]) == 1
+        # The sequence is reduced to one action.
+        assert len(reproduce(script.parent)) == 1
+
+
+def reproduce(folder: Path) -> list[str]:
+    """Runs a finding's script and its program; returns the actions."""
+    subprocess.run([folder / "reproduce.sh"], check=True)
+    assert subprocess.check_output([folder / "overflow"]) == b"1\n"
+    about = json.loads((folder / "about.json").read_text())
+    ((file, actions),) = about["actions"].items()
+    assert file == "overflow/overflow.c.bc"
+    return list(actions)
 
 
 def test_what_cannot_be_reduced_in_time_is_shown_whole(
@@ -260,17 +260,14 @@ def test_what_cannot_be_reduced_in_time_is_shown_whole(
     assert outcome.findings
     for finding in outcome.findings:
         seed = int(finding.policy.split()[1])
-        name = "overflow/overflow.c.bc"
         actions = numbers[outputs.SPACES[seed % len(outputs.SPACES)]]
-        drawn = outputs.random_sequence(actions, seed, name)
-        about = json.loads(Path(finding.see, "about.json").read_text())
-        assert about["actions"] == {name: [space.actions[a].name for a in drawn]}
-        subprocess.run([Path(finding.see, "reproduce.sh")], check=True)
-        assert subprocess.check_output([Path(finding.see, "overflow")]) == b"1\n"
+        drawn = outputs.random_sequence(actions, seed, "overflow/overflow.c.bc")
+        expected = [space.actions[a].name for a in drawn]
+        assert reproduce(Path(finding.see)) == expected
 
 
 def test_endless_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # An endless loop without a side effect: optimised, whatever follows is run.
+    # Optimised, the loop is endless.
     source = """
     #include <stdio.h>
     __attribute__((noinline)) int more(int x) { return x + 1 > x; }
@@ -283,7 +280,7 @@ def test_endless_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """
     found = small_corpus(tmp_path / "corpus", endless=source)
     monkeypatch.setattr(outputs, "LEAST_SECONDS", 0.5)
-    # Each try takes as long.
+    # Each attempt to reduce would take as long.
     monkeypatch.setattr(outputs, "REDUCING_SECONDS", 0)
     (outcome,) = check(found, tmp_path, 3)
     assert outcome.findings
@@ -317,7 +314,7 @@ def test_after_ctrl_c_nothing_is_run_any_more(
             pytest.raises(OSFailure, match="interrupted"),
         ):
             trial.run(outputs.Outcome(program.name))
-    # That it went wrong is not looked into.
+    # The failure is not examined further.
     assert [each.passed for each in done] == [False]
 
 
@@ -332,7 +329,7 @@ def test_a_crash_of_the_compiler_is_told_of_apart(
     assert outcome.is_good
     assert [failure.kind for failure in outcome.failures] == ["crash", "crash"]
     assert "trigger-crash-module" in outcome.failures[0].see
-    # Both are stock -Oz then.
+    # Both policies fall back to stock -Oz.
     assert (outcome.policies, outcome.executables) == (2, 1)
 
 
@@ -349,10 +346,9 @@ def test_a_model_by_which_nothing_compiles_is_no_success(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
 def test_the_command_of_a_finding_does_what_it_did(tmp_path: Path, suffix: str) -> None:
-    # Only what an optimisation makes of it is not as expected.
+    # Only the optimised program differs from what is expected.
     found = small_corpus(tmp_path / "corpus", suffix, overflow=OVERFLOW)
-    asked = outputs.OutputsSettings(("none",), 0, 0, tmp_path / "out")
-    (outcome,) = outputs.check_outputs(found, list(found.programs.values()), asked)
+    (outcome,) = check(found, tmp_path, 0, "none")
     (finding,) = outcome.findings
     assert "-mlbridge-phase-ordering=none" in finding.see
     subprocess.run(finding.see, shell=True, check=True)
@@ -370,11 +366,10 @@ def test_everything_by_fifty_random_policies(split: str | None, tmp_path: Path) 
     folder = ROOT / "build/corpus"
     assert corpus.fetch(folder).failed == {}
     found = corpus.generate(folder, 200, 1)
+    programs = found.select(split)
+    settings = outputs.OutputsSettings((), 50, 0, ROOT / "build/outputs")
     outcomes = outputs.check_outputs(
-        found,
-        found.select(split),
-        settings(ROOT / "build/outputs", 50),
-        jobs=os.cpu_count() or 1,
+        found, programs, settings, jobs=os.cpu_count() or 1
     )
-    assert len(outcomes) == len(found.select(split))
+    assert len(outcomes) == len(programs)
     assert [outcome for outcome in outcomes if not outcome.is_good] == []

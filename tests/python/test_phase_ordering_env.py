@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""mlbridge/PhaseOrdering-v0 as a user of Gymnasium has it: a stock opt behind it."""
+"""The Gymnasium environment mlbridge/PhaseOrdering-v0, which runs a stock opt."""
 
 import json
 import os
@@ -41,10 +41,9 @@ from mlbridge_optimizations.phase_ordering.environment.environment import (
     PhaseOrderingEnv,
 )
 from mlbridge_optimizations.phase_ordering.environment.runners import Runners
-from programs import needs_grpc
+from programs import ROOT, needs_grpc
 
-VOCABULARY = Path(__file__).resolve().parents[1] / "lit/Inputs/vocabulary.json"
-MADE = ["huffman.c.bc", "compress.c.bc", "crctable.c.bc"]
+VOCABULARY = ROOT / "tests/lit/Inputs/vocabulary.json"
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +59,6 @@ def huffman(folder: Path) -> Path:
 
 
 def made(**settings: Any) -> Any:
-    """The environment by its name."""
     return gymnasium.make("mlbridge/PhaseOrdering-v0", **settings)
 
 
@@ -107,7 +105,7 @@ def test_stock_oz_is_clang_s_but_for_ties(folder: Path, tmp_path: Path) -> None:
             stock = runner.run(module, []).oz
             toolchain.compile_bitcode(module, tmp_path / "oz.o", "-Oz")
             clang = text_size((tmp_path / "oz.o").read_bytes(), "oz.o")
-            # Of a copy, whose lists of uses are in another order.
+            # The plug-in compiles a copy, whose use lists have another order.
             assert stock == pytest.approx(clang, rel=0.01)
 
 
@@ -120,7 +118,6 @@ def test_sizes_are_those_of_the_object(huffman: Path, tmp_path: Path) -> None:
     assert text_size((tmp_path / "a.o").read_bytes(), "a.o") == sizes.last
     with SequenceRunner(EpisodeOptions(reward="none")) as runner:
         assert runner.last_size(huffman, sequence, tmp_path / "b.o") == sizes.last
-    # The whole sequence as one action, in one run of its passes.
     options.space.of_sequences([sequence], "whole", "").save(tmp_path / "whole.json")
     one = EpisodeOptions(str(tmp_path / "whole.json"), ("step",), steps=1)
     with SequenceRunner(one) as runner:
@@ -137,23 +134,17 @@ def test_observations_by_name_and_in_a_row(huffman: Path, observation: str) -> N
             found, *_ = env.step(4)
             assert env.observation_space.contains(found)
             seen.append(found)
-    # In the order of the features, whatever the order of their names is.
-    by_name = {names[0]: seen[0]} if len(names) == 1 else seen[0]
-    row = np.concatenate([by_name[name] for name in names])
-    np.testing.assert_array_equal(row, seen[1])
+    # A row has the features in the order of the option, not in that of their names.
+    row = [seen[0]] if len(names) == 1 else [seen[0][name] for name in names]
+    np.testing.assert_array_equal(np.concatenate(row), seen[1])
 
 
 def test_the_embedding_is_what_the_plugin_prints(huffman: Path, tmp_path: Path) -> None:
     plugin = find_llvm_plugin()
     assert plugin is not None, "scripts/build release"
     seen, state = [], tmp_path / "state.bc"
-    with made(
-        modules=[huffman],
-        observation="embedding,counts",
-        vocabulary=VOCABULARY,
-        reward="none",
-        steps=3,
-    ) as env:
+    observed = {"observation": "embedding,counts", "vocabulary": VOCABULARY}
+    with made(modules=[huffman], **observed, reward="none", steps=3) as env:
         for observation in (env.reset()[0], env.step(0)[0], env.step(4)[0]):
             assert env.observation_space.contains(observation)
             seen.append(observation["embedding"])
@@ -176,16 +167,10 @@ def test_the_embedding_is_what_the_plugin_prints(huffman: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize(("space", "count"), [("odg", 25), ("passes", 71)])
 def test_the_other_action_spaces(huffman: Path, space: str, count: int) -> None:
-    with made(
-        modules=[huffman],
-        action=space,
-        observation="actions,step",
-        steps=count,
-        render_mode="ansi",
-    ) as env:
+    options = {"observation": "actions,step", "steps": count, "render_mode": "ansi"}
+    with made(modules=[huffman], action=space, **options) as env:
         assert env.action_space.n == count
         env.reset()
-        # Each action once, backwards.
         infos = episode(env, list(range(count))[::-1])
         assert len(infos) == count
         assert not any("error" in info for info in infos)
@@ -195,35 +180,21 @@ def test_the_other_action_spaces(huffman: Path, space: str, count: int) -> None:
         assert all(name.split()[0][:10] in shown for name in names)
 
 
+GRPC = pytest.param("grpc", marks=needs_grpc)
+
+
 @needs_grpc
 def test_by_grpc_it_is_the_same(huffman: Path) -> None:
     found = []
+    options = {"observation": "histogram,counts,actions", "steps": 4}
     for spec in ("shm", "grpc"):
-        with made(
-            modules=[huffman],
-            observation="histogram,counts,actions",
-            spec=spec,
-            steps=4,
-        ) as env:
+        with made(modules=[huffman], spec=spec, **options) as env:
             found.append([env.reset(seed=1), *(env.step(a) for a in (0, 3, 7, 1))])
     for local, remote in zip(*found, strict=True):
         assert local[1:] == remote[1:]
         for name, feature in local[0].items():
             np.testing.assert_array_equal(feature, remote[0][name])
     assert found[1][-1][2]
-
-
-@needs_grpc
-def test_a_compiler_behind_grpc_that_dies_costs_one_episode(huffman: Path) -> None:
-    with PhaseOrderingEnv(modules=[huffman], spec="grpc", failure_reward=-1.0) as env:
-        env.reset()
-        assert env.pid is not None
-        os.kill(env.pid, signal.SIGKILL)
-        _, reward, _, truncated, info = env.step(2)
-        assert (reward, truncated) == (-1.0, True)
-        assert info["sequence"] == [2]
-        env.reset()
-        assert "error" not in env.step(0)[4]
 
 
 def test_the_same_seed_draws_the_same_modules(folder: Path) -> None:
@@ -262,49 +233,32 @@ def share(info: dict[str, Any], measure: str) -> float:
 @pytest.mark.parametrize("final", ["last", "best"])
 @pytest.mark.parametrize("sequence", [[], [0, 1, 2, 3], [2, 12, 12, 12, 12, 12]])
 @pytest.mark.parametrize(
-    ("reward", "weights"),
-    [
-        ("text-size:10", {"text_size": 10.0}),
-        (
-            "text-size:10,mca-cycles:0.5,instructions",
-            {"text_size": 10.0, "mca_cycles": 0.5, "instructions": 1.0},
-        ),
-    ],
+    "weights",
+    [{"text_size": 10.0}, {"text_size": 10.0, "mca_cycles": 0.5, "instructions": 1.0}],
 )
 def test_a_return_may_be_relative_to_oz(
-    huffman: Path,
-    final: str,
-    sequence: list[int],
-    reward: str,
-    weights: dict[str, float],
+    huffman: Path, final: str, sequence: list[int], weights: dict[str, float]
 ) -> None:
-    totals, values = {}, []
+    totals: dict[str, float] = {}
+    # The default weight of a measure is 1.
+    named = (name if w == 1 else f"{name}:{w}" for name, w in weights.items())
+    reward = ",".join(named).replace("_", "-")
+    options = {"observation": "step", "reward": reward, "steps": 6, "final": final}
     for baseline in ("start", "oz"):
-        with made(
-            modules=[huffman],
-            observation="step",
-            reward=reward,
-            steps=6,
-            final=final,
-            baseline=baseline,
-        ) as env:
-            _, info = env.reset()
-            states = [info]
-            # With what comes before the episode, the best may be before it, too.
-            for action in sequence:
-                _, _, _, _, info = env.step(action)
-                states.append(info)
-            _, info = env.reset(options={"sequence": sequence})
-            total, is_over = 0.0, False
+        with made(modules=[huffman], baseline=baseline, **options) as env:
+            states = [env.reset()[1]]
+            # The best state may be before the episode, which starts after `sequence`.
+            states += episode(env, sequence)
+            env.reset(options={"sequence": sequence})
+            totals[baseline], is_over = 0.0, False
             while not is_over:
                 _, step, is_over, _, info = env.step(4)
-                total += step
+                totals[baseline] += step
                 states.append(info)
-            totals[baseline] = total
-        values = [
-            sum(w * (1 - share(state, name)) for name, w in weights.items())
-            for state in states
-        ]
+    values = [
+        sum(w * (1 - share(state, name)) for name, w in weights.items())
+        for state in states
+    ]
     begun = values[len(sequence)]
     end = values[-1] if len(sequence) < 6 else begun
     if final == "best":
@@ -315,9 +269,8 @@ def test_a_return_may_be_relative_to_oz(
 
 
 def test_failing_at_once_is_worth_oz(huffman: Path, crashing: EpisodeOptions) -> None:
-    with made(
-        modules=[huffman], action=crashing.actions, steps=2, baseline="oz"
-    ) as env:
+    options = {"action": crashing.actions, "steps": 2, "baseline": "oz"}
+    with made(modules=[huffman], **options) as env:
         env.reset()
         _, reward, terminated, truncated, info = env.step(1)
         assert "error" in info
@@ -331,15 +284,14 @@ def test_failing_at_once_is_worth_oz(huffman: Path, crashing: EpisodeOptions) ->
 def test_the_compiler_remembers_so_many_programs(
     folder: Path, kept: int | None, again: bool
 ) -> None:
-    two = [folder / "bzip2" / name for name in MADE[:2]]
-    with PhaseOrderingEnv(
-        modules=two, observation="step", kept_programs=kept, times=True
-    ) as env:
-        made = []
+    two = [folder / "bzip2" / name for name in ("huffman.c.bc", "compress.c.bc")]
+    options = {"observation": "step", "kept_programs": kept, "times": True}
+    with made(modules=two, **options) as env:
+        is_emitted = []
         for module in (*two, *two):
             env.reset(options={"module": str(module)})
-            made.append(env.step(0)[4]["emit_ms"] > 0)
-    assert made == [True, True, again, again]
+            is_emitted.append(env.step(0)[4]["emit_ms"] > 0)
+    assert is_emitted == [True, True, again, again]
 
 
 def test_several_at_once(folder: Path) -> None:
@@ -356,10 +308,11 @@ def test_several_at_once(folder: Path) -> None:
         assert (infos["oz_text_size"] > 0).all()
 
 
+@pytest.mark.parametrize("spec", ["pipe", "shm", GRPC])
 def test_a_compiler_that_dies_costs_one_episode(
-    huffman: Path, caplog: pytest.LogCaptureFixture
+    huffman: Path, spec: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with PhaseOrderingEnv(modules=[huffman], failure_reward=-1.0) as env:
+    with PhaseOrderingEnv(modules=[huffman], spec=spec, failure_reward=-1.0) as env:
         env.reset()
         env.step(0)
         assert env.pid is not None
@@ -367,8 +320,9 @@ def test_a_compiler_that_dies_costs_one_episode(
         _, reward, terminated, truncated, info = env.step(3)
         assert (reward, terminated, truncated) == (-1.0, False, True)
         assert info["sequence"] == [0, 3]
+        assert "PeerClosed" in info["error"]
         assert info["reproducer"] in caplog.text
-        # It runs, and does the same to the same module: nothing, here.
+        # The reproducer runs on the same module, here without a crash.
         words = ["bash", "-c", f"set -o pipefail; {info['reproducer']}"]
         subprocess.run(words, check=True, capture_output=True, timeout=60)
         assert str(huffman) in shlex.split(info["reproducer"])
@@ -390,7 +344,7 @@ def test_a_sequence_on_which_a_compiler_dies_says_how_to_see_it(huffman: Path) -
 
 @pytest.fixture
 def crashing(tmp_path: Path) -> EpisodeOptions:
-    """The first action does nothing, the second crashes."""
+    """The first action does nothing, the second one crashes the compiler."""
     passes = {"nothing": "no-op-module", "crash": "trigger-crash-module"}
     actions = tuple(Action(*each) for each in passes.items())
     ActionSpace("crashing", "", "", actions).save(tmp_path / "crashing.json")
@@ -458,7 +412,7 @@ def test_a_failure_ends_all_compilers(huffman: Path) -> None:
         assert runner.pid is not None
         os.kill(runner.pid, signal.SIGSTOP)
         waiting.set()
-        # Nothing would come of this for two minutes.
+        # Without the interruption, this would wait for two minutes.
         with pytest.raises(SequenceFailed):
             runner.step(huffman, [0])
         with pytest.raises(OSFailure, match="no other"):

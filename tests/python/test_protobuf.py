@@ -1,12 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Protobuf: our codec beside the official package; messages of one's own."""
+"""Protobuf: our codec against the official package, and user-defined messages."""
 
 import importlib
 import importlib.util
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,33 +18,11 @@ from conftest import as_array, assert_same
 from mlbridge import codec, create_model_runner, protobuf, serving
 from programs import run_python
 
-ROOT = Path(__file__).parents[2]
 FORMATS = {known.name for known in codec.formats()}
 
-pytestmark = [
-    pytest.mark.skipif("protobuf" not in FORMATS, reason="built without Protobuf"),
-    pytest.mark.skipif(shutil.which("protoc") is None, reason="protoc is missing"),
-]
-
-
-@pytest.fixture(scope="module")
-def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where protoc's Python modules and descriptors are."""
-    folder = tmp_path_factory.mktemp("protoc")
-    for proto in ("tests/unit/features.proto", "include/MLCompilerBridge/*.proto"):
-        (path,) = ROOT.glob(proto)
-        subprocess.run(
-            [
-                "protoc",
-                f"--proto_path={path.parent}",
-                f"--python_out={folder}",
-                "--include_imports",
-                f"--descriptor_set_out={folder / path.stem}.desc",
-                path.name,
-            ],
-            check=True,
-        )
-    return folder
+pytestmark = pytest.mark.skipif(
+    "protobuf" not in FORMATS, reason="built without Protobuf"
+)
 
 
 @pytest.fixture
@@ -54,18 +30,6 @@ def pb2(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module of features.proto."""
     monkeypatch.syspath_prepend(str(generated))
     return importlib.import_module("features_pb2")
-
-
-@pytest.fixture
-def generic(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module of mlcompilerbridge.proto."""
-    monkeypatch.syspath_prepend(str(generated))
-    return importlib.import_module("mlcompilerbridge_pb2")
-
-
-#
-# The generic messages
-#
 
 
 def test_the_official_package_reads_ours(generic: Any) -> None:
@@ -107,26 +71,26 @@ def test_ours_reads_the_official_package(generic: Any) -> None:
     assert_same(found["raw"], np.array([1, 2], np.int16))
 
 
-def test_replies_that_are_no_advice(generic: Any) -> None:
-    for name, kind in (
-        ("_error", mlbridge.ModelError),
-        ("_deferred", mlbridge.Deferred),
-    ):
-        advice = generic.Advice(tensors=[generic.Tensor(name=name, strings=["why"])])
-        with pytest.raises(kind, match="why"):
-            codec.deserialize(advice.SerializeToString(), "protobuf")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("_error", mlbridge.ModelError), ("_deferred", mlbridge.Deferred)],
+)
+def test_replies_that_are_no_advice(
+    generic: Any, name: str, kind: type[mlbridge.Error]
+) -> None:
+    advice = generic.Advice(tensors=[generic.Tensor(name=name, strings=["why"])])
+    with pytest.raises(kind, match="why"):
+        codec.deserialize(advice.SerializeToString(), "protobuf")
 
 
-#
-# Messages of one's own
-#
+# User-defined messages
 
 
 @contextmanager
 def asked_in(
     messages: Any, policy: mlbridge.Policy, name: str, theirs: Any = None
 ) -> Iterator[tuple[mlbridge.Serving, mlbridge.ModelRunner]]:
-    """A policy and a runner that speak such messages."""
+    """A policy served with `messages`, and a runner that sends `theirs` (the same)."""
     theirs = theirs or messages
     spec = f"pipe:{name}?serdes={theirs.name}&timeout=20s"
     with (
@@ -197,7 +161,7 @@ def test_own_messages_are_those_of_protoc(pb2: Any) -> None:
     assert not read.HasField("hint")
     found = codec.deserialize(read.SerializeToString(), messages)
     assert_same(found["deltas"], np.array([-1, 1]))
-    # The other message, the other way.
+    # The reply is the other message.
     reply = codec.serialize(
         {"inline": True, "scores": np.ones(2, np.float32)}, messages, side="model"
     )
@@ -217,9 +181,7 @@ def test_own_messages_are_those_of_protoc(pb2: Any) -> None:
     ],
 )  # fmt: skip
 def test_mismatches(pb2: Any, changes: dict[str, Any], says: str) -> None:
-    tensors = {
-        key: value for key, value in (features() | changes).items() if value is not None
-    }
+    tensors = {k: v for k, v in (features() | changes).items() if v is not None}
     with pytest.raises(mlbridge.SchemaMismatch, match=says):
         codec.serialize(tensors, protobuf.messages(pb2.Features, pb2.Decision))
 
@@ -260,16 +222,13 @@ def test_two_sides_with_other_messages_refuse_each_other(name: str, pb2: Any) ->
 
 
 def test_descriptors_without_the_package(generated: Path) -> None:
-    messages = protobuf.messages_from(
-        generated / "features.desc", "test.Decision", "test.Decision"
-    )
+    described, decision = generated / "features.desc", "test.Decision"
+    messages = protobuf.messages_from(described, decision, decision)
     assert codec.deserialize(b"\x08\x01", messages)["inline"]
     with pytest.raises(mlbridge.InvalidArgument, match=r"no message test\.Nothing"):
-        protobuf.messages_from(
-            generated / "features.desc", "test.Nothing", "test.Decision"
-        )
+        protobuf.messages_from(described, "test.Nothing", decision)
     with pytest.raises(mlbridge.InvalidArgument, match="FileDescriptorSet"):
-        protobuf.messages_from(b"\xff", "test.Features", "test.Decision")
+        protobuf.messages_from(b"\xff", "test.Features", decision)
 
 
 def test_messages_that_cannot_be_used(pb2: Any) -> None:
@@ -277,9 +236,7 @@ def test_messages_that_cannot_be_used(pb2: Any) -> None:
         protobuf.messages(pb2.Nested, pb2.Decision)
 
 
-#
-# Others' Protobuf in the same process
-#
+# Other copies of Protobuf in the same process
 
 TOGETHER = """
 import importlib, sys
@@ -310,8 +267,7 @@ ours()
 def test_other_copies_in_the_process(first: str, module: str) -> None:
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed: pip install {module} in .venv")
-    done = run_python(TOGETHER, first, module, timeout=120)
-    assert done.returncode == 0, done.stderr
+    run_python(TOGETHER, first, module, timeout=120, check=True)
 
 
 def test_the_library_is_loaded_when_it_is_needed() -> None:

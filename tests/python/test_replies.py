@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a policy may return, and what the compiler gets."""
+"""What a policy may return, and what the compiler receives."""
 
 from typing import Any
 
@@ -10,24 +10,24 @@ import pytest
 
 import mlbridge
 from conftest import assert_same
-from mlbridge import create_model_runner, serving
-from programs import asked, reply_of
+from mlbridge import serving
+from programs import asked, asked_at, reply_of
 
 both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 
 
-def ask(name: str, reply: Any, dtype: Any = None, **options: Any) -> Any:
-    """What a compiler gets that asks a policy with this answer."""
-    serdes = options.pop("serdes", "bitstream")
+def ask(
+    name: str, reply: Any, dtype: Any = None, serdes: str = "bitstream", **how: Any
+) -> Any:
+    """The advice that a compiler gets from a policy that returns `reply`."""
     with serving(lambda _: reply, f"pipe:{name}"):
-        return reply_of(
-            f"pipe:{name}?serdes={serdes}&timeout=20s", {"x": 1}, dtype, **options
-        )
+        spec = f"pipe:{name}?serdes={serdes}&timeout=20s"
+        return reply_of(spec, {"x": 1}, dtype, **how)
 
 
 @both
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("reply", "expected"),
     [
         (True, np.array(True)),
         (7, np.array(7, np.int64)),
@@ -40,10 +40,7 @@ def ask(name: str, reply: Any, dtype: Any = None, **options: Any) -> Any:
         ([], np.array([], np.float64)),
         ("yes", "yes"),
         (["a", ""], ["a", ""]),
-        (
-            {"colour": 3, "spill": [1.5]},
-            {"colour": np.array(3), "spill": np.array([1.5])},
-        ),
+        ({"hue": 3, "spill": [1.5]}, {"hue": np.array(3), "spill": np.array([1.5])}),
         ({"only": 3}, {"only": np.array(3)}),
     ],
     ids=repr,
@@ -54,7 +51,7 @@ def test_an_answer_as_it_is(name: str, serdes: str, reply: Any, expected: Any) -
 
 @both
 @pytest.mark.parametrize(
-    ("answer", "dtype", "many", "expected"),
+    ("reply", "dtype", "many", "expected"),
     [
         (1, bool, False, True),
         (np.bool_(True), bool, False, True),
@@ -82,7 +79,7 @@ def test_an_answer_as_the_compiler_wants_it(
 
 
 @pytest.mark.parametrize(
-    ("answer", "dtype", "says"),
+    ("reply", "dtype", "says"),
     [
         (0.5, bool, ["0.5", "bool", "'out'"]),
         (300, "int8_t", ["300", "int8_t", "'out'"]),
@@ -101,7 +98,7 @@ def test_an_answer_as_the_compiler_wants_it(
 def test_an_answer_that_cannot_be_sent(
     name: str, reply: Any, dtype: Any, says: list[str]
 ) -> None:
-    """Its author is told, and so is the compiler."""
+    """Both the policy's author and the compiler get the reason."""
     with pytest.raises(mlbridge.ModelError) as at_compiler:
         ask(name, reply, dtype)
     with (
@@ -118,22 +115,20 @@ def test_an_answer_that_cannot_be_sent(
 MASKED = np.ma.array([1, 2, 3], mask=[False, True, False])
 
 
+TEXTS = np.ma.array(["a", "b"], mask=[False, True])
+
+
 @pytest.mark.parametrize("dtype", [None, "double"])
 @pytest.mark.parametrize(
-    "answer",
-    [
-        MASKED,
-        np.ma.masked,
-        [MASKED, MASKED],
-        np.ma.array(["a", "b"], mask=[False, True]),
-    ],
+    "reply",
+    [MASKED, np.ma.masked, [MASKED, MASKED], TEXTS],
     ids=["array", "scalar", "list", "text"],
 )
 def test_what_is_under_a_mask_is_no_answer(name: str, reply: Any, dtype: Any) -> None:
-    if np.asarray(reply).dtype.kind == "U":
+    if reply is TEXTS:
         dtype = None
     with pytest.raises(mlbridge.ModelError, match=r"masked .*numpy\.ma\.filled"):
-        ask(name, reply, dtype, **({} if dtype is None else {"many": True}))
+        ask(name, reply, dtype, many=dtype is not None)
 
 
 def test_arrays_of_other_classes(name: str) -> None:
@@ -148,7 +143,7 @@ def test_a_feature_under_a_mask(name: str) -> None:
 
 
 def test_what_a_later_request_wants_is_the_compilers_affair(name: str) -> None:
-    """A session says what its first request wants, and may then ask another."""
+    """A session announces its first request's advice type; later types may differ."""
     with asked(lambda f: f["answer"], name) as (served, runner):
         assert runner.evaluate({"answer": 1}, bool) is True
         assert runner.evaluate({"answer": 0.5}, float) == 0.5
@@ -164,10 +159,8 @@ def test_deferring(name: str, serdes: str) -> None:
         if features["how"] == "raise":
             raise mlbridge.Deferred("too far from what I know")
 
-    with (
-        serving(policy, f"pipe:{name}") as served,
-        create_model_runner(f"pipe:{name}?serdes={serdes}&timeout=20s") as runner,
-    ):
+    spec = f"pipe:{name}?serdes={serdes}&timeout=20s"
+    with asked_at(policy, f"pipe:{name}", spec) as (served, runner):
         with pytest.raises(mlbridge.Deferred, match="None"):
             runner.evaluate({"how": "return"}, bool)
         with pytest.raises(mlbridge.Deferred, match="too far"):
@@ -176,7 +169,7 @@ def test_deferring(name: str, serdes: str) -> None:
 
 
 def test_an_array_protocol(name: str) -> None:
-    """What is no array but becomes one, such as a tensor of PyTorch."""
+    """Objects that convert to an array, such as tensors of PyTorch."""
 
     class Tensor:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
@@ -194,10 +187,7 @@ def test_torch(name: str) -> None:
 
 def test_large_messages(name: str) -> None:
     rng = np.random.default_rng(0)
-    with (
-        serving(lambda f: f["x"][::-1], f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}?timeout=60s") as runner,
-    ):
+    with asked(lambda f: f["x"][::-1], name) as (_, runner):
         for size in (0, 1, 15_000, 16_384, 1 << 18, 1 << 22):
             sent = rng.standard_normal(size).astype(np.float32)
             assert_same(runner.evaluate({"x": sent}), sent[::-1].copy())

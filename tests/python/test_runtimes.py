@@ -1,12 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runtimes that are extensions: AOTInductor and TVM, each a module of its own."""
+"""The extensions AOTInductor and TVM, whose runtimes are separate modules."""
 
-import importlib.util
 import os
 import shutil
 import signal
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,9 @@ import torch
 from torch import Tensor, nn
 
 import aot_models
+import mlbridge
 from conftest import MODULES, assert_close, assert_replies_alike, libraries_in
-from mlbridge import ModelRunner
-from mlbridge.errors import (
-    InvalidArgument,
-    Malformed,
-    ModelError,
-    SchemaMismatch,
-    Unsupported,
-)
+from mlbridge import Malformed, ModelRunner, SchemaMismatch, Unsupported
 from mlbridge.runtimes import aotinductor, tvm
 from programs import FULL, in_threads, reply_of
 
@@ -36,19 +30,14 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLBRIDGE_MODULES", str(MODULES))
 
 
-def needs(module: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(
-        not (MODULES / module).exists(), reason=f"this build has no {module}"
-    )
-
-
-# ----------------------------------------------------------------------------
-# AOTInductor
-# ----------------------------------------------------------------------------
+needs_aoti = pytest.mark.skipif(
+    not (MODULES / "MLBridge-aoti.so").exists(),
+    reason="this build has no MLBridge-aoti.so",
+)
 
 
 class GraphPolicy(nn.Module):
-    """Message passing over n nodes, a scale for all, and the best node's index."""
+    """Scores of n nodes after message passing, times a scale, and their argmax."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,18 +56,15 @@ class GraphPolicy(nn.Module):
 
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, GraphPolicy]:
-    """The module and its package, which takes seconds to make."""
+    """The package, which takes seconds to make, and its module."""
     torch.manual_seed(0)
     module = GraphPolicy()
     path = tmp_path_factory.mktemp("aoti") / "policy.pt2"
+    example = {"nodes": torch.zeros(5, 16), "adjacency": torch.zeros(5, 5)}
     aotinductor.package(
         module,
         path,
-        {
-            "nodes": torch.zeros(5, 16),
-            "adjacency": torch.zeros(5, 5),
-            "scale": torch.tensor(2),
-        },
+        {**example, "scale": torch.tensor(2)},
         outputs=["scores", "best"],
         free={"nodes": ["n"], "adjacency": ["n", "n"]},
         metadata={"mlbridge.finite": "true"},
@@ -86,40 +72,41 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, GraphPolicy]
     return path, module
 
 
-@needs("MLBridge-aoti.so")
+def request(n: int, seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    graph = aot_models.graph_inputs(n, random)
+    return {**graph, "scale": np.array(random.integers(1, 9))}
+
+
+@needs_aoti
 def test_a_package_answers_as_the_module(policy: tuple[Path, GraphPolicy]) -> None:
     path, module = policy
-    random = np.random.default_rng(1)
     with ModelRunner(f"aoti:{path}") as runner:
         for n in (1, 2, 7, 61):
-            asked = aot_models.graph_inputs(n, random)
-            scale = np.int64(random.integers(1, 9))
-            found = runner.evaluate({**asked, "scale": scale})
+            asked = request(n, seed=n)
+            found = runner.evaluate(asked)
             with torch.no_grad():
-                tensors = map(torch.from_numpy, asked.values())
-                expected = module(*tensors, torch.tensor(scale))
+                expected = module(*map(torch.from_numpy, asked.values()))
             for name, theirs in zip(("scores", "best"), expected, strict=True):
                 assert_close(np.asarray(found[name]), theirs.numpy())
 
 
-@needs("MLBridge-aoti.so")
+@needs_aoti
 def test_a_package_is_loaded_once_for_all_runners(
     policy: tuple[Path, GraphPolicy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Where PyTorch unpacks it.
+    # PyTorch unpacks the package here.
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     package = tmp_path / "own.pt2"
     shutil.copy(policy[0], package)
-    asked = aot_models.graph_inputs(4, np.random.default_rng(3))
     specs = [f"aoti:{package}", f"fallback|aoti:{package}", f"aoti:{package}"]
-    assert_replies_alike(specs, {**asked, "scale": np.int64(2)})
+    assert_replies_alike(specs, request(4, seed=3))
     assert len(libraries_in(tmp_path)) == 1
 
 
-@needs("MLBridge-aoti.so")
+@needs_aoti
 def test_one_package_in_many_threads(policy: tuple[Path, GraphPolicy]) -> None:
-    random = np.random.default_rng(2)
-    asked = {**aot_models.graph_inputs(9, random), "scale": np.int64(1)}
+    asked = request(9, seed=2)
     replies: list[Any] = []
 
     def ask(_: int) -> None:
@@ -131,15 +118,15 @@ def test_one_package_in_many_threads(policy: tuple[Path, GraphPolicy]) -> None:
     assert all(np.array_equal(reply, replies[0]) for reply in replies)
 
 
-@needs("MLBridge-aoti.so")
+@needs_aoti
 def test_a_forked_child_is_told_not_to_ask(policy: tuple[Path, GraphPolicy]) -> None:
-    random = np.random.default_rng(4)
-    asked = {**aot_models.graph_inputs(4, random), "scale": np.int64(1)}
+    asked = request(4, seed=4)
     with ModelRunner(f"aoti:{policy[0]}") as runner:
         expected = runner.evaluate(asked)["scores"]
         child = os.fork()
         if child == 0:
-            signal.alarm(30)  # It would wait for threads for ever.
+            # An evaluation would wait forever for threads that the child lacks.
+            signal.alarm(30)
             try:
                 runner.evaluate(asked)
             except Unsupported as error:
@@ -150,18 +137,19 @@ def test_a_forked_child_is_told_not_to_ask(policy: tuple[Path, GraphPolicy]) -> 
         assert np.array_equal(runner.evaluate(asked)["scores"], expected)
 
 
-@needs("MLBridge-aoti.so")
+@needs_aoti
 def test_what_is_wrong_with_a_package_is_said(
     policy: tuple[Path, GraphPolicy], tmp_path: Path
 ) -> None:
     nodes = {"nodes": np.zeros((4, 16), np.float32), "scale": np.int64(1)}
     with ModelRunner(f"aoti:{policy[0]}") as runner:
-        with pytest.raises(SchemaMismatch, match="expected a feature 'adjacency'"):
-            runner.evaluate(nodes)
-        with pytest.raises(SchemaMismatch, match="must be extent 0 of 'nodes'"):
-            runner.evaluate({**nodes, "adjacency": np.zeros((3, 3), np.float32)})
-        with pytest.raises(SchemaMismatch, match="found NaN"):
-            runner.evaluate({**nodes, "adjacency": np.full((4, 4), np.nan, "f4")})
+        for more, problem in (
+            ({}, "expected a feature 'adjacency'"),
+            ({"adjacency": np.zeros((3, 3), "f4")}, "must be extent 0 of 'nodes'"),
+            ({"adjacency": np.full((4, 4), np.nan, "f4")}, "found NaN"),
+        ):
+            with pytest.raises(SchemaMismatch, match=problem):
+                runner.evaluate({**nodes, **more})
     short = tmp_path / "short.pt2"
     short.write_bytes(policy[0].read_bytes()[:5000])
     with pytest.raises(Malformed):
@@ -170,30 +158,37 @@ def test_what_is_wrong_with_a_package_is_said(
 
 def test_an_example_that_does_not_fit(tmp_path: Path) -> None:
     path, example = tmp_path / "x.pt2", {"x": torch.zeros(2)}
-    with pytest.raises(InvalidArgument, match="takes input, and the example has x"):
+    with pytest.raises(
+        mlbridge.InvalidArgument, match="takes input, and the example has x"
+    ):
         aotinductor.package(nn.Linear(2, 2), path, example, outputs=["y"])
     named = {"input": torch.zeros(2)}
     with pytest.raises(SchemaMismatch, match="returns 1 tensors, and 2 are named"):
         aotinductor.package(nn.Linear(2, 2), path, named, outputs=["y", "z"])
 
 
-# ----------------------------------------------------------------------------
-# TVM
-# ----------------------------------------------------------------------------
-
+NO_TVM = "Apache TVM is not installed: `make test-full` installs it"
 needs_tvm = pytest.mark.skipif(
-    importlib.util.find_spec("tvm") is None
-    or not (MODULES / "MLBridge-tvm.so").exists(),
-    reason="Apache TVM is not installed: `make test-full` does that",
+    not (find_spec("tvm") and (MODULES / "MLBridge-tvm.so").exists()), reason=NO_TVM
 )
 
 
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    onnx.save(aot_models.mlp(), tmp_path / "m.onnx")
+    tvm.compile_model(tmp_path / "m.onnx", tmp_path / "m.so")
+    return tmp_path / "m.so"
+
+
+@pytest.fixture
+def features() -> dict[str, Any]:
+    return next(iter(aot_models.requests("mlp")))
+
+
 @needs_tvm
-def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
-    source, library = tmp_path / "m.onnx", tmp_path / "m.so"
-    onnx.save(aot_models.mlp(), source)
-    tvm.compile_model(source, library)
-    features = next(iter(aot_models.requests("mlp")))
+def test_what_is_wrong_with_a_library_is_said(
+    tmp_path: Path, library: Path, features: dict[str, Any]
+) -> None:
     runtime = tvm.runtime()
     short = tmp_path / "short.so"
     short.write_bytes(library.read_bytes()[:20_000])
@@ -207,56 +202,51 @@ def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
     for spec, asked, error, problem in wrong:
         with pytest.raises(error, match=problem):
             reply_of(f"tvm:{spec}", asked)
-    source.write_bytes(b"no model")
+    (tmp_path / "m.onnx").write_bytes(b"no model")
     with pytest.raises(Malformed):
-        tvm.compile_model(source, library)
+        tvm.compile_model(tmp_path / "m.onnx", library)
 
 
 @needs_tvm
-def test_a_library_is_loaded_once_for_all_runners(tmp_path: Path) -> None:
-    source, library = tmp_path / "m.onnx", tmp_path / "m.so"
-    onnx.save(aot_models.mlp(), source)
-    tvm.compile_model(source, library)
+def test_a_library_is_loaded_once_for_all_runners(
+    library: Path, features: dict[str, Any]
+) -> None:
     spec = f"tvm:{library}?runtime={tvm.runtime()}"
-    specs = [spec, f"fallback|{spec}", spec]
-    assert_replies_alike(specs, next(iter(aot_models.requests("mlp"))))
-    assert libraries_in(tmp_path) == [str(library)]
+    assert_replies_alike([spec, f"fallback|{spec}", spec], features)
+    assert libraries_in(library.parent) == [str(library)]
 
 
 @needs_tvm
-def test_a_new_library_of_an_old_name_is_a_new_model(tmp_path: Path) -> None:
-    source, library = tmp_path / "m.onnx", tmp_path / "m.so"
-    features = next(iter(aot_models.requests("mlp")))
-    replies = []
+def test_a_new_library_of_an_old_name_is_a_new_model(
+    library: Path, features: dict[str, Any]
+) -> None:
+    def expected() -> Any:
+        session = onnxruntime.InferenceSession(library.with_suffix(".onnx"))
+        return session.run(["logits"], features)[0]
 
-    def put(seed: int) -> None:
-        onnx.save(aot_models.mlp(seed=seed), source)
-        tvm.compile_model(source, tmp_path / "new.so")
-        (tmp_path / "new.so").replace(library)
-        session = onnxruntime.InferenceSession(source)
-        replies.append(session.run(["logits"], features)[0])
-
-    put(1)
+    first = expected()
     spec = f"tvm:{library}?runtime={tvm.runtime()}"
     with ModelRunner(spec) as old:
-        assert_close(np.asarray(old.evaluate(features)["logits"]), replies[0])
-        put(2)
-        assert_close(np.asarray(reply_of(spec, features)["logits"]), replies[1])
-        assert_close(np.asarray(old.evaluate(features)["logits"]), replies[0])
+        assert_close(np.asarray(old.evaluate(features)["logits"]), first)
+        onnx.save(aot_models.mlp(seed=2), library.with_suffix(".onnx"))
+        new = library.with_name("new.so")
+        tvm.compile_model(library.with_suffix(".onnx"), new)
+        new.replace(library)
+        assert_close(np.asarray(reply_of(spec, features)["logits"]), expected())
+        assert_close(np.asarray(old.evaluate(features)["logits"]), first)
 
 
 @FULL
 def test_tvm_is_there_in_the_full_run() -> None:
-    """What `make test-full` installs is not skipped there."""
-    assert importlib.util.find_spec("tvm") is not None
+    """`make test-full` installs TVM and must not skip its tests."""
+    assert find_spec("tvm") is not None
     assert (MODULES / "MLBridge-tvm.so").exists()
 
 
+@pytest.mark.skipif(not find_spec("tvm"), reason=NO_TVM)
 def test_a_model_that_tvm_cannot_compile(tmp_path: Path) -> None:
-    if importlib.util.find_spec("tvm") is None:
-        pytest.skip("Apache TVM is not installed: `make test-full` does that")
     source = tmp_path / "m.onnx"
     onnx.save(aot_models.lstm(), source)
-    with pytest.raises(ModelError, match="LSTM"):
+    with pytest.raises(mlbridge.ModelError, match="LSTM"):
         tvm.compile_model(source, tmp_path / "m.so")
     assert not (tmp_path / "m.so").exists()

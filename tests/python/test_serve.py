@@ -1,14 +1,14 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Serving a policy: how it ends, what it counts, and what becomes of failures."""
+"""Serving a policy: its end, its statistics and its failures."""
 
 import logging
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ import pytest
 
 import mlbridge
 from mlbridge import create_model_runner, serve, serving
-from programs import SCHEMES, Started, asked, raising, reply_of, until
+from programs import SCHEMES, Started, asked, asked_at, raising, reply_of, until
 
 
 def ask(name: str, count: int = 1, **features: Any) -> list[Any]:
@@ -42,10 +42,9 @@ def test_until_so_many_compilers_have_gone(name: str) -> None:
 
 def test_statistics_while_serving(name: str) -> None:
     statistics = mlbridge.Statistics()
+    options: Any = {"sessions": 1, "statistics": statistics}
     with ThreadPoolExecutor() as executor:
-        served = executor.submit(
-            serve, lambda f: f["x"], Path(name), sessions=1, statistics=statistics
-        )
+        served = executor.submit(serve, lambda f: f["x"], Path(name), **options)
         with create_model_runner(f"pipe:{name}?timeout=20s") as runner:
             runner.evaluate({"x": 1})
             runner.evaluate({"x": 1})
@@ -97,13 +96,19 @@ def test_wrong_on_error(name: str) -> None:
         serve(lambda f: 0, f"pipe:{name}", on_error="ignore")  # type: ignore[arg-type]
 
 
-def test_a_policy_that_fails(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def sevens(failure: Callable[[], Exception]) -> mlbridge.Policy:
+    """A policy that returns 7, but fails where x is 1."""
+
     def policy(features: mlbridge.Features) -> int:
         if features["x"] == 1:
-            raise KeyError("callee")
+            raise failure()
         return 7
 
-    with asked(policy, name) as (served, runner):
+    return policy
+
+
+def test_a_policy_that_fails(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    with asked(sevens(lambda: KeyError("callee")), name) as (served, runner):
         assert runner.evaluate({"x": 0}, int) == 7
         for _ in range(3):
             with pytest.raises(mlbridge.ModelError, match="KeyError: 'callee'"):
@@ -127,23 +132,19 @@ def failures_in(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
 def test_failures_are_told_of_rarely(
     name: str, is_batched: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A line for each would hide all else that is logged."""
-    policy = raising(lambda f: ValueError(f"on request {f['x']}"))
-
-    def policy_of_many(requests: Sequence[mlbridge.Features]) -> list[int]:
-        return [policy(features) for features in requests]
-
-    decide: Any = mlbridge.batched(policy_of_many) if is_batched else policy
-    with asked(decide, name) as (served, runner):
+    """A line for each failure would flood the log."""
+    policy: Any = raising(lambda f: ValueError(f"on request {f['x']}"))
+    many = mlbridge.batched(lambda requests: [policy(q) for q in requests])
+    with asked(many if is_batched else policy, name) as (served, runner):
         for x in range(346):
             with pytest.raises(mlbridge.ModelError, match=f"on request {x}$"):
                 runner.evaluate({"x": x}, int)
     assert served.statistics.errors == 346
-    told = failures_in(caplog)
-    assert len(told) <= 3, "one with a traceback, one in five seconds, and the total"
-    assert told[0].exc_info
-    assert "346 in all" in told[-1].getMessage()
-    assert "on request 345" in told[-1].getMessage()
+    records = failures_in(caplog)
+    assert len(records) <= 3, "one with a traceback, one in five seconds, and the total"
+    assert records[0].exc_info
+    assert "346 in all" in records[-1].getMessage()
+    assert "on request 345" in records[-1].getMessage()
 
 
 def test_each_failure_is_told_of(name: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -166,7 +167,7 @@ def test_each_failure_is_told_of(name: str, caplog: pytest.LogCaptureFixture) ->
 def test_what_compilers_send_is_not_logged_as_it_is(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A policy's failure may quote it: megabytes, and what a terminal obeys."""
+    """A failure may quote megabytes of it, or escape sequences of terminals."""
     policy = raising(lambda f: ValueError(f"no callee {f['name']}"))
     with asked(policy, name) as (_, runner):
         for text in ("\x1b[2J" * 100_000, "\n\x1b[2J" * 100_000):
@@ -180,8 +181,8 @@ def test_what_compilers_send_is_not_logged_as_it_is(
         assert len(line) < 20_000
 
 
-def test_a_log_that_is_slow(name: str) -> None:
-    """No compiler waits for it."""
+def test_a_log_that_is_slow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers do not wait for the log."""
     answered = threading.Event()
     in_time: list[bool] = []
 
@@ -190,25 +191,21 @@ def test_a_log_that_is_slow(name: str) -> None:
             in_time.append(answered.wait(20))
 
     policy = raising(lambda _: ValueError("no weights"))
-    handler = Slow(logging.ERROR)
-    logging.getLogger("mlbridge").addHandler(handler)
-    try:
-        with (
-            serving(policy, f"pipe:{name}") as served,
-            create_model_runner(f"pipe:{name}?timeout=60s") as runner,
-        ):
-            with pytest.raises(mlbridge.ModelError, match="no weights"):
-                runner.evaluate({"x": 1})
-            answered.set()
-    finally:
-        logging.getLogger("mlbridge").removeHandler(handler)
+    monkeypatch.setattr(
+        logging.getLogger("mlbridge"), "handlers", [Slow(logging.ERROR)]
+    )
+    spec = f"pipe:{name}?timeout=60s"
+    with asked_at(policy, f"pipe:{name}", spec) as (served, runner):
+        with pytest.raises(mlbridge.ModelError, match="no weights"):
+            runner.evaluate({"x": 1})
+        answered.set()
     assert in_time == [True]
     assert served.statistics.errors == 1
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_name_that_is_not_utf_8(name: str, scheme: str) -> None:
-    """As os.fsdecode spells it, and as a spec may."""
+    """The name may be spelled as os.fsdecode does, or percent-encoded in a spec."""
     odd = name + os.fsdecode(b"\xff\x80")
     place = Path(odd) if scheme == "pipe" else f"{scheme}:{odd}"
     with serving(lambda f: f["x"], place) as served:
@@ -227,7 +224,7 @@ def test_nobody_comes_to_a_name_that_is_not_utf_8(name: str) -> None:
 
 
 def test_a_policy_of_another_type(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """No decision of it can be used, so that each one counts."""
+    """No decision of the policy can be used, so each one counts as an error."""
     with serving(lambda _: "yes", f"pipe:{name}") as served:
         for _ in range(2):
             with create_model_runner(f"pipe:{name}?timeout=20s") as runner:
@@ -241,7 +238,7 @@ def test_a_policy_of_another_type(name: str, caplog: pytest.LogCaptureFixture) -
 
 
 def test_a_policy_that_returns_another_type_now_and_then(name: str) -> None:
-    """Whether the compiler can use it, it alone knows."""
+    """A mistyped reply is an error only if the compiler cannot use it."""
     with asked(lambda f: f["answer"], name) as (served, runner):
         with pytest.raises(mlbridge.ModelError, match="found a str"):
             runner.evaluate({"answer": "yes"}, int)
@@ -278,12 +275,7 @@ class MuteDeferral(mlbridge.Deferred):
 def test_a_policy_that_is_hard_to_understand(
     name: str, failure: Callable[[], Exception], kind: type[Exception], says: str
 ) -> None:
-    def policy(features: mlbridge.Features) -> int:
-        if features["x"] == 1:
-            raise failure()
-        return 7
-
-    with asked(policy, name) as (_, runner):
+    with asked(sevens(failure), name) as (_, runner):
         with pytest.raises(kind, match=says):
             runner.evaluate({"x": 1}, int)
         assert runner.evaluate({"x": 0}, int) == 7
@@ -304,15 +296,11 @@ def test_no_more_sessions_than_allowed(name: str, scheme: str) -> None:
 def test_refusals_are_counted_and_told_of_rarely(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    at = f"pipe:{name}?timeout=20s"
-    with (
-        serving(lambda f: 7, f"pipe:{name}?max-sessions=1") as served,
-        create_model_runner(at) as first,
-    ):
+    with asked(lambda f: 7, name, "?max-sessions=1") as (served, first):
         assert first.evaluate({"x": 0}) == 7
         for _ in range(5):
             with pytest.raises(mlbridge.Unsupported):
-                reply_of(at, {"x": 0})
+                ask(name)
     assert (served.statistics.refused, served.statistics.sessions) == (5, 1)
     assert "5 compilers refused" in str(served.statistics)
     full = "the model side has reached its limit of sessions (max-sessions=1)"
@@ -324,63 +312,16 @@ def test_refusals_are_counted_and_told_of_rarely(
 
 def test_an_answer_that_is_late(name: str, caplog: pytest.LogCaptureFixture) -> None:
     gave_up = threading.Event()
-    with (
-        serving(lambda f: gave_up.wait(20), f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}?timeout=100ms") as runner,
-    ):
+    compiler = f"pipe:{name}?timeout=100ms"
+    with asked_at(lambda _: gave_up.wait(20), f"pipe:{name}", compiler) as (_, runner):
         with pytest.raises(mlbridge.Timeout):
             runner.evaluate({"x": 0})
         gave_up.set()
-    (told,) = caplog.records
+    (record,) = caplog.records
     assert (
         f"compiler {os.getpid()} (session 1) no longer waits for the reply: "
         "it ended, or its `timeout` passed"
-    ) in told.getMessage()
-
-
-UNSENDABLE = {
-    "too long": (bytes(100_000).decode(), "max-message"),
-    "no UTF-8": ("\udcff", "UTF-8"),
-}
-
-
-@pytest.mark.parametrize("serdes", ["bitstream", "json"])
-@pytest.mark.parametrize("what", UNSENDABLE)
-def test_an_answer_that_cannot_be_sent(
-    name: str, serdes: str, what: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its compiler is told, and all are served on."""
-    reply, says = UNSENDABLE[what]
-    at = f"pipe:{name}?serdes={serdes}&timeout=20s"
-    with (
-        serving(
-            lambda f: reply if f["x"] == 1 else "7", f"pipe:{name}?max-message=64KiB"
-        ) as served,
-        create_model_runner(at) as other,
-        create_model_runner(at) as runner,
-    ):
-        assert other.evaluate({"x": 0}) == "7"
-        with pytest.raises(mlbridge.ModelError, match=says):
-            runner.evaluate({"x": 1})
-        assert other.evaluate({"x": 0}) == "7"
-        assert runner.evaluate({"x": 0}) == "7"
-    found = served.statistics
-    assert (found.errors, found.requests, found.sessions) == (1, 4, 2)
-    (told,) = caplog.records
-    assert says in told.getMessage()
-    assert f"session 2 (process {os.getpid()})" in told.getMessage()
-
-
-@pytest.mark.parametrize("what", UNSENDABLE)
-def test_an_answer_that_cannot_be_sent_ends_serving(name: str, what: str) -> None:
-    reply, says = UNSENDABLE[what]
-    with (
-        pytest.raises(mlbridge.InvalidArgument, match=says) as caught,
-        serving(lambda _: reply, f"pipe:{name}?max-message=64KiB", on_error="raise"),
-        pytest.raises(mlbridge.Error),
-    ):
-        reply_of(f"pipe:{name}?timeout=20s", {"x": 1})
-    assert (caught.value.session, caught.value.pid) == (1, os.getpid())
+    ) in record.getMessage()
 
 
 SERVER_SHORT_OF_MEMORY = """
@@ -401,7 +342,7 @@ assert statistics.errors == 2, statistics
 
 
 def test_a_request_that_python_cannot_show(name: str) -> None:
-    """There is memory for the message, but not for a str beside it."""
+    """The server has memory for the message, but not for a str of it."""
     long = "a" * (64 << 20)
     with (
         Started(SERVER_SHORT_OF_MEMORY, f"pipe:{name}") as process,
@@ -416,7 +357,7 @@ def test_a_request_that_python_cannot_show(name: str) -> None:
         runner.close()
         assert process.wait(20) == 0
         told = process.stderr.read().splitlines()
-    # The log without a handler.
+    # logging prints to stderr if there is no handler.
     assert len(told) == 2
     assert all("refused: session 1" in line for line in told)
 
@@ -459,7 +400,7 @@ def test_waiting_leaves_the_interpreter_to_others(name: str) -> None:
 
 
 def test_an_interface_is_busy_while_it_makes_an_answer(name: str) -> None:
-    """What an answer is made of may run Python, and let other threads run."""
+    """Converting a reply may run Python code, and so other threads."""
     refused: list[BaseException | None] = []
 
     class Answer:
@@ -580,7 +521,7 @@ def test_ctrl_c_while_a_policy_computes(name: str) -> None:
 
 
 def test_ctrl_c_in_the_papers_loop(name: str) -> None:
-    """There it is raised, and leaving the ``with`` cleans up."""
+    """KeyboardInterrupt is raised there, and leaving the ``with`` cleans up."""
     code = (
         "import sys, mlbridge\n"
         "with mlbridge.PipeCompilerInterface(sys.argv[1]) as interface:\n"

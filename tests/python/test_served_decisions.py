@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a file's metadata ask for is done by ``mlbridge serve`` as by ``onnx:FILE``.
+"""``mlbridge serve`` follows a file's metadata as ``onnx:FILE`` does.
 
-Each request goes to the same file in this process and behind a server: the answers
-must be the same, and what is an error here is one there.
+Each request goes to the same file in this process and behind a server: both must give
+the same reply or the same type of error.
 """
 
 import json
@@ -21,9 +21,9 @@ import mlbridge
 from aot_models import GraphBuilder
 from mlbridge.export import FeatureSpec
 from mlbridge.onnx import load_onnx
-from programs import reply_of
+from programs import ROOT, asked_at, reply_of
 
-MODELS = Path(__file__).parents[2] / "models"
+MODELS = sorted(ROOT.glob("models/**/*.onnx"))
 
 KINDS = {
     np.dtype(np.float32): TensorProto.FLOAT,
@@ -37,7 +37,7 @@ KINDS = {
 def passing_on(
     path: Path, metadata: dict[str, str], scores: NDArray[Any], batch: str | int = "N"
 ) -> Path:
-    """A model whose output `s` is its input, and `size` the same in floats."""
+    """A model that outputs its input as `s`, and converted to float as `size`."""
     kind, shape = KINDS[scores.dtype], [batch, *scores.shape]
     g = GraphBuilder(0)
     g.op("Identity", ["x"], "s")
@@ -47,7 +47,7 @@ def passing_on(
 
 
 def plain(reply: Any) -> Any:
-    """An answer without its names and its extents of 1."""
+    """A reply as Python values: a lone output unnamed, extents of 1 removed."""
     if isinstance(reply, dict):
         if len(reply) == 1:
             return plain(*reply.values())
@@ -56,20 +56,17 @@ def plain(reply: Any) -> Any:
 
 
 def ask(spec: str, request: NDArray[Any]) -> Any:
-    """The answer, or the error's type."""
+    """The plain reply, or the error's type."""
     try:
         return plain(reply_of(spec, {"x": request}))
     except mlbridge.Error as error:
         return type(error)
 
 
-def ask_both(path: Path, name: str, request: NDArray[Any]) -> Any:
-    """What both say, which must be the same."""
-    in_process = ask(f"onnx:{path}", request)
+def ask_both(path: Path, name: str, request: NDArray[Any]) -> list[Any]:
+    """The replies in this process and behind a server."""
     with mlbridge.serving(load_onnx(path), f"shm:{name}"):
-        served = ask(f"shm:{name}", request)
-    assert served == in_process
-    return served
+        return [ask(f"onnx:{path}", request), ask(f"shm:{name}", request)]
 
 
 NAN, INF = np.nan, np.inf
@@ -110,7 +107,7 @@ def test_decisions(
 ) -> None:
     metadata = {} if rule is None else {"mlbridge.decide": rule}
     path = passing_on(tmp_path / "m.onnx", metadata, scores, batch)
-    assert ask_both(path, name, scores) == expected
+    assert ask_both(path, name, scores) == [expected, expected]
 
 
 @pytest.mark.parametrize(
@@ -144,22 +141,19 @@ def test_features_that_are_not_finite(
         about["mlbridge.finite"] = finite
     request = np.array([1, bad, 2], kind)
     path = passing_on(tmp_path / "m.onnx", about, request)
-    policy = load_onnx(path)
-    replies = [ask(f"onnx:{path}", request)]
-    with mlbridge.serving(policy, f"shm:{name}"):
-        replies.append(ask(f"shm:{name}", request))
+    replies = ask_both(path, name, request)
     if finite == "true":
-        # What a policy raises is the model's error to a compiler.
+        # A served policy's exception reaches the compiler as a ModelError.
         assert replies == [mlbridge.SchemaMismatch, mlbridge.ModelError]
         with pytest.raises(mlbridge.SchemaMismatch, match=r"'x' .* at element 1"):
-            policy([{"x": request}])
+            load_onnx(path)([{"x": request}])
     else:
         for reply in replies:
             np.testing.assert_array_equal(reply, request)
 
 
 def test_draws(tmp_path: Path) -> None:
-    """As often as softmax has it, and the same again from the same seed."""
+    """Draws have softmax's frequencies and repeat with the same seed."""
     scores = np.log(np.array([0.1, 0.6, 0.3], np.float32))
     path = passing_on(tmp_path / "m.onnx", {"mlbridge.decide": "sample:s"}, scores)
     with mlbridge.create_model_runner(f"onnx:{path}") as runner:
@@ -174,7 +168,7 @@ def test_draws(tmp_path: Path) -> None:
 
 
 def test_one_request_s_nan_is_its_own(tmp_path: Path, name: str) -> None:
-    """In a batch, the others get their answers."""
+    """A NaN in one request of a batch does not affect the others."""
     scores = np.array([1, 3, 2], np.float32)
     path = passing_on(tmp_path / "m.onnx", {"mlbridge.decide": "argmax:s"}, scores)
     policy = load_onnx(path)
@@ -184,43 +178,28 @@ def test_one_request_s_nan_is_its_own(tmp_path: Path, name: str) -> None:
         mlbridge.ModelError, match=r"output 's' .*, row 1: .* found NaN at 2"
     ):
         policy([{"x": scores}, {"x": np.array([1, 2, NAN], np.float32)}])
-    with (
-        mlbridge.serving(policy, f"shm:{name}"),
-        mlbridge.create_model_runner(f"shm:{name}") as one,
-        mlbridge.create_model_runner(f"shm:{name}") as other,
-    ):
+    with asked_at(policy, f"shm:{name}", f"shm:{name}") as (_, runner):
         with pytest.raises(mlbridge.ModelError, match="found NaN at 0"):
-            one.evaluate({"x": np.full(3, NAN, np.float32)})
-        assert plain(other.evaluate({"x": scores})) == 1
+            runner.evaluate({"x": np.full(3, NAN, np.float32)})
+        assert ask(f"shm:{name}", scores) == 1
 
 
-@pytest.mark.parametrize("path", sorted(MODELS.rglob("*.onnx")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
 def test_the_models_of_this_repository(path: Path, name: str) -> None:
-    features = _features_of(path)
+    metadata = {entry.key: entry.value for entry in onnx.load(path).metadata_props}
+    features = [
+        FeatureSpec(one["name"], one["type"], tuple(one["shape"]))
+        for one in json.loads(metadata["mlbridge.features"])
+    ]
     random = np.random.default_rng(3)
     with (
-        mlbridge.serving(load_onnx(path), f"shm:{name}"),
-        mlbridge.create_model_runner(f"shm:{name}") as served,
+        asked_at(load_onnx(path), f"shm:{name}", f"shm:{name}") as (_, served),
         mlbridge.create_model_runner(f"onnx:{path}") as in_process,
     ):
         for _ in range(20):
-            request = {
-                one.name: random.integers(0, 9, tuple(map(int, one.shape))).astype(
-                    one.dtype
-                )
-                for one in features
-            }
+            request = {}
+            for one in features:
+                shape = tuple(map(int, one.shape))
+                request[one.name] = random.integers(0, 9, shape).astype(one.dtype)
             expected = plain(in_process.evaluate(request))
             assert plain(served.evaluate(request)) == pytest.approx(expected)
-
-
-def _features_of(path: Path) -> list[FeatureSpec]:
-    (listed,) = (
-        entry.value
-        for entry in onnx.load(path).metadata_props
-        if entry.key == "mlbridge.features"
-    )
-    return [
-        FeatureSpec(one["name"], one["type"], tuple(one["shape"]))
-        for one in json.loads(listed)
-    ]

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The search over whole pipelines: the changes it is made of, and how it goes."""
+"""The search over whole pipelines: its changes of pipelines, and its results."""
 
 import json
 import random
@@ -52,27 +52,29 @@ SMALL = Library(
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Of two programs, a file each."""
     folder = tmp_path_factory.mktemp("programs")
     more = "int twice(int c) { return kind(kind(c)) + kind(c + 1); }"
-    sources = {"one": PROGRAM, "two": PROGRAM + more}
     found = []
-    for name, source in sources.items():
+    for name, source in {"one": PROGRAM, "two": PROGRAM + more}.items():
         (folder / name).mkdir()
         found.append(Path(bitcode(folder / name, source, name)))
     return found
 
 
+def options_of(folder: Path, *pipelines: str) -> EpisodeOptions:
+    """Episodes of one action, which is one of these pipelines."""
+    actions = tuple(Action(str(n), text) for n, text in enumerate(pipelines))
+    space = folder / "pipelines.json"
+    ActionSpace("pipelines", "", Library.load().prologue, actions).save(space)
+    return EpisodeOptions(str(space), ("step",), "none", 1)
+
+
 def measurements(modules: list[Path], log: Path, workers: int = 1) -> Measurements:
-    library = Library.load()
-    stock = Action("-Oz", library.pipeline())
-    space = log.with_name("pipeline.json")
-    ActionSpace("pipelines", "", library.prologue, (stock,)).save(space)
-    options = EpisodeOptions(str(space), ("step",), "none", 1)
+    options = options_of(log.parent, Library.load().pipeline())
     return Measurements(options, modules, workers=workers, timeout=60, log=log)
 
 
-# Pipelines, and changes of them.
+# Pipelines and their changes
 
 
 def test_pipelines_are_trees() -> None:
@@ -96,12 +98,12 @@ def test_a_set_of_changes_is_a_pipeline() -> None:
     assert SMALL.pipeline() == render(SMALL.tree)
     for changes, expected in {
         (Change(drop, (1, 0)),): "function(early-cse<>,loop(licm)),",
-        # A manager without passes is gone.
+        # A manager without passes is removed.
         (Change(drop, (1, 2, 0)),): "function(sroa,early-cse<>),",
         (gvn,): "function(sroa,gvn<>,loop(licm)),",
-        # What is dropped is not there with other parameters.
+        # Dropping a pass beats replacing it.
         (gvn, Change(drop, (1, 1))): "function(sroa,loop(licm)),",
-        # Places are those of the pipeline as it was.
+        # Places refer to the unchanged pipeline.
         (sccp, Change(drop, (1, 0))): "function(sccp,early-cse<>,loop(licm)),",
         both: "function(sroa,early-cse<>,loop(licm),adce,sccp),",
         tuple(Change(drop, at) for at in ((1, 0), (1, 1), (1, 2, 0))): "",
@@ -114,13 +116,13 @@ def test_a_set_of_changes_is_a_pipeline() -> None:
     ("pipeline", "count"),
     [
         (render(SMALL.tree), 0),
-        # Of passes that have the same name the parameters are replaced.
+        # Parameters are replaced if the pass has the same name.
         ("verify,function(sroa,early-cse<memssa>,loop(licm)),require<x>,globalopt", 1),
-        # What is put in at one place is one change, whatever its order.
+        # All insertions at one place are one change.
         ("verify,sccp,adce,function(sroa,early-cse<>,loop(licm)),require<x>", 2),
-        # A manager is another one where its text is.
+        # A manager with other parameters is another manager.
         ("verify,function<x>(sroa,early-cse<>,loop(licm)),require<x>,globalopt", 4),
-        # Or the same with others in it.
+        # The same managers with other passes.
         ("function(early-cse<>,sroa,loop(licm,licm)),globalopt", 5),
         ("", 6),
     ],
@@ -145,15 +147,13 @@ def test_what_may_be_changed() -> None:
     assert places == {(1, 0), (1, 1), (1, 2, 0), (3,)}
     assert SMALL.replaceable == (((1, 1), ("early-cse<memssa>",)),)
     assert SMALL.function_lists == (((1,), 3),)
-    # Between an analysis and what needs it there is nothing.
+    # Nothing is inserted between an analysis and the pass that needs it.
     assert SMALL.module_places == ((0,), (1,), (2,), (4,))
-    draws = [
-        [SMALL.draw(draw) for _ in range(400)] for draw in map(random.Random, "ab")
-    ]
-    assert draws[0] != draws[1]
-    draw = random.Random("a")
-    assert [SMALL.draw(draw) for _ in range(400)] == draws[0]
-    assert set(draws[0]) == {
+    first, again, other = (
+        [SMALL.draw(draw) for _ in range(400)] for draw in map(random.Random, "aab")
+    )
+    assert first == again != other
+    assert set(first) == {
         *SMALL.droppable,
         Change(Kind.REPLACE, (1, 1), "early-cse<memssa>"),
         *(Change(Kind.INSERT, (1, n), "gvn<>") for n in range(4)),
@@ -185,13 +185,10 @@ def test_llvm_takes_every_change(modules: list[Path], tmp_path: Path) -> None:
     assert len(changes) > 400
     pipelines = [library.pipeline({change}) for change in changes]
     assert len(set(pipelines)) > 400
-    # The compiler reads all of them before it runs one.
-    actions = tuple(Action(str(n), text) for n, text in enumerate(pipelines))
-    ActionSpace("all", "", library.prologue, actions).save(tmp_path / "all.json")
-    options = EpisodeOptions(str(tmp_path / "all.json"), ("step",), "none", 1)
-    with compiler.SequenceRunner(options) as runner:
+    # The compiler parses all of them before it runs one.
+    with compiler.SequenceRunner(options_of(tmp_path, *pipelines)) as runner:
         runner.reset(modules[0])
-    # And it lives on after any of many at once.
+    # It survives pipelines with many changes.
     draw = random.Random(0)
     many = [library.pipeline(library.draw(draw) for _ in range(20)) for _ in range(20)]
     found = dict(measure(dict.fromkeys(modules, many), library.prologue))
@@ -203,19 +200,18 @@ def test_what_was_measured_before_is_not_measured_again(
     modules: list[Path], tmp_path: Path
 ) -> None:
     log, module = tmp_path / "sizes.jsonl", modules[0]
-    library = Library.load()
     one, other = "function(sroa)", "function(early-cse<>)"
 
     def sizes(*pipelines: str) -> dict[str, int]:
-        ((_, found),) = measure({module: pipelines}, library.prologue, log=log)
+        ((_, found),) = measure({module: pipelines}, Library.load().prologue, log=log)
         return {pipeline: found.sizes[pipeline] for pipeline in pipelines}
 
     first = sizes(one)
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [line["found"]["sizes"] for line in lines] == [first]
-    # Whatever else is wanted with it.
-    lines[0]["found"]["sizes"][one] += 1
-    log.write_text(json.dumps(lines[0]) + "\n")
+    line = json.loads(log.read_text())
+    assert line["found"]["sizes"] == first
+    # A wrong size in the log shows that it is used, also beside a new pipeline.
+    line["found"]["sizes"][one] += 1
+    log.write_text(json.dumps(line) + "\n")
     both = sizes(other, one)
     assert both[one] == first[one] + 1
     last = json.loads(log.read_text().splitlines()[1])["found"]["sizes"]
@@ -241,7 +237,7 @@ def test_another_file_is_no_library(
         Library.load(tmp_path / "changes.json")
 
 
-# The search.
+# The search
 
 WANTED = EvolutionSettings(
     joint=16, together=3, beside=4, modules=2, race=1, evaluations=14, batch=6
@@ -259,20 +255,20 @@ def test_an_evolution_finds_something_and_always_the_same(
     first = search(modules, tmp_path / "first.jsonl", 2)
     assert set(first.best) == set(modules)
     lines = (tmp_path / "first.jsonl").read_text().splitlines()
-    # As many compilers as there are change nothing.
+    # The number of compilers changes nothing.
     log = tmp_path / "second.jsonl"
     assert search(modules, log, 1) == first
-    # Of a search that was cut short, and goes on.
+    # Neither does an interruption.
     log.write_text("\n".join(lines[: len(lines) // 2]) + '\n{"module": "cut')
     assert search(modules, log, 1) == first
-    # All is known then.
+    # The log now has all measurements.
     before = log.read_text()
     assert search(modules, log, 1) == first
     assert log.read_text() == before
 
 
 def test_what_was_found_is_so(modules: list[Path], tmp_path: Path) -> None:
-    # Where variables are in memory there is much to gain.
+    # Passes on variables in memory leave much to gain.
     library = replace(
         Library.load(), tree=parse("function(gvn<>)"), function=("sroa<modify-cfg>",)
     )
@@ -282,7 +278,7 @@ def test_what_was_found_is_so(modules: list[Path], tmp_path: Path) -> None:
         ways = [library.pipeline(), found.together[0], pipeline]
         ((_, sizes),) = measure({module: ways}, library.prologue)
         base, joint, best = (sizes.sizes[one] for one in ways)
-        # But for ties of the code generator: see docs/training.md.
+        # Equal except for ties in code generation: see docs/training.md.
         assert ratio == pytest.approx(best / oz_size(module), rel=0.01)
         assert best <= 1.01 * joint
         assert best < 0.9 * base
@@ -308,7 +304,7 @@ def test_a_limit_is_kept(modules: list[Path], tmp_path: Path) -> None:
 def test_the_pipelines_for_all_are_chosen_to_serve_together(
     modules: list[Path], tmp_path: Path
 ) -> None:
-    # One pass each that takes a pipeline of nothing somewhere.
+    # Each start adds one effective pass to an empty pipeline.
     library = replace(
         Library.load(),
         tree=parse("function(no-op-function)"),
@@ -317,7 +313,7 @@ def test_the_pipelines_for_all_are_chosen_to_serve_together(
     )
     known = measurements(modules, tmp_path / "log.jsonl")
     starts = [library.changes_of(text) for text in ("function(mem2reg)", "globaldce")]
-    # Nothing but what it is to begin with.
+    # No more evaluations than the starts need.
     wanted = replace(WANTED, joint=3, together=3, beside=0, race=2)
     found = evolve(library, known, 0, wanted, starts=starts)
     assert found.best == {}
@@ -353,15 +349,13 @@ def test_what_was_late_is_measured_again(modules: list[Path], tmp_path: Path) ->
 def test_what_a_compiler_does_not_survive_is_not_chosen(
     modules: list[Path], tmp_path: Path
 ) -> None:
-    library = Library.load()
-    crash = ("trigger-crash-function",)
-    library = replace(library, function=crash, module=("trigger-crash-module",))
+    log, crash = tmp_path / "log.jsonl", ("trigger-crash-function",)
+    library = replace(Library.load(), function=crash, module=("trigger-crash-module",))
     wanted = replace(WANTED, joint=8, evaluations=6)
-    found = evolve(library, measurements(modules, tmp_path / "log.jsonl"), 1, wanted)
-    own = [pipeline for pipeline, _ in found.best.values()]
-    for pipeline in (*found.together, *own):
-        assert "trigger-crash" not in pipeline
-    assert '"crash"' in (tmp_path / "log.jsonl").read_text()
+    found = evolve(library, measurements(modules, log), 1, wanted)
+    chosen = (*found.together, *(pipeline for pipeline, _ in found.best.values()))
+    assert not any("trigger-crash" in pipeline for pipeline in chosen)
+    assert '"crash"' in log.read_text()
 
 
 def test_a_broken_module_has_no_best(modules: list[Path], tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Answers that cannot be sent: the compiler is told why, and its session goes on."""
+"""Replies that cannot be sent: the compiler gets the reason; its session continues."""
 
 import os
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pytest
 
 import mlbridge
 from mlbridge import _core, create_model_runner, serving
-from programs import IS_FULL, TRANSPORTS, at, place, until
+from programs import IS_FULL, TRANSPORTS, asked_at, at, place, reply_of, until
 
 FORMATS = [known.name for known in _core.formats()]
 WAYS = [
@@ -26,7 +25,7 @@ WAYS = [
     for serdes in FORMATS
     if IS_FULL or spec == "pipe:{}" or serdes == "bitstream"
 ]
-"""Every transport and every SerDes; each with each where time does not count."""
+"""Every transport and every SerDes; in the full run, all their combinations."""
 LIMIT = 1 << 16
 
 TOO_LONG = np.zeros(LIMIT, np.float32)
@@ -51,9 +50,9 @@ def test_the_compiler_is_told_why(
 ) -> None:
     reply, says = UNSENDABLE[what]
     compiler = at(spec, name, serdes=serdes, timeout="20s")
+    policy, server = lambda f: reply if f["x"] == 1 else 7, limited(spec, name)
     with (
-        serving(lambda f: reply if f["x"] == 1 else 7, limited(spec, name)) as served,
-        create_model_runner(compiler) as runner,
+        asked_at(policy, server, compiler) as (served, runner),
         create_model_runner(compiler) as other,
     ):
         assert other.evaluate({"x": 0}) == 7
@@ -62,9 +61,24 @@ def test_the_compiler_is_told_why(
                 runner.evaluate({"x": 1})
             assert runner.evaluate({"x": 0}) == 7
             assert other.evaluate({"x": 0}) == 7
-    assert served.statistics.sessions == 2, "no session has ended by that"
-    assert served.statistics.errors == 3
+    assert served.statistics.sessions == 2, "no failure has ended a session"
+    assert (served.statistics.errors, served.statistics.requests) == (3, 10)
     assert says.partition("|")[0] in caplog.text
+    if spec == "pipe:{}":
+        assert f"session 2 (process {os.getpid()})" in caplog.text
+
+
+@pytest.mark.parametrize("what", UNSENDABLE)
+def test_an_answer_that_cannot_be_sent_ends_serving(name: str, what: str) -> None:
+    reply, says = UNSENDABLE[what]
+    kinds = mlbridge.SchemaMismatch, mlbridge.InvalidArgument
+    with (
+        pytest.raises(kinds, match=says) as caught,
+        serving(lambda _: reply, limited("pipe:{}", name), on_error="raise"),
+        pytest.raises(mlbridge.Error),
+    ):
+        reply_of(f"pipe:{name}?timeout=20s", {"x": 1})
+    assert (caught.value.session, caught.value.pid) == (1, os.getpid())
 
 
 @pytest.mark.parametrize("what", UNSENDABLE)
@@ -95,7 +109,7 @@ def test_the_loop_goes_on(name: str, what: str) -> None:
 
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_a_long_explanation(name: str, spec: str) -> None:
-    """What does not fit is left out; the compiler gets the beginning."""
+    """The compiler gets the start, as much as a message may hold."""
 
     def policy(features: mlbridge.Features) -> int:
         if features["x"] == 1:
@@ -104,10 +118,8 @@ def test_a_long_explanation(name: str, spec: str) -> None:
             raise mlbridge.Deferred("rather " + "ü" * LIMIT)
         return 7
 
-    with (
-        serving(policy, limited(spec, name)) as served,
-        create_model_runner(at(spec, name, timeout="20s")) as runner,
-    ):
+    compiler = at(spec, name, timeout="20s")
+    with asked_at(policy, limited(spec, name), compiler) as (served, runner):
         with pytest.raises(mlbridge.ModelError, match="ValueError: because üüü"):
             runner.evaluate({"x": 1})
         with pytest.raises(mlbridge.Deferred, match="rather üüü"):
@@ -118,70 +130,52 @@ def test_a_long_explanation(name: str, spec: str) -> None:
 
 
 def test_answers_of_a_batch(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Each that cannot be sent counts, and the others are sent."""
+    """Each reply that cannot be sent counts as an error; the others are sent."""
     together = threading.Barrier(4)
 
     @mlbridge.batched
     def policy(requests: Sequence[mlbridge.Features]) -> list[Any]:
         return [TOO_LONG if q["x"] % 2 else int(q["x"]) for q in requests]
 
-    def ask(x: int) -> Any:
+    def ask(x: int) -> None:
         with create_model_runner(f"pipe:{name}?timeout=20s") as runner:
-            replies = []
             for _ in range(5):
                 together.wait(20)
-                try:
-                    replies.append(runner.evaluate({"x": x}))
-                except mlbridge.ModelError as error:
-                    replies.append(str(error))
-            return replies
+                if x % 2:
+                    with pytest.raises(mlbridge.ModelError, match="max-message"):
+                        runner.evaluate({"x": x})
+                else:
+                    assert runner.evaluate({"x": x}) == x
 
     with (
-        serving(
-            policy, f"pipe:{name}?max-message={LIMIT}", max_batch=4, max_delay=0.2
-        ) as served,
+        serving(policy, limited("pipe:{}", name), max_batch=4, max_delay=0.2) as served,
         ThreadPoolExecutor(4) as compilers,
     ):
-        replies = list(compilers.map(ask, range(4)))
-    assert replies[::2] == [[0] * 5, [2] * 5]
-    assert all("max-message" in reply for each in replies[1::2] for reply in each)
+        list(compilers.map(ask, range(4)))
     assert (served.statistics.sessions, served.statistics.errors) == (4, 10)
     assert served.statistics.batch_size > 1
     assert len([r for r in caplog.records if r.exc_info]) == 1
 
 
-FOREIGN = [("json", True), ("bitstream", False)]
+HEADER = b'{"features":[{"name":"x","port":0,"type":"int64_t","shape":[]}]}\n'
+FOREIGN = {"json": b'{"x":1}', "bitstream": HEADER + struct.pack("<q", 1) + b"\n"}
 
 
-@pytest.mark.parametrize(("serdes", "is_told"), FOREIGN)
-def test_a_foreign_compiler(name: str, serdes: str, is_told: bool) -> None:
-    """One that speaks the bitstream has no place for a reason: its session ends."""
-    request = b'{"x":1}'
-    if serdes == "bitstream":
-        header = b'{"features":[{"name":"x","port":0,"type":"int64_t","shape":[]}]}'
-        request = header + b"\n" + struct.pack("<q", 1) + b"\n"
-    with serving(
-        lambda _: TOO_LONG, f"pipe:{name}?max-message={LIMIT}&serdes={serdes}"
-    ) as served:
-        with bare_compiler(name) as (read, write):
-            os.write(write, struct.pack("<Q", len(request)) + request)
-            reply = os.read(read, LIMIT)
-        if is_told:
-            assert b"max-message" in reply
-            assert b"_error" in reply
-        else:
-            assert reply == b""
+@pytest.mark.parametrize("serdes", FOREIGN)
+def test_a_foreign_compiler(name: str, serdes: str) -> None:
+    """A raw bitstream reply has no place for a reason, so the session ends."""
+    request = FOREIGN[serdes]
+    server = f"{limited('pipe:{}', name)}&serdes={serdes}"
+    with serving(lambda _: TOO_LONG, server) as served:
+        until(Path(f"{name}.in").exists)
+        # In this order, as bare mode requires.
+        with (
+            Path(f"{name}.in").open("rb", 0) as read,
+            Path(f"{name}.out").open("wb", 0) as write,
+        ):
+            write.write(struct.pack("<Q", len(request)) + request)
+            reply = read.read(LIMIT)
+        assert (b"max-message" in reply) == (serdes == "json")
+        assert (b"_error" in reply) == (serdes == "json")
+        assert bool(reply) == (serdes == "json")
     assert served.statistics.errors == 1
-
-
-@contextmanager
-def bare_compiler(name: str) -> Iterator[tuple[int, int]]:
-    """The ends of a foreign compiler: NAME.in to read, then NAME.out to write."""
-    until(Path(f"{name}.in").exists)
-    read = os.open(f"{name}.in", os.O_RDONLY)
-    write = os.open(f"{name}.out", os.O_WRONLY)
-    try:
-        yield read, write
-    finally:
-        os.close(read)
-        os.close(write)

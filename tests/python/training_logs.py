@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Training logs by hand, for the tests of what reads them."""
+"""Writes training logs byte by byte, for the tests of their readers."""
 
 import json
 import struct
@@ -16,11 +16,11 @@ ADVICE = {"name": "inlining_decision", "port": 0, "type": "int64_t", "shape": [1
 SCORE = {"name": "reward", "port": 0, "type": "float", "shape": [1]}
 
 OBSERVED = [("main", 0, 10, 1), ("helper ☃", 0, 20, 0), ("main", 1, 0x0A0A0A0A, 1)]
-"""Contexts, numbers in them, sizes and decisions."""
+"""Of each observation: context, index in the context, size and decision."""
 
 
 def header(*, rewards: bool = False, **more: Any) -> bytes:
-    """The first line, as LLVM writes it."""
+    """The first line in LLVM's spelling."""
     value = {"features": [*FEATURES, ADVICE], **({"score": SCORE} if rewards else {})}
     return json.dumps({**value, **more}, separators=(",", ":")).encode() + b"\n"
 
@@ -39,7 +39,7 @@ def context(name: str) -> bytes:
 
 
 def write_log(path: Path, *, rewards: bool = False) -> Path:
-    """Three observations of two contexts, one of which comes again."""
+    """Writes three observations of two contexts; the third repeats the first's."""
     parts = [header(rewards=rewards)]
     for name, index, size, decision in OBSERVED:
         parts += [context(name), observation(index, size, decision)]

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The demo's inliner as a SavedModel, from models/inlining-imitation.
+"""Writes the demo's inliner, models/inlining-imitation, as a SavedModel.
 
 make_inliner.py weights FILE.npz          in this project's .venv, which has PyTorch
 make_inliner.py model FILE.npz FOLDER     in a Python that has TensorFlow
@@ -18,7 +18,7 @@ INSTRUCTION_COST = 5
 
 
 def write_weights(path: Path) -> None:
-    """Writes the weights of `mlbridge_optimizations.inlining.policy.Policy`."""
+    """Writes the arrays of `mlbridge_optimizations.inlining.policy.Policy`."""
     sys.path.insert(0, str(ROOT))
     from mlbridge_optimizations.inlining.network import InliningNetwork
 
@@ -31,13 +31,13 @@ def write_weights(path: Path) -> None:
 
 
 def write_model(path: Path, folder: Path) -> None:
-    """Writes a model with the policy's steps; its inputs are int64[1], by name."""
+    """Writes a model of the policy's steps, for features int64[1,1] by name."""
     import tensorflow as tf
 
     with np.load(path) as arrays:
         weights = dict(arrays)
     names = [str(name) for name in weights["names"]]
-    count = sum(key.startswith("bias") for key in weights)
+    last = sum(key.startswith("bias") for key in weights) - 1
     cost, threshold = names.index("cost_estimate"), names.index("threshold")
 
     def decide(**features: Any) -> Any:
@@ -46,11 +46,11 @@ def write_model(path: Path, folder: Path) -> None:
         margin = tf.maximum(row[:, threshold], 1) - row[:, cost]
         derived = tf.tanh(margin / INSTRUCTION_COST)[:, None]
         hidden = tf.gather(tf.concat([scaled, derived], 1), weights["kept"], axis=1)
-        for i in range(count):
-            hidden = hidden @ weights[f"weight{i}"] + weights[f"bias{i}"]
-            if i + 1 < count:
-                hidden = tf.nn.relu(hidden)
-        return {"inlining_decision": tf.cast(hidden[:, 0] > 0, tf.int64)}
+        for i in range(last):
+            layer = hidden @ weights[f"weight{i}"] + weights[f"bias{i}"]
+            hidden = tf.nn.relu(layer)
+        logits = hidden @ weights[f"weight{last}"] + weights[f"bias{last}"]
+        return {"inlining_decision": tf.cast(logits[:, 0] > 0, tf.int64)}
 
     signature = {name: tf.TensorSpec([1, 1], tf.int64, name) for name in names}
     function = tf.function(decide).get_concrete_function(**signature)
@@ -58,7 +58,5 @@ def write_model(path: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "weights":
-        write_weights(Path(sys.argv[2]))
-    else:
-        write_model(Path(sys.argv[2]), Path(sys.argv[3]))
+    command, *paths = sys.argv[1:]
+    {"weights": write_weights, "model": write_model}[command](*map(Path, paths))

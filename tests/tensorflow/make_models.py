@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the SavedModels of the TensorFlow tests, and expected outputs.
+"""Writes the SavedModels for the tests of TensorFlow, and the expected replies.
 
-make_models.py FOLDER BATCH. BATCH is the first dimension of all inputs, which must
-be fixed for AOT compilation; 0 leaves it free.
+make_models.py FOLDER BATCH. BATCH is the first dimension of all inputs, which must be
+fixed for AOT compilation; 0 leaves it free.
 """
 
 import sys
@@ -21,10 +21,8 @@ WIDTHS = (300, 128, 64, 15)
 REQUESTS = 30
 
 
-def save(folder: Path, module: tf.Module, **signatures: Callable[..., Any]) -> None:
-    functions = {
-        name: function.get_concrete_function() for name, function in signatures.items()
-    }
+def save(folder: Path, module: tf.Module, **signatures: Any) -> None:
+    functions = {key: one.get_concrete_function() for key, one in signatures.items()}
     tf.saved_model.save(module, str(folder), signatures=functions)
 
 
@@ -36,7 +34,7 @@ def function(*specs: tuple[str, Any, list[int | None]]) -> Callable[..., Any]:
 
 
 def linear(folder: Path, batch: int | None, factor: float = 1) -> None:
-    """The product of x and WEIGHTS."""
+    """The product of x and WEIGHTS, times the factor."""
     module = tf.Module()
     module.weights = tf.Variable(WEIGHTS * np.float32(factor))
 
@@ -48,7 +46,7 @@ def linear(folder: Path, batch: int | None, factor: float = 1) -> None:
 
 
 def two(folder: Path, batch: int | None) -> None:
-    """Several inputs and outputs, and a second signature."""
+    """Two inputs and two outputs, and a second signature."""
     module = tf.Module()
 
     @function(("a", tf.int64, [batch, 1]), ("b", tf.float32, [batch, 2]))
@@ -65,26 +63,23 @@ def two(folder: Path, batch: int | None) -> None:
 
 
 def network(folder: Path, batch: int | None) -> None:
-    """An MLP, with requests and expected logits: float[n, 300] and float[n, 15]."""
+    """An MLP; requests and its own replies, float[n, 300] and float[n, 15]."""
     random = np.random.default_rng(3)
+
+    def variable(*shape: int) -> Any:
+        values = random.normal(size=shape) / (shape[0] ** 0.5 if shape[1:] else 1)
+        return tf.Variable(values.astype(np.float32))
+
+    layers = [(variable(n, m), variable(m)) for n, m in pairwise(WIDTHS)]
     module = tf.Module()
-    shapes = list(pairwise(WIDTHS))
-    module.weights = [
-        tf.Variable(random.normal(size=s).astype(np.float32) / s[0] ** 0.5)
-        for s in shapes
-    ]
-    module.biases = [
-        tf.Variable(random.normal(size=s[1]).astype(np.float32)) for s in shapes
-    ]
+    # SavedModels contain the variables that a module lists.
+    module.weights = [weight for layer in layers for weight in layer]
 
     def run(x: Any) -> Any:
-        for i, (weight, bias) in enumerate(
-            zip(module.weights, module.biases, strict=True)
-        ):
-            x = x @ weight + bias
-            if i + 1 < len(shapes):
-                x = tf.nn.relu(x)
-        return x
+        for weight, bias in layers[:-1]:
+            x = tf.nn.relu(x @ weight + bias)
+        weight, bias = layers[-1]
+        return x @ weight + bias
 
     @function(("x", tf.float32, [batch, WIDTHS[0]]))
     def serve(x: Any) -> Any:
@@ -113,7 +108,7 @@ def loop(folder: Path) -> None:
 
 
 def text(folder: Path) -> None:
-    """An input that cannot be a feature."""
+    """A string input, which no feature can be."""
     module = tf.Module()
 
     @function(("name", tf.string, [None]))
@@ -123,7 +118,7 @@ def text(folder: Path) -> None:
     save(folder, module, serving_default=serve)
 
 
-def main() -> None:
+if __name__ == "__main__":
     folder, batch = Path(sys.argv[1]), int(sys.argv[2]) or None
     linear(folder / "linear", batch)
     linear(folder / "other", batch, factor=10)
@@ -132,7 +127,3 @@ def main() -> None:
     if batch is None:
         text(folder / "text")
         loop(folder / "loop")
-
-
-if __name__ == "__main__":
-    main()

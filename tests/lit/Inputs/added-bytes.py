@@ -1,4 +1,4 @@
-"""Fails unless the second file is larger than the first, by LEAST to MOST bytes.
+"""Fails unless the second file is LEAST to MOST bytes larger than the first.
 
 added-bytes.py FILE FILE LEAST MOST
 """

@@ -1,4 +1,4 @@
-"""Prints an IR2Vec vocabulary of random vectors: `make-vocabulary.py DIM`."""
+"""Prints an IR2Vec vocabulary of random vectors: make-vocabulary.py DIMENSION."""
 
 import json
 import random
@@ -11,7 +11,7 @@ TYPE_SUFFIX = "Ty"
 
 dim = int(sys.argv[1])
 rng = random.Random(0)
-# One "NAME<tab>NUMBER" a line, after the number of lines.
+# The first line is the number of the others, which are "NAME<tab>NUMBER".
 listing = subprocess.run(
     ["llvm-ir2vec", "entities"], check=True, capture_output=True, text=True
 ).stdout.splitlines()[1:]
