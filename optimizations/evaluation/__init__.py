@@ -1,4 +1,4 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What models are worth: episodes beside baselines, and how sure that is."""
+"""Evaluation: episodes of models and baselines, with confidence intervals."""
