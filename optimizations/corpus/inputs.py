@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the programs are run on: drawn from a seed, and so the same everywhere."""
+"""Inputs of the programs: random, but from a fixed seed, so the same everywhere."""
 
 import random
 import struct
@@ -18,12 +18,12 @@ SCRIPTS = Path(__file__).with_name("run")  # Programs for interpreters.
 
 
 def script(path: Path) -> None:
-    """The one of that name in `SCRIPTS`."""
+    """Copies the file of that name in `SCRIPTS`."""
     path.write_bytes((SCRIPTS / path.name).read_bytes())
 
 
 def text(path: Path, megabytes: float) -> None:
-    """Prose-like text: words by Zipf's law, in lines, with numbers here and there."""
+    """Text like prose: words by Zipf's law, in lines, with some numbers."""
     draw = np.random.default_rng(SEED)
     letters = np.frombuffer(b"etaoinshrdlcumwfgypbvkjxqz", np.uint8)
     words = [
@@ -45,11 +45,11 @@ def text(path: Path, megabytes: float) -> None:
 
 
 def _pixels(width: int, height: int) -> NDArray[np.uint8]:
-    """Something between a photograph and noise, [height, width, 3]."""
+    """A picture between a photograph and noise, [height, width, 3]."""
     draw = np.random.default_rng(SEED)
     waves = draw.uniform(5.0, 200.0, (3, 3))
     planes = np.empty((height, width, 3), np.uint8)
-    # One after the other: all of a large picture as doubles would be a gigabyte.
+    # Plane by plane: a large picture of doubles would take a gigabyte.
     for number, (a, b, c) in enumerate(waves):
         rows = np.cos(np.arange(height) / b - c).astype(np.float32)
         columns = np.sin(np.arange(width) / a + c).astype(np.float32)
@@ -66,57 +66,50 @@ def ppm(path: Path, width: int, height: int) -> None:
 
 
 def png(path: Path, width: int, height: int) -> None:
-    """A picture as PNG, each of its lines filtered in another way."""
+    """A picture as PNG, whose lines use different filters."""
     rows = _pixels(width, height).astype(np.int64)
     left = np.pad(rows, ((0, 0), (1, 0), (0, 0)))[:, :-1]
     above = np.pad(rows, ((1, 0), (0, 0), (0, 0)))[:-1]
     guesses = (np.zeros_like(rows), left, above, (left + above) // 2)
-    lines = []
-    for y in range(height):
-        line = (rows[y] - guesses[y % 4][y]).astype(np.uint8)
-        lines.append(bytes([y % 4]) + line.tobytes())
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(data))
-            + kind
-            + data
-            + struct.pack(">I", zlib.crc32(kind + data))
-        )
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    path.write_bytes(
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(b"".join(lines), 6))
-        + chunk(b"IEND", b"")
+    lines = b"".join(
+        bytes([y % 4]) + (rows[y] - guesses[y % 4][y]).astype(np.uint8).tobytes()
+        for y in range(height)
     )
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    with path.open("wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        for chunk in (b"IHDR" + header, b"IDAT" + zlib.compress(lines, 6), b"IEND"):
+            file.write(struct.pack(">I", len(chunk) - 4) + chunk)
+            file.write(struct.pack(">I", zlib.crc32(chunk)))
+
+
+def _bits(width: int, height: int) -> bytes:
+    """A black and white picture, 8 pixels a byte: spots with rough edges."""
+    return np.packbits(_pixels(width, height)[..., 0] > 128, axis=1).tobytes()
 
 
 def bitmap(path: Path, width: int, height: int) -> None:
-    """A picture of black and white, as a portable bitmap: spots with rough edges."""
-    bits = np.packbits(_pixels(width, height)[..., 0] > 128, axis=1)
-    path.write_bytes(b"P4 %d %d\n" % (width, height) + bits.tobytes())
+    """A black and white picture as a portable bitmap."""
+    path.write_bytes(b"P4 %d %d\n" % (width, height) + _bits(width, height))
 
 
 def tiff(path: Path, width: int, height: int) -> None:
-    """A picture in colours as TIFF, not compressed."""
+    """A colour picture as uncompressed TIFF."""
     _tiff(path, _pixels(width, height).tobytes(), width, height, bilevel=False)
 
 
 def bilevel_tiff(path: Path, width: int, height: int) -> None:
-    """The same in black and white."""
-    bits = np.packbits(_pixels(width, height)[..., 0] > 128, axis=1)
-    _tiff(path, bits.tobytes(), width, height, bilevel=True)
+    """A black and white picture as uncompressed TIFF."""
+    _tiff(path, _bits(width, height), width, height, bilevel=True)
 
 
 def _tiff(path: Path, data: bytes, width: int, height: int, *, bilevel: bool) -> None:
     samples = 1 if bilevel else 3
-    # What each entry is called in TIFF 6.0; kind 3 is a short, 4 a long.
+    # Tags of TIFF 6.0; type 3 is a short, 4 a long.
     entries = [
         (256, 4, 1, width),
         (257, 4, 1, height),
-        # Three shorts do not fit in the entry: they are behind the header.
+        # Three shorts do not fit in the entry: they follow the header.
         (258, 3, samples, 1 if bilevel else 8),
         (259, 3, 1, 1),
         (262, 3, 1, 1 if bilevel else 2),
@@ -134,11 +127,11 @@ def _tiff(path: Path, data: bytes, width: int, height: int, *, bilevel: bool) ->
 
 
 def wav(path: Path, seconds: float) -> None:
-    """Two channels of 16 bits at 48 kHz: chords that fade, over some noise."""
+    """Two channels of 16 bits at 48 kHz: fading chords over noise."""
     draw = np.random.default_rng(SEED)
     rate = 48_000
     samples = np.empty((int(seconds * rate), 2), "<i2")
-    # A chord at a time: it is half a second.
+    # Each chord lasts half a second.
     for start in range(0, len(samples), rate // 2):
         part = samples[start : start + rate // 2]
         at = np.arange(len(part))[:, None] / rate
@@ -164,7 +157,7 @@ def _words(draw: random.Random, count: int) -> list[str]:
 
 
 def markdown(path: Path, sections: int) -> None:
-    """A document with headings, lists, quotes, code, links and stress."""
+    """A document with headings, lists, quotes, code, links and emphasis."""
     draw = random.Random(SEED)
     words = _words(draw, 3000)
 
@@ -180,14 +173,13 @@ def markdown(path: Path, sections: int) -> None:
             file.writelines(f"{n}. {prose(8)}\n   - {prose(5)}\n" for n in range(1, 4))
             file.write(f"\n> {prose(20)}\n> > {prose(9)} &amp; &copy;\n\n")
             file.write(f"```c\n{prose(9)}\n```\n\n![{prose(2)}][r{number}]\n\n")
-            file.write(
-                f'[r{number}]: <http://example/{number}> "{draw.choice(words)}"\n'
-            )
+            title = draw.choice(words)
+            file.write(f'[r{number}]: <http://example/{number}> "{title}"\n')
             file.write(f"\n<div>{prose(3)}</div>\n\n***\n\n")
 
 
 def xml(path: Path, records: int) -> None:
-    """A document with a type, entities, attributes, names with prefixes, CDATA."""
+    """A document with a DTD, entities, attributes, namespaces and CDATA."""
     draw = random.Random(SEED)
     words = _words(draw, 2000)
     with path.open("w", encoding="ascii") as file:
@@ -210,7 +202,7 @@ def xml(path: Path, records: int) -> None:
 
 
 def json(path: Path, records: int) -> None:
-    """Records with lists, texts and numbers, one a line."""
+    """Records with lists, texts and numbers, one on each line."""
     draw = random.Random(SEED)
     words = _words(draw, 2000)
     with path.open("w", encoding="ascii") as file:
@@ -225,7 +217,7 @@ def json(path: Path, records: int) -> None:
 
 
 def grammar(path: Path, rules: int) -> None:
-    """A language of statements, each with a form of its own, for yacc."""
+    """A grammar of different statements, for yacc."""
     draw = random.Random(SEED)
     tokens = [f"T{n}" for n in range(150)]
     with path.open("w", encoding="ascii") as file:
@@ -248,12 +240,10 @@ def grammar(path: Path, rules: int) -> None:
 
 
 def assembly(path: Path, functions: int) -> None:
-    """A file for nasm: macros, labels, data and many kinds of instruction."""
+    """A file for nasm: macros, labels, data and many kinds of instructions."""
     draw = random.Random(SEED)
-    registers = [
-        *("rax", "rcx", "rdx", "rbx", "rsi", "rdi", "r8", "r9", "r10", "r11"),
-        *("r12", "r13", "r14", "r15"),
-    ]
+    names = ("ax", "cx", "dx", "bx", "si", "di", *range(8, 16))
+    registers = [f"r{name}" for name in names]
     with path.open("w", encoding="ascii") as file:
         file.write("bits 64\ndefault rel\n%define TWICE(x) ((x) * 2)\n")
         file.write("%macro enter_with 1\n push rbp\n mov rbp, rsp\n")
@@ -278,7 +268,7 @@ def assembly(path: Path, functions: int) -> None:
 
 
 def integer_program(path: Path, rows: int, columns: int) -> None:
-    """A knapsack of several dimensions with items to be taken or not, for glpsol."""
+    """A knapsack problem in several dimensions, for glpsol."""
     draw = random.Random(SEED)
     items = [f"x{n}" for n in range(columns)]
     worth = [draw.randint(10, 99) for _ in items]
@@ -295,7 +285,7 @@ def integer_program(path: Path, rows: int, columns: int) -> None:
 
 
 def satisfiability(path: Path, variables: int, ratio: float) -> None:
-    """Random 3-SAT; near a ratio of 4.26 clauses a variable it is the hardest."""
+    """Random 3-SAT, which is hardest near 4.26 clauses for each variable."""
     draw = random.Random(SEED)
     clauses = round(variables * ratio)
     with path.open("w", encoding="ascii") as file:
@@ -307,7 +297,7 @@ def satisfiability(path: Path, variables: int, ratio: float) -> None:
 
 
 def c_source(path: Path, functions: int) -> None:
-    """A C file of many small functions, all of which ``main`` calls."""
+    """A C file of many small functions that ``main`` calls."""
     draw = random.Random(SEED)
     with path.open("w", encoding="ascii") as file:
         for n in range(functions):
