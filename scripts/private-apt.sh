@@ -1,12 +1,11 @@
-# Sourced by the scripts that take files from Debian's archive without
-# installing them. The machine's own apt is neither changed nor asked for root:
-# configuration, lists and downloads have a place of their own. apt checks every
+# Functions for scripts that download files from Debian's archive without
+# installing them. They need no root and do not change the machine's apt:
+# configuration, lists and downloads are in a separate folder. apt checks every
 # file against Debian's signed index.
 
-# private_apt_setup DIR TYPE [SUITE]: makes DIR anew, for the archive that this
-# machine already uses. It is asked for TYPE (deb or deb-src), of the release of
-# this machine or, if there is one, of SUITE. Of a release's suites the first
-# alone is looked at, which has every package whole.
+# private_apt_setup DIR TYPE [SUITE]: sets up DIR for the archive of this machine,
+# with packages of TYPE (deb or deb-src) and of SUITE, by default this machine's
+# release. Only the first of a release's suites is used; it has every package.
 private_apt_setup() {
   local type=$2 own suite file
   private_apt=$1
@@ -39,7 +38,7 @@ private_apt_setup() {
   fi
 }
 
-# apt-get as private_apt_setup has set it up.
+# Runs apt-get with the configuration of private_apt_setup.
 private_apt_get() {
   apt-get -qq -o APT::Sandbox::User="" -o Acquire::Retries=3 \
     -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 \
