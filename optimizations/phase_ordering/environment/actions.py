@@ -105,6 +105,3 @@ class ActionSpace:
             joined = self.joined(sequence) or NOTHING
             actions.append(Action(f"{number}: {label}", joined))
         return ActionSpace(name, description, self.prologue, tuple(actions))
-
-
-STOCK = Action("stock -Oz", "default<Oz>")  # LLVM's own pipeline as an action.
