@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of several commands of phase ordering, as types."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -41,3 +42,17 @@ Plugin = Annotated[
     Path | None,
     Option(help="MLBridgeLLVM.so. [default: where `mlbridge doctor` finds it]"),
 ]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How a model is compared with baselines."""
+
+    tries: Annotated[int, Option(min=1, help="K of the best of K.")] = 8
+    seed: Annotated[int, Option(help="Random seed.")] = 0
+    programs: Programs = None
+    most: Annotated[
+        int | None, Option("--max-instructions", help="Leave larger modules out.")
+    ] = None
+    timeout: Timeout = 120
+    plugin: Plugin = None
