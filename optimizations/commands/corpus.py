@@ -114,7 +114,6 @@ def stats(
 
 
 def _plot_sizes(corpus: "Corpus", path: Path) -> None:
-    """Writes a PNG with a point for each module and a row for each program."""
     programs = corpus.select()
     colours = {"training": "C0", "held-out": "C1"}
     with panels_of(path, size=(8, 1 + 0.3 * len(programs))) as (axes,):

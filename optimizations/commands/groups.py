@@ -39,7 +39,6 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
 
         @cached_property
         def known(self) -> dict[str, Callable[..., None]]:
-            """The commands of all optimisations, by name."""
             found: dict[str, Callable[..., None]] = {}
             for described in known().values():
                 try:
@@ -49,11 +48,9 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
             return found
 
         def list_commands(self, ctx: Any) -> list[str]:
-            """Returns the names of all commands."""
             return sorted(self.known)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
-            """Returns the command of an optimisation or of a file."""
             if cmd_name.endswith(".py"):
                 described = of_file(Path(cmd_name))
                 try:

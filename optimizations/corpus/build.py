@@ -141,7 +141,6 @@ def _compile_all(
     pool: ThreadPoolExecutor,
     show: ShowStage,
 ) -> None:
-    """Compiles programs, and saves each when it is complete."""
     ready: list[_Prepared] = []
     for done, future in enumerate(as_completed(preparing.values()), 1):
         show("Preparing", done, len(preparing))

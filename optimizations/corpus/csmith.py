@@ -30,7 +30,6 @@ def generate(
     count: int,
     seed: int,
     *,
-    packages: Path | None = None,
     jobs: int | None = None,
     show: Callable[[int], None] = lambda done: None,
 ) -> Corpus:
@@ -44,11 +43,10 @@ def generate(
         folder: of the corpus, which may be new.
         count: number of programs.
         seed: of the first program.
-        packages: the folder of csmith, which is fetched if it is missing.
         jobs: programs at once; by default one for each core.
         show: gets the number of programs so far.
     """
-    into, packages = Path(folder).resolve(), (packages or PACKAGES).resolve()
+    into, packages = Path(folder).resolve(), PACKAGES.resolve()
     into.mkdir(parents=True, exist_ok=True)
     toolchain.run([SCRIPTS / "fetch-csmith", packages])
     made: list[Program] = []

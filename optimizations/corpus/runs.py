@@ -13,6 +13,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -92,26 +93,19 @@ def _step(line: str) -> Step:
 RUN_TESTS = {name: _test(**about["test"]) for name, about in PROGRAMS.items()}
 
 
-def run_tests(
-    corpus: Corpus,
-    executables: Mapping[str, Path],
-    *,
-    show: Callable[[Run], None] = lambda run: None,
-) -> list[Run]:
-    """Tests executables by their programs' names, and shows each result.
+def run_tests(corpus: Corpus, executables: Mapping[str, Path]) -> list[Run]:
+    """Tests executables by their programs' names, one after another for their times.
 
-    They run one after another, because their times are compared. InvalidArgument is
-    raised for an unknown program, or one without a test. See `Tester`.
+    InvalidArgument is raised for an unknown program, or one without a test.
     """
     runs = []
     for name, executable in executables.items():
         with Tester(corpus, corpus.program(name)) as tester:
             runs.append(tester.run(executable))
-        show(runs[-1])
     return runs
 
 
-class Tester:
+class Tester(AbstractContextManager["Tester"]):
     """The test of one program, for any number of executables; a context manager."""
 
     def __init__(self, corpus: Corpus, program: Program) -> None:
@@ -145,9 +139,6 @@ class Tester:
     def close(self) -> None:
         """Removes the inputs."""
         self._inputs.close()
-
-    def __enter__(self) -> "Tester":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -191,12 +182,11 @@ def expected_outputs(corpus: Corpus, program: Program) -> Expected:
     made_by = program.linked.sha256 + tests_digest()
     key = hashlib.sha256(made_by.encode()).hexdigest()
     kept = corpus.folder / "expected" / f"{program.name}.json"
-    try:
+    # A missing or damaged file is written again.
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         known = json.loads(kept.read_bytes())
         if known["key"] == key:
             return Expected(dict(known["outputs"]), float(known["seconds"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        pass  # The file is missing or damaged: write it.
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
         executable = Path(folder, program.name)
         toolchain.executable(program, executable, "-O0")

@@ -110,7 +110,6 @@ def _file_of(model: Path, agent: str) -> Path:
 def _play(
     optimization: Optimization[Any], env: Any, choices: Mapping[str, Choice], seed: int
 ) -> float:
-    """Plays an episode and returns its metric."""
     observation, info = env.reset(seed=seed)
     total, is_over = 0.0, False
     while not is_over:

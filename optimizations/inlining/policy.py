@@ -25,7 +25,6 @@ class Policy:
     """
 
     def __init__(self, network: InliningNetwork):
-        """Copies the weights of a network."""
         names = network.features
         self._gather = itemgetter(*names)
         self._derived = network.derived

@@ -35,7 +35,7 @@ class PhaseOrderingSettings:
     baseline: Annotated[
         str,
         Option(
-            help="Reference of an episode's return: `start`, the module at the start, or"
+            help="Reference of an episode's return: `start`, the module at first, or"
             " `oz`, the module after -Oz."
         ),
     ] = "start"

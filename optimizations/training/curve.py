@@ -35,12 +35,6 @@ class Curve:
     values: list[float] = field(default_factory=list)
     board: Any = None
 
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The columns of curve.csv, by name."""
-        found: dict[str, list[Any]] = {"steps": self.steps, "return": self.returns}
-        return {**found, self.metric.name: self.values}
-
     def add(self, steps: int, total: float, info: Mapping[str, Any]) -> None:
         """Adds an episode: the sum of its rewards, and its last info."""
         self.add_value(steps, total, self.metric.of(total, info))
@@ -88,7 +82,8 @@ class Curve:
     def write(self, folder: Path, title: str) -> None:
         """Writes curve.csv, and curve.png with moving means."""
         folder.mkdir(parents=True, exist_ok=True)
-        columns = self.columns
+        columns: dict[str, list[Any]] = {"steps": self.steps, "return": self.returns}
+        columns[self.metric.name] = self.values
         with (folder / "curve.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
@@ -113,8 +108,8 @@ class Curve:
                 ]
                 panel.plot(self.steps, values, ".", color="0.85", label="an episode")
                 panel.plot(self.steps[window - 1 :], means, label=f"mean of {window}")
-                is_last = panel is panels[-1]
-                if is_last and stock is not None:
-                    panel.axhline(stock, color="green", linestyle="--", label=name)
-                finish(panel, legend=is_last, xlabel="actions", ylabel=label)
+                finish(panel, legend=False, xlabel="actions", ylabel=label)
+            if stock is not None:
+                panels[-1].axhline(stock, color="green", linestyle="--", label=name)
+            finish(panels[-1])
             panels[0].figure.suptitle(title)

@@ -35,7 +35,6 @@ class EvolvedPolicy(ARSPolicy):
         make: Callable[[Any], nn.Module] | None = None,
         **settings: Any,
     ) -> None:
-        """``make`` makes the encoder for a space."""
         self._make = make
         super().__init__(observation_space, action_space, **settings)
 
@@ -65,7 +64,6 @@ class Evolution(ARS):
     }
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        """Takes the arguments of ARS."""
         settings = {"zero_policy": False, "delta_std": 0.3, **settings}
         super().__init__(*arguments, **settings)
 
@@ -76,7 +74,6 @@ class Evolution(ARS):
         callback: BaseCallback,
         n_envs: int,
     ) -> None:
-        """Called once for each environment and step."""
         self.num_timesteps += 1
         callback.update_locals({"infos": [_locals["info"]]})
         callback.on_step()

@@ -19,7 +19,6 @@ class OwnEncoder(BaseFeaturesExtractor):
     def __init__(
         self, space: spaces.Space[Any], make: Callable[[Any], nn.Module]
     ) -> None:
-        """``make`` makes the module for a space."""
         encoder: Any = make(space)
         super().__init__(space, encoder.out_features)
         self.encoder = encoder
@@ -34,7 +33,6 @@ class OwnNetwork(BaseFeaturesExtractor):
     """An optimisation's whole network, with logits and value in one row."""
 
     def __init__(self, space: spaces.Space[Any], make: Callable[[], nn.Module]) -> None:
-        """``make`` makes the network."""
         super().__init__(space, 1)
         self.network = make()
 

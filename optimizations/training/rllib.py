@@ -123,7 +123,6 @@ class _Episodes(RLlibCallback):
                 self._before[episode.id_] = before + float(episode.get_return())
 
     def on_episode_end(self, **kwargs: Any) -> None:
-        """Reports the return and the metric."""
         episode, log = kwargs["episode"], kwargs["metrics_logger"]
         info = episode.get_infos(-1)
         if isinstance(episode, MultiAgentEpisode):
@@ -145,11 +144,9 @@ class _EncoderConfig(ModelConfig):
 
     @property
     def output_dims(self) -> tuple[int]:
-        """The encoder's width."""
         return (int(self.make(self.space).out_features),)
 
     def build(self, framework: str = "torch") -> "_Encoder":
-        """Makes the module."""
         return _Encoder(self)
 
 
@@ -191,7 +188,6 @@ class _OwnModule(TorchRLModule, ValueFunctionAPI, TargetNetworkAPI):
     """A module of an optimisation's own network."""
 
     def setup(self) -> None:
-        """Makes the network."""
         settings: Any = self.model_config
         self.network: Any = settings[_NETWORK]()
 
@@ -199,19 +195,15 @@ class _OwnModule(TorchRLModule, ValueFunctionAPI, TargetNetworkAPI):
         return {Columns.ACTION_DIST_INPUTS: self.network(batch[Columns.OBS])[0]}
 
     def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
-        """Returns the values [N] of a batch."""
         return self.network(batch[Columns.OBS])[1].squeeze(1)
 
     def make_target_networks(self) -> None:
-        """Makes the target network of APPO."""
         self._target: Any = make_target_network(self.network)
 
     def get_target_network_pairs(self) -> list[tuple[Any, Any]]:
-        """Returns the network with its target network."""
         return [(self.network, self._target)]
 
     def forward_target(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Returns the target network's logits."""
         return {TARGET_NETWORK_ACTION_DIST_INPUTS: self._target(batch[Columns.OBS])[0]}
 
 
@@ -306,7 +298,6 @@ def _add_modules(config: Any, experiment: Experiment) -> bool:
 
 
 def _dqn(config: Any, steps: int, is_several: bool) -> Any:
-    """Configures a double DQN with a prioritised replay buffer."""
     kind = "MultiAgentPrioritized" if is_several else "Prioritized"
     return config.env_runners(rollout_fragment_length=4).training(
         double_q=True,
@@ -450,7 +441,6 @@ class _Failure:
         self.file = (out / "failure.txt").resolve()
 
     def noted(self, env: Any) -> Any:
-        """Makes the environment write its errors to the file."""
 
         def noting(call: Callable[..., Any]) -> Callable[..., Any]:
             def method(*args: Any, **named: Any) -> Any:
@@ -470,7 +460,6 @@ class _Failure:
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """Raises the error in the file instead of RLlib's error."""
         self.file.unlink(missing_ok=True)
         try:
             yield

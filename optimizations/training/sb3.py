@@ -116,7 +116,6 @@ def _model(
 
 
 def _options(experiment: Experiment) -> dict[str, Any]:
-    """Returns the further arguments of the algorithm."""
     settings = experiment.settings
     rollout = max(2, settings.rollout // settings.workers)
     gamma, entropy = {"gamma": settings.gamma}, {"ent_coef": settings.entropy}
@@ -180,7 +179,6 @@ class _Watch(BaseCallback):
         return True
 
     def save(self) -> None:
-        """Writes a checkpoint, from which the training can be resumed."""
         self._saved = self.num_timesteps
         out = self._settings.out
         temporary = out / "checkpoint.new.zip"

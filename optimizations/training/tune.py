@@ -93,8 +93,6 @@ def tune(
 
 
 class _Ended(ray_tune.Callback):
-    """Counts the finished trials."""
-
     def __init__(self, show: Callable[[int], None]) -> None:
         self._show, self._ended = show, 0
 

@@ -6,6 +6,7 @@
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -93,9 +94,8 @@ class EpisodeOptions:
         SchemaMismatch for a file of another form.
         """
         if ("embedding" in self.observation) != (self.vocabulary is not None):
-            raise InvalidArgument(
-                "--observation embedding and --vocabulary FILE need each other"
-            )
+            both = "--observation embedding and --vocabulary FILE"
+            raise InvalidArgument(f"{both} need each other")
         self.space.pipeline(())
         assert self.dimension
         return self
@@ -143,13 +143,13 @@ class EpisodeOptions:
 
     def task_flags(self) -> list[str]:
         """Returns LLVM's options for actions and observations."""
-        vocabulary = f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"
+        words = f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"
         return [
             f"{_OPTION}-actions={self.actions}",
             f"{_OPTION}-observation={','.join(self.widths)}",
             f"{_OPTION}-steps={self.steps}",
             *([f"{_OPTION}-stop"] if self.stop else []),
-            *([vocabulary] if self.vocabulary else []),
+            *([words] if self.vocabulary else []),
         ]
 
     def command(self) -> list[str]:
@@ -214,7 +214,7 @@ class ModuleFailed(SequenceFailed):
     """A compiler failed before the first action, as it will for other sequences."""
 
 
-class SequenceRunner:
+class SequenceRunner(AbstractContextManager["SequenceRunner"]):
     """Runs whole sequences on modules, and measures the code size.
 
     The compiler keeps its results: sequences with the same beginning share the work. A
@@ -223,31 +223,19 @@ class SequenceRunner:
     """
 
     def __init__(
-        self,
-        options: EpisodeOptions,
-        *,
-        spec: str = "shm",
-        timeout: float = TIMEOUT,
-        max_restarts: int = 1,
+        self, options: EpisodeOptions, *, spec: str = "shm", timeout: float = TIMEOUT
     ) -> None:
-        """The compiler starts at the first use.
+        """The compiler starts at the first use, and is reached by the spec.
 
-        Args:
-            options: of the compiler.
-            spec: the transport to the compiler.
-            timeout: seconds for a sequence on a module of up to 10,000 instructions;
-                more in proportion for a larger one.
-            max_restarts: failures in a row after which a module is given up.
+        ``timeout`` is for a sequence on a module of up to 10,000 instructions, in
+        seconds; a larger module has more in proportion.
         """
         self.options = options
         self._timeout = timeout
         self._taken: list[int] = []
-        self._session = CompilerSession(
-            CompilerSettings(options.command(), spec, timeout, timeout, max_restarts)
-        )
-
-    def __enter__(self) -> "SequenceRunner":
-        return self
+        # A second failure in a row gives up the module.
+        by = (options.command(), spec, timeout, timeout, 1)
+        self._session = CompilerSession(CompilerSettings(*by))
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -294,8 +282,7 @@ class SequenceRunner:
 
     def run(self, module: Path, sequence: Sequence[int]) -> Sizes:
         """Measures the size after each action of a sequence; errors as in `write`."""
-        steps = max(len(sequence), 1)
-        outcome = self.reset(module, steps=steps)
+        outcome = self.reset(module, steps=max(len(sequence), 1))
         start, oz = outcome.info["text_size"], outcome.info["oz_text_size"]
         if not sequence:
             return Sizes(start, (), oz, outcome.info)

@@ -311,7 +311,6 @@ class PhaseOrderingEnv(CompilerEnv):
         return self._rendered() if self.render_mode == "ansi" else None
 
     def _kept_by_default(self) -> int | None:
-        """Returns the default of ``kept_programs``."""
         return None
 
     def _drawn(self) -> Path:

@@ -6,6 +6,7 @@
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from mlbridge_optimizations.show import Show
@@ -16,7 +17,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Runners:
+class Runners(AbstractContextManager["Runners"]):
     """A pool of compilers for several threads; a context manager."""
 
     def __init__(
@@ -66,9 +67,6 @@ class Runners:
         """Ends all compilers."""
         for runner in self._all:
             runner.close()
-
-    def __enter__(self) -> "Runners":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -222,7 +222,6 @@ class _Trial:
         self._made.close()
 
     def run(self, outcome: Outcome) -> None:
-        """Tries all policies."""
         for spec in self._settings.models:
             self._model(spec, outcome)
         first = self._settings.seed

@@ -63,7 +63,6 @@ def _link(
     to: Path,
     timeout: float,
 ) -> None:
-    """Links a program's files, each compiled by its chosen pipeline."""
     about = corpus.programs[program]
     modules = about.modules
     pipelines = [chosen.get(module.path) for module in modules]

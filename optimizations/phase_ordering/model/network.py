@@ -55,7 +55,6 @@ class Scores(nn.Module):
     """Normalisation and a trained network behind it, for export."""
 
     def __init__(self, normalised: Normalised, network: nn.Module, output: str) -> None:
-        """Takes the network behind the normalisation, and its output's name."""
         super().__init__()
         self.normalised = normalised
         self.network = network

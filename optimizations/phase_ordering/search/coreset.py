@@ -273,7 +273,6 @@ def _train_to_look_ahead(
 
 
 def _whole(core: CoreSet) -> ActionSpace:
-    """Returns a space whose actions are the sequences."""
     name, count = core.actions.name, len(core.sequences)
     text = f"{count} sequences of {name}"
     return core.actions.of_sequences(core.sequences, f"{name}-core", text)

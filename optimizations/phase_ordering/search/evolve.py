@@ -193,7 +193,6 @@ class _Joint:
         return _ranked(self._tried)
 
     def begin(self, starts: Sequence[Changes]) -> None:
-        """Begins with the unchanged pipeline, the starts, and single changes."""
         draw, library = self._draw, self.experience.library
         begin = dict.fromkeys([NONE, *starts])
         left = min(self.settings.batch, self.settings.joint) - len(begin)
@@ -266,12 +265,10 @@ class _Member:
 
     @property
     def best(self) -> tuple[Changes, float]:
-        """The best candidate, and its size / -Oz."""
         best = _ranked(self.known)[0]
         return best, self.known[best]
 
     def batch(self) -> list[_Child]:
-        """Returns the next candidates."""
         left = min(self._settings.batch, self._settings.evaluations - len(self.known))
         if not self.known:
             return [_Child(one) for one in self._starts][:left]

@@ -176,7 +176,6 @@ def _fit(
 
 
 def _choices(model: StateValue, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Returns the states of the greatest value of [modules, ahead, widths]."""
     flat = torch.from_numpy(rows.reshape(-1, rows.shape[2]))
     with torch.no_grad():
         values = model(flat)["value"].reshape(rows.shape[:2])
