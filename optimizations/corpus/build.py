@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mlbridge.errors import Error, InvalidArgument
-from mlbridge_optimizations.show import ShowStage
+from mlbridge_optimizations.show import ShowStage, quiet
 
 from . import toolchain
 from .manifest import LINKED, Corpus, Module, Program, is_cpp, load, sha256
@@ -49,7 +49,7 @@ def fetch(
     programs: Sequence[str] | None = None,
     packages: Path | None = None,
     jobs: int | None = None,
-    show: ShowStage = lambda stage, done, total: None,
+    show: ShowStage = quiet,
 ) -> Fetched:
     """Makes a corpus, or adds missing programs to it.
 

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, Timeout
+from mlbridge_optimizations.show import quiet
 
 from . import toolchain
 from .build import alone, compile_module, open_corpus
@@ -31,7 +32,7 @@ def generate(
     seed: int,
     *,
     jobs: int | None = None,
-    show: Callable[[int], None] = lambda done: None,
+    show: Callable[[int], None] = quiet,
 ) -> Corpus:
     """Adds ``count`` random programs to a corpus, for the seeds from ``seed`` on.
 

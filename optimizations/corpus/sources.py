@@ -15,7 +15,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlbridge.errors import OSFailure
-from mlbridge_optimizations.show import ShowStage
+from mlbridge_optimizations.show import ShowStage, quiet
 
 from .recipes import RECIPES, Recipe
 
@@ -122,9 +122,7 @@ def version_of(tree: Path) -> str:
 
 
 def fetch_packages(
-    names: Sequence[str],
-    packages: Path,
-    show: ShowStage = lambda stage, done, total: None,
+    names: Sequence[str], packages: Path, show: ShowStage = quiet
 ) -> dict[str, str]:
     """Unpacks source packages; returns the missing ones, each with the reason."""
     command = [str(SCRIPTS / "fetch-workloads"), str(packages), *names]

@@ -24,7 +24,7 @@ from mlbridge_optimizations.optimization import (
     of_agent,
     spaces_of,
 )
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 MODEL, CHANCE = "model", "at random"
 
@@ -35,7 +35,7 @@ def compare(
     model: Path,
     episodes: int,
     seed: int,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> dict[str, list[float]]:
     """Returns the metric of each episode, by the name of the model, baseline or chance.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mlbridge.export import export
 from mlbridge_optimizations.optimization import guarded
+from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Show
 from mlbridge_optimizations.training.experiment import Experiment, Learned
 
@@ -19,7 +20,7 @@ def learn(
     *,
     resume: bool = False,
     address: str | None = None,
-    show: Show = lambda *_: None,
+    show: Show = quiet,
 ) -> Learned:
     """Trains by the settings' engine: see `sb3.train` and `rllib.train`."""
     if experiment.settings.engine == "sb3":
@@ -36,7 +37,7 @@ def train(
     *,
     resume: bool = False,
     address: str | None = None,
-    show: Show = lambda *_: None,
+    show: Show = quiet,
 ) -> "dict[str, Exported]":
     """Trains, writes models into the settings' folder, and returns them by name.
 

@@ -54,6 +54,7 @@ from ray.tune.registry import register_env
 
 from mlbridge.errors import Error, InvalidArgument, Malformed, Timeout, error_for
 from mlbridge_optimizations.optimization import Metric, merged, spaces_of
+from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Curve, Show
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.settings import TrainingSettings
@@ -322,7 +323,7 @@ def train(
     *,
     resume: bool = False,
     address: str | None = None,
-    show: Show = lambda *_: None,
+    show: Show = quiet,
 ) -> Learned:
     """Trains a policy, with each worker's compiler in a process of Ray.
 

@@ -21,6 +21,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 from mlbridge.envs import CompilerEnv
 from mlbridge.envs.sb3 import CompilerVecEnv
 from mlbridge.errors import InvalidArgument, Malformed
+from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Curve, Show
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
@@ -36,7 +37,7 @@ def _kind(algo: str) -> type[BaseAlgorithm]:
 
 
 def train(
-    experiment: Experiment, *, resume: bool = False, show: Show = lambda *_: None
+    experiment: Experiment, *, resume: bool = False, show: Show = quiet
 ) -> Learned:
     """Trains a policy; with ``resume`` from its last checkpoint.
 

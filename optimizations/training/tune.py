@@ -11,6 +11,7 @@ from typing import Any
 from ray import tune as ray_tune
 
 from mlbridge.errors import ModelError
+from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.rllib import cluster
@@ -31,7 +32,7 @@ def tune(
     trials: int,
     *,
     address: str | None = None,
-    show: Callable[[int], None] = lambda done: None,
+    show: Callable[[int], None] = quiet,
 ) -> tuple[Experiment, list[tuple[str, ...]]]:
     """Trains by several settings for a while; returns the best, and all as table rows.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from .actions import NOTHING, Action, ActionSpace
 from .compiler import (
@@ -67,7 +67,7 @@ def measure(
     plugin: Path | None = None,
     with_oz: bool = True,
     log: Path | None = None,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> Iterator[tuple[Path, Measured]]:
     """Tries pipelines on each module, after the prologue; yields finished modules.
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from .compiler import TIMEOUT, EpisodeOptions, SequenceRunner
 
@@ -35,7 +35,7 @@ class Runners(AbstractContextManager["Runners"]):
         self,
         work: Callable[[SequenceRunner, Item], Result],
         items: Sequence[Item],
-        show: Show = lambda done, total: None,
+        show: Show = quiet,
     ) -> Iterator[tuple[Item, Result]]:
         """Works on items in parallel; yields each with its result, when finished.
 

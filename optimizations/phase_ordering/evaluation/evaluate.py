@@ -29,7 +29,7 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
-from mlbridge_optimizations.show import ShowStage
+from mlbridge_optimizations.show import ShowStage, quiet
 
 from ..environment.actions import Order
 from ..environment.compiler import (
@@ -110,7 +110,7 @@ def evaluate(
     vocabulary: Path | None = None,
     jobs: int = 1,
     log: Path | None = None,
-    show: ShowStage = lambda stage, done, total: None,
+    show: ShowStage = quiet,
 ) -> Evaluation:
     """Compares a model with the baselines on the files of a split.
 

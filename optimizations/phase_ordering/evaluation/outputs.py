@@ -27,7 +27,7 @@ from mlbridge.files import OwnFolder
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, sha256
 from mlbridge_optimizations.corpus.runs import Run, Tester, tests_digest
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.actions import ActionSpace
 from ..environment.compiler import (
@@ -131,7 +131,7 @@ def check_outputs(
     settings: OutputsSettings,
     *,
     jobs: int = 1,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> list[Outcome]:
     """Compares the programs' outputs; returns the results in the programs' order.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.compiler import TIMEOUT, EpisodeOptions, SequenceRunner
 from ..environment.measure import space_of
@@ -24,7 +24,7 @@ def run_programs(
     *,
     repeat: int = 3,
     timeout: float = TIMEOUT,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> dict[str, tuple[runs.Run, runs.Run]]:
     """Tests each program by stock -Oz and by a way; returns both runs by program.
 

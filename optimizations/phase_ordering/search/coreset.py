@@ -25,7 +25,7 @@ from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
 from mlbridge_optimizations.plot import panels_of
-from mlbridge_optimizations.show import ShowStage
+from mlbridge_optimizations.show import ShowStage, quiet
 
 from ..environment.actions import Action, ActionSpace, Order
 from ..environment.compiler import EpisodeOptions, SequenceRunner
@@ -106,9 +106,7 @@ class Pool:
         return CoreSet(space, sequences, ratios, self.length, self.random), chosen
 
 
-def train(
-    settings: CoreSetSettings, show: ShowStage = lambda stage, done, total: None
-) -> Trained:
+def train(settings: CoreSetSettings, show: ShowStage = quiet) -> Trained:
     """Searches, chooses, and trains; InvalidArgument if the corpus has no modules."""
     corpus = manifest.load(settings.corpus.resolve())
     settings.out.mkdir(parents=True, exist_ok=True)

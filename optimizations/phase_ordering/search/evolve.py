@@ -18,7 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.show import ShowStage
+from mlbridge_optimizations.show import ShowStage, quiet
 
 from .changes import NONE, Change, Changes, Library
 from .measurements import FAILED_RATIO, Measurements
@@ -60,7 +60,7 @@ def evolve(
     measurements: Measurements,
     searched: int,
     settings: EvolutionSettings,
-    show: ShowStage = lambda stage, done, total: None,
+    show: ShowStage = quiet,
     starts: Sequence[Changes] = (),
 ) -> Evolved:
     """Searches for all modules together, then for each of the first ``searched``.

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.compiler import SequenceFailed, SequenceRunner
 from ..environment.runners import Runners
@@ -80,10 +80,7 @@ class Foresight:
 
 
 def outcomes(
-    runners: Runners,
-    modules: Sequence[Path],
-    ahead: int,
-    show: Show = lambda done, total: None,
+    runners: Runners, modules: Sequence[Path], ahead: int, show: Show = quiet
 ) -> NDArray[np.float32]:
     """Returns the features after each of the first actions, [modules, ahead, widths].
 
@@ -112,7 +109,7 @@ def train(
     table: Table,
     widths: Mapping[str, int],
     *,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> Foresight:
     """Trains on all programs, with the settings that are best for programs left out.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.actions import Order
 from ..environment.compiler import TIMED_OUT, TIMEOUT, EpisodeOptions
@@ -72,9 +72,7 @@ class Measurements:
         return [module for module in self._sizes if self._oz[module]]
 
     def measure(
-        self,
-        wanted: Mapping[Path, Sequence[str]],
-        show: Callable[[int], None] = lambda done: None,
+        self, wanted: Mapping[Path, Sequence[str]], show: Callable[[int], None] = quiet
     ) -> None:
         """Tries pipelines on modules, unless their size is known."""
         missing = {
@@ -228,7 +226,7 @@ def tabulate(
     modules: Sequence[Path],
     sequences: Sequence[Order],
     log: Path | None = None,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
     *,
     timeout: float = TIMEOUT,
 ) -> Table:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.actions import Order
 from ..environment.compiler import ModuleFailed, SequenceFailed, SequenceRunner
@@ -104,7 +104,7 @@ def search(
     modules: Sequence[Path],
     settings: SearchSettings,
     log: Path | None = None,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> list[Best]:
     """Searches modules one by one, except those with a line in the log.
 

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..model.network import Normalised
 from .measurements import Table
@@ -136,7 +136,7 @@ def train(
     settings: ValueSettings,
     *,
     origins: Sequence[frozenset[str]] = (),
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> Fitted:
     """Trains on all programs, for the number of epochs that is best for those left out.
 
@@ -203,10 +203,7 @@ def _choices(model: ValueModel, rows: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _fit(
-    model: ValueModel,
-    rows: NDArray[np.float32],
-    table: Table,
-    settings: ValueSettings,
+    model: ValueModel, rows: NDArray[np.float32], table: Table, settings: ValueSettings
 ) -> Iterator[int]:
     """Trains a model; yields before the first epoch, and after each."""
     torch.manual_seed(settings.seed)
