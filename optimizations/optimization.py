@@ -82,36 +82,23 @@ class NoSettings:
 
 @dataclass(frozen=True)
 class Metric:
-    """The measure by which episodes are judged.
+    """The measure by which episodes are judged."""
 
-    Attributes:
-        name: one word, for columns.
-        label: for plots; by default the name.
-        of: from the sum of an episode's rewards and its last info to a number.
-        stock: the value of the compiler's own heuristic, drawn as a line, or None.
-        stock_label: the name of that line.
-        is_cost: whether less is better.
-    """
-
-    name: str = "return"
-    label: str = ""
+    name: str = "return"  # One word, for columns.
+    label: str = ""  # For plots; by default the name.
+    # From the sum of an episode's rewards and its last info to a number.
     of: Callable[[float, Mapping[str, Any]], float] = lambda total, info: total
-    stock: float | None = None
+    stock: float | None = None  # Of the compiler's own heuristic, drawn as a line.
     stock_label: str = "the compiler"
-    is_cost: bool = False
+    is_cost: bool = False  # Whether less is better.
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What the file of a trained model contains besides its network.
+    """What the file of a trained model contains besides its network."""
 
-    Attributes:
-        features: as the compiler populates them; by default the observation space's.
-        metadata: see docs/model-metadata.md.
-    """
-
-    features: "FeatureSource" = None
-    metadata: "Metadata | None" = None
+    features: "FeatureSource" = None  # By default the observation space's.
+    metadata: "Metadata | None" = None  # See docs/model-metadata.md.
 
 
 @dataclass(frozen=True)

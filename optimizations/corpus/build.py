@@ -55,14 +55,8 @@ def fetch(
 
     Programs that cannot be fetched or compiled are reported and left out. Programs of
     the same sources by the same compiler are kept, so an interrupted fetch continues.
-    InvalidArgument is raised for an unknown program.
-
-    Args:
-        folder: of the corpus.
-        programs: their names; by default all.
-        packages: the folder of the packages' sources, which are fetched if missing.
-        jobs: compilers at once; by default one for each core.
-        show: reports progress.
+    InvalidArgument is raised for an unknown program. Missing packages are fetched to
+    ``packages``; ``jobs`` compilers run at once, by default one for each core.
     """
     wanted = list(RECIPES) if programs is None else list(dict.fromkeys(programs))
     for name in wanted:

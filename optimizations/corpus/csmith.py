@@ -38,14 +38,7 @@ def generate(
 
     A program that does not compile, crashes, or does not end within 3 s is replaced by
     that of another seed. CompilerFailed is raised if csmith is missing or too few
-    programs end.
-
-    Args:
-        folder: of the corpus, which may be new.
-        count: number of programs.
-        seed: of the first program.
-        jobs: programs at once; by default one for each core.
-        show: gets the number of programs so far.
+    programs end. ``jobs`` programs are made at once, by default one for each core.
     """
     into, packages = Path(folder).resolve(), PACKAGES.resolve()
     into.mkdir(parents=True, exist_ok=True)

@@ -42,12 +42,9 @@ def run(
     """Runs a command in a folder and returns its stdout and stderr.
 
     With ``own_session`` it runs in a session of its own, like a compiler of
-    `mlbridge.envs`: Linux may share the cores by session.
-
-    Raises:
-        CompilerFailed: its status is not 0; the text is the end of its output.
-        OSFailure: there is no such program.
-        Timeout: it ran longer than ``seconds``, and was killed.
+    `mlbridge.envs`: Linux may share the cores by session. CompilerFailed has the status
+    and the end of the output; other errors are OSFailure for a missing program, and
+    Timeout after ``seconds``.
     """
     words = " ".join(map(str, command))
     try:

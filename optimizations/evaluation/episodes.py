@@ -39,18 +39,10 @@ def compare(
 ) -> dict[str, list[float]]:
     """Returns the metric of each episode, by the name of the model, baseline or chance.
 
-    Args:
-        optimization: has the environment, baselines and metric.
-        environment: the environment's settings.
-        model: an .onnx file, which is asked as by a compiler, or a folder with
-            ``AGENT.onnx`` for each agent.
-        episodes: their number.
-        seed: of the first episode; the following ones count up.
-        show: gets the number of finished episodes, and the total.
-
-    Raises:
-        CompilerFailed: the compiler crashed in an episode.
-        SchemaMismatch: the model does not take the observations.
+    The model is an .onnx file, which is asked as by a compiler, or a folder with
+    ``AGENT.onnx`` for each agent. The seeds of episodes count up from ``seed``.
+    CompilerFailed is raised if the compiler crashes, and SchemaMismatch if the model
+    does not take the observations.
     """
     baselines = {
         name: guarded(f"baseline '{name}'", make, environment)

@@ -19,21 +19,13 @@ Show = Callable[[int, int, float | None], None]
 
 @dataclass
 class Curve:
-    """The episodes of a training, in the order in which they ended.
-
-    Attributes:
-        metric: the measure by which episodes are judged.
-        steps: actions of all workers at the end of each episode.
-        returns: the sum of each episode's rewards.
-        values: of the metric; equal to the returns if that is the metric.
-        board: a tensorboardX SummaryWriter, or None.
-    """
+    """The episodes of a training, in the order in which they ended."""
 
     metric: Metric = field(default_factory=Metric)
-    steps: list[int] = field(default_factory=list)
-    returns: list[float] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    board: Any = None
+    steps: list[int] = field(default_factory=list)  # Actions of all workers so far.
+    returns: list[float] = field(default_factory=list)  # Sums of rewards.
+    values: list[float] = field(default_factory=list)  # Of the metric.
+    board: Any = None  # A tensorboardX SummaryWriter, or None.
 
     def add(self, steps: int, total: float, info: Mapping[str, Any]) -> None:
         """Adds an episode: the sum of its rewards, and its last info."""

@@ -7,7 +7,7 @@ import fcntl
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,16 +29,10 @@ _MAY_CHANGE = ("out", "steps", "every")
 
 @dataclass(frozen=True)
 class Experiment:
-    """What to learn, and how. Its folder keeps that in settings.json.
-
-    Attributes:
-        optimization: the decision to learn.
-        environment: an instance of the optimisation's settings.
-        settings: how to learn.
-    """
+    """What to learn, and how. Its folder keeps that in settings.json."""
 
     optimization: Optimization[Any]
-    environment: Any
+    environment: Any  # An instance of the optimisation's settings.
     settings: TrainingSettings
 
     @property
@@ -56,10 +50,8 @@ class Experiment:
         """Returns the optimisation's own encoder and whole network, or None for each.
 
         Only these functions are saved with the network, not the whole description.
-
-        Raises:
-            InvalidArgument: the observations need one of the two.
-            Unsupported: a policy of such actions cannot be exported.
+        InvalidArgument is raised if the observations need one of the two, and
+        Unsupported if a policy of such actions cannot be exported.
         """
         self._check(actions)
         by, name = self.optimization, self.optimization.name
@@ -186,14 +178,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Learned:
-    """The results of a training.
+    """The results of a training."""
 
-    Attributes:
-        policies: for `mlbridge.export.export`, by file name: `MODEL`, or an agent's.
-        curve: of its episodes.
-        options: of the export.
-    """
-
-    policies: Mapping[str, Any]
+    policies: Mapping[str, Any]  # By file name: `MODEL`, or an agent's label.
     curve: Curve
-    options: dict[str, Any] = field(default_factory=dict)

@@ -41,17 +41,10 @@ def train(
 ) -> "dict[str, Exported]":
     """Trains, writes models into the settings' folder, and returns them by name.
 
-    The file is ``model.onnx``, or ``AGENT.onnx`` for each of several agents.
-
-    Args:
-        experiment: what to train.
-        resume: go on from the last checkpoint in the folder.
-        address: of a Ray cluster, for rllib.
-        show: reports progress.
-
-    Raises:
-        InvalidArgument: another process trains into that folder.
-        ModelError: the policy answers NaN, or differs from its exported model.
+    The file is ``model.onnx``, or ``AGENT.onnx`` for each of several agents. ``resume``
+    goes on from the last checkpoint in the folder; ``address`` is of a Ray cluster.
+    InvalidArgument is raised if another process trains into the folder, and ModelError
+    if the policy answers NaN, or differs from its exported model.
     """
     settings, by = experiment.settings, experiment.optimization
     # Before the training, because it may raise. For the same reason, the engines check
@@ -60,13 +53,8 @@ def train(
     about = guarded(what, by.model_file, experiment.environment, settings.seed)
     with experiment.claimed():
         learned = learn(experiment, resume=resume, address=address, show=show)
+        features, metadata, out = about.features, about.metadata, settings.out
         return {
-            name: export(
-                learned_policy,
-                settings.out / f"{name}.onnx",
-                features=about.features,
-                metadata=about.metadata,
-                **learned.options,
-            )
-            for name, learned_policy in learned.policies.items()
+            name: export(it, out / f"{name}.onnx", features=features, metadata=metadata)
+            for name, it in learned.policies.items()
         }

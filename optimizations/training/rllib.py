@@ -327,15 +327,8 @@ def train(
 ) -> Learned:
     """Trains a policy, with each worker's compiler in a process of Ray.
 
-    Args:
-        experiment: what to train.
-        resume: go on from the last checkpoint.
-        address: of a Ray cluster; by default one is started here.
-        show: reports progress.
-
-    Raises:
-        InvalidArgument: there is no checkpoint, or one of other settings.
-        Timeout: there was no progress for a long time.
+    Without the address of a Ray cluster, one is started here. InvalidArgument is raised
+    if a checkpoint is missing or of other settings, and Timeout without progress.
     """
     settings = experiment.settings
     torch.set_num_threads(1)

@@ -36,17 +36,9 @@ def tune(
 ) -> tuple[Experiment, list[tuple[str, ...]]]:
     """Trains by several settings for a while; returns the best, and all as table rows.
 
-    Each trial uses the engine and the algorithm of the training that follows. The best
-    has the highest mean return in its last episodes.
-
-    Args:
-        experiment: the training that follows; its seed draws the trials.
-        trials: their number.
-        address: of a Ray cluster, whose nodes run one trial on each core.
-        show: gets the number of finished trials.
-
-    Raises:
-        ModelError: every trial failed.
+    Each trial uses the engine, the algorithm and the seed of the training that follows.
+    The best has the highest mean return in its last episodes; ModelError is raised if
+    every trial failed. The nodes of a cluster run one trial on each core.
     """
     settings = experiment.settings
     steps = max(1, settings.steps // SHARE)

@@ -264,10 +264,8 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
     def reset(self, module: Path, **more: Any) -> Outcome:
         """Begins an episode; docs/phase-ordering.md has the further options.
 
-        Raises:
-            ModuleFailed: the compilers failed.
-            PeerClosed, Timeout: the first compiler failed: its command line is wrong.
-            Error: the module cannot be read.
+        Raises ModuleFailed if the compilers failed, PeerClosed or Timeout if the first
+        one failed, for a wrong command line, and Error if the module cannot be read.
         """
         # Count failures anew for this sequence.
         self._session.failures = 0
@@ -332,11 +330,8 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
         """Runs a sequence of at least one action on a bitcode file, and writes a file.
 
         The file is an object if its name ends in ``.o``, else bitcode. With the reward
-        ``none`` no other machine code is made.
-
-        Raises:
-            SequenceFailed: the compiler failed.
-            Error: the module cannot be read, or the file cannot be written.
+        ``none`` no other machine code is made. Raises SequenceFailed if the compiler
+        failed, and Error if the module cannot be read or the file cannot be written.
         """
         self.reset(module, steps=len(sequence), output=str(to))
         self.step(module, sequence)

@@ -248,15 +248,10 @@ class PhaseOrderingEnv(CompilerEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode on a random program and a random module of it.
 
-        Args:
-            seed: of the random modules.
-            options: ``module`` names one instead; ``sequence`` are actions taken before
-                the first step; ``final``, ``steps`` and ``output``, a file for the
-                resulting bitcode: see docs/phase-ordering.md.
-
-        Raises:
-            Error: as `CompilerEnv.reset`; for random modules only after several
-                failures.
+        Of the options, ``module`` names a module instead, ``sequence`` are actions
+        before the first step, ``output`` is a file for the resulting bitcode; see
+        docs/phase-ordering.md. Errors are those of `CompilerEnv.reset`, but for random
+        modules only after several failures.
         """
         if seed is not None:
             self._draw = np.random.default_rng(seed)
