@@ -39,16 +39,16 @@ def known() -> dict[str, Optimization[Any]]:
     for point in entry_points(group=GROUP):
         # Skip a broken entry point; the other optimisations still work.
         try:
-            described = point.load()
-            why = f"expected an Optimization, found a {type(described).__name__}"
+            one = point.load()
+            why = f"expected an Optimization, found a {type(one).__name__}"
         except Exception as error:
-            described, why = None, f"{type(error).__name__}: {error}"
-        if not isinstance(described, Optimization):
+            one, why = None, f"{type(error).__name__}: {error}"
+        if not isinstance(one, Optimization):
             logger.warning("%s (%s) is left out: %s", point.name, point.value, why)
-        elif described.name in found:
-            logger.warning("a second %s (%s) is left out", described.name, point.value)
+        elif one.name in found:
+            logger.warning("a second %s (%s) is left out", one.name, point.value)
         else:
-            found[described.name] = described
+            found[one.name] = one
     return found
 
 

@@ -85,7 +85,7 @@ def _make(seed: int, csmith: Path, into: Path, corpus: Corpus) -> Program:
     with tempfile.TemporaryDirectory(prefix="mlbridge-csmith-") as temporary:
         folder = Path(temporary)
         # csmith writes a file to its working directory.
-        command = [csmith / "bin/csmith", "--seed", str(seed)]
+        command = (str(csmith / "bin/csmith"), "--seed", str(seed))
         text, _ = toolchain.run(command, folder=folder)
         (made / f"{name}.c").write_bytes(text)
         flags = (*toolchain.UNOPTIMISED, f"-I{csmith / 'include/csmith'}")

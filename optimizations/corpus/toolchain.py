@@ -154,8 +154,8 @@ def compile_bitcode(
     bitcode: Path, to: Path, level: str, *, own_session: bool = False
 ) -> None:
     """Compiles unoptimised bitcode to an object with stock clang."""
-    command = [CLANG, level, "-w", "-x", "ir", "-c", bitcode, "-o", to]
-    run(command, own_session=own_session)
+    flags = ("-w", "-x", "ir", "-c")
+    run([CLANG, level, *flags, bitcode, "-o", to], own_session=own_session)
 
 
 def source_command(
