@@ -96,11 +96,13 @@ def _load(path: Path) -> ModuleType:
 
 def _expect_free_name(path: Path) -> None:
     """Raises InvalidArgument if the file would hide a module of Python or a package."""
-    hidden = path.stem if path.stem in sys.stdlib_module_names else None
+    owner = "Python" if path.stem in sys.stdlib_module_names else None
     # The name may be no module's: my.spills.py.
     with suppress(ImportError, ValueError):
         spec = importlib.util.find_spec(path.stem)
-        if spec is not None and spec.submodule_search_locations is not None:
-            hidden = spec.origin
-    if hidden is not None:
-        raise InvalidArgument(f"{path} would hide Python's {hidden}: rename the file")
+        if not owner and spec is not None and spec.submodule_search_locations:
+            owner = spec.origin
+    if owner is not None:
+        raise InvalidArgument(
+            f"{path} would hide the module '{path.stem}' of {owner}: rename the file"
+        )
