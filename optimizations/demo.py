@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +24,20 @@ from rich.progress import (
 from rich.table import Table
 
 
+@dataclass(frozen=True)
 class Step:
     """A running step: one line of progress."""
 
-    def __init__(self, progress: Progress, task: TaskID):
-        self._progress = progress
-        self._task = task
+    progress: Progress
+    task: TaskID
 
     def advance(self, detail: str = "") -> None:
         """Counts one more finished piece."""
-        self._progress.update(self._task, advance=1, detail=detail)
+        self.progress.update(self.task, advance=1, detail=detail)
 
     def reach(self, done: int, detail: str = "") -> None:
         """Sets the number of finished pieces."""
-        self._progress.update(self._task, completed=done, detail=detail)
+        self.progress.update(self.task, completed=done, detail=detail)
 
 
 class Steps(Progress):

@@ -14,6 +14,7 @@ import argparse
 import json
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -100,13 +101,11 @@ def flatten(tree: Tree, level: Level = ()) -> Iterator[Pass]:
 def render(passes: Iterable[Pass], depth: int = 0) -> str:
     """Returns a pipeline of passes; neighbours in the same manager share it."""
     parts = []
-    for manager, group in groupby(
-        passes, lambda p: p.level[depth] if len(p.level) > depth else None
-    ):
-        if manager is None:
-            parts += [p.text for p in group]
+    for manager, group in groupby(passes, lambda p: p.level[depth : depth + 1]):
+        if manager:
+            parts.append(f"{manager[0]}({render(group, depth + 1)})")
         else:
-            parts.append(f"{manager}({render(group, depth + 1)})")
+            parts += [p.text for p in group]
     return ",".join(parts)
 
 
@@ -120,16 +119,13 @@ def action(name: str, passes: list[Pass]) -> dict[str, str]:
 
 def pieces(passes: list[Pass]) -> list[dict[str, str]]:
     """Makes the actions of `oz`: the pipeline, cut."""
-    starts, at = [], 0
+    cuts = [-1]
     for _, first in _PIECES:
-        at = next(i for i in range(at, len(passes)) if passes[i].name == first)
-        starts.append(at)
-        at += 1
-    ends = [*starts[1:], len(passes)]
-    return [
-        action(name, passes[start:end])
-        for (name, _), start, end in zip(_PIECES, starts, ends, strict=True)
-    ]
+        behind = range(cuts[-1] + 1, len(passes))
+        cuts.append(next(i for i in behind if passes[i].name == first))
+    bounds = pairwise([*cuts[1:], len(passes)])
+    names = (name for name, _ in _PIECES)
+    return [action(next(names), passes[start:end]) for start, end in bounds]
 
 
 def walks(passes: list[Pass]) -> list[dict[str, str]]:
@@ -137,24 +133,21 @@ def walks(passes: list[Pass]) -> list[dict[str, str]]:
     first: dict[tuple[str, str], Pass] = {}
     after: dict[str, list[str]] = {}
     neighbours: dict[str, set[str]] = {}
-    for one, next_one in pairwise(passes):
-        if first.setdefault((one.name, next_one.name), next_one) is next_one:
-            after.setdefault(one.name, []).append(next_one.name)
-        for a, b in ((one, next_one), (next_one, one)):
-            neighbours.setdefault(a.name, set()).add(b.name)
+    for a, b in pairwise(passes):
+        if first.setdefault((a.name, b.name), b) is b:
+            after.setdefault(a.name, []).append(b.name)
+        neighbours.setdefault(a.name, set()).add(b.name)
+        neighbours.setdefault(b.name, set()).add(a.name)
     critical = [n for n, near in neighbours.items() if len(near) >= CRITICAL_DEGREE]
     start = {p.name: p for p in reversed(passes)}
 
     found = []
 
     def walk(path: list[Pass]) -> None:
-        onwards = [
-            name
-            for name in after.get(path[-1].name, [])
-            if name not in critical and all(name != p.name for p in path)
-        ]
-        ends = len(onwards) < len(after.get(path[-1].name, [])) or not onwards
-        if ends and len(path) > 1:
+        following = after.get(path[-1].name, [])
+        ends = {*critical, *(p.name for p in path)}
+        onwards = [name for name in following if name not in ends]
+        if len(path) > 1 and (len(onwards) < len(following) or not onwards):
             found.append(path)
         for name in onwards:
             walk([*path, first[path[-1].name, name]])
@@ -175,10 +168,10 @@ def walks(passes: list[Pass]) -> list[dict[str, str]]:
 def singles(passes: list[Pass]) -> list[dict[str, str]]:
     """Makes `passes`: each pass alone, with each of its sets of parameters."""
     unique = {render([p]): p for p in passes}
-    names: dict[str, int] = {}
+    names: Counter[str] = Counter()
     actions = []
     for p in unique.values():
-        names[p.name] = names.get(p.name, 0) + 1
+        names[p.name] += 1
         suffix = f".{names[p.name]}" if names[p.name] > 1 else ""
         actions.append(action(p.name + suffix, [p]))
     return actions
@@ -204,10 +197,9 @@ def spaces(pipeline: str, version: str) -> dict[str, object]:
             singles(passes),
         ),
     }
-    keys = ("name", "description", "prologue", "actions")
     return {
-        name: dict(zip(keys, (name, description, PROLOGUE, actions), strict=True))
-        for name, (description, actions) in descriptions.items()
+        name: {"name": name, "description": text, "prologue": PROLOGUE, "actions": made}
+        for name, (text, made) in descriptions.items()
     }
 
 

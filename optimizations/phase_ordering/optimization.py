@@ -12,7 +12,7 @@ from typer import Option
 
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
 
-from .commands import COMMANDS
+from .commands import evaluate, search
 from .environment.settings import Actions, CorpusFolder, LeaveOut, Plugin, Vocabulary
 
 if TYPE_CHECKING:
@@ -114,5 +114,5 @@ OPTIMIZATION = Optimization(
     metric=Metric("ratio", "size / -Oz at the end", ratio_of, 1.0, is_cost=True),
     model_file=_model_file,
     packages=("elftools",),
-    commands=COMMANDS,
+    commands={**evaluate.COMMANDS, **search.COMMANDS},
 )

@@ -2,8 +2,3 @@
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands of phase ordering. They import what they need when they run."""
-
-from . import evaluate, search
-
-COMMANDS = {**evaluate.COMMANDS, **search.COMMANDS}
-"""By the words after ``mlbridge``."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Column, Table
 
-from mlbridge_optimizations.evaluation.statistics import DRAWS, middle
+from mlbridge_optimizations.evaluation import DRAWS, middle
 from mlbridge_optimizations.plot import panels_of
 
 from .evaluate import Array, Evaluation, Way

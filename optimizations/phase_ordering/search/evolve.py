@@ -12,6 +12,7 @@ the speed of the compilers.
 """
 
 import random
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -71,8 +72,7 @@ def evolve(
     modules = measurements.modules
     if not modules:
         raise InvalidArgument("expected modules of which -Oz makes machine code")
-    experience = _Experience(library)
-    joint = _Joint(measurements, modules[: settings.modules], settings, experience)
+    joint = _Joint(measurements, modules[: settings.modules], settings, library)
     joint.begin(starts)
     for number in range(1, settings.together + 1):
         stage = "Evolving for all" if number == 1 else f"Evolving number {number}"
@@ -81,7 +81,7 @@ def evolve(
     members = [_Member(module, joint) for module in modules[:searched]]
     total = settings.evaluations * len(members)
     stage = "Evolving for each"
-    _for_each(measurements, members, experience, lambda n: show(stage, n, total))
+    _for_each(joint, members, lambda done: show(stage, done, total))
     best = {
         member.module: (library.pipeline(changes), ratio)
         for member in members
@@ -96,8 +96,8 @@ class _Experience:
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self._tries: dict[Change, int] = {}
-        self._helped: dict[Change, float] = {}
+        self._tries: Counter[Change] = Counter()
+        self._helped: defaultdict[Change, float] = defaultdict(float)
         self._known: list[Change] = []
         self._weights: list[float] = []
 
@@ -108,10 +108,9 @@ class _Experience:
         if not self._weights:
             self._known = list(self._tries)
             # Changes with few tries are neither good nor bad yet.
-            likely = [
-                (self._helped[change] + 0.5) / (self._tries[change] + 6)
-                for change in self._known
-            ]
+            likely = (
+                (self._helped[it] + 0.5) / (self._tries[it] + 6) for it in self._known
+            )
             self._weights = list(accumulate(share**2 for share in likely))
         return draw.choices(self._known, cum_weights=self._weights)[0]
 
@@ -119,9 +118,8 @@ class _Experience:
         """Records the result of a candidate's new changes, in equal shares."""
         self._weights = []
         for change in child.added:
-            helped = (after < before - _CLEARLY) / len(child.added)
-            self._tries[change] = self._tries.get(change, 0) + 1
-            self._helped[change] = self._helped.get(change, 0.0) + helped
+            self._tries[change] += 1
+            self._helped[change] += (after < before - _CLEARLY) / len(child.added)
 
 
 @dataclass(frozen=True)
@@ -176,11 +174,11 @@ class _Joint:
         measurements: Measurements,
         modules: Sequence[Path],
         settings: EvolutionSettings,
-        experience: _Experience,
+        library: Library,
     ) -> None:
         self.chosen: list[Changes] = []
-        self.settings, self.experience = settings, experience
-        self._measurements, self._modules = measurements, modules
+        self.settings, self.experience = settings, _Experience(library)
+        self.measurements, self._modules = measurements, modules
         self._draw = random.Random(f"{settings.seed} for all")
         # Scores beside the chosen pipelines, on the modules of the race and on all.
         self._raced: dict[Changes, float] = {}
@@ -214,12 +212,11 @@ class _Joint:
         while children:
             candidates = [child.changes for child in children]
             self._raced |= self._scores(race, candidates)
-            best = min(self._raced[one] for one in [*self._tried, *candidates])
-            promising = [
-                one
-                for one in _ranked({one: self._raced[one] for one in candidates})
-                if self._raced[one] <= best + _MARGIN
-            ]
+            most = (
+                min(self._raced[one] for one in [*self._tried, *candidates]) + _MARGIN
+            )
+            ranked = _ranked({one: self._raced[one] for one in candidates})
+            promising = [one for one in ranked if self._raced[one] <= most]
             promising = promising[: max(1, round(settings.batch * _SHARE))]
             self._tried |= self._scores(self._modules, promising)
             for child in children:
@@ -244,9 +241,9 @@ class _Joint:
         # The chosen ones were already tried on all modules.
         beside = [library.pipeline(one) for one in self.chosen]
         wanted = list(dict.fromkeys(pipelines.values()))
-        self._measurements.measure(dict.fromkeys(modules, wanted))
+        self.measurements.measure(dict.fromkeys(modules, wanted))
         return {
-            one: self._measurements.score(modules, [*beside, pipeline])
+            one: self.measurements.score(modules, [*beside, pipeline])
             for one, pipeline in pipelines.items()
         }
 
@@ -279,12 +276,10 @@ class _Member:
 
 
 def _for_each(
-    measurements: Measurements,
-    members: Sequence[_Member],
-    experience: _Experience,
-    show: Callable[[int], None],
+    joint: _Joint, members: Sequence[_Member], show: Callable[[int], None]
 ) -> None:
     """Runs waves until each member has tried all its candidates."""
+    measurements, experience = joint.measurements, joint.experience
     library = experience.library
     while True:
         batches = [

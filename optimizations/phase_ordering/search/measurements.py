@@ -113,12 +113,9 @@ class Measurements:
         """Returns `program_score` by the best of the pipelines for each module."""
         oz = np.array([self._oz[module] for module in modules], np.float64)
         digests = list(map(_digest, pipelines))
-        ratios: NDArray[np.float64] = np.array(
-            [min(self._ratio(module, one) for one in digests) for module in modules]
-        )
-        return program_score(
-            ratios * oz, oz, [program_of(module) for module in modules]
-        )
+        ratios = [min(self._ratio(it, one) for one in digests) for it in modules]
+        programs = list(map(program_of, modules))
+        return program_score(np.array(ratios, np.float64) * oz, oz, programs)
 
     def _ratio(self, module: Path, digest: str) -> float:
         size = self._sizes[module][digest]
@@ -180,10 +177,8 @@ class Table:
         score = np.inf
         alone: list[float] = []
         while len(chosen) < count:
-            scores = [
-                self.score(np.minimum(smallest, self.sizes[:, number]))
-                for number in range(len(self.sequences))
-            ]
+            tried = np.minimum(smallest[:, None], self.sizes)
+            scores = list(map(self.score, tried.T))
             alone = alone or scores
             number = int(np.argmin(scores))
             if scores[number] >= score:
