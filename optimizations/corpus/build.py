@@ -67,13 +67,13 @@ def fetch(
     with alone(into), ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         fetched = Fetched(open_corpus(into))
         missing = fetch_packages([RECIPES[n].package for n in wanted], packages, show)
-        preparing: dict[str, Future[_Prepared]] = {}
+        preparing: dict[Future[_Prepared], str] = {}
         for name in wanted:
             if (package := RECIPES[name].package) in missing:
                 fetched.failed[name] = missing[package]
             else:
-                arguments = (name, packages, into, fetched.corpus)
-                preparing[name] = pool.submit(_prepare, *arguments)
+                by = (name, packages, into, fetched.corpus)
+                preparing[pool.submit(_prepare, *by)] = name
         _compile_all(preparing, into, fetched, pool, show)
     return fetched
 
@@ -129,20 +129,19 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
 
 
 def _compile_all(
-    preparing: dict[str, Future[_Prepared]],
+    preparing: dict[Future[_Prepared], str],
     into: Path,
     fetched: Fetched,
     pool: ThreadPoolExecutor,
     show: ShowStage,
 ) -> None:
     ready: list[_Prepared] = []
-    for done, future in enumerate(as_completed(preparing.values()), 1):
+    for done, future in enumerate(as_completed(preparing), 1):
         show("Preparing", done, len(preparing))
-        name = next(name for name, it in preparing.items() if it is future)
         try:
             ready.append(future.result())
         except Error as error:
-            fetched.failed[name] = str(error)
+            fetched.failed[preparing[future]] = str(error)
     total, done = sum(len(sources) for _, sources in ready), 0
     compiling = [
         [
@@ -160,15 +159,13 @@ def _compile_all(
                 fetched.failed.setdefault(it.name, str(error))
             done += 1
             show("Compiling", done, total)
-        if not units or it.name in fetched.failed:
-            continue
-        try:
-            fetched.corpus.programs[it.name] = _linked(it, modules, into)
-        except Error as error:
-            fetched.failed[it.name] = str(error)
-            continue
-        fetched.corpus.save()
-        fetched.made.append(it.name)
+        if units and it.name not in fetched.failed:
+            try:
+                fetched.corpus.programs[it.name] = _linked(it, modules, into)
+                fetched.corpus.save()
+                fetched.made.append(it.name)
+            except Error as error:
+                fetched.failed[it.name] = str(error)
 
 
 def compile_module(
@@ -178,18 +175,15 @@ def compile_module(
     target = into / program / f"{source.replace('/', '_')}.bc"
     target.parent.mkdir(exist_ok=True)
     compiler = toolchain.CLANGXX if is_cpp(source) else toolchain.CLANG
-    toolchain.run(
-        [compiler, *flags, "-emit-llvm", "-c", source, "-o", target], folder=root
-    )
+    flags = (*flags, "-emit-llvm", "-c")
+    toolchain.run([compiler, *flags, source, "-o", target], folder=root)
     return describe(target, into, source)
 
 
 def describe(path: Path, folder: Path, source: str = "") -> Module:
     """Returns the manifest's entry of a bitcode file."""
-    functions, instructions = toolchain.size_of(path)
-    return Module(
-        str(path.relative_to(folder)), source, functions, instructions, sha256(path)
-    )
+    name = str(path.relative_to(folder))
+    return Module(name, source, *toolchain.size_of(path), sha256(path))
 
 
 def _linked(program: Program, modules: Sequence[Module], into: Path) -> Program:

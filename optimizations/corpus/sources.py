@@ -80,21 +80,14 @@ def source_program(name: str, packages: Path) -> SourceProgram:
 
 def places_of(recipe: Recipe, packages: Path, made: Path) -> dict[str, str]:
     """Returns the values of the words in braces in a recipe."""
-    return {
-        "tree": str(packages / recipe.package),
-        "made": str(made),
-        "packages": str(packages),
-        "scripts": str(SCRIPTS),
-    }
+    tree, made_, all_ = map(str, (packages / recipe.package, made, packages))
+    return {"tree": tree, "made": made_, "packages": all_, "scripts": str(SCRIPTS)}
 
 
 def find_sources(recipe: Recipe, root: Path) -> list[str]:
     """Returns a recipe's files, relative to the root; OSFailure if there are none."""
-    found = {
-        str(path.relative_to(root))
-        for pattern in recipe.sources
-        for path in root.glob(pattern)
-    }
+    paths = {path for pattern in recipe.sources for path in root.glob(pattern)}
+    found = [str(path.relative_to(root)) for path in paths]
     kept = [s for s in found if not any(fnmatch(s, w) for w in recipe.without)]
     if not kept:
         raise OSFailure(f"none of {', '.join(recipe.sources)} is in {root}")
@@ -175,13 +168,14 @@ def run_script(
         finally:
             late.cancel()
             _end_group(process)
+        if not (is_late.is_set() or process.returncode):
+            return ""
+        why = f"no end after {seconds:.0f} s"
         errors.seek(0)
         last = errors.read().decode(errors="replace").strip().splitlines()[-_LAST:]
-        if is_late.is_set():
-            return "\n".join([*last, f"no end after {seconds:.0f} s"])
-        if process.returncode:
-            return "\n".join([*last, f"status {process.returncode}"])
-        return ""
+        return "\n".join(
+            [*last, why if is_late.is_set() else f"status {process.returncode}"]
+        )
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:

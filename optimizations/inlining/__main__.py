@@ -142,9 +142,7 @@ def main(
     with demo_on(console, *FAILURES) as steps:
         outcome = demo(steps, settings, jobs, plugin.resolve(), model_dir)
 
-    for table in (report.data_table(outcome), report.result_table(outcome)):
-        console.print()
-        console.print(table)
+    console.print("", report.data_table(outcome), "", report.result_table(outcome))
     console.print(f"The network and its learning curve are in {model_dir}.")
     write_figures(json_file, report.figures(outcome))
     promises = report.promises(outcome.stock, outcome.builds)

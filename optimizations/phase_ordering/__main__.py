@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -141,7 +141,7 @@ def result_table(builds: dict[str, Build]) -> Table:
     return side_by_side(f"{TEST}, not seen in training", list(builds), rows)
 
 
-def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
+def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, Any]:
     """Runs the demo; returns its results."""
     wanted = [*TRAINING, TEST]
     with steps.step("Fetch and compile zlib, Lua and zstd", 1) as step:
@@ -150,10 +150,8 @@ def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
     for name, problem in fetched.failed.items():
         raise mlbridge.CompilerFailed(f"{name}: {problem}")
     found = fetched.corpus
-
     with steps.step("Learn to order passes", actions) as step:
         curve = learn(found, out, actions, jobs, step)
-
     is_built_in = has_built_in()
     flags = [f"--config={CONFIG}"]
     if not is_built_in:
@@ -193,10 +191,8 @@ def main(
     out.mkdir(parents=True, exist_ok=True)
     with demo_on(console, mlbridge.Error, OSError) as steps:
         found = demo(steps, out, actions, jobs)
-    curve, builds = found["curve"], found["builds"]
-    assert isinstance(curve, Curve)
-    assert isinstance(builds, dict)
-    first, last = first_and_last(curve)
+    builds = found["builds"]
+    first, last = first_and_last(found["curve"])
     console.print(
         f"\nThe short training began at {first:.3f} of -Oz's size, and ended at"
         f" {last:.3f}: {out}/curve.png"
@@ -209,8 +205,7 @@ def main(
         " models/phase-ordering-oz.onnx):\nzstd was compiled by the policy of the short"
         " training, which is worse than -Oz."
     )
-    console.print()
-    console.print(result_table(builds))
+    console.print("", result_table(builds))
     figures = {
         "policy": "built in" if found["is_built_in"] else "of the short training",
         "training": {"first": first, "last": last},

@@ -245,9 +245,7 @@ def config_of(experiment: Experiment) -> Any:
     register_env(_NAME, make_env)
     # RLlib's own functions have no types.
     kinds: dict[str, Any] = {"dqn": DQNConfig, "ppo": PPOConfig, "appo": APPOConfig}
-    episodes = type(
-        "Episodes", (_Episodes,), {"metric": experiment.optimization.metric}
-    )
+    metric = {"metric": experiment.optimization.metric}
     config = (
         kinds[settings.algo]()
         # RLlib's check takes a random action, which may be illegal.
@@ -257,7 +255,7 @@ def config_of(experiment: Experiment) -> Any:
         # Environments restart their compilers. An error that they still raise would
         # occur in the next worker, too, for ever.
         .fault_tolerance(restart_failed_env_runners=False)
-        .callbacks(episodes)
+        .callbacks(type("Episodes", (_Episodes,), metric))
         .debugging(seed=settings.seed, log_level="ERROR")
         # End an iteration after a number of actions, not after some seconds.
         .reporting(
@@ -282,10 +280,7 @@ def _add_modules(config: Any, experiment: Experiment) -> bool:
     env = experiment.make_env()
     agents = spaces_of(env)
     env.close()
-    specs = {
-        agent: _module_spec(experiment, *spaces, agent)
-        for agent, spaces in agents.items()
-    }
+    specs = {name: _module_spec(experiment, *by, name) for name, by in agents.items()}
     if "" in specs:
         config.rl_module(rl_module_spec=specs[""])
         return False
@@ -359,8 +354,7 @@ def _policies(algorithm: Any) -> dict[str, Any]:
     )
     if not algorithm.config.is_multi_agent:
         return {MODEL: algorithm.get_module()}
-    agents = sorted(algorithm.config.policies)
-    return {agent: algorithm.get_module(agent) for agent in agents}
+    return {n: algorithm.get_module(n) for n in sorted(algorithm.config.policies)}
 
 
 def _learn(
@@ -435,7 +429,6 @@ class _Failure:
         self.file = (out / "failure.txt").resolve()
 
     def noted(self, env: Any) -> Any:
-
         def noting(call: Callable[..., Any]) -> Callable[..., Any]:
             def method(*args: Any, **named: Any) -> Any:
                 try:
@@ -471,8 +464,7 @@ class _Checkpoint:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._new = folder.with_name(f"{folder.name}.new")
-        self._old = folder.with_name(f"{folder.name}.old")
+        self._new, self._old = (folder.with_suffix(end) for end in (".new", ".old"))
 
     def steps(self) -> int:
         """Returns the number of actions; InvalidArgument if there is no checkpoint."""
@@ -482,9 +474,8 @@ class _Checkpoint:
         try:
             return int((self.folder / _STEPS).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise InvalidArgument(
-                f"there is no {self.folder} to resume from: {error}"
-            ) from None
+            problem = f"there is no {self.folder} to resume from: {error}"
+            raise InvalidArgument(problem) from None
 
     def load(self, algorithm: Any) -> None:
         """Restores an algorithm; Malformed if the folder is damaged."""
