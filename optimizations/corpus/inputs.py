@@ -7,6 +7,7 @@ import random
 import struct
 import wave
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -156,9 +157,19 @@ def _words(draw: random.Random, count: int) -> list[str]:
     ]
 
 
-def markdown(path: Path, sections: int) -> None:
+def _text(make: Callable[..., Iterator[str]]) -> Callable[..., None]:
+    """Makes a function that writes the generated texts to a file, from a fixed seed."""
+
+    def write(path: Path, *numbers: float) -> None:
+        with path.open("w", encoding="ascii") as file:
+            file.writelines(make(random.Random(SEED), *numbers))
+
+    return write
+
+
+@_text
+def markdown(draw: random.Random, sections: int) -> Iterator[str]:
     """A document with headings, lists, quotes, code, links and emphasis."""
-    draw = random.Random(SEED)
     words = _words(draw, 3000)
 
     def prose(count: int) -> str:
@@ -167,154 +178,146 @@ def markdown(path: Path, sections: int) -> None:
             draw.choice(marks).replace("{}", draw.choice(words)) for _ in range(count)
         )
 
-    with path.open("w", encoding="ascii") as file:
-        for number in range(sections):
-            file.write(f"{'#' * (1 + number % 4)} {prose(4)}\n\n{prose(60)}\n\n")
-            file.writelines(f"{n}. {prose(8)}\n   - {prose(5)}\n" for n in range(1, 4))
-            file.write(f"\n> {prose(20)}\n> > {prose(9)} &amp; &copy;\n\n")
-            file.write(f"```c\n{prose(9)}\n```\n\n![{prose(2)}][r{number}]\n\n")
-            title = draw.choice(words)
-            file.write(f'[r{number}]: <http://example/{number}> "{title}"\n')
-            file.write(f"\n<div>{prose(3)}</div>\n\n***\n\n")
+    for number in range(sections):
+        yield f"{'#' * (1 + number % 4)} {prose(4)}\n\n{prose(60)}\n\n"
+        yield from (f"{n}. {prose(8)}\n   - {prose(5)}\n" for n in range(1, 4))
+        yield f"\n> {prose(20)}\n> > {prose(9)} &amp; &copy;\n\n"
+        yield f"```c\n{prose(9)}\n```\n\n![{prose(2)}][r{number}]\n\n"
+        title = draw.choice(words)
+        yield f'[r{number}]: <http://example/{number}> "{title}"\n'
+        yield f"\n<div>{prose(3)}</div>\n\n***\n\n"
 
 
-def xml(path: Path, records: int) -> None:
+@_text
+def xml(draw: random.Random, records: int) -> Iterator[str]:
     """A document with a DTD, entities, attributes, namespaces and CDATA."""
-    draw = random.Random(SEED)
     words = _words(draw, 2000)
-    with path.open("w", encoding="ascii") as file:
-        file.write(
-            '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE list [\n'
-            "<!ELEMENT list (item*)>\n"
-            "<!ATTLIST item kind (a|b|c) 'a' id ID #REQUIRED>\n"
-            '<!ENTITY who "someone &amp; <b>others</b>">\n]>\n'
-            '<list xmlns:x="urn:example">\n'
+    yield (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE list [\n'
+        "<!ELEMENT list (item*)>\n"
+        "<!ATTLIST item kind (a|b|c) 'a' id ID #REQUIRED>\n"
+        '<!ENTITY who "someone &amp; <b>others</b>">\n]>\n'
+        '<list xmlns:x="urn:example">\n'
+    )
+    for number in range(records):
+        line = " ".join(draw.choices(words, k=12))
+        yield (
+            f'<item id="i{number}" kind="{"abc"[number % 3]}" x:at="{line[:20]}">'
+            f"{line} &who; &#{draw.randrange(192, 600)};"
+            f"<x:part><![CDATA[<{line[20:40]}>]]></x:part><!-- {number} -->"
+            f"<?do {line[:9]}?><empty/></item>\n"
         )
-        for number in range(records):
-            line = " ".join(draw.choices(words, k=12))
-            file.write(
-                f'<item id="i{number}" kind="{"abc"[number % 3]}" x:at="{line[:20]}">'
-                f"{line} &who; &#{draw.randrange(192, 600)};"
-                f"<x:part><![CDATA[<{line[20:40]}>]]></x:part><!-- {number} -->"
-                f"<?do {line[:9]}?><empty/></item>\n"
-            )
-        file.write("</list>\n")
+    yield "</list>\n"
 
 
-def json(path: Path, records: int) -> None:
+@_text
+def json(draw: random.Random, records: int) -> Iterator[str]:
     """Records with lists, texts and numbers, one on each line."""
-    draw = random.Random(SEED)
     words = _words(draw, 2000)
-    with path.open("w", encoding="ascii") as file:
-        for number in range(records):
-            tags = ", ".join(f'"{word}"' for word in draw.choices(words, k=4))
-            file.write(
-                f'{{"id": {number}, "group": "{draw.choice(words[:50])}", '
-                f'"price": {draw.uniform(0, 1000):.2f}, "tags": [{tags}], '
-                f'"text": "{" ".join(draw.choices(words, k=8))}\\n\\u00e9", '
-                f'"open": {"true" if number % 3 else "null"}}}\n'
-            )
+    for number in range(records):
+        tags = ", ".join(f'"{word}"' for word in draw.choices(words, k=4))
+        yield (
+            f'{{"id": {number}, "group": "{draw.choice(words[:50])}", '
+            f'"price": {draw.uniform(0, 1000):.2f}, "tags": [{tags}], '
+            f'"text": "{" ".join(draw.choices(words, k=8))}\\n\\u00e9", '
+            f'"open": {"true" if number % 3 else "null"}}}\n'
+        )
 
 
-def grammar(path: Path, rules: int) -> None:
+@_text
+def grammar(draw: random.Random, rules: int) -> Iterator[str]:
     """A grammar of different statements, for yacc."""
-    draw = random.Random(SEED)
     tokens = [f"T{n}" for n in range(150)]
-    with path.open("w", encoding="ascii") as file:
-        file.write(f"%{{\nint n;\n%}}\n%token {' '.join(tokens)}\n")
-        file.write("%left '+' '-'\n%left '*' '/'\n%right '^'\n%%\n")
-        file.write("all: | all statement ';' ;\nstatement:\n")
-        file.write("\n".join(f" | K{n} r{n}" for n in range(rules))[3:] + " ;\n")
-        for n in range(rules):
-            file.write(f"K{n}: {draw.choice(tokens)} {draw.choice(tokens)} ;\n")
-            forms = []
-            for _ in range(draw.randint(2, 5)):
-                parts = [
-                    draw.choice((draw.choice(tokens), "e", f"r{draw.randrange(rules)}"))
-                    for _ in range(draw.randint(1, 4))
-                ]
-                forms.append(f"{draw.choice(tokens)} {' '.join(parts)} {{ n += $1; }}")
-            file.write(f"r{n}: {' | '.join(forms)} ;\n")
-        file.write("e: e '+' e | e '-' e | e '*' e | e '/' e | e '^' e\n")
-        file.write(f" | '(' e ')' | {' | '.join(tokens[:9])} ;\n%%\n")
+    yield f"%{{\nint n;\n%}}\n%token {' '.join(tokens)}\n"
+    yield "%left '+' '-'\n%left '*' '/'\n%right '^'\n%%\n"
+    yield "all: | all statement ';' ;\nstatement:\n"
+    yield "\n".join(f" | K{n} r{n}" for n in range(rules))[3:] + " ;\n"
+    for n in range(rules):
+        yield f"K{n}: {draw.choice(tokens)} {draw.choice(tokens)} ;\n"
+        forms = []
+        for _ in range(draw.randint(2, 5)):
+            parts = [
+                draw.choice((draw.choice(tokens), "e", f"r{draw.randrange(rules)}"))
+                for _ in range(draw.randint(1, 4))
+            ]
+            forms.append(f"{draw.choice(tokens)} {' '.join(parts)} {{ n += $1; }}")
+        yield f"r{n}: {' | '.join(forms)} ;\n"
+    yield "e: e '+' e | e '-' e | e '*' e | e '/' e | e '^' e\n"
+    yield f" | '(' e ')' | {' | '.join(tokens[:9])} ;\n%%\n"
 
 
-def assembly(path: Path, functions: int) -> None:
+@_text
+def assembly(draw: random.Random, functions: int) -> Iterator[str]:
     """A file for nasm: macros, labels, data and many kinds of instructions."""
-    draw = random.Random(SEED)
     names = ("ax", "cx", "dx", "bx", "si", "di", *range(8, 16))
     registers = [f"r{name}" for name in names]
-    with path.open("w", encoding="ascii") as file:
-        file.write("bits 64\ndefault rel\n%define TWICE(x) ((x) * 2)\n")
-        file.write("%macro enter_with 1\n push rbp\n mov rbp, rsp\n")
-        file.write("%if %1 > 32\n sub rsp, %1\n%endif\n%endmacro\nsection .text\n")
-        for n in range(functions):
-            a, b, c = draw.sample(registers, 3)
-            number = draw.randrange(1, 1 << draw.choice((6, 14, 30)))
-            file.write(
-                f"global f{n}\nf{n}:\n enter_with {number % 64}\n"
-                f" mov {a}, [{b} + {c} * 8 + {number}]\n lea {b}, [data{n}]\n"
-                f".loop: add {a}, TWICE({number % 1000})\n imul {c}, {a}, {number}\n"
-                f" xor {b}, {c}\n cmp {a}, {b}\n jne .loop\n"
-                f" movaps xmm{n % 16}, [rsp + {16 * (n % 9)}]\n"
-                f" vaddpd ymm{n % 16}, ymm{number % 16}, [{b}]\n"
-                f" cvtsi2sd xmm{number % 16}, {c}\n call f{draw.randrange(functions)}\n"
-                f"%assign i 0\n%rep {n % 4}\n shl {a}, i + 1\n%assign i i + 1\n"
-                f"%endrep\n"
-                f" leave\n ret\nsection .data\n"
-                f"data{n}: dq {number}, f{n}, 1.5e{n % 9}\n"
-                f" db 'text {n}', 0\n align 8\nsection .text\n"
-            )
+    yield "bits 64\ndefault rel\n%define TWICE(x) ((x) * 2)\n"
+    yield "%macro enter_with 1\n push rbp\n mov rbp, rsp\n"
+    yield "%if %1 > 32\n sub rsp, %1\n%endif\n%endmacro\nsection .text\n"
+    for n in range(functions):
+        a, b, c = draw.sample(registers, 3)
+        number = draw.randrange(1, 1 << draw.choice((6, 14, 30)))
+        yield (
+            f"global f{n}\nf{n}:\n enter_with {number % 64}\n"
+            f" mov {a}, [{b} + {c} * 8 + {number}]\n lea {b}, [data{n}]\n"
+            f".loop: add {a}, TWICE({number % 1000})\n imul {c}, {a}, {number}\n"
+            f" xor {b}, {c}\n cmp {a}, {b}\n jne .loop\n"
+            f" movaps xmm{n % 16}, [rsp + {16 * (n % 9)}]\n"
+            f" vaddpd ymm{n % 16}, ymm{number % 16}, [{b}]\n"
+            f" cvtsi2sd xmm{number % 16}, {c}\n call f{draw.randrange(functions)}\n"
+            f"%assign i 0\n%rep {n % 4}\n shl {a}, i + 1\n%assign i i + 1\n"
+            f"%endrep\n"
+            f" leave\n ret\nsection .data\n"
+            f"data{n}: dq {number}, f{n}, 1.5e{n % 9}\n"
+            f" db 'text {n}', 0\n align 8\nsection .text\n"
+        )
 
 
-def integer_program(path: Path, rows: int, columns: int) -> None:
+@_text
+def integer_program(draw: random.Random, rows: int, columns: int) -> Iterator[str]:
     """A knapsack problem in several dimensions, for glpsol."""
-    draw = random.Random(SEED)
     items = [f"x{n}" for n in range(columns)]
     worth = [draw.randint(10, 99) for _ in items]
 
     def total(weights: list[int]) -> str:
         return "\n + ".join(f"{w} {x}" for w, x in zip(weights, items, strict=True))
 
-    with path.open("w", encoding="ascii") as file:
-        file.write(f"Maximize\n worth: {total(worth)}\nSubject To\n")
-        for row in range(rows):
-            weights = [max(1, w + draw.randint(-9, 40)) for w in worth]
-            file.write(f" c{row}: {total(weights)} <= {sum(weights) // 3}\n")
-        file.write("Binary\n " + "\n ".join(items) + "\nEnd\n")
+    yield f"Maximize\n worth: {total(worth)}\nSubject To\n"
+    for row in range(rows):
+        weights = [max(1, w + draw.randint(-9, 40)) for w in worth]
+        yield f" c{row}: {total(weights)} <= {sum(weights) // 3}\n"
+    yield "Binary\n " + "\n ".join(items) + "\nEnd\n"
 
 
-def satisfiability(path: Path, variables: int, ratio: float) -> None:
+@_text
+def satisfiability(draw: random.Random, variables: int, ratio: float) -> Iterator[str]:
     """Random 3-SAT, which is hardest near 4.26 clauses for each variable."""
-    draw = random.Random(SEED)
     clauses = round(variables * ratio)
-    with path.open("w", encoding="ascii") as file:
-        file.write(f"p cnf {variables} {clauses}\n")
-        for _ in range(clauses):
-            three = draw.sample(range(1, variables + 1), 3)
-            signed = [v if draw.random() < 0.5 else -v for v in three]
-            file.write(" ".join(map(str, signed)) + " 0\n")
+    yield f"p cnf {variables} {clauses}\n"
+    for _ in range(clauses):
+        three = draw.sample(range(1, variables + 1), 3)
+        signed = [v if draw.random() < 0.5 else -v for v in three]
+        yield " ".join(map(str, signed)) + " 0\n"
 
 
-def c_source(path: Path, functions: int) -> None:
+@_text
+def c_source(draw: random.Random, functions: int) -> Iterator[str]:
     """A C file of many small functions that ``main`` calls."""
-    draw = random.Random(SEED)
-    with path.open("w", encoding="ascii") as file:
-        for n in range(functions):
-            a, b, c = (draw.randrange(1, 1000) for _ in range(3))
-            file.write(
-                f"struct s{n} {{ int x, y; struct s{n} *next;"
-                f" double d[{1 + a % 9}]; }};\n"
-                f"static int f{n}(struct s{n} *p, int i) {{\n"
-                f"  int sum = {a};\n"
-                f"  for (; p && i < {b}; ++i, p = p->next) {{\n"
-                f"    switch ((p->x ^ i) % 5) {{\n"
-                f"    case 0: sum += p->y * {c}; break;\n"
-                f"    case 1: sum -= (int)p->d[i % {1 + a % 9}]; break;\n"
-                f"    case 2: if (sum > {b}) return sum << 1; break;\n"
-                f"    default: sum ^= i + {a};\n    }}\n  }}\n"
-                f"  return sum;\n}}\n"
-            )
-        file.write("int main(void) {\n  int sum = 0;\n")
-        file.writelines(f"  sum += f{n}(0, {n});\n" for n in range(functions))
-        file.write("  return sum & 1;\n}\n")
+    for n in range(functions):
+        a, b, c = (draw.randrange(1, 1000) for _ in range(3))
+        yield (
+            f"struct s{n} {{ int x, y; struct s{n} *next;"
+            f" double d[{1 + a % 9}]; }};\n"
+            f"static int f{n}(struct s{n} *p, int i) {{\n"
+            f"  int sum = {a};\n"
+            f"  for (; p && i < {b}; ++i, p = p->next) {{\n"
+            f"    switch ((p->x ^ i) % 5) {{\n"
+            f"    case 0: sum += p->y * {c}; break;\n"
+            f"    case 1: sum -= (int)p->d[i % {1 + a % 9}]; break;\n"
+            f"    case 2: if (sum > {b}) return sum << 1; break;\n"
+            f"    default: sum ^= i + {a};\n    }}\n  }}\n"
+            f"  return sum;\n}}\n"
+        )
+    yield "int main(void) {\n  int sum = 0;\n"
+    yield from (f"  sum += f{n}(0, {n});\n" for n in range(functions))
+    yield "  return sum & 1;\n}\n"

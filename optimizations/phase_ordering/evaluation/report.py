@@ -11,7 +11,6 @@ from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.table import Column, Table
 
 from mlbridge_optimizations.evaluation import DRAWS, middle
@@ -40,7 +39,8 @@ class Statistics:
         self.evaluation = evaluation
         names, member = np.unique(np.array(evaluation.programs), return_inverse=True)
         self.programs = [str(name) for name in names]
-        self._member: NDArray[np.intp] = member
+        # 1 for the program of each file, [files, programs].
+        self._members: Array = np.eye(len(names))[member]
         draw = np.random.default_rng(seed)
         weights = np.zeros((DRAWS, len(member)))
         for number in range(len(names)):
@@ -52,12 +52,8 @@ class Statistics:
 
     def by_program(self, way: Way) -> dict[str, float]:
         """Returns size / -Oz of each program."""
-        oz = self.evaluation.oz
-        return {
-            name: float(way.sizes[inside].sum() / oz[inside].sum())
-            for number, name in enumerate(self.programs)
-            for inside in [self._member == number]
-        }
+        ours, stock = way.sizes @ self._members, self.evaluation.oz @ self._members
+        return dict(zip(self.programs, map(float, ours / stock), strict=True))
 
     def interval(self, way: Way) -> Interval:
         """Returns the geomean over programs."""
@@ -74,13 +70,9 @@ class Statistics:
 
     def _logs(self, sizes: Array) -> Array:
         """Returns the mean over programs of log ratios, for each draw."""
-        total = np.zeros(DRAWS)
-        for number in range(len(self.programs)):
-            weights = self._weights[:, self._member == number]
-            ours = weights @ sizes[self._member == number]
-            stock = weights @ self.evaluation.oz[self._member == number]
-            total += np.log(ours / stock)
-        return total / len(self.programs)
+        ours = (self._weights * sizes) @ self._members
+        stock = (self._weights * self.evaluation.oz) @ self._members
+        return np.asarray(np.log(ours / stock).mean(axis=1))
 
     def table(self) -> Table:
         """Makes a table of all ways: geomean, interval, and each program."""
