@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiler optimisations that are learned: a folder each, over one shared floor.
+"""Learned compiler optimisations: one folder each, over shared parts.
 
-``corpus`` has real programs as bitcode, ``training`` the engines, ``commands`` what
-joins ``mlbridge``: ``mlbridge corpus``, ``mlbridge train``, ``mlbridge evaluate``.
+``corpus`` contains real programs as bitcode, ``training`` the engines, ``commands``
+``mlbridge corpus``, ``mlbridge search``, ``mlbridge train`` and ``mlbridge evaluate``.
 """
 
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization

@@ -1,12 +1,13 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the demos share: steps under way, and what is shown and written at the end."""
+"""Parts of the demos: steps with their progress, tables, and files of figures."""
 
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +24,28 @@ from rich.progress import (
 from rich.table import Table
 
 
+@dataclass(frozen=True)
 class Step:
-    """One line of progress, while it is under way."""
+    """A running step: one line of progress."""
 
-    def __init__(self, progress: Progress, task: TaskID):
-        self._progress = progress
-        self._task = task
+    progress: Progress
+    task: TaskID
 
     def advance(self, detail: str = "") -> None:
-        """One more piece is done."""
-        self._progress.update(self._task, advance=1, detail=detail)
+        """Counts one more finished piece."""
+        self.progress.update(self.task, advance=1, detail=detail)
 
     def reach(self, done: int, detail: str = "") -> None:
-        """So many pieces are done by now."""
-        self._progress.update(self._task, completed=done, detail=detail)
+        """Sets the number of finished pieces."""
+        self.progress.update(self.task, completed=done, detail=detail)
 
 
-class Steps:
-    """The lines of progress, and the seconds that each took; a context manager."""
+class Steps(Progress):
+    """Progress with a line for each step, and the seconds that each took."""
 
     def __init__(self, console: Console):
         self.seconds: dict[str, float] = {}
-        self._progress = Progress(
+        super().__init__(
             TextColumn("{task.description:37}"),
             BarColumn(bar_width=12),
             MofNCompleteColumn(),
@@ -53,26 +54,19 @@ class Steps:
             console=console,
         )
 
-    def __enter__(self) -> "Steps":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
     @contextmanager
     def step(self, name: str, pieces: int) -> Iterator[Step]:
-        """A step of so many pieces, or of fewer if it ends early."""
-        task = self._progress.add_task(name, total=pieces, detail="")
+        """Runs a step of that many pieces, or of fewer if the step ends early."""
+        task = self.add_task(name, total=pieces, detail="")
         start = time.perf_counter()
-        yield Step(self._progress, task)
+        yield Step(self, task)
         self.seconds[name] = time.perf_counter() - start
-        self._progress.update(task, total=self._progress.tasks[task].completed)
+        self.update(task, total=self.tasks[task].completed)
 
 
 @contextmanager
 def demo_on(console: Console, *failures: type[Exception]) -> Iterator[Steps]:
-    """The steps of a demo; one of these failures ends it with a line that says why."""
+    """Yields the steps of a demo; prints one of these failures in a line and exits."""
     try:
         with Steps(console) as steps:
             yield steps
@@ -84,7 +78,7 @@ def demo_on(console: Console, *failures: type[Exception]) -> Iterator[Steps]:
 def side_by_side(
     title: str, ways: Sequence[str], rows: Mapping[str, Sequence[str]]
 ) -> Table:
-    """A table with a column for each way, and a row for each property."""
+    """Makes a table with a column for each way and a row for each property."""
     table = Table(title=title, title_justify="left")
     table.add_column("")
     for way in ways:
@@ -95,6 +89,6 @@ def side_by_side(
 
 
 def write_figures(path: Path | None, figures: Mapping[str, Any]) -> None:
-    """Writes them as JSON, if a file is wanted."""
+    """Writes figures as JSON, if there is a path."""
     if path:
         path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

@@ -1,10 +1,9 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an optimisation is: the description that training and evaluation read.
+"""The description of an optimisation, which training and evaluation read.
 
-A file with an `Optimization` is all that ``mlbridge train`` and ``mlbridge evaluate``
-need::
+``mlbridge train`` and ``mlbridge evaluate`` need only a file with an `Optimization`::
 
     OPTIMIZATION = Optimization(
         "spills",
@@ -17,7 +16,10 @@ need::
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from mlbridge.errors import Error, InvalidArgument
 
 if TYPE_CHECKING:
     import gymnasium
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from mlbridge.export import FeatureSource, Metadata
 
 S = TypeVar("S")
-"""A dataclass: what can be said of the environment."""
+"""A dataclass: the settings of an environment."""
 
 T = TypeVar("T")
 
@@ -34,94 +36,96 @@ Choice = Callable[[Any], Any]
 """From an observation to an action."""
 
 PerAgent: TypeAlias = T | Mapping[str, T]
-"""One for all agents, or each agent's own by its label."""
+"""One value for all agents, or one for each agent, by label."""
 
 
 def of_agent(given: Any, agent: str) -> Any:
-    """An agent's own; None where it has none."""
+    """Returns an agent's own value; None if it has none."""
     return given.get(agent) if isinstance(given, Mapping) else given
 
 
 def spaces_of(env: Any) -> dict[str, tuple[Any, Any]]:
-    """The spaces of observations and actions by agent: "" where there is one."""
-    if not hasattr(env, "possible_agents"):
-        return {"": (env.observation_space, env.action_space)}
-    return {
-        agent: (env.observation_spaces[agent], env.action_spaces[agent])
-        for agent in env.possible_agents
-    }
+    """Returns observation and action spaces by agent; a single agent is ""."""
+    if hasattr(env, "possible_agents"):
+        return {
+            agent: (env.observation_spaces[agent], env.action_spaces[agent])
+            for agent in env.possible_agents
+        }
+    if not hasattr(env, "observation_space"):
+        raise InvalidArgument(
+            f"make_env: expected a Gymnasium environment, found a {type(env).__name__}"
+        )
+    return {"": (env.observation_space, env.action_space)}
 
 
 def merged(infos: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What the infos of several agents say together."""
+    """Merges the infos of several agents."""
     return {key: value for own in infos.values() for key, value in own.items()}
+
+
+def guarded(name: str, function: Callable[..., T], *arguments: Any) -> T:
+    """Calls a function of a description; InvalidArgument names it if it raises."""
+    try:
+        return function(*arguments)
+    except Error:
+        raise
+    except Exception as error:
+        *_, frame = extract_tb(error.__traceback__)
+        why = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+        raise InvalidArgument(f"{name} failed: {why}") from error
 
 
 @dataclass(frozen=True)
 class NoSettings:
-    """There is nothing to say of the environment."""
+    """The environment has no settings."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """By what an episode is judged.
+    """The measure by which episodes are judged."""
 
-    Attributes:
-        name: a word, for columns.
-        label: in plots; the name if it is empty.
-        of: from the sum of an episode's rewards and its last info to a number.
-        stock: what the compiler's own heuristic has, drawn as a line; None: unknown.
-        stock_label: what that line is called.
-        is_cost: whether less is better.
-    """
-
-    name: str = "return"
-    label: str = ""
+    name: str = "return"  # One word, for columns.
+    label: str = ""  # For plots; by default the name.
+    # From the sum of an episode's rewards and its last info to a number.
     of: Callable[[float, Mapping[str, Any]], float] = lambda total, info: total
-    stock: float | None = None
+    stock: float | None = None  # Of the compiler's own heuristic, drawn as a line.
     stock_label: str = "the compiler"
-    is_cost: bool = False
+    is_cost: bool = False  # Whether less is better.
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What the file of a trained model says besides its network.
+    """What the file of a trained model contains besides its network."""
 
-    Attributes:
-        features: as the compiler populates them; None: those of the observation space.
-        metadata: see docs/model-metadata.md.
-    """
-
-    features: "FeatureSource" = None
-    metadata: "Metadata | None" = None
+    features: "FeatureSource" = None  # By default the observation space's.
+    metadata: "Metadata | None" = None  # See docs/model-metadata.md.
 
 
 @dataclass(frozen=True)
 class Optimization(Generic[S]):
-    """A learned decision, with all that belongs to it.
+    """A learned decision with all that belongs to it.
 
     Attributes:
-        name: as the command line has it.
-        help: in a line.
-        make_env: makes an environment, for a worker of that number; it starts its
-            compiler at the first reset. A `MultiAgentCompilerEnv` has several agents,
-            who learn a model each.
-        settings: a dataclass, whose fields are the command line's options of the
-            environment; ``Annotated`` with ``typer.Option`` they say what they are.
-        encoder: makes what a network begins with, for an observation space: a module
+        name: its name on the command line.
+        help: one line.
+        make_env: makes an environment for the worker of that number. The environment
+            starts its compiler at the first reset. A `MultiAgentCompilerEnv` trains one
+            model for each agent.
+        settings: a dataclass whose fields become command-line options of the
+            environment; ``Annotated`` with ``typer.Option`` gives their help.
+        encoder: makes the first part of a network for an observation space: a module
             from a batch of observations to [N, ``out_features``]. None: the engine's.
-        network: makes a whole network, for an observation and an action space, in place
+        network: makes a whole network for an observation and an action space, instead
             of encoder and hidden layers (ppo, a2c, appo): a module from a batch of
-            observations to logits [N, actions] and values [N, 1]. A network whose
-            logits are those of an observation's rows decides among as many as there
-            are. None, and one that makes None: the engine's.
+            observations to logits [N, actions] and values [N, 1]. With one logit for
+            each row of an observation, the number of actions may change. None, or a
+            function that returns None: the engine's.
         baselines: heuristics to compare with, by name.
-        metric: by what episodes are judged.
-        model_file: what else is in the file of a trained model, for a seed.
-        packages: that its environment imports beside Gymnasium; they are looked for
-            before a training begins.
-        commands: of its own, for `typer.Typer.command`, by what is said: ``evaluate
-            outputs``. One called ``evaluate NAME`` takes the place of the general one.
+        metric: the measure by which episodes are judged.
+        model_file: further contents of a trained model's file, for a seed.
+        packages: imports of the environment besides Gymnasium, checked before training.
+        commands: of this optimisation only, for `typer.Typer.command`, by their words:
+            ``evaluate outputs``. ``evaluate NAME`` replaces the general command.
     """
 
     name: str
@@ -139,3 +143,7 @@ class Optimization(Generic[S]):
     model_file: Callable[[S, int], ModelFile] = lambda settings, seed: ModelFile()
     packages: tuple[str, ...] = ()
     commands: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+
+    def environment(self, settings: S, worker: int = 0) -> Any:
+        """Makes an environment, whose compiler starts at its first reset."""
+        return guarded(f"make_env of '{self.name}'", self.make_env, settings, worker)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A plot: a PNG with panels side by side."""
+"""PNG plots with panels side by side."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +17,9 @@ def panels_of(
     size: tuple[float, float] | None = None,
     shared: bool = False,
 ) -> Iterator[Any]:
-    """So many panels, which the body fills; then the PNG is written.
+    """Yields that many panels for the body to fill, then writes the PNG.
 
-    The size is in inches. If the panels are ``shared``, they have one scale of values.
+    ``size`` is in inches. ``shared`` panels have the same scale of values.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -38,7 +38,7 @@ def draw_bars(
     number: str,
     label: str,
 ) -> None:
-    """A bar for each name, from top to bottom, with its value behind it."""
+    """Draws a bar for each name, from top to bottom, with its value behind it."""
     panel.bar_label(panel.barh(names, values, color=colours), fmt=number, padding=3)
     panel.invert_yaxis()
     panel.margins(x=0.15)
@@ -46,7 +46,7 @@ def draw_bars(
 
 
 def finish(panel: Any, *, legend: bool = True, **labels: Any) -> None:
-    """Gives a panel its labels and scales, a grid, and a legend of what it shows."""
+    """Sets a panel's labels and scales, and draws a grid and a legend."""
     panel.set(**labels)
     panel.grid(visible=True, which="both", alpha=0.25)
     if legend:

@@ -1,13 +1,14 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which optimisations there are, and what a file describes that is none of these."""
+"""Finds optimisations: in this distribution, in other distributions, in files."""
 
 import importlib
 import importlib.util
 import logging
 import pkgutil
 import sys
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -20,48 +21,47 @@ from mlbridge_optimizations.optimization import Optimization
 logger = logging.getLogger("mlbridge.optimizations")
 
 GROUP = "mlbridge.optimizations"
-"""Entry points by which other distributions bring theirs: NAME = module:OBJECT."""
+"""The entry points of other distributions' optimisations: NAME = module:OBJECT."""
 
 MODULE = "optimization"
-"""The file of an optimisation's folder that describes it."""
+"""The module in an optimisation's folder that describes it."""
 
 
 def known() -> dict[str, Optimization[Any]]:
-    """Those of this distribution, a folder each, and those of others, by name."""
+    """Returns the optimisations of all installed distributions, by name."""
     found: dict[str, Optimization[Any]] = {}
     package = mlbridge_optimizations.__name__
     for folder in pkgutil.iter_modules(mlbridge_optimizations.__path__):
-        name = f"{package}.{folder.name}"
-        if folder.ispkg and importlib.util.find_spec(f"{name}.{MODULE}"):
-            described = _of(importlib.import_module(f"{name}.{MODULE}"))
+        name = f"{package}.{folder.name}.{MODULE}"
+        if folder.ispkg and importlib.util.find_spec(name):
+            described = _of(importlib.import_module(name))
             found[described.name] = described
     for point in entry_points(group=GROUP):
-        # Leave a broken one out, and keep the others.
+        # Skip a broken entry point; the other optimisations still work.
         try:
-            described = _checked(point.load(), point.value)
+            one = point.load()
+            why = f"expected an Optimization, found a {type(one).__name__}"
         except Exception as error:
-            why = f"{type(error).__name__}: {error}"
+            one, why = None, f"{type(error).__name__}: {error}"
+        if not isinstance(one, Optimization):
             logger.warning("%s (%s) is left out: %s", point.name, point.value, why)
-            continue
-        if described.name in found:
-            logger.warning("a second %s (%s) is left out", described.name, point.value)
+        elif one.name in found:
+            logger.warning("a second %s (%s) is left out", one.name, point.value)
         else:
-            found[described.name] = described
+            found[one.name] = one
     return found
 
 
 def of_file(path: Path) -> Optimization[Any]:
-    """The one that a Python file describes.
+    """Runs a Python file and returns the optimisation that it describes.
 
-    Raises:
-        InvalidArgument: there is none.
-        Malformed: the file cannot be run.
+    Raises InvalidArgument if there is no such file or not exactly one Optimization in
+    it, and Malformed if the file raises an exception.
     """
     return _of(_load(path))
 
 
 def _of(module: ModuleType) -> Optimization[Any]:
-    """The one that a module has."""
     found = [one for one in vars(module).values() if isinstance(one, Optimization)]
     if len(found) != 1:
         raise InvalidArgument(
@@ -70,24 +70,15 @@ def _of(module: ModuleType) -> Optimization[Any]:
     return found[0]
 
 
-def _checked(found: object, source: str) -> Optimization[Any]:
-    if not isinstance(found, Optimization):
-        raise InvalidArgument(
-            f"{source}: expected an Optimization, found a {type(found).__name__}"
-        )
-    return found
-
-
 def _load(path: Path) -> ModuleType:
-    """Runs a file, as a module by its own name, beside which others are found."""
+    """Runs a file as a module of its own name; it may import files beside it."""
     path = path.resolve()
-    if path.stem in sys.stdlib_module_names:
-        raise InvalidArgument(
-            f"{path}: Python has a module '{path.stem}' of its own: rename the file"
-        )
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if not path.is_file():
         raise InvalidArgument(f"there is no file {path}")
+    _expect_free_name(path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     sys.modules[path.stem] = module
@@ -95,13 +86,23 @@ def _load(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         raise Malformed(f"{path}: {type(error).__name__}: {error}") from error
-    _keep_in_checkpoints(module)
-    return module
-
-
-def _keep_in_checkpoints(module: ModuleType) -> None:
-    """Has networks of the module be loaded where the file is not."""
+    # Checkpoints then contain the file's networks and load where the file is absent.
     if importlib.util.find_spec("cloudpickle") is not None:
         import cloudpickle
 
         cloudpickle.register_pickle_by_value(module)
+    return module
+
+
+def _expect_free_name(path: Path) -> None:
+    """Raises InvalidArgument if the file would hide a module of Python or a package."""
+    owner = "Python" if path.stem in sys.stdlib_module_names else None
+    # The name may be no module's: my.spills.py.
+    with suppress(ImportError, ValueError):
+        spec = importlib.util.find_spec(path.stem)
+        if not owner and spec is not None and spec.submodule_search_locations:
+            owner = spec.origin
+    if owner is not None:
+        raise InvalidArgument(
+            f"{path} would hide the module '{path.stem}' of {owner}: rename the file"
+        )

@@ -1,13 +1,13 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which live range goes to memory: the compiler of spills.cpp, to be learned.
+"""Learns which live range to spill, with the compiler of spills.cpp.
 
     mlbridge train examples/environment/spills.py --steps 40000
     mlbridge evaluate examples/environment/spills.py build/spills/policy/model.onnx
 
-With ``--graph`` observations are interference graphs, of another size in each step, and
-the network is our own. With ``--classes 2`` there are two agents, who take turns.
+With ``--graph`` observations are interference graphs of changing size, for a network of
+our own. With ``--classes 2`` two agents take turns.
 """
 
 from dataclasses import dataclass
@@ -27,24 +27,21 @@ PROGRAM = (
     Path(__file__).resolve().parents[2] / "build/release/examples/environment/spills"
 )
 AGENTS = ("int", "float")
-VALUES = 32
-"""Of a function: so many nodes has a graph at most."""
+VALUES = 32  # In a function: the most nodes of a graph.
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What can be said of the compiler."""
+    """The compiler's options."""
 
-    spec: Annotated[str, Option(help="How to reach it: pipe, shm, grpc.")] = "shm"
-    registers: Annotated[int, Option(min=1, max=8, help="Of each class.")] = 4
-    classes: Annotated[int, Option(min=1, max=2, help="Of registers: agents.")] = 1
-    graph: Annotated[bool, Option("--graph", help="See the interference graph.")] = (
-        False
-    )
+    spec: Annotated[str, Option(help="The transport: pipe, shm or grpc.")] = "shm"
+    registers: Annotated[int, Option(min=1, max=8, help="In each class.")] = 4
+    classes: Annotated[int, Option(min=1, max=2, help="Classes, an agent each.")] = 1
+    graph: Annotated[bool, Option("--graph", help="Observe the graph.")] = False
 
 
 def make_env(settings: Settings, worker: int) -> Any:
-    """The compiler, which is started at the first reset."""
+    """Makes the environment, whose compiler starts at the first reset."""
     observations: spaces.Space[Any] = spaces.Box(
         0, 2, (3 * (settings.registers + 1),), np.float32
     )
@@ -80,7 +77,7 @@ def make_env(settings: Settings, worker: int) -> Any:
 
 
 class GraphNetwork(nn.Module):
-    """Two rounds of messages along the edges, and a score for each node."""
+    """Passes two rounds of messages along the edges, and scores each node."""
 
     def __init__(self, width: int = 32) -> None:
         super().__init__()
@@ -90,7 +87,7 @@ class GraphNetwork(nn.Module):
         self.score, self.value = nn.Linear(width, 1), nn.Linear(width, 1)
 
     def forward(self, seen: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """The scores [N, nodes], and the value [N, 1]."""
+        """Returns scores [N, nodes], and a value [N, 1]."""
         nodes, edges = seen["graph.nodes"], seen["graph.edges"]
         is_node = seen["graph.nodes_mask"].unsqueeze(2)
         is_edge = seen["graph.edges_mask"].unsqueeze(2)
@@ -110,7 +107,7 @@ class GraphNetwork(nn.Module):
 
 
 def rows_of(seen: Any) -> Any:
-    """Of each range that may be spilled: its reach, its cost, its cost by reach."""
+    """Returns reach, cost, and cost by reach of each range that may be spilled."""
     if isinstance(seen, dict):
         return seen["graph.nodes"][seen["action_mask"] == 1]
     return seen.reshape(-1, 3)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import track
 from rich.table import Table
 
 import mlbridge
@@ -18,7 +18,7 @@ from mlbridge.interactive import AdvisorName
 
 from .policies import policies
 
-# As the environments of mlbridge.envs have them; objects go to stdout.
+# The levels of the environments in mlbridge.envs.
 LEVELS: dict[AdvisorName, str] = {
     "inliner": "-Oz",
     "eviction": "-O2",
@@ -29,31 +29,29 @@ LEVELS: dict[AdvisorName, str] = {
 def main(
     modules: Annotated[list[Path], typer.Argument(help="C files, or LLVM IR.")],
     advisor: Annotated[
-        AdvisorName, typer.Option(help="Which of LLVM's decisions is made here.")
+        AdvisorName, typer.Option(help="The decision of LLVM that the policy makes.")
     ] = "inliner",
     policy: Annotated[
         str,
         typer.Option(
-            help="By whom: for the inliner stock, never, small or random; for"
-            " eviction first, lightest or random; for priority largest, heaviest or"
-            " random."
+            help="For the inliner stock, never, small or random; for eviction first,"
+            " lightest or random; for priority largest, heaviest or random."
         ),
     ] = "random",
     flag: Annotated[
         list[str] | None, typer.Option(help="A flag for clang, such as -DNDEBUG.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of what is random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     clang: Annotated[str, typer.Option(help="The stock compiler.")] = "clang-22",
 ) -> None:
     """Compile with stock clang and a policy in Python, and compare the machine code.
 
-    Nothing is loaded into clang: LLVM 22 asks a policy outside by itself, when told to.
-    Such as
+    Stock LLVM 22 can ask an external policy, without a plug-in. Example:
 
         .venv/bin/python -m examples.mlgo --advisor eviction --policy lightest x.c y.c
 
-    To try an idea, add a function to examples/mlgo/policies.py; to train one,
-    docs/environments.md has the same as a Gymnasium environment.
+    To try an idea, add a function to examples/mlgo/policies.py; to train a policy, use
+    the Gymnasium environment in docs/environments.md.
     """
     console = Console()
     known = policies(advisor, seed)
@@ -64,27 +62,16 @@ def main(
     table = Table("module", "decisions", "text", "stock", "difference")
     for column in table.columns[1:]:
         column.justify = "right"
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=console,
-        transient=True,
-    )
     asked, ours, theirs = 0, 0, 0
-    with progress:
-        task = progress.add_task("", total=len(modules))
-        for module in modules:
-            progress.update(task, description=module.name)
-            flags = [LEVELS[advisor], "-w", *(flag or [])]
-            command = [clang, *flags, "-c", str(module), "-o", "-"]
-            result, stock = compile_both(command, advisor, known[policy])
-            size = text_size(result.stdout, module.name)
-            stock_size = text_size(stock, module.name)
-            row(table, module.name, result.decisions, size, stock_size)
-            asked += result.decisions
-            ours, theirs = ours + size, theirs + stock_size
-            progress.advance(task)
+    for module in track(modules, "Compiling", console=console, transient=True):
+        flags = [LEVELS[advisor], "-w", *(flag or [])]
+        command = [clang, *flags, "-c", str(module), "-o", "-"]
+        result, stock = compile_both(command, advisor, known[policy])
+        size = text_size(result.stdout, module.name)
+        stock_size = text_size(stock, module.name)
+        row(table, module.name, result.decisions, size, stock_size)
+        asked += result.decisions
+        ours, theirs = ours + size, theirs + stock_size
     table.add_section()
     row(table, "all", asked, ours, theirs)
     console.print(table)
@@ -93,21 +80,19 @@ def main(
 def compile_both(
     command: list[str], advisor: AdvisorName, policy: mlbridge.Policy
 ) -> tuple[mlbridge.CompileResult, bytes]:
-    """A compile by the policy, and the object that LLVM makes alone."""
+    """Compiles by the policy and by LLVM alone; returns the result and an object."""
     decides: dict[str, Any] = {advisor: policy}
     try:
         result = mlbridge.compile_with_policy(command, **decides)
-        stock = subprocess.run(
-            command, capture_output=True, check=True, timeout=300
-        ).stdout
+        stock = subprocess.run(command, capture_output=True, check=True, timeout=300)
     except (mlbridge.Error, subprocess.SubprocessError) as failure:
         typer.echo(str(failure), err=True)
         raise typer.Exit(1) from None
-    return result, stock
+    return result, stock.stdout
 
 
 def row(table: Table, name: str, decisions: int, size: int, stock: int) -> None:
-    """One line of the table."""
+    """Adds a line to the table."""
     difference = f"{size / stock - 1:+.2%}" if stock else ""
     table.add_row(name, f"{decisions:,}", f"{size:,}", f"{stock:,}", difference)
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from mlbridge.errors import InvalidArgument
 from mlbridge.terminal import console, errors
-from mlbridge_optimizations.commands.progress import progress_bars, stages_on
+from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.plot import panels_of
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ app = typer.Typer(
     help="Real programs as bitcode, to train on and to compare by: docs/corpus.md.",
 )
 
-Folder = Annotated[Path, typer.Option(help="Of the corpus.", file_okay=False)]
+Folder = Annotated[Path, typer.Option(help="Corpus folder.", file_okay=False)]
 Programs = Annotated[
     list[str] | None,
-    typer.Option("--program", metavar="NAME", help="This one only; may be repeated."),
+    typer.Option("--program", metavar="NAME", help="Only this one; may be repeated."),
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Compilers at once.")]
 DEFAULT = Path("build/corpus")
@@ -38,13 +38,13 @@ def fetch(
     packages: Annotated[
         Path | None,
         typer.Option(
-            help="Where the Debian packages are unpacked. [default: build/workloads]",
+            help="Folder of the unpacked Debian packages. [default: build/workloads]",
             file_okay=False,
         ),
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Make a corpus of Debian source packages, or what is missing in it.
+    """Make a corpus of Debian source packages, or add missing programs to it.
 
     ```sh
     mlbridge corpus fetch
@@ -53,15 +53,12 @@ def fetch(
     """
     from mlbridge_optimizations import corpus
 
-    with progress_bars() as bars:
-        show = stages_on(bars)
+    with ProgressBars() as bars:
         fetched = corpus.fetch(
-            folder, programs=program, packages=packages, jobs=jobs, show=show
+            folder, programs=program, packages=packages, jobs=jobs, show=bars.show_stage
         )
-    console.print(
-        f"{len(fetched.made)} programs compiled; {folder} has"
-        f" {len(fetched.corpus.programs)}."
-    )
+    count = len(fetched.corpus.programs)
+    console.print(f"{len(fetched.made)} programs compiled; {folder} has {count}.")
     for name, problem in sorted(fetched.failed.items()):
         errors.print(f"{name}: {problem}", style="yellow", soft_wrap=True)
     if fetched.failed and not fetched.corpus.programs:
@@ -70,7 +67,7 @@ def fetch(
 
 @app.command("list")
 def list_(folder: Folder = DEFAULT) -> None:
-    """List the programs there could be, and which of them are here."""
+    """List all programs with a recipe, and the versions in the corpus."""
     from mlbridge_optimizations import corpus
 
     try:
@@ -92,7 +89,7 @@ def stats(
     folder: Folder = DEFAULT,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png", help="Draw how large the modules are."),
+        typer.Option(metavar="FILE.png", help="Plot the sizes of the modules."),
     ] = None,
 ) -> None:
     """Show how many modules, functions and instructions a corpus has."""
@@ -117,7 +114,6 @@ def stats(
 
 
 def _plot_sizes(corpus: "Corpus", path: Path) -> None:
-    """Writes a PNG: a point for each module, in a row for each program."""
     programs = corpus.select()
     colours = {"training": "C0", "held-out": "C1"}
     with panels_of(path, size=(8, 1 + 0.3 * len(programs))) as (axes,):
@@ -137,19 +133,15 @@ def _plot_sizes(corpus: "Corpus", path: Path) -> None:
 def _row(name: str, version: str, split: str, programs: "list[Program]") -> list[str]:
     modules = [m for p in programs for m in p.modules if m.functions]
     sizes = [module.instructions for module in modules]
-    numbers = (
-        len(modules),
-        sum(module.functions for module in modules),
-        sum(sizes),
-        max(sizes, default=0),
-    )
+    functions = sum(module.functions for module in modules)
+    numbers = (len(modules), functions, sum(sizes), max(sizes, default=0))
     return [name, version, split, *(f"{number:,}" for number in numbers)]
 
 
 @app.command()
 def csmith(
-    count: Annotated[int, typer.Option(min=1, help="How many programs.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first of them.")] = 0,
+    count: Annotated[int, typer.Option(min=1, help="Number of programs.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first program.")] = 0,
     folder: Folder = DEFAULT,
     jobs: Jobs = None,
 ) -> None:
@@ -161,7 +153,7 @@ def csmith(
     """
     from mlbridge_optimizations import corpus
 
-    with progress_bars() as bars:
+    with ProgressBars() as bars:
         task = bars.add_task("Generating", total=count)
         corpus.generate(
             folder,
@@ -177,9 +169,9 @@ def csmith(
 def run(
     folder: Folder = DEFAULT,
     program: Programs = None,
-    level: Annotated[str, typer.Option(help="Optimised so by stock clang.")] = "-Oz",
+    level: Annotated[str, typer.Option(help="Level of stock clang.")] = "-Oz",
 ) -> None:
-    """Run the programs on real inputs, and compare what they write with -O0's.
+    """Run the programs on real inputs, and compare their outputs with -O0's.
 
     ```sh
     mlbridge corpus run --program bzip2
@@ -190,7 +182,7 @@ def run(
     found = corpus.load(folder)
     wanted = program or [each.name for each in found.select()]
     table = Table("program", "user s", "result", title=f"clang {level}")
-    with progress_bars() as bars:
+    with ProgressBars() as bars:
         task = bars.add_task("Running", total=len(wanted))
         failures = 0
         for name in wanted:
@@ -198,7 +190,7 @@ def run(
             failures += not outcome.passed
             result = "as expected" if outcome.passed else outcome.problem
             table.add_row(name, f"{outcome.seconds:.2f}", result)
-            bars.advance(task)
+            bars.update(task, advance=1)
     console.print(table)
     if failures:
         raise typer.Exit(1)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge evaluate``: what a trained model is worth."""
+"""``mlbridge evaluate``: compares a trained model with baselines."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,25 +15,26 @@ from typer import Argument, Option
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.groups import group_of
-from mlbridge_optimizations.commands.progress import progress_bars
+from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import Optimization
 
 
 @dataclass(frozen=True)
 class What:
-    """What is compared, and for how long."""
+    """The model, and the episodes that it plays."""
 
     model: Annotated[
-        Path, Argument(exists=True, help="A file, or a folder with AGENT.onnx each.")
+        Path,
+        Argument(exists=True, help="A model file, or a folder with AGENT.onnx each."),
     ]
     episodes: Annotated[
-        int, Option(min=2, help="Of each, all with the same seeds.")
+        int, Option(min=2, help="Episodes of each way, with the same seeds.")
     ] = 100
-    seed: Annotated[int, Option(min=0, help="Of the first episode.")] = 0
+    seed: Annotated[int, Option(min=0, help="Seed of the first episode.")] = 0
     json: Annotated[
         Path | None,
-        Option(metavar="FILE", dir_okay=False, help="Write every episode here."),
+        Option(metavar="FILE", dir_okay=False, help="Write all episodes to this file."),
     ] = None
 
 
@@ -45,25 +46,25 @@ def _command(described: Optimization[Any]) -> Callable[..., None]:
         run,
         What,
         described.settings,
-        text=f"{described.help}\n\nCompares a model with the baselines and with chance,"
-        " over the same episodes.",
+        text=f"{described.help}\n\nCompares a model with the baselines and with random"
+        " actions, over the same episodes.",
     )
 
 
 app = group_of(
     "evaluate",
     _command,
-    "What a trained model is worth, on programs that it has not seen.",
+    "How good a trained model is, on programs that it has not seen.",
 )
 
 
 def _evaluate(described: Optimization[Any], what: What, environment: Any) -> None:
     packages = ("gymnasium", "onnxruntime", *described.packages)
     need(f"mlbridge evaluate {described.name}", packages)
+    from mlbridge_optimizations.evaluation import mean_interval
     from mlbridge_optimizations.evaluation.episodes import compare, write
-    from mlbridge_optimizations.evaluation.statistics import mean_interval
 
-    with progress_bars() as bars:
+    with ProgressBars() as bars:
         task = bars.add_task("Episodes")
         found = compare(
             described,
@@ -74,15 +75,14 @@ def _evaluate(described: Optimization[Any], what: What, environment: Any) -> Non
             lambda done, total: bars.update(task, completed=done, total=total),
         )
     metric = described.metric
-    best = "least" if metric.is_cost else "most"
+    best, sign = ("least", -1) if metric.is_cost else ("most", 1)
     table = Table("", title=f"{metric.label or metric.name}, {best} is best")
     for column in ("mean", "95 % of means", "model is better"):
         table.add_column(column, justify="right")
-    ours = found["model"]
     for name, values in found.items():
         low, high = mean_interval(values)
-        sign = -1 if metric.is_cost else 1
-        wins = sum(sign * a > sign * b for a, b in zip(ours, values, strict=True))
+        pairs = zip(found["model"], values, strict=True)
+        wins = sum(sign * ours > sign * theirs for ours, theirs in pairs)
         table.add_row(
             name,
             f"{sum(values) / len(values):.4f}",

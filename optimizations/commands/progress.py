@@ -1,7 +1,9 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is going on, on the terminal."""
+"""Progress on the terminal, or as lines in a file."""
+
+from typing import Any
 
 from rich.progress import (
     BarColumn,
@@ -13,27 +15,38 @@ from rich.progress import (
 )
 
 from mlbridge.terminal import errors
-from mlbridge_optimizations.show import ShowStage
+
+EVERY = 10.0
+"""Seconds between two lines of progress if stderr is not a terminal."""
 
 
-def progress_bars() -> Progress:
-    """Progress as all commands of this kind show it."""
-    return Progress(
-        TextColumn("{task.description:18}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=errors,
-    )
+class ProgressBars(Progress):
+    """Bars on a terminal; elsewhere a line every `EVERY` seconds."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            TextColumn("{task.description:18}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=errors,
+        )
+        self._stages: dict[str, TaskID] = {}
+        self._printed = self.get_time()
 
-def stages_on(bars: Progress) -> ShowStage:
-    """Shows stages as bars: each by its name, how much is done, and of how much."""
-    tasks: dict[str, TaskID] = {}
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        """Changes a task, and prints it if a line is due."""
+        super().update(task_id, **changes)
+        now = self.get_time()
+        if not self.console.is_terminal and now - self._printed >= EVERY:
+            self._printed, task = now, self.tasks[task_id]
+            count = f"{task.completed:,.0f} of {task.total or 0:,.0f}"
+            self.console.print(
+                f"{task.description}: {count}, {task.elapsed or 0:.0f} s"
+            )
 
-    def show(stage: str, done: int, total: int) -> None:
-        if stage not in tasks:
-            tasks[stage] = bars.add_task(stage)
-        bars.update(tasks[stage], completed=done, total=total)
-
-    return show
+    def show_stage(self, stage: str, done: int, total: int) -> None:
+        """Shows a stage as a bar of its own; a `ShowStage`."""
+        if stage not in self._stages:
+            self._stages[stage] = self.add_task(stage)
+        self.update(self._stages[stage], completed=done, total=total)

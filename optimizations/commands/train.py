@@ -18,7 +18,7 @@ from mlbridge.options import is_said, with_options
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.groups import group_of
-from mlbridge_optimizations.commands.progress import progress_bars
+from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import Optimization
 from mlbridge_optimizations.training.experiment import Experiment
@@ -26,12 +26,12 @@ from mlbridge_optimizations.training.settings import TrainingSettings
 
 PACKAGES = (
     *("torch", "gymnasium", "matplotlib", "tensorboardX"),
-    # These write the file that all ends with.
+    # The export at the end needs these.
     *("onnx", "onnxruntime", "onnxscript"),
 )
 
 ENGINES = {"sb3": "stable_baselines3", "rllib": "ray", "ars": "sb3_contrib"}
-"""What else an engine or an algorithm needs."""
+"""The further package of an engine or an algorithm."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,15 @@ class How:
     resume: Annotated[
         bool, Option("--resume", help="Go on from the last checkpoint.")
     ] = False
+    force: Annotated[
+        bool, Option("--force", help="Replace the finished training in --out.")
+    ] = False
     tune: Annotated[
         int, Option(metavar="N", min=0, help="Try N settings first; take the best.")
     ] = 0
-    address: Annotated[str | None, Option(help="Of a Ray cluster (rllib, --tune).")] = (
-        None
-    )
+    address: Annotated[
+        str | None, Option(help="Address of a Ray cluster (rllib, --tune).")
+    ] = None
 
 
 def _command(described: Optimization[Any]) -> Callable[..., None]:
@@ -61,7 +64,7 @@ def _command(described: Optimization[Any]) -> Callable[..., None]:
         described.settings,
         How,
         text=f"{described.help}\n\n"
-        "Leaves model.onnx, its learning curve and checkpoints in --out.",
+        "Writes model.onnx, its learning curve and checkpoints to --out.",
         defaults={"out": Path("build") / described.name / "policy"},
     )
 
@@ -79,7 +82,12 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
     if how.address is not None and not is_ray:
         raise InvalidArgument("--address is for --engine rllib, or for --tune")
     if how.resume and how.tune:
-        raise InvalidArgument("--resume goes on with what --tune has found: leave that")
+        raise InvalidArgument("--resume uses the settings found by --tune: leave that")
+    if not (how.resume or how.force) and (models := experiment.models()):
+        raise InvalidArgument(
+            f"{settings.out} contains a finished training ({models[0].name}): continue"
+            " it with --resume, replace it with --force, or name another --out"
+        )
     by = experiment.optimization
     using = {settings.engine, settings.algo, *(["rllib"] if is_ray else [])}
     more = [ENGINES[name] for name in ENGINES if name in using]
@@ -87,34 +95,34 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
     from mlbridge_optimizations.training import policy
 
     if how.resume:
-        # What --tune has found then, unless it is said otherwise.
+        # Those that --tune found in the first run, unless given again.
         tuned = ("gamma", "entropy", "hidden", "learning_rate")
         experiment = experiment.as_begun([n for n in tuned if not is_said(context, n)])
     if how.tune:
         experiment = _tuned(experiment, how)
-    with sigterm_exits(), progress_bars() as bars:
+    with sigterm_exits(), ProgressBars() as bars:
         task = bars.add_task("Learning", total=settings.steps)
 
-        def show(done: int, recent: float | None) -> None:
-            mean = "" if recent is None else f" {recent:.3f}"
-            bars.update(task, completed=done, description=f"Learning{mean}")
+        def show(done: int, total: int, recent: float | None) -> None:
+            text = "Learning" if recent is None else f"Learning {recent:.3f}"
+            bars.update(task, completed=done, total=total, description=text)
 
         exported = policy.train(
             experiment, resume=how.resume, address=how.address, show=show
         )
-    models = ", ".join(str(one.path) for one in exported.values())
+    names = ", ".join(str(one.path) for one in exported.values())
     plural = "models are" if len(exported) > 1 else "model is"
-    console.print(f"The {plural} {models}; the curve is {settings.out}/curve.png.")
+    console.print(f"The {plural} {names}; the curve is {settings.out}/curve.png.")
     if find_spec("tensorboard") is not None:
         console.print(f"TensorBoard: tensorboard --logdir {settings.out}/tensorboard")
 
 
 def _tuned(experiment: Experiment, how: How) -> Experiment:
-    """With the best of some settings, which are shown."""
+    """Tries settings, prints them, and returns the experiment with the best ones."""
     from mlbridge_optimizations.training.tune import tune
 
     by = experiment.settings
-    with progress_bars() as bars:
+    with ProgressBars() as bars:
         task = bars.add_task(f"Tuning {by.algo}, {by.engine}", total=how.tune)
         best, table = tune(
             experiment,

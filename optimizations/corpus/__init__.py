@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Real programs as bitcode, to train on and to compare by.
 
-Such as::
+Example::
 
     from mlbridge_optimizations import corpus
 
@@ -11,8 +11,8 @@ Such as::
     for module in corpus.load("build/corpus").modules("training"):
         print(module.path, module.instructions)
 
-Each program is a Debian source package; docs/corpus.md tells how to use it on the
-command line, ``programs.toml`` how each is compiled and what it is run on.
+Each program is a Debian source package. docs/corpus.md has the commands;
+``programs.toml`` says how each program is compiled and on what it is run.
 """
 
 from .build import fetch

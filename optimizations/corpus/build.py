@@ -10,15 +10,15 @@ import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mlbridge.errors import Error, InvalidArgument
-from mlbridge_optimizations.show import ShowStage
+from mlbridge_optimizations.show import ShowStage, quiet
 
 from . import toolchain
 from .manifest import LINKED, Corpus, Module, Program, is_cpp, load, sha256
-from .recipes import RECIPES, Recipe, split_of
+from .recipes import RECIPES, split_of
 from .sources import (
     PACKAGES,
     fetch_packages,
@@ -32,24 +32,15 @@ from .sources import (
 
 @dataclass
 class Fetched:
-    """What came of a fetch."""
+    """The result of a fetch."""
 
-    corpus: Corpus  # With what was there before, too.
-    # The programs that were compiled now.
-    made: list[str] = field(default_factory=list)
-    # Why there is nothing of some, by name.
-    failed: dict[str, str] = field(default_factory=dict)
+    corpus: Corpus  # With the earlier programs.
+    made: list[str] = field(default_factory=list)  # The programs compiled now.
+    failed: dict[str, str] = field(default_factory=dict)  # Reasons, by program.
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    name: str
-    recipe: Recipe
-    root: Path
-    version: str
-    sources: tuple[str, ...]
-    flags: tuple[str, ...]
-    key: str
+# A program without its modules, and the sources to compile, the largest first.
+_Prepared = tuple[Program, list[str]]
 
 
 def fetch(
@@ -58,23 +49,14 @@ def fetch(
     programs: Sequence[str] | None = None,
     packages: Path | None = None,
     jobs: int | None = None,
-    show: ShowStage = lambda stage, done, total: None,
+    show: ShowStage = quiet,
 ) -> Fetched:
-    """Makes a corpus, or what is missing in it.
+    """Makes a corpus, or adds missing programs to it.
 
-    A program that cannot be had, or does not compile, is told of and left out. What is
-    there, from the same sources by the same compiler, is left alone; a fetch that was
-    cut short goes on with the program that it was at.
-
-    Args:
-        folder: for the corpus.
-        programs: their names; all by default.
-        packages: where the packages' sources are, or go.
-        jobs: how many compilers at once; as many as there are cores.
-        show: is told how far it is.
-
-    Raises:
-        InvalidArgument: there is no such program.
+    Programs that cannot be fetched or compiled are reported and left out. Programs of
+    the same sources by the same compiler are kept, so an interrupted fetch continues.
+    InvalidArgument is raised for an unknown program. Missing packages are fetched to
+    ``packages``; ``jobs`` compilers run at once, by default one for each core.
     """
     wanted = list(RECIPES) if programs is None else list(dict.fromkeys(programs))
     for name in wanted:
@@ -85,20 +67,19 @@ def fetch(
     with alone(into), ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         fetched = Fetched(open_corpus(into))
         missing = fetch_packages([RECIPES[n].package for n in wanted], packages, show)
-        preparing: dict[str, Future[_Prepared]] = {}
+        preparing: dict[Future[_Prepared], str] = {}
         for name in wanted:
-            if RECIPES[name].package in missing:
-                fetched.failed[name] = missing[RECIPES[name].package]
+            if (package := RECIPES[name].package) in missing:
+                fetched.failed[name] = missing[package]
             else:
-                preparing[name] = pool.submit(
-                    _prepare, name, packages, into, fetched.corpus
-                )
+                by = (name, packages, into, fetched.corpus)
+                preparing[pool.submit(_prepare, *by)] = name
         _compile_all(preparing, into, fetched, pool, show)
     return fetched
 
 
 def open_corpus(folder: Path) -> Corpus:
-    """What a folder has; nothing, where another compiler made it."""
+    """Reads a folder's corpus; empty if another compiler made it."""
     compiler = toolchain.compiler_version()
     try:
         corpus = load(folder)
@@ -109,14 +90,14 @@ def open_corpus(folder: Path) -> Corpus:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Two writers of one folder: the second waits, and finds what the first made."""
+    """Locks a folder: a second writer waits, and finds the programs of the first."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared:
-    """Runs what the recipe asks for before the first file is compiled."""
+    """Runs the commands of the recipe; returns no sources if all is up to date."""
     recipe = RECIPES[name]
     made = into / "made" / name
     places = places_of(recipe, packages, made)
@@ -124,7 +105,7 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
     version = version_of(packages / recipe.package)
     flags = (
         *toolchain.UNOPTIMISED,
-        # The same bytes, wherever the folders are.
+        # Makes the same bytes in any folder.
         *(f"-ffile-prefix-map={path}=." for path in (made, root)),
         *(filled(flag, places) for flag in recipe.flags),
     )
@@ -135,98 +116,79 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
         and old.key == key
         and all((into / it.path).is_file() for it in (*old.modules, old.linked))
     ):
-        return _Prepared(name, recipe, root, version, (), flags, key)
-
+        return old, []
     shutil.rmtree(made, ignore_errors=True)
     write_headers(recipe, made)
     for command in recipe.commands:
         toolchain.run([filled(word, places) for word in command], folder=made)
-    kept = find_sources(recipe, root)
-    # The largest first: no core should be left with one at the end.
-    kept.sort(key=lambda source: (-(root / source).stat().st_size, source))
-    return _Prepared(name, recipe, root, version, tuple(kept), flags, key)
+    sources = find_sources(recipe, root)
+    # With the largest first, all cores finish at about the same time.
+    sources.sort(key=lambda source: (-(root / source).stat().st_size, source))
+    about = (name, recipe.package, version, split_of(name), flags, recipe.libraries)
+    return Program(*about, str(root), (), Module("", "", 0, 0, ""), key), sources
 
 
 def _compile_all(
-    preparing: dict[str, Future[_Prepared]],
+    preparing: dict[Future[_Prepared], str],
     into: Path,
     fetched: Fetched,
     pool: ThreadPoolExecutor,
     show: ShowStage,
 ) -> None:
-    """Compiles programs as they get ready, and notes each when it is whole."""
-    prepared: list[_Prepared] = []
-    for done, future in enumerate(as_completed(preparing.values()), 1):
+    ready: list[_Prepared] = []
+    for done, future in enumerate(as_completed(preparing), 1):
         show("Preparing", done, len(preparing))
-        name = next(name for name, it in preparing.items() if it is future)
         try:
-            prepared.append(future.result())
+            ready.append(future.result())
         except Error as error:
-            fetched.failed[name] = str(error)
-    ready = [it for it in prepared if it.sources]
-    total, done = sum(len(it.sources) for it in ready), 0
-    compiling = {
-        it.name: [
-            pool.submit(compile_module, it.name, it.root, it.flags, source, into)
-            for source in it.sources
+            fetched.failed[preparing[future]] = str(error)
+    total, done = sum(len(sources) for _, sources in ready), 0
+    compiling = [
+        [
+            pool.submit(compile_module, it.name, Path(it.root), it.flags, source, into)
+            for source in sources
         ]
-        for it in ready
-    }
-    for it in ready:
+        for it, sources in ready
+    ]
+    for (it, _), units in zip(ready, compiling, strict=True):
         modules = []
-        for unit in compiling[it.name]:
+        for unit in units:
             try:
                 modules.append(unit.result())
             except Error as error:
                 fetched.failed.setdefault(it.name, str(error))
             done += 1
             show("Compiling", done, total)
-        if it.name in fetched.failed:
-            continue
-        try:
-            fetched.corpus.programs[it.name] = _linked(it, modules, into)
-        except Error as error:
-            fetched.failed[it.name] = str(error)
-            continue
-        fetched.corpus.save()
-        fetched.made.append(it.name)
+        if units and it.name not in fetched.failed:
+            try:
+                fetched.corpus.programs[it.name] = _linked(it, modules, into)
+                fetched.corpus.save()
+                fetched.made.append(it.name)
+            except Error as error:
+                fetched.failed[it.name] = str(error)
 
 
 def compile_module(
     program: str, root: Path, flags: Sequence[str], source: str, into: Path
 ) -> Module:
-    """Compiles one source file to bitcode, and counts what is in it."""
+    """Compiles one source file to bitcode, and counts its instructions."""
     target = into / program / f"{source.replace('/', '_')}.bc"
     target.parent.mkdir(exist_ok=True)
     compiler = toolchain.CLANGXX if is_cpp(source) else toolchain.CLANG
-    toolchain.run(
-        [compiler, *flags, "-emit-llvm", "-c", source, "-o", target], folder=root
-    )
+    flags = (*flags, "-emit-llvm", "-c")
+    toolchain.run([compiler, *flags, source, "-o", target], folder=root)
     return describe(target, into, source)
 
 
 def describe(path: Path, folder: Path, source: str = "") -> Module:
-    """The manifest's entry of a bitcode file."""
-    functions, instructions = toolchain.size_of(path)
-    return Module(
-        str(path.relative_to(folder)), source, functions, instructions, sha256(path)
-    )
+    """Returns the manifest's entry of a bitcode file."""
+    name = str(path.relative_to(folder))
+    return Module(name, source, *toolchain.size_of(path), sha256(path))
 
 
-def _linked(it: _Prepared, modules: Sequence[Module], into: Path) -> Program:
-    in_order = sorted(modules, key=lambda module: module.path)
-    target = into / LINKED / f"{it.name}.bc"
+def _linked(program: Program, modules: Sequence[Module], into: Path) -> Program:
+    in_order = tuple(sorted(modules, key=lambda module: module.path))
+    target = into / LINKED / f"{program.name}.bc"
     target.parent.mkdir(exist_ok=True)
     toolchain.link_bitcode([into / module.path for module in in_order], target)
-    return Program(
-        it.name,
-        it.recipe.package,
-        it.version,
-        split_of(it.name),
-        it.flags,
-        it.recipe.libraries,
-        str(it.root),
-        tuple(in_order),
-        describe(target, into),
-        it.key,
-    )
+    return replace(program, modules=in_order, linked=describe(target, into))

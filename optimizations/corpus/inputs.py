@@ -1,12 +1,13 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the programs are run on: drawn from a seed, and so the same everywhere."""
+"""Inputs of the programs: random, but from a fixed seed, so the same everywhere."""
 
 import random
 import struct
 import wave
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,12 @@ SCRIPTS = Path(__file__).with_name("run")  # Programs for interpreters.
 
 
 def script(path: Path) -> None:
-    """The one of that name in `SCRIPTS`."""
+    """Copies the file of that name in `SCRIPTS`."""
     path.write_bytes((SCRIPTS / path.name).read_bytes())
 
 
 def text(path: Path, megabytes: float) -> None:
-    """Prose-like text: words by Zipf's law, in lines, with numbers here and there."""
+    """Text like prose: words by Zipf's law, in lines, with some numbers."""
     draw = np.random.default_rng(SEED)
     letters = np.frombuffer(b"etaoinshrdlcumwfgypbvkjxqz", np.uint8)
     words = [
@@ -45,11 +46,11 @@ def text(path: Path, megabytes: float) -> None:
 
 
 def _pixels(width: int, height: int) -> NDArray[np.uint8]:
-    """Something between a photograph and noise, [height, width, 3]."""
+    """A picture between a photograph and noise, [height, width, 3]."""
     draw = np.random.default_rng(SEED)
     waves = draw.uniform(5.0, 200.0, (3, 3))
     planes = np.empty((height, width, 3), np.uint8)
-    # One after the other: all of a large picture as doubles would be a gigabyte.
+    # Plane by plane: a large picture of doubles would take a gigabyte.
     for number, (a, b, c) in enumerate(waves):
         rows = np.cos(np.arange(height) / b - c).astype(np.float32)
         columns = np.sin(np.arange(width) / a + c).astype(np.float32)
@@ -66,57 +67,50 @@ def ppm(path: Path, width: int, height: int) -> None:
 
 
 def png(path: Path, width: int, height: int) -> None:
-    """A picture as PNG, each of its lines filtered in another way."""
+    """A picture as PNG, whose lines use different filters."""
     rows = _pixels(width, height).astype(np.int64)
     left = np.pad(rows, ((0, 0), (1, 0), (0, 0)))[:, :-1]
     above = np.pad(rows, ((1, 0), (0, 0), (0, 0)))[:-1]
     guesses = (np.zeros_like(rows), left, above, (left + above) // 2)
-    lines = []
-    for y in range(height):
-        line = (rows[y] - guesses[y % 4][y]).astype(np.uint8)
-        lines.append(bytes([y % 4]) + line.tobytes())
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(data))
-            + kind
-            + data
-            + struct.pack(">I", zlib.crc32(kind + data))
-        )
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    path.write_bytes(
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(b"".join(lines), 6))
-        + chunk(b"IEND", b"")
+    lines = b"".join(
+        bytes([y % 4]) + (rows[y] - guesses[y % 4][y]).astype(np.uint8).tobytes()
+        for y in range(height)
     )
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    with path.open("wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        for chunk in (b"IHDR" + header, b"IDAT" + zlib.compress(lines, 6), b"IEND"):
+            file.write(struct.pack(">I", len(chunk) - 4) + chunk)
+            file.write(struct.pack(">I", zlib.crc32(chunk)))
+
+
+def _bits(width: int, height: int) -> bytes:
+    """A black and white picture, 8 pixels a byte: spots with rough edges."""
+    return np.packbits(_pixels(width, height)[..., 0] > 128, axis=1).tobytes()
 
 
 def bitmap(path: Path, width: int, height: int) -> None:
-    """A picture of black and white, as a portable bitmap: spots with rough edges."""
-    bits = np.packbits(_pixels(width, height)[..., 0] > 128, axis=1)
-    path.write_bytes(b"P4 %d %d\n" % (width, height) + bits.tobytes())
+    """A black and white picture as a portable bitmap."""
+    path.write_bytes(b"P4 %d %d\n" % (width, height) + _bits(width, height))
 
 
 def tiff(path: Path, width: int, height: int) -> None:
-    """A picture in colours as TIFF, not compressed."""
+    """A colour picture as uncompressed TIFF."""
     _tiff(path, _pixels(width, height).tobytes(), width, height, bilevel=False)
 
 
 def bilevel_tiff(path: Path, width: int, height: int) -> None:
-    """The same in black and white."""
-    bits = np.packbits(_pixels(width, height)[..., 0] > 128, axis=1)
-    _tiff(path, bits.tobytes(), width, height, bilevel=True)
+    """A black and white picture as uncompressed TIFF."""
+    _tiff(path, _bits(width, height), width, height, bilevel=True)
 
 
 def _tiff(path: Path, data: bytes, width: int, height: int, *, bilevel: bool) -> None:
     samples = 1 if bilevel else 3
-    # What each entry is called in TIFF 6.0; kind 3 is a short, 4 a long.
+    # Tags of TIFF 6.0; type 3 is a short, 4 a long.
     entries = [
         (256, 4, 1, width),
         (257, 4, 1, height),
-        # Three shorts do not fit in the entry: they are behind the header.
+        # Three shorts do not fit in the entry: they follow the header.
         (258, 3, samples, 1 if bilevel else 8),
         (259, 3, 1, 1),
         (262, 3, 1, 1 if bilevel else 2),
@@ -134,11 +128,11 @@ def _tiff(path: Path, data: bytes, width: int, height: int, *, bilevel: bool) ->
 
 
 def wav(path: Path, seconds: float) -> None:
-    """Two channels of 16 bits at 48 kHz: chords that fade, over some noise."""
+    """Two channels of 16 bits at 48 kHz: fading chords over noise."""
     draw = np.random.default_rng(SEED)
     rate = 48_000
     samples = np.empty((int(seconds * rate), 2), "<i2")
-    # A chord at a time: it is half a second.
+    # Each chord lasts half a second.
     for start in range(0, len(samples), rate // 2):
         part = samples[start : start + rate // 2]
         at = np.arange(len(part))[:, None] / rate
@@ -163,9 +157,19 @@ def _words(draw: random.Random, count: int) -> list[str]:
     ]
 
 
-def markdown(path: Path, sections: int) -> None:
-    """A document with headings, lists, quotes, code, links and stress."""
-    draw = random.Random(SEED)
+def _text(make: Callable[..., Iterator[str]]) -> Callable[..., None]:
+    """Makes a function that writes the generated texts to a file, from a fixed seed."""
+
+    def write(path: Path, *numbers: float) -> None:
+        with path.open("w", encoding="ascii") as file:
+            file.writelines(make(random.Random(SEED), *numbers))
+
+    return write
+
+
+@_text
+def markdown(draw: random.Random, sections: int) -> Iterator[str]:
+    """A document with headings, lists, quotes, code, links and emphasis."""
     words = _words(draw, 3000)
 
     def prose(count: int) -> str:
@@ -174,157 +178,146 @@ def markdown(path: Path, sections: int) -> None:
             draw.choice(marks).replace("{}", draw.choice(words)) for _ in range(count)
         )
 
-    with path.open("w", encoding="ascii") as file:
-        for number in range(sections):
-            file.write(f"{'#' * (1 + number % 4)} {prose(4)}\n\n{prose(60)}\n\n")
-            file.writelines(f"{n}. {prose(8)}\n   - {prose(5)}\n" for n in range(1, 4))
-            file.write(f"\n> {prose(20)}\n> > {prose(9)} &amp; &copy;\n\n")
-            file.write(f"```c\n{prose(9)}\n```\n\n![{prose(2)}][r{number}]\n\n")
-            file.write(
-                f'[r{number}]: <http://example/{number}> "{draw.choice(words)}"\n'
-            )
-            file.write(f"\n<div>{prose(3)}</div>\n\n***\n\n")
+    for number in range(sections):
+        yield f"{'#' * (1 + number % 4)} {prose(4)}\n\n{prose(60)}\n\n"
+        yield from (f"{n}. {prose(8)}\n   - {prose(5)}\n" for n in range(1, 4))
+        yield f"\n> {prose(20)}\n> > {prose(9)} &amp; &copy;\n\n"
+        yield f"```c\n{prose(9)}\n```\n\n![{prose(2)}][r{number}]\n\n"
+        title = draw.choice(words)
+        yield f'[r{number}]: <http://example/{number}> "{title}"\n'
+        yield f"\n<div>{prose(3)}</div>\n\n***\n\n"
 
 
-def xml(path: Path, records: int) -> None:
-    """A document with a type, entities, attributes, names with prefixes, CDATA."""
-    draw = random.Random(SEED)
+@_text
+def xml(draw: random.Random, records: int) -> Iterator[str]:
+    """A document with a DTD, entities, attributes, namespaces and CDATA."""
     words = _words(draw, 2000)
-    with path.open("w", encoding="ascii") as file:
-        file.write(
-            '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE list [\n'
-            "<!ELEMENT list (item*)>\n"
-            "<!ATTLIST item kind (a|b|c) 'a' id ID #REQUIRED>\n"
-            '<!ENTITY who "someone &amp; <b>others</b>">\n]>\n'
-            '<list xmlns:x="urn:example">\n'
+    yield (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE list [\n'
+        "<!ELEMENT list (item*)>\n"
+        "<!ATTLIST item kind (a|b|c) 'a' id ID #REQUIRED>\n"
+        '<!ENTITY who "someone &amp; <b>others</b>">\n]>\n'
+        '<list xmlns:x="urn:example">\n'
+    )
+    for number in range(records):
+        line = " ".join(draw.choices(words, k=12))
+        yield (
+            f'<item id="i{number}" kind="{"abc"[number % 3]}" x:at="{line[:20]}">'
+            f"{line} &who; &#{draw.randrange(192, 600)};"
+            f"<x:part><![CDATA[<{line[20:40]}>]]></x:part><!-- {number} -->"
+            f"<?do {line[:9]}?><empty/></item>\n"
         )
-        for number in range(records):
-            line = " ".join(draw.choices(words, k=12))
-            file.write(
-                f'<item id="i{number}" kind="{"abc"[number % 3]}" x:at="{line[:20]}">'
-                f"{line} &who; &#{draw.randrange(192, 600)};"
-                f"<x:part><![CDATA[<{line[20:40]}>]]></x:part><!-- {number} -->"
-                f"<?do {line[:9]}?><empty/></item>\n"
-            )
-        file.write("</list>\n")
+    yield "</list>\n"
 
 
-def json(path: Path, records: int) -> None:
-    """Records with lists, texts and numbers, one a line."""
-    draw = random.Random(SEED)
+@_text
+def json(draw: random.Random, records: int) -> Iterator[str]:
+    """Records with lists, texts and numbers, one on each line."""
     words = _words(draw, 2000)
-    with path.open("w", encoding="ascii") as file:
-        for number in range(records):
-            tags = ", ".join(f'"{word}"' for word in draw.choices(words, k=4))
-            file.write(
-                f'{{"id": {number}, "group": "{draw.choice(words[:50])}", '
-                f'"price": {draw.uniform(0, 1000):.2f}, "tags": [{tags}], '
-                f'"text": "{" ".join(draw.choices(words, k=8))}\\n\\u00e9", '
-                f'"open": {"true" if number % 3 else "null"}}}\n'
-            )
+    for number in range(records):
+        tags = ", ".join(f'"{word}"' for word in draw.choices(words, k=4))
+        yield (
+            f'{{"id": {number}, "group": "{draw.choice(words[:50])}", '
+            f'"price": {draw.uniform(0, 1000):.2f}, "tags": [{tags}], '
+            f'"text": "{" ".join(draw.choices(words, k=8))}\\n\\u00e9", '
+            f'"open": {"true" if number % 3 else "null"}}}\n'
+        )
 
 
-def grammar(path: Path, rules: int) -> None:
-    """A language of statements, each with a form of its own, for yacc."""
-    draw = random.Random(SEED)
+@_text
+def grammar(draw: random.Random, rules: int) -> Iterator[str]:
+    """A grammar of different statements, for yacc."""
     tokens = [f"T{n}" for n in range(150)]
-    with path.open("w", encoding="ascii") as file:
-        file.write(f"%{{\nint n;\n%}}\n%token {' '.join(tokens)}\n")
-        file.write("%left '+' '-'\n%left '*' '/'\n%right '^'\n%%\n")
-        file.write("all: | all statement ';' ;\nstatement:\n")
-        file.write("\n".join(f" | K{n} r{n}" for n in range(rules))[3:] + " ;\n")
-        for n in range(rules):
-            file.write(f"K{n}: {draw.choice(tokens)} {draw.choice(tokens)} ;\n")
-            forms = []
-            for _ in range(draw.randint(2, 5)):
-                parts = [
-                    draw.choice((draw.choice(tokens), "e", f"r{draw.randrange(rules)}"))
-                    for _ in range(draw.randint(1, 4))
-                ]
-                forms.append(f"{draw.choice(tokens)} {' '.join(parts)} {{ n += $1; }}")
-            file.write(f"r{n}: {' | '.join(forms)} ;\n")
-        file.write("e: e '+' e | e '-' e | e '*' e | e '/' e | e '^' e\n")
-        file.write(f" | '(' e ')' | {' | '.join(tokens[:9])} ;\n%%\n")
+    yield f"%{{\nint n;\n%}}\n%token {' '.join(tokens)}\n"
+    yield "%left '+' '-'\n%left '*' '/'\n%right '^'\n%%\n"
+    yield "all: | all statement ';' ;\nstatement:\n"
+    yield "\n".join(f" | K{n} r{n}" for n in range(rules))[3:] + " ;\n"
+    for n in range(rules):
+        yield f"K{n}: {draw.choice(tokens)} {draw.choice(tokens)} ;\n"
+        forms = []
+        for _ in range(draw.randint(2, 5)):
+            parts = [
+                draw.choice((draw.choice(tokens), "e", f"r{draw.randrange(rules)}"))
+                for _ in range(draw.randint(1, 4))
+            ]
+            forms.append(f"{draw.choice(tokens)} {' '.join(parts)} {{ n += $1; }}")
+        yield f"r{n}: {' | '.join(forms)} ;\n"
+    yield "e: e '+' e | e '-' e | e '*' e | e '/' e | e '^' e\n"
+    yield f" | '(' e ')' | {' | '.join(tokens[:9])} ;\n%%\n"
 
 
-def assembly(path: Path, functions: int) -> None:
-    """A file for nasm: macros, labels, data and many kinds of instruction."""
-    draw = random.Random(SEED)
-    registers = [
-        *("rax", "rcx", "rdx", "rbx", "rsi", "rdi", "r8", "r9", "r10", "r11"),
-        *("r12", "r13", "r14", "r15"),
-    ]
-    with path.open("w", encoding="ascii") as file:
-        file.write("bits 64\ndefault rel\n%define TWICE(x) ((x) * 2)\n")
-        file.write("%macro enter_with 1\n push rbp\n mov rbp, rsp\n")
-        file.write("%if %1 > 32\n sub rsp, %1\n%endif\n%endmacro\nsection .text\n")
-        for n in range(functions):
-            a, b, c = draw.sample(registers, 3)
-            number = draw.randrange(1, 1 << draw.choice((6, 14, 30)))
-            file.write(
-                f"global f{n}\nf{n}:\n enter_with {number % 64}\n"
-                f" mov {a}, [{b} + {c} * 8 + {number}]\n lea {b}, [data{n}]\n"
-                f".loop: add {a}, TWICE({number % 1000})\n imul {c}, {a}, {number}\n"
-                f" xor {b}, {c}\n cmp {a}, {b}\n jne .loop\n"
-                f" movaps xmm{n % 16}, [rsp + {16 * (n % 9)}]\n"
-                f" vaddpd ymm{n % 16}, ymm{number % 16}, [{b}]\n"
-                f" cvtsi2sd xmm{number % 16}, {c}\n call f{draw.randrange(functions)}\n"
-                f"%assign i 0\n%rep {n % 4}\n shl {a}, i + 1\n%assign i i + 1\n"
-                f"%endrep\n"
-                f" leave\n ret\nsection .data\n"
-                f"data{n}: dq {number}, f{n}, 1.5e{n % 9}\n"
-                f" db 'text {n}', 0\n align 8\nsection .text\n"
-            )
+@_text
+def assembly(draw: random.Random, functions: int) -> Iterator[str]:
+    """A file for nasm: macros, labels, data and many kinds of instructions."""
+    names = ("ax", "cx", "dx", "bx", "si", "di", *range(8, 16))
+    registers = [f"r{name}" for name in names]
+    yield "bits 64\ndefault rel\n%define TWICE(x) ((x) * 2)\n"
+    yield "%macro enter_with 1\n push rbp\n mov rbp, rsp\n"
+    yield "%if %1 > 32\n sub rsp, %1\n%endif\n%endmacro\nsection .text\n"
+    for n in range(functions):
+        a, b, c = draw.sample(registers, 3)
+        number = draw.randrange(1, 1 << draw.choice((6, 14, 30)))
+        yield (
+            f"global f{n}\nf{n}:\n enter_with {number % 64}\n"
+            f" mov {a}, [{b} + {c} * 8 + {number}]\n lea {b}, [data{n}]\n"
+            f".loop: add {a}, TWICE({number % 1000})\n imul {c}, {a}, {number}\n"
+            f" xor {b}, {c}\n cmp {a}, {b}\n jne .loop\n"
+            f" movaps xmm{n % 16}, [rsp + {16 * (n % 9)}]\n"
+            f" vaddpd ymm{n % 16}, ymm{number % 16}, [{b}]\n"
+            f" cvtsi2sd xmm{number % 16}, {c}\n call f{draw.randrange(functions)}\n"
+            f"%assign i 0\n%rep {n % 4}\n shl {a}, i + 1\n%assign i i + 1\n"
+            f"%endrep\n"
+            f" leave\n ret\nsection .data\n"
+            f"data{n}: dq {number}, f{n}, 1.5e{n % 9}\n"
+            f" db 'text {n}', 0\n align 8\nsection .text\n"
+        )
 
 
-def integer_program(path: Path, rows: int, columns: int) -> None:
-    """A knapsack of several dimensions with items to be taken or not, for glpsol."""
-    draw = random.Random(SEED)
+@_text
+def integer_program(draw: random.Random, rows: int, columns: int) -> Iterator[str]:
+    """A knapsack problem in several dimensions, for glpsol."""
     items = [f"x{n}" for n in range(columns)]
     worth = [draw.randint(10, 99) for _ in items]
 
     def total(weights: list[int]) -> str:
         return "\n + ".join(f"{w} {x}" for w, x in zip(weights, items, strict=True))
 
-    with path.open("w", encoding="ascii") as file:
-        file.write(f"Maximize\n worth: {total(worth)}\nSubject To\n")
-        for row in range(rows):
-            weights = [max(1, w + draw.randint(-9, 40)) for w in worth]
-            file.write(f" c{row}: {total(weights)} <= {sum(weights) // 3}\n")
-        file.write("Binary\n " + "\n ".join(items) + "\nEnd\n")
+    yield f"Maximize\n worth: {total(worth)}\nSubject To\n"
+    for row in range(rows):
+        weights = [max(1, w + draw.randint(-9, 40)) for w in worth]
+        yield f" c{row}: {total(weights)} <= {sum(weights) // 3}\n"
+    yield "Binary\n " + "\n ".join(items) + "\nEnd\n"
 
 
-def satisfiability(path: Path, variables: int, ratio: float) -> None:
-    """Random 3-SAT; near a ratio of 4.26 clauses a variable it is the hardest."""
-    draw = random.Random(SEED)
+@_text
+def satisfiability(draw: random.Random, variables: int, ratio: float) -> Iterator[str]:
+    """Random 3-SAT, which is hardest near 4.26 clauses for each variable."""
     clauses = round(variables * ratio)
-    with path.open("w", encoding="ascii") as file:
-        file.write(f"p cnf {variables} {clauses}\n")
-        for _ in range(clauses):
-            three = draw.sample(range(1, variables + 1), 3)
-            signed = [v if draw.random() < 0.5 else -v for v in three]
-            file.write(" ".join(map(str, signed)) + " 0\n")
+    yield f"p cnf {variables} {clauses}\n"
+    for _ in range(clauses):
+        three = draw.sample(range(1, variables + 1), 3)
+        signed = [v if draw.random() < 0.5 else -v for v in three]
+        yield " ".join(map(str, signed)) + " 0\n"
 
 
-def c_source(path: Path, functions: int) -> None:
-    """A C file of many small functions, all of which ``main`` calls."""
-    draw = random.Random(SEED)
-    with path.open("w", encoding="ascii") as file:
-        for n in range(functions):
-            a, b, c = (draw.randrange(1, 1000) for _ in range(3))
-            file.write(
-                f"struct s{n} {{ int x, y; struct s{n} *next;"
-                f" double d[{1 + a % 9}]; }};\n"
-                f"static int f{n}(struct s{n} *p, int i) {{\n"
-                f"  int sum = {a};\n"
-                f"  for (; p && i < {b}; ++i, p = p->next) {{\n"
-                f"    switch ((p->x ^ i) % 5) {{\n"
-                f"    case 0: sum += p->y * {c}; break;\n"
-                f"    case 1: sum -= (int)p->d[i % {1 + a % 9}]; break;\n"
-                f"    case 2: if (sum > {b}) return sum << 1; break;\n"
-                f"    default: sum ^= i + {a};\n    }}\n  }}\n"
-                f"  return sum;\n}}\n"
-            )
-        file.write("int main(void) {\n  int sum = 0;\n")
-        file.writelines(f"  sum += f{n}(0, {n});\n" for n in range(functions))
-        file.write("  return sum & 1;\n}\n")
+@_text
+def c_source(draw: random.Random, functions: int) -> Iterator[str]:
+    """A C file of many small functions that ``main`` calls."""
+    for n in range(functions):
+        a, b, c = (draw.randrange(1, 1000) for _ in range(3))
+        yield (
+            f"struct s{n} {{ int x, y; struct s{n} *next;"
+            f" double d[{1 + a % 9}]; }};\n"
+            f"static int f{n}(struct s{n} *p, int i) {{\n"
+            f"  int sum = {a};\n"
+            f"  for (; p && i < {b}; ++i, p = p->next) {{\n"
+            f"    switch ((p->x ^ i) % 5) {{\n"
+            f"    case 0: sum += p->y * {c}; break;\n"
+            f"    case 1: sum -= (int)p->d[i % {1 + a % 9}]; break;\n"
+            f"    case 2: if (sum > {b}) return sum << 1; break;\n"
+            f"    default: sum ^= i + {a};\n    }}\n  }}\n"
+            f"  return sum;\n}}\n"
+        )
+    yield "int main(void) {\n  int sum = 0;\n"
+    yield from (f"  sum += f{n}(0, {n});\n" for n in range(functions))
+    yield "  return sum & 1;\n}\n"

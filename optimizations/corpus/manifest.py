@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""manifest.json: what a corpus has, and where it is from."""
+"""manifest.json: the programs of a corpus, and their origin."""
 
 import hashlib
 import json
@@ -28,14 +28,12 @@ def is_cpp(source: str) -> bool:
 
 @dataclass(frozen=True)
 class Module:
-    """One bitcode file, not optimised yet."""
+    """One bitcode file before optimisation."""
 
-    path: str  # Below the corpus's folder.
-    # That it was compiled from, below the program's root; empty for one that is linked
-    # of others.
-    source: str
-    functions: int  # That it defines.
-    instructions: int  # In these.
+    path: str  # Below the corpus folder.
+    source: str  # Below the program's root; empty for a linked module.
+    functions: int  # Defined in the module.
+    instructions: int  # Of these functions.
     sha256: str  # Of the file.
 
 
@@ -43,21 +41,20 @@ class Module:
 class Program:
     """A program, file by file and linked."""
 
-    name: str  # What people call it.
-    package: str  # Of Debian, or the generator that wrote it.
+    name: str
+    package: str  # Of Debian, or the generator's name.
     version: str  # Of the package.
     split: str  # ``training``, ``held-out`` or ``generated``.
-    flags: tuple[str, ...]  # Of the compiler, in full.
-    libraries: tuple[str, ...]  # What the linker needs.
-    root: str  # The folder in which the compiler ran, for sources below it.
-    modules: tuple[Module, ...]  # One a source file.
-    linked: Module  # All of these in one.
-    # What it was made by, as a hash: another one means that it is out of date.
-    key: str
+    flags: tuple[str, ...]  # All flags of the compiler.
+    libraries: tuple[str, ...]  # Flags of the linker.
+    root: str  # The compiler's working directory, which contains the sources.
+    modules: tuple[Module, ...]  # One for each source file.
+    linked: Module  # All modules in one.
+    key: str  # A hash of recipe, version and flags: another key means out of date.
 
     @property
     def is_cpp(self) -> bool:
-        """Whether the C++ compiler has to link it."""
+        """Whether the C++ compiler must link the program."""
         return any(is_cpp(module.source) for module in self.modules)
 
 
@@ -65,8 +62,8 @@ class Program:
 class Corpus:
     """The programs of one folder."""
 
-    folder: Path  # That has them.
-    compiler: str  # That made them, as it calls itself.
+    folder: Path
+    compiler: str  # The compiler's own version line.
     programs: dict[str, Program] = field(default_factory=dict)  # By name.
 
     def select(
@@ -76,33 +73,19 @@ class Corpus:
         only: Sequence[str] = (),
         without: Sequence[str] = (),
     ) -> list[Program]:
-        """Programs, by name.
+        """Returns programs, sorted by name.
 
-        Args:
-            split: theirs; None for all that were not generated.
-            only: these instead, of whatever split.
-            without: some that are left out.
-
-        Raises:
-            InvalidArgument: there is no such split or program, or none is left.
+        They are those of a split, by default all but the generated ones, or ``only``
+        some of any split. InvalidArgument is raised for an unknown split or program,
+        and if no program is left.
         """
         if split is not None and split not in SPLITS:
             raise InvalidArgument(f"no split '{split}', only {', '.join(SPLITS)}")
-        for name in (*only, *without):
-            if name not in self.programs:
-                raise InvalidArgument(f"{self.folder} has no program '{name}'")
-        found = [
-            program
-            for name, program in sorted(self.programs.items())
-            if name not in without
-            and (
-                name in only
-                if only
-                else program.split == split
-                if split
-                else program.split != "generated"
-            )
-        ]
+        splits = [split] if split else ["training", "held-out"]
+        names = only or [n for n, p in self.programs.items() if p.split in splits]
+        found = [self.program(name) for name in sorted({*names} - {*without})]
+        for name in without:
+            self.program(name)
         if not found:
             of_split = f" of the split {split}" if split else ""
             but = f" but {', '.join(without)}" if without else ""
@@ -112,6 +95,12 @@ class Corpus:
             )
         return found
 
+    def program(self, name: str) -> Program:
+        """Returns a program; InvalidArgument if the corpus does not contain it."""
+        if name not in self.programs:
+            raise InvalidArgument(f"{self.folder} has no program '{name}'")
+        return self.programs[name]
+
     def files(
         self,
         split: str | None = None,
@@ -119,18 +108,10 @@ class Corpus:
         most: int | None = None,
         without: Sequence[str] = (),
     ) -> dict[Path, int]:
-        """Bitcode files of a split's programs, and the instructions of each.
+        """Returns bitcode files of the programs of `select`, with their instructions.
 
-        Those in which no function is defined are left out, and those of training
-        programs that a held-out one has, too.
-
-        Args:
-            split: as for `select`.
-            most: instructions of a file; larger ones are left out.
-            without: programs that are left out.
-
-        Raises:
-            InvalidArgument: there is no such split or program, or nothing is left.
+        Files without functions, files of more than ``most`` instructions, and files
+        that a held-out program shares are left out.
         """
         return {
             self.folder / module.path: module.instructions
@@ -148,38 +129,28 @@ class Corpus:
         most: int | None = None,
         without: Sequence[str] = (),
     ) -> Iterator[Path]:
-        """The names of `files`."""
+        """Yields the names of `files`."""
         yield from self.files(split, most=most, without=without)
 
     def save(self) -> None:
-        """Writes the manifest: the whole of it, or the old one stays."""
-        text = json.dumps(
-            {
-                "version": VERSION,
-                "compiler": self.compiler,
-                "programs": {
-                    name: asdict(program)
-                    for name, program in sorted(self.programs.items())
-                },
-            },
-            indent=1,
-        )
+        """Replaces the manifest atomically."""
+        programs = {n: asdict(program) for n, program in sorted(self.programs.items())}
+        root = {"version": VERSION, "compiler": self.compiler, "programs": programs}
         temporary = self.folder / f".{NAME}.{os.getpid()}"
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(root, indent=1) + "\n", encoding="utf-8")
         temporary.replace(self.folder / NAME)
 
 
 def program_of(path: Path) -> str:
-    """Whose bitcode that is: a file's folder, or what a linked one is called."""
+    """Returns the program's name: a module's folder, or the stem of a linked module."""
     return path.stem if path.parent.name == LINKED else path.parent.name
 
 
 def load(folder: str | os.PathLike[str]) -> Corpus:
-    """The corpus of a folder.
+    """Reads the corpus of a folder.
 
-    Raises:
-        InvalidArgument: there is none.
-        Malformed, SchemaMismatch: its manifest cannot be read.
+    Raises InvalidArgument if there is none, and Malformed or SchemaMismatch if its
+    manifest is damaged.
     """
     path = Path(folder) / NAME
     try:
@@ -194,8 +165,8 @@ def load(folder: str | os.PathLike[str]) -> Corpus:
     if not isinstance(root, dict) or root.get("version") != VERSION:
         found = root.get("version") if isinstance(root, dict) else type(root).__name__
         raise SchemaMismatch(
-            f"{path}: expected a manifest of version {VERSION}, found {found}: remove "
-            "it, and fetch again"
+            f"{path}: expected a manifest of version {VERSION}, found {found}: remove"
+            " the file, and fetch again"
         )
     try:
         programs = {name: _program(it) for name, it in root["programs"].items()}
@@ -206,13 +177,12 @@ def load(folder: str | os.PathLike[str]) -> Corpus:
 
 def _program(found: Mapping[str, Any]) -> Program:
     lists = {name: tuple(found[name]) for name in ("flags", "libraries")}
-    modules = tuple(Module(**module) for module in found["modules"])
-    return Program(
-        **{**found, **lists, "modules": modules, "linked": Module(**found["linked"])}
-    )
+    modules = [Module(**module) for module in (found["linked"], *found["modules"])]
+    linked = {"linked": modules[0], "modules": tuple(modules[1:])}
+    return Program(**{**found, **lists, **linked})
 
 
 def sha256(path: Path) -> str:
-    """Of a file, as hexadecimal digits."""
+    """Returns the SHA-256 of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which programs there are, and how each is compiled: ``programs.toml``, read."""
+"""Reads ``programs.toml``: the programs, and how each is compiled."""
 
 import shlex
 import tomllib
@@ -12,42 +12,39 @@ from typing import Any
 
 FILE = Path(__file__).with_name("programs.toml")
 
-# The programs that nothing is ever trained on.
-HELD_OUT = frozenset({"cadical", "gawk", "sqlite3", "zstd"})
+HELD_OUT = frozenset({"cadical", "gawk", "sqlite3", "zstd"})  # Never trained on.
 
-# Sources of training programs that a held-out program has, too: xxHash is in zstd. They
-# are compiled, for the program needs them, and nothing is trained on them.
+# Sources of training programs that are also in a held-out program: zstd has xxHash.
+# They are compiled, because their program needs them, but never trained on.
 SHARED: Mapping[str, frozenset[str]] = {"lz4": frozenset({"lib/xxhash.c"})}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to compile one program; ``programs.toml`` says what stands in braces."""
+    """How to compile one program; ``programs.toml`` explains the words in braces."""
 
-    package: str  # The Debian source package; the program's name if it is not said.
-    sources: tuple[str, ...]  # Its files, as globs below ``root``.
-    without: tuple[str, ...] = ()  # Those of them that are not wanted, as globs.
-    flags: tuple[str, ...] = ()  # Of the compiler, but for those of optimisation.
-    libraries: tuple[str, ...] = ()  # What the linker needs.
-    root: str = "{tree}"  # Where the sources are.
-    # To be written to ``{made}``, by name.
-    headers: Mapping[str, str] = field(default_factory=dict)
-    # To be run in ``{made}`` before anything is compiled.
-    commands: tuple[tuple[str, ...], ...] = ()
+    package: str  # The Debian source package; by default the program's name.
+    sources: tuple[str, ...]  # Globs below ``root``.
+    without: tuple[str, ...] = ()  # Globs of sources to leave out.
+    flags: tuple[str, ...] = ()  # Of the compiler, without optimisation.
+    libraries: tuple[str, ...] = ()  # Flags of the linker.
+    root: str = "{tree}"  # The folder of the sources.
+    headers: Mapping[str, str] = field(default_factory=dict)  # Texts in ``{made}``.
+    commands: tuple[tuple[str, ...], ...] = ()  # Run in ``{made}`` before compiling.
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Words as a shell has them."""
+    """Splits words as a shell does."""
     return tuple(shlex.split(text))
 
 
 def _recipe(name: str, about: Mapping[str, Any]) -> Recipe:
     lists = ("sources", "without", "flags", "libraries")
-    said = {key: words(text) for key, text in about.items() if key in lists}
-    lines = about.get("commands", "").splitlines()
-    others = {"package": name, **about, **said, "commands": tuple(map(words, lines))}
-    del others["test"]
-    return Recipe(**others)
+    split = {key: words(about[key]) for key in lists if key in about}
+    commands = tuple(map(words, about.get("commands", "").splitlines()))
+    values = {"package": name, **about, **split, "commands": commands}
+    del values["test"]
+    return Recipe(**values)
 
 
 PROGRAMS: Mapping[str, Mapping[str, Any]] = tomllib.loads(FILE.read_text("utf-8"))
@@ -55,5 +52,5 @@ RECIPES = {name: _recipe(name, about) for name, about in PROGRAMS.items()}
 
 
 def split_of(program: str) -> str:
-    """``held-out`` or ``training``: whole programs, so that no code is in both."""
+    """Returns ``held-out`` or ``training``; splits are by whole programs."""
     return "held-out" if program in HELD_OUT else "training"

@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Do the programs still do what they should? Real inputs, some seconds of CPU each.
+"""Tests of the programs on real inputs, some seconds of CPU time each.
 
-What is expected is what the same program does that was compiled without optimisation;
-for what packs and unpacks, also that the one undoes the other.
+The expected outputs are those of the program compiled without optimisation. A program
+that packs and unpacks must also restore its input.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,55 +24,51 @@ from . import inputs, toolchain
 from .manifest import Corpus, Program, sha256
 from .recipes import FILE, PROGRAMS, words
 
-# A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s.
-SECONDS = 300.0
-
-# Bytes of a file that a program may write: one that goes wrong may write for ever.
-LARGEST = 2 << 30
+SECONDS = 300.0  # For a step, before it is killed. Unoptimised programs take 20 s.
+LARGEST = 2 << 30  # Bytes in a file that a program writes, before it is killed.
 
 
 @dataclass(frozen=True)
 class Step:
-    """The program is run once."""
+    """One run of the program."""
 
-    arguments: tuple[str, ...]  # Its own; ``{tree}`` is the package's folder.
-    stdin: str | None = None  # The file for it.
-    stdout: str = "out"  # The file that gets it.
-    status: int = 0  # With which it should end.
+    arguments: tuple[str, ...]  # ``{tree}`` is the package's folder.
+    stdin: str | None = None  # Files.
+    stdout: str = "out"
+    status: int = 0  # Expected at the end.
 
 
 @dataclass(frozen=True)
 class RunTest:
-    """How a program is tried."""
+    """How to test a program."""
 
     make: Callable[[Path], None]  # Writes the inputs to a folder.
     steps: tuple[Step, ...]  # Run there, one after another.
-    outputs: tuple[str, ...] = ("out",)  # The files that have to be as expected.
-    # Two files that have to be equal: what went in, and what came back.
-    same: tuple[str, str] | None = None
+    outputs: tuple[str, ...] = ("out",)  # Files to compare.
+    same: tuple[str, str] | None = None  # An input, and a file that must equal it.
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a program does that was compiled without optimisation."""
+    """The outputs of a program compiled without optimisation."""
 
-    outputs: dict[str, str]  # The SHA-256 of each output.
+    outputs: dict[str, str]  # SHA-256 by file.
     seconds: float  # CPU time in user mode.
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a program's test."""
+    """The result of a program's test."""
 
-    program: str  # Its name.
-    passed: bool  # Whether all was as expected.
-    seconds: float  # CPU time in user mode, of all steps.
-    problem: str = ""  # What was not as expected.
-    is_late: bool = False  # Whether it is that it did not end.
+    program: str
+    passed: bool
+    seconds: float  # CPU time of all steps in user mode.
+    problem: str = ""
+    is_late: bool = False  # Whether a step timed out.
 
 
 def _test(make: str, steps: str, outputs: str = "out", same: str = "") -> RunTest:
-    """A program's, as ``programs.toml`` has it."""
+    """Reads a program's test in ``programs.toml``."""
 
     def make_all(folder: Path) -> None:
         for function, name, *numbers in map(words, make.splitlines()):
@@ -79,67 +76,43 @@ def _test(make: str, steps: str, outputs: str = "out", same: str = "") -> RunTes
             getattr(inputs, function)(folder / name, *map(json.loads, numbers))
 
     before, after = words(same) or ("", "")
+    pair = (before, after) if same else None
     return RunTest(
-        make_all,
-        tuple(map(_step, steps.splitlines())),
-        words(outputs),
-        (before, after) if same else None,
+        make_all, tuple(map(_step, steps.splitlines())), words(outputs), pair
     )
 
 
 def _step(line: str) -> Step:
-    """Its arguments, among them ``<stdin``, ``>stdout`` and ``=status``."""
-    said = {word[0]: word[1:] for word in words(line) if word[0] in "<>="}
+    """Reads arguments, ``<stdin``, ``>stdout`` and ``=status``."""
+    found = {word[0]: word[1:] for word in words(line) if word[0] in "<>="}
     arguments = tuple(word for word in words(line) if word[0] not in "<>=")
-    status = int(said.get("=", 0))
-    return Step(arguments, said.get("<"), said.get(">", "out"), status)
+    status = int(found.get("=", 0))
+    return Step(arguments, found.get("<"), found.get(">", "out"), status)
 
 
 RUN_TESTS = {name: _test(**about["test"]) for name, about in PROGRAMS.items()}
 
 
-def run_tests(
-    corpus: Corpus,
-    executables: Mapping[str, Path],
-    *,
-    show: Callable[[Run], None] = lambda run: None,
-) -> list[Run]:
-    """Runs executables of a corpus's programs on what there is for each.
+def run_tests(corpus: Corpus, executables: Mapping[str, Path]) -> list[Run]:
+    """Tests executables by their programs' names, one after another for their times.
 
-    One after another: their times are to be compared. What is expected is found out
-    once, by an executable without optimisation, and kept in the corpus's folder.
-
-    Args:
-        corpus: whose programs they are.
-        executables: by the programs' names.
-        show: is told of each when it is done.
-
-    Raises:
-        InvalidArgument: there is no such program, or no test for it.
-        Error: a program cannot even be compiled without optimisation.
+    InvalidArgument is raised for an unknown program, or one without a test.
     """
     runs = []
     for name, executable in executables.items():
-        if name not in corpus.programs:
-            raise InvalidArgument(f"{corpus.folder} has no program '{name}'")
-        with Tester(corpus, corpus.programs[name]) as tester:
+        with Tester(corpus, corpus.program(name)) as tester:
             runs.append(tester.run(executable))
-        show(runs[-1])
     return runs
 
 
-class Tester:
-    """One program's test, for as many executables of it as one likes.
-
-    The inputs are made once. A context manager.
-    """
+class Tester(AbstractContextManager["Tester"]):
+    """The test of one program, for any number of executables; a context manager."""
 
     def __init__(self, corpus: Corpus, program: Program) -> None:
-        """Finds out what is expected, where that is not known yet.
+        """Writes the inputs, and reads or computes the expected outputs.
 
-        Raises:
-            InvalidArgument: there is no test for it.
-            Error: it cannot even be compiled without optimisation.
+        Raises InvalidArgument if the program has no test, and another Error if it does
+        not compile without optimisation.
         """
         self.program = program
         self._test = test_of(program)
@@ -152,12 +125,10 @@ class Tester:
             raise
 
     def run(self, executable: Path, seconds: float | None = None) -> Run:
-        """Runs one; each step may take so long, or `SECONDS`."""
-        name, inputs_folder = self.program.name, self._inputs.path
+        """Tests an executable; each step may take that long, by default `SECONDS`."""
+        name, made = self.program.name, self._inputs.path
         try:
-            found, used = _outputs(
-                self._test, self.program, executable, inputs_folder, seconds
-            )
+            found, used = _outputs(self._test, self.program, executable, made, seconds)
         except Error as error:
             return Run(name, False, 0.0, str(error), isinstance(error, Timeout))
         expected = self.expected.outputs
@@ -169,23 +140,17 @@ class Tester:
         """Removes the inputs."""
         self._inputs.close()
 
-    def __enter__(self) -> "Tester":
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def run_stock(corpus: Corpus, program: str, level: str) -> Run:
-    """Runs a program as stock clang makes it of its sources: ``-O2``, ``-Oz``, ...
+    """Tests a program compiled by stock clang from its sources: ``-O2``, ``-Oz``, ...
 
-    Raises:
-        InvalidArgument: there is no such program, or no test for it.
-        CompilerFailed: there is no such level, or the sources are gone.
+    Raises InvalidArgument for an unknown program or one without a test, and
+    CompilerFailed for an unknown level or missing sources.
     """
-    if program not in corpus.programs:
-        raise InvalidArgument(f"{corpus.folder} has no program '{program}'")
-    found = corpus.programs[program]
+    found = corpus.program(program)
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
         executable = Path(folder, program)
         toolchain.executable(found, executable, level)
@@ -193,10 +158,9 @@ def run_stock(corpus: Corpus, program: str, level: str) -> Run:
 
 
 def test_of(program: Program) -> RunTest:
-    """The test of a program; one that was generated prints what is to be compared.
+    """Returns a program's test; InvalidArgument if there is none.
 
-    Raises:
-        InvalidArgument: there is none.
+    The test of a generated program compares its stdout.
     """
     if program.split == "generated":
         return RunTest(lambda folder: None, (Step(()),))
@@ -206,26 +170,23 @@ def test_of(program: Program) -> RunTest:
 
 
 def tests_digest() -> str:
-    """The SHA-256 of all tests and their inputs: another one means other outputs."""
+    """Returns the SHA-256 of all tests and the sources of their inputs."""
     scripts = sorted(inputs.SCRIPTS.iterdir())
     sources = (Path(__file__), Path(inputs.__file__), FILE, *scripts)
     return hashlib.sha256(b"".join(s.read_bytes() for s in sources)).hexdigest()
 
 
 def expected_outputs(corpus: Corpus, program: Program) -> Expected:
-    """What the program without optimisation does: found out once, and kept."""
+    """Returns the outputs of the program without optimisation, and keeps them."""
     test = test_of(program)
-    # Another program, test or input: other outputs.
     made_by = program.linked.sha256 + tests_digest()
     key = hashlib.sha256(made_by.encode()).hexdigest()
     kept = corpus.folder / "expected" / f"{program.name}.json"
-    try:
+    # A missing or damaged file is written again.
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         known = json.loads(kept.read_bytes())
         if known["key"] == key:
             return Expected(dict(known["outputs"]), float(known["seconds"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        # Not known yet, or not readable: it is found out, and written anew.
-        pass
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
         executable = Path(folder, program.name)
         toolchain.executable(program, executable, "-O0")
@@ -248,7 +209,7 @@ def _outputs(
     made: Path,
     limit: float | None = None,
 ) -> tuple[dict[str, str], float]:
-    """The SHA-256 of each output, and the CPU time that it took."""
+    """Runs all steps; returns the SHA-256 of each output, and the CPU time."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as name:
         folder = Path(name)
         for file in made.iterdir():
@@ -257,15 +218,11 @@ def _outputs(
             _run(step, program, executable, folder, limit or SECONDS)
             for step in test.steps
         )
-        if test.same and not _equal(*(folder / part for part in test.same)):
+        if test.same and len({_digest(folder / part) for part in test.same}) > 1:
             raise CompilerFailed(
                 f"{program.name}: {test.same[1]} is not what {test.same[0]} was"
             )
         return {name: _digest(folder / name) for name in test.outputs}, seconds
-
-
-def _equal(left: Path, right: Path) -> bool:
-    return _digest(left) == _digest(right)
 
 
 def _digest(path: Path) -> str:
@@ -278,11 +235,9 @@ def _digest(path: Path) -> str:
 def _run(
     step: Step, program: Program, executable: Path, folder: Path, limit: float
 ) -> float:
-    """Runs a step; returns the seconds that it took of the CPU, in user mode.
+    """Runs a step; returns its CPU time in user mode, in seconds.
 
-    Raises:
-        CompilerFailed: it ended with another status than it should.
-        Timeout: it did not end.
+    Raises CompilerFailed for an unexpected exit status, and Timeout.
     """
     words = [word.replace("{tree}", program.root) for word in step.arguments]
     stdin = folder / step.stdin if step.stdin else Path(os.devnull)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a recipe to source files, and to programs that others compile as they like."""
+"""From a recipe to source files, and to programs for other compiles."""
 
 import contextlib
 import os
@@ -15,65 +15,56 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlbridge.errors import OSFailure
-from mlbridge_optimizations.show import ShowStage
+from mlbridge_optimizations.show import ShowStage, quiet
 
 from .recipes import RECIPES, Recipe
 
-SCRIPTS = Path(__file__).with_name("scripts")  # They ask Debian's archive.
+SCRIPTS = Path(__file__).with_name("scripts")  # They download from Debian's archive.
 
-# Where the demo, the tests and the benchmarks have theirs, too.
-PACKAGES = Path("build/workloads")
+PACKAGES = Path("build/workloads")  # Also the folder of demo, tests and benchmarks.
 
 FETCH_SECONDS = 1800.0  # For all packages together; apt has deadlines of its own.
-_LAST = 5  # Lines of what a script that failed has said.
+_LAST = 5  # Lines of a failed script's stderr that are reported.
 
 
 @dataclass(frozen=True)
 class SourceProgram:
     """One program, unpacked and ready to be compiled."""
 
-    name: str  # What people call it.
-    version: str  # That of the Debian package.
+    name: str
+    version: str  # Of the Debian package.
     sources: tuple[Path, ...]  # The C files, one translation unit each, by path.
-    # What its own build passes to the C compiler, without -O; they hold in every
-    # folder.
-    flags: tuple[str, ...]
+    flags: tuple[str, ...]  # Of its own build, without -O, for any working directory.
 
     @property
     def folder(self) -> Path:
-        """The folder that holds all the sources."""
+        """The folder of all sources."""
         return self.sources[0].parent
 
     @property
     def largest_first(self) -> list[Path]:
-        """The sources, so that no core is left with a large one at the end."""
+        """The sources, large ones first: so all cores finish at about the same time."""
         return sorted(self.sources, key=lambda path: (-path.stat().st_size, path))
 
 
-# -DLUA_USE_LINUX is what Lua's own makefile says: the interpreter loads modules, too.
+# Lua's own makefile uses -DLUA_USE_LINUX: the interpreter also loads modules.
 _AS_BUILT = {"-DLUA_USE_POSIX": "-DLUA_USE_LINUX"}
 
 
 def unpack(names: Sequence[str], packages: Path = PACKAGES) -> dict[str, SourceProgram]:
-    """Programs of the corpus for whoever compiles their sources otherwise than it does.
+    """Returns programs whose recipes have no commands, to compile in another way.
 
-    They are those that need no commands before they are compiled.
-
-    Args:
-        names: of the programs.
-        packages: where the packages' sources are, or go; what is there is kept.
-
-    Raises:
-        OSFailure: one cannot be had, with what the script said.
+    Their packages are fetched to ``packages`` if they are missing; OSFailure contains
+    the script's message if that fails.
     """
     wanted = [RECIPES[name].package for name in names]
-    for said in fetch_packages(wanted, packages).values():
-        raise OSFailure(f"the programs' sources cannot be fetched: {said}")
+    for problem in fetch_packages(wanted, packages).values():
+        raise OSFailure(f"the programs' sources cannot be fetched: {problem}")
     return {name: source_program(name, packages.resolve()) for name in names}
 
 
 def source_program(name: str, packages: Path) -> SourceProgram:
-    """A program whose package is unpacked below a folder."""
+    """Returns a program whose package is unpacked below a folder."""
     recipe, made = RECIPES[name], packages / "generated"
     places = places_of(recipe, packages, made)
     root = Path(filled(recipe.root, places))
@@ -88,26 +79,15 @@ def source_program(name: str, packages: Path) -> SourceProgram:
 
 
 def places_of(recipe: Recipe, packages: Path, made: Path) -> dict[str, str]:
-    """What the names in braces stand for in a recipe."""
-    return {
-        "tree": str(packages / recipe.package),
-        "made": str(made),
-        "packages": str(packages),
-        "scripts": str(SCRIPTS),
-    }
+    """Returns the values of the words in braces in a recipe."""
+    tree, made_, all_ = map(str, (packages / recipe.package, made, packages))
+    return {"tree": tree, "made": made_, "packages": all_, "scripts": str(SCRIPTS)}
 
 
 def find_sources(recipe: Recipe, root: Path) -> list[str]:
-    """The files that a recipe compiles, relative to the root.
-
-    Raises:
-        OSFailure: there is none.
-    """
-    found = {
-        str(path.relative_to(root))
-        for pattern in recipe.sources
-        for path in root.glob(pattern)
-    }
+    """Returns a recipe's files, relative to the root; OSFailure if there are none."""
+    paths = {path for pattern in recipe.sources for path in root.glob(pattern)}
+    found = [str(path.relative_to(root)) for path in paths]
     kept = [s for s in found if not any(fnmatch(s, w) for w in recipe.without)]
     if not kept:
         raise OSFailure(f"none of {', '.join(recipe.sources)} is in {root}")
@@ -115,54 +95,49 @@ def find_sources(recipe: Recipe, root: Path) -> list[str]:
 
 
 def write_headers(recipe: Recipe, made: Path) -> None:
-    """Writes the headers that a recipe has the text of."""
+    """Writes the headers of a recipe."""
     made.mkdir(parents=True, exist_ok=True)
     for header, text in recipe.headers.items():
         (made / header).write_text(text, encoding="utf-8")
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
-    """A text of a recipe, with the paths of its places."""
+    """Replaces the words in braces in a text of a recipe."""
     for name, path in places.items():
         text = text.replace(f"{{{name}}}", path)
     return text
 
 
 def version_of(tree: Path) -> str:
-    """The version in the first line of debian/changelog: `bzip2 (1.0.8-5) ...`."""
+    """Reads the version in the first line of debian/changelog: `bzip2 (1.0.8-5)`."""
     with (tree / "debian/changelog").open(encoding="utf-8") as changelog:
         return changelog.readline().split("(", 1)[1].split(")", 1)[0]
 
 
 def fetch_packages(
-    names: Sequence[str],
-    packages: Path,
-    show: ShowStage = lambda stage, done, total: None,
+    names: Sequence[str], packages: Path, show: ShowStage = quiet
 ) -> dict[str, str]:
-    """Unpacks source packages; returns those that could not be had, and why."""
+    """Unpacks source packages; returns the missing ones, each with the reason."""
     command = [str(SCRIPTS / "fetch-workloads"), str(packages), *names]
-    show("Fetching sources", 0, len(names))
-    done = sum((packages / name).is_dir() for name in names)
-    show("Fetching sources", done, len(names))
 
-    def came(_: str) -> None:
-        nonlocal done
-        done += 1
+    def show_done(_: str = "") -> None:
+        done = sum((packages / name).is_dir() for name in names)
         show("Fetching sources", done, len(names))
 
-    said = run_script(command, came, FETCH_SECONDS)
+    show_done()
+    problem = run_script(command, show_done, FETCH_SECONDS)
     missing = [name for name in names if not (packages / name).is_dir()]
-    reason = f": {said}" if said else ""
-    return dict.fromkeys(missing, f"Debian's archive did not give its package{reason}")
+    reason = f": {problem}" if problem else ""
+    return dict.fromkeys(missing, f"cannot fetch its package from Debian{reason}")
 
 
 def run_script(
     command: Sequence[str], line: Callable[[str], None], seconds: float
 ) -> str:
-    """Runs a script, and ends it with all that it has started.
+    """Runs a script, and ends it with all its children.
 
-    ``line`` is told each line that it prints. Returns the last that it said of what
-    went wrong; nothing if it went well.
+    ``line`` gets each line of stdout. Returns the end of stderr if the script fails, or
+    an empty text.
     """
     with (
         tempfile.TemporaryFile() as errors,
@@ -193,19 +168,18 @@ def run_script(
         finally:
             late.cancel()
             _end_group(process)
-        errors.seek(0)
-        said = errors.read().decode(errors="replace").strip().splitlines()[-_LAST:]
-        if is_late.is_set():
-            said.append(f"no end after {seconds:.0f} s")
-        elif process.returncode:
-            said.append(f"status {process.returncode}")
-        else:
+        if not (is_late.is_set() or process.returncode):
             return ""
-        return "\n".join(said)
+        why = f"no end after {seconds:.0f} s"
+        errors.seek(0)
+        last = errors.read().decode(errors="replace").strip().splitlines()[-_LAST:]
+        return "\n".join(
+            [*last, why if is_late.is_set() else f"status {process.returncode}"]
+        )
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:
-    """Ends what a script has started; while it is not reaped, its number is its own."""
+    """Kills a script's process group, unless the script is reaped and its id free."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""clang, the linker and what looks into bitcode, as functions."""
+"""clang, the linker and tools for bitcode, as functions."""
 
 import os
 import re
@@ -22,11 +22,11 @@ CLANGXX = "clang++-22"
 OPT = "opt-22"
 LLVM_LINK = "llvm-link-22"
 
-# The front end's output, for -Oz: its functions are marked minsize and optsize, which
-# passes and code generation ask for; what -O2 writes would never become as small.
+# The front end's output, for -Oz: functions have the attributes minsize and optsize,
+# without which passes and code generation never make code as small.
 UNOPTIMISED = ("-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-g0")
 
-SECONDS = 600.0  # No command here takes a tenth of this on a machine that is not busy.
+SECONDS = 600.0  # On an idle machine, every command takes less than a tenth of this.
 
 _COUNT = re.compile(rb"^TotalInstructionCount: (\d+)$", re.MULTILINE)
 
@@ -39,20 +39,12 @@ def run(
     seconds: float = SECONDS,
     own_session: bool = False,
 ) -> tuple[bytes, bytes]:
-    """Runs a command and returns its stdout and stderr.
+    """Runs a command in a folder and returns its stdout and stderr.
 
-    Args:
-        command: the program and its arguments.
-        folder: where it runs; by default here.
-        stdin: the file that it reads.
-        seconds: that it may take.
-        own_session: whether it is in a session of its own, as a compiler of
-            `mlbridge.envs` is: Linux may share the cores out by session.
-
-    Raises:
-        CompilerFailed: its status is not 0; the text is the end of what it said.
-        OSFailure: there is no such program.
-        Timeout: it did not end; it has been killed.
+    With ``own_session`` it runs in a session of its own, like a compiler of
+    `mlbridge.envs`: Linux may share the cores by session. CompilerFailed has the status
+    and the end of the output; other errors are OSFailure for a missing program, and
+    Timeout after ``seconds``.
     """
     words = " ".join(map(str, command))
     try:
@@ -69,7 +61,7 @@ def run(
     except subprocess.TimeoutExpired:
         raise Timeout(f"no end after {seconds:.0f} s: {words}") from None
     except OSError as error:
-        # The operating system says the same of a folder that is not there.
+        # A missing folder gives the same error as a missing program.
         place = f" in {folder}" if folder is not None else ""
         raise OSFailure(f"cannot run {command[0]}{place}: {error.strerror}") from error
     if done.returncode:
@@ -89,23 +81,21 @@ def wait_for(
     *,
     largest: int | None = None,
 ) -> resource.struct_rusage:
-    """Waits for a child, and says what this one has taken, and no other.
+    """Waits for a child, called ``what`` in messages; returns its own resource usage.
 
-    What interrupts the waiting ends the process, too. One that writes a file of more
-    than so many bytes ends by SIGXFSZ. Messages name ``what`` it is.
-
-    Raises:
-        Timeout: it did not end; it has been killed.
+    An exception while waiting kills the child, as does a file of more than ``largest``
+    bytes (SIGXFSZ). Timeout is raised, and the child killed, after ``seconds``.
     """
     try:
         if largest is not None:
-            _bound_files(process.pid, largest)
+            soft, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+            soft = largest if soft == resource.RLIM_INFINITY else min(largest, soft)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, hard))
         is_late = not _ends_within(process.pid, seconds)
         if is_late:
             process.kill()
         _, status, used = os.wait4(process.pid, 0)
     except BaseException:
-        # Ctrl-C, for one.
         process.kill()
         process.wait()
         raise
@@ -115,16 +105,8 @@ def wait_for(
     return used
 
 
-def _bound_files(process: int, largest: int) -> None:
-    """Bounds the files that a process writes, if nobody has by less."""
-    limits = resource.prlimit(process, resource.RLIMIT_FSIZE)
-    known = [limit for limit in limits if limit != resource.RLIM_INFINITY]
-    bound = min([largest, *known])
-    resource.prlimit(process, resource.RLIMIT_FSIZE, (bound, limits[1]))
-
-
 def _ends_within(process: int, seconds: float) -> bool:
-    """Whether a child ends in so many seconds; it stays to be reaped."""
+    """Waits for a child's end without reaping it; returns False after a timeout."""
     descriptor = os.pidfd_open(process)
     try:
         poll = select.poll()
@@ -135,67 +117,60 @@ def _ends_within(process: int, seconds: float) -> bool:
 
 
 def compiler_version() -> str:
-    """The compiler's own word on what it is."""
+    """Returns the compiler's own version line."""
     return run([CLANG, "--version"])[0].decode().splitlines()[0]
 
 
 def mllvm(options: Iterable[str]) -> list[str]:
-    """Options for LLVM as clang takes them."""
+    """Returns clang's flags for options of LLVM."""
     return [word for option in options for word in ("-mllvm", option)]
 
 
 def plugin_flags(plugin: Path, *options: str) -> list[str]:
-    """The flags with which clang loads the plug-in; options without -mlbridge-."""
-    told = mllvm(f"-mlbridge-{option}" for option in options)
-    return [f"-fpass-plugin={plugin}", *told]
+    """Returns clang's flags to load the plug-in; options lack their -mlbridge-."""
+    return [f"-fpass-plugin={plugin}", *mllvm(f"-mlbridge-{o}" for o in options)]
 
 
 def size_of(path: Path) -> tuple[int, int]:
-    """The functions and the instructions of a bitcode file."""
+    """Counts the functions and instructions of a bitcode file."""
     _, found = run([OPT, "-passes=print<func-properties>", "-disable-output", path])
     counts = [int(count) for count in _COUNT.findall(found)]
     return len(counts), sum(counts)
 
 
 def link_bitcode(modules: Sequence[Path], into: Path) -> None:
-    """One module of several."""
+    """Links modules into one."""
     run([LLVM_LINK, *modules, "-o", into])
 
 
 def link(
     objects: Sequence[Path], flags: Sequence[str], to: Path, *, cpp: bool = False
 ) -> None:
-    """An executable of objects; the flags are libraries, mostly."""
+    """Links an executable of objects; flags are mainly libraries."""
     run([CLANGXX if cpp else CLANG, *objects, *flags, "-o", to])
 
 
 def compile_bitcode(
     bitcode: Path, to: Path, level: str, *, own_session: bool = False
 ) -> None:
-    """An object of bitcode that is not optimised, as stock clang makes it."""
-    run(
-        [CLANG, level, "-w", "-x", "ir", "-c", bitcode, "-o", to],
-        own_session=own_session,
-    )
+    """Compiles unoptimised bitcode to an object with stock clang."""
+    flags = ("-w", "-x", "ir", "-c")
+    run([CLANG, level, *flags, bitcode, "-o", to], own_session=own_session)
 
 
 def source_command(
     program: Program, modules: Sequence[Module], level: str, more: Sequence[str] = ()
 ) -> list[str]:
-    """The command that compiles source files of one language, in the program's root."""
-    cpp = any(is_cpp(module.source) for module in modules)
-    flags = program.flags[len(UNOPTIMISED) :]
+    """Returns the command that compiles sources of one language, for the root."""
     sources = [module.source for module in modules]
-    return [CLANGXX if cpp else CLANG, level, "-w", *flags, *more, *sources]
+    clang = CLANGXX if any(map(is_cpp, sources)) else CLANG
+    return [clang, level, "-w", *program.flags[len(UNOPTIMISED) :], *more, *sources]
 
 
 def compile_source(
     program: Program, module: Module, to: Path, level: str, more: Sequence[str] = ()
 ) -> None:
-    """An object of a source file as stock clang makes it: ``-O2``, ``-Oz``, ...
-
-    With further flags, such as those that load a plug-in.
-    """
+    """Compiles a source file to an object with stock clang, and more flags."""
     command = source_command(program, [module], level, more)
     run([*command, "-c", "-o", to], folder=Path(program.root))
 
@@ -207,12 +182,9 @@ def executable(
     more: Sequence[str] = (),
     link_flags: Sequence[str] = (),
 ) -> None:
-    """A program as stock clang makes it of its sources: ``-O0``, ``-Oz``, ...
+    """Compiles and links a program's sources with stock clang, and more flags.
 
-    ``more`` are further flags of the compiler, ``link_flags`` of the linker.
-
-    ``-O0`` is not made of the bitcode: in C++ that has functions which are only there
-    to be inlined.
+    -O0 cannot use the bitcode: that of C++ contains functions only to be inlined.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
 

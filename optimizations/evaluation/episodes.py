@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model, the baselines and chance, each over the same episodes."""
+"""Plays a model, baselines and random actions over the same episodes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,12 @@ from mlbridge_optimizations.optimization import (
     Choice,
     Optimization,
     PerAgent,
+    guarded,
     merged,
     of_agent,
     spaces_of,
 )
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 MODEL, CHANCE = "model", "at random"
 
@@ -34,26 +35,21 @@ def compare(
     model: Path,
     episodes: int,
     seed: int,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> dict[str, list[float]]:
-    """What each way has by the optimisation's metric, episode by episode.
+    """Returns the metric of each episode, by the name of the model, baseline or chance.
 
-    Args:
-        optimization: whose environment, baselines and metric they are.
-        environment: what is said of the environment.
-        model: an .onnx file, which is asked as a compiler asks it, or a folder with
-            one for each agent, ``AGENT.onnx``.
-        episodes: how many.
-        seed: of the first; the next ones have the numbers that follow.
-        show: is told how many episodes are over, and of how many.
-
-    Raises:
-        CompilerFailed: the compiler did not survive an episode.
-        SchemaMismatch: the model takes something else than observations.
+    The model is an .onnx file, which is asked as by a compiler, or a folder with
+    ``AGENT.onnx`` for each agent. The seeds of episodes count up from ``seed``.
+    CompilerFailed is raised if the compiler crashes, and SchemaMismatch if the model
+    does not take the observations.
     """
-    baselines = {n: make(environment) for n, make in optimization.baselines.items()}
+    baselines = {
+        name: guarded(f"baseline '{name}'", make, environment)
+        for name, make in optimization.baselines.items()
+    }
     total, found = episodes * (2 + len(baselines)), dict[str, list[float]]()
-    env: Any = optimization.make_env(environment, 0)
+    env = optimization.environment(environment)
     agents = spaces_of(env)
     try:
         with ExitStack() as runners:
@@ -86,17 +82,13 @@ def compare(
 
 
 def write(path: Path, found: Mapping[str, Sequence[float]], metric: str) -> None:
-    """Writes every episode as JSON."""
+    """Writes all episodes as JSON."""
     text = json.dumps({"metric": metric, "episodes": found}, indent=1)
     path.write_text(text + "\n", encoding="utf-8")
 
 
 def _file_of(model: Path, agent: str) -> Path:
-    """An agent's model.
-
-    Raises:
-        InvalidArgument: there is none.
-    """
+    """Returns the file of an agent's model; InvalidArgument if there is none."""
     if not agent:
         return model / f"{MODEL}.onnx" if model.is_dir() else model
     path = model / f"{agent}.onnx"
@@ -108,10 +100,7 @@ def _file_of(model: Path, agent: str) -> Path:
 
 
 def _play(
-    optimization: Optimization[Any],
-    env: Any,
-    choices: Mapping[str, Choice],
-    seed: int,
+    optimization: Optimization[Any], env: Any, choices: Mapping[str, Choice], seed: int
 ) -> float:
     observation, info = env.reset(seed=seed)
     total, is_over = 0.0, False
@@ -133,7 +122,7 @@ def _play(
 
 
 def _chance(actions: Any) -> Choice:
-    """An action by chance: a legal one, where ``action_mask`` says which are."""
+    """Returns a random choice: a legal one if observations have an ``action_mask``."""
 
     def choose(observation: Any) -> Any:
         if not isinstance(observation, Mapping) or "action_mask" not in observation:
@@ -146,9 +135,9 @@ def _chance(actions: Any) -> Choice:
 def _model_choice(
     runners: ExitStack, model: Path, observations: Any, actions: Any
 ) -> Choice:
-    """The model's action for an observation: its features are parts of that."""
-    features = _features_of(model)
+    """Returns the model's choice; its features are parts of an observation."""
     runner = runners.enter_context(ModelRunner(spec_of("onnx", model)))
+    features = _features_of(model)
 
     def choose(observation: Any) -> Any:
         if isinstance(observations, Padded):
@@ -160,16 +149,16 @@ def _model_choice(
         else:
             if any(isinstance(e, str) for shape in features.values() for e in shape):
                 raise SchemaMismatch(
-                    f"{model} takes {', '.join(features)} of changing size, and the"
-                    f" environment's observations are {observations}: give the options"
-                    " of the environment with which it was trained"
+                    f"{model} takes {', '.join(features)} of changing size, but"
+                    f" observations are {observations}: give the environment the"
+                    " options of the training"
                 )
             sizes = [int(np.prod(shape)) for shape in features.values()]
             row = np.asarray(observation).ravel()
             if sum(sizes) != row.size:
                 raise SchemaMismatch(
-                    f"{model}: its features have {sum(sizes)} numbers, and an"
-                    f" observation has {row.size}"
+                    f"{model}: expected {sum(sizes)} numbers in an observation, found"
+                    f" {row.size}"
                 )
             parts = np.split(row, np.cumsum(sizes)[:-1])
             asked = {
@@ -179,16 +168,16 @@ def _model_choice(
         advice = runner.evaluate(asked)
         if len(advice) != 1:
             raise SchemaMismatch(
-                f"{model}: expected one answer, the action, found {', '.join(advice)}"
+                f"{model}: expected one advice, the action, found {', '.join(advice)}"
             )
-        # Of one request, whose own dimension may be in front.
+        # The first dimension may be that of the one request.
         return np.reshape(next(iter(advice.values())), actions.shape)
 
     return choose
 
 
 def _features_of(model: Path) -> dict[str, list[int]]:
-    """The shapes of a model's features, in the order of its observations."""
+    """Returns the shapes of a model's features, in the order of an observation."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(
@@ -200,6 +189,6 @@ def _features_of(model: Path) -> dict[str, list[int]]:
         return {feature["name"]: feature["shape"] for feature in listed}
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise SchemaMismatch(
-            f"{model}: expected a model that `mlbridge train` or `mlbridge export`"
-            f" wrote, which says its features: {error!r}"
+            f"{model}: expected a model of `mlbridge train` or `mlbridge export`, with"
+            f" the list of its features: {error!r}"
         ) from error

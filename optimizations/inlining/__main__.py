@@ -34,21 +34,21 @@ from .train import Epoch, Settings, train
 
 BUILD = Path("build").resolve()
 
-# What may go wrong outside of this program, each with a text that says what.
+# Failures outside this program, whose texts are printed.
 FAILURES = (mlbridge.Error, UnexpectedStatistics, OSError, subprocess.SubprocessError)
 
 
 def demo(
     steps: Steps, settings: Settings, jobs: int, plugin: Path, model_dir: Path
 ) -> report.Outcome:
-    """All of it, from the sources to the comparison; reads as what happens."""
+    """Runs the demo from the sources to the comparison."""
     work = BUILD / "demo"
 
     with steps.step("Fetch bzip2, zlib and Lua", 1) as step:
         programs = corpus.fetch(BUILD / "workloads")
         step.advance()
 
-    # bzip2's decisions are not learned from: the table compares with them.
+    # bzip2's decisions are for comparison only, not for the training.
     units = {}
     files = sum(len(program.sources) for program in programs.values())
     with steps.step("Record what LLVM inlines", files) as step:
@@ -73,25 +73,21 @@ def demo(
     with steps.step(f"Compile {test.name} with clang -Oz", files) as step:
         stock = build_stock(test, work / "stock", jobs, step.advance)
 
-    # The same model in another process, in the compiler, and as machine code in it.
+    # The same model in another process, in the compiler, and as machine code there.
     policy = Policy(training.network)
     builds = []
-    for way in SERVED:
+    for way, serdes in SERVED.items():
         with steps.step(f"By the model, {way}", files) as step:
-            into = work / SERVED[way]
-            builds.append(
-                build_by_served_model(test, policy, way, plugin, into, step.advance)
-            )
+            by = (plugin, work / serdes, step.advance)
+            builds.append(build_by_served_model(test, policy, way, *by))
     model, library = model_dir / "inliner.onnx", work / "libinliner.so"
     with steps.step("Make machine code of the model", 1) as step:
         aot.compile_model(model, library)
         step.advance()
     for scheme, file in {"onnx": model, "aot": library}.items():
         with steps.step(f"By the model, {scheme}", files) as step:
-            spec, into = spec_of(scheme, file), work / scheme
-            builds.append(
-                build_by_model(test, scheme, spec, plugin, into, step.advance)
-            )
+            by = (plugin, work / scheme, step.advance)
+            builds.append(build_by_model(test, scheme, spec_of(scheme, file), *by))
 
     inputs = [*sorted(test.folder.glob("sample*.ref")), test.folder / "manual.ps"]
     inputs.append(corpus.concatenate_sources(programs.values(), work / "sources.txt"))
@@ -115,31 +111,30 @@ def demo(
 
 def main(
     seed: Annotated[
-        int, typer.Option(help="Seeds the network's weights and the validation split.")
+        int, typer.Option(help="Random seed of the weights and of the validation.")
     ] = Settings.seed,
     derived: Annotated[
-        bool,
-        typer.Option(help="Give the network the margin of threshold over cost, too."),
+        bool, typer.Option(help="Add the margin of threshold over cost as an input.")
     ] = Settings.derived,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Compilers at once, where none is timed.")
+        int, typer.Option(min=1, help="Compilers at once, in steps without timing.")
     ] = os.cpu_count() or 1,
     plugin: Annotated[
         Path, typer.Option(help="The LLVM plug-in.", exists=True, dir_okay=False)
     ] = BUILD / "release" / "lib" / "MLBridgeLLVM.so",
     model_dir: Annotated[
-        Path, typer.Option(help="Where the trained network and its curve go.")
+        Path, typer.Option(help="Folder of the trained network and its curve.")
     ] = BUILD / "demo" / "model",
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to a file, too.")
+        Path | None, typer.Option("--json", help="Also write all figures to a file.")
     ] = None,
 ) -> None:
-    """Compile bzip2 with a stock clang that inlines by a model trained a moment ago.
+    """Compile bzip2 with a stock clang that inlines by a model trained just before.
 
-    The model answers from another process, then from inside the compiler, by ONNX
-    Runtime and as machine code. Fails if its decisions differ too often from LLVM's at
-    the same states, if its bzip2 is of another size than clang's or does anything else,
-    or if the object files depend on where the model is.
+    The model answers from another process, then inside the compiler, by ONNX Runtime
+    and as machine code. The demo fails if the decisions differ too often from LLVM's in
+    the same states, if this bzip2 differs from clang's in size or behaviour, or if the
+    object files depend on the way to the model.
     """
     console = Console()
     settings = Settings(seed=seed, derived=derived)
@@ -147,10 +142,7 @@ def main(
     with demo_on(console, *FAILURES) as steps:
         outcome = demo(steps, settings, jobs, plugin.resolve(), model_dir)
 
-    console.print()
-    console.print(report.data_table(outcome))
-    console.print()
-    console.print(report.result_table(outcome))
+    console.print("", report.data_table(outcome), "", report.result_table(outcome))
     console.print(f"The network and its learning curve are in {model_dir}.")
     write_figures(json_file, report.figures(outcome))
     promises = report.promises(outcome.stock, outcome.builds)

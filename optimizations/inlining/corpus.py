@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The demo's programs: two are learned from and one is kept for the test."""
+"""The demo's programs: two for training, one for the test."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,12 +13,12 @@ TEST = "bzip2"
 
 
 def fetch(folder: Path) -> dict[str, SourceProgram]:
-    """Unpacks all programs below `folder`; what is there already is kept."""
+    """Unpacks the programs below a folder, unless they exist."""
     return unpack((*TRAINING, TEST), folder)
 
 
 def concatenate_sources(programs: Iterable[SourceProgram], into: Path) -> Path:
-    """Writes the sources of some programs to one file, for lack of a larger text."""
+    """Writes all sources to one file, as a large text."""
     with into.open("wb") as text:
         for program in programs:
             for source in program.sources:

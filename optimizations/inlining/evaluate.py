@@ -3,16 +3,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """bzip2 compiled by the model against bzip2 compiled by clang alone.
 
-The model is reached in several ways: in this process, over a pipe; in the compiler, run
-by ONNX Runtime; in the compiler, as machine code. All figures but one come from the
-compiler: the plug-in counts the decisions that it was given, compares them with LLVM's
-own at the same states, and measures how long it waited for each. The time within the
-model is the Python side's.
+The model runs in this process, behind a pipe; in the compiler, by ONNX Runtime; and in
+the compiler, as machine code. The plug-in counts decisions, compares them with LLVM's
+own in the same states, and measures the wait for each. The time in the model is
+measured in Python.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import add
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,29 +25,22 @@ from .agreement import Agreement
 from .policy import Policy
 from .toolchain import compile_program, model_flags, text_size
 
-# The ways to the model in another process, each with how requests are written.
+# The ways to the model in another process, each with its SerDes.
 SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the plug-in says of its requests, for one or more translation units."""
+    """The plug-in's statistics of requests, for one or more translation units."""
 
-    # The decisions, against LLVM's own at the same states.
-    agreement: Agreement = field(default_factory=Agreement)
-    sessions: int = 0  # How many translation units had something to ask.
-    # Microseconds for the first request of each, added up: it waits for the model's
-    # side to be met, too.
-    first_us: float = 0.0
+    agreement: Agreement = field(default_factory=Agreement)  # In the same states.
+    sessions: int = 0  # Translation units with requests.
+    first_us: float = 0.0  # Microseconds for all first requests, with the handshake.
     rest_us: float = 0.0  # Microseconds for all other requests.
 
     def __add__(self, other: "Asked") -> "Asked":
-        return Asked(
-            self.agreement + other.agreement,
-            self.sessions + other.sessions,
-            self.first_us + other.first_us,
-            self.rest_us + other.rest_us,
-        )
+        ours, theirs = (vars(asked).values() for asked in (self, other))
+        return Asked(*map(add, ours, theirs))
 
     @property
     def mean_us(self) -> float:
@@ -65,21 +58,18 @@ class Build:
     """A program, compiled and linked, by clang alone or by the model."""
 
     program: Path  # The executable.
-    text: int  # Bytes of text in its object files.
-    objects: tuple[Path, ...] = ()  # These.
-    way: str = ""  # How the model was reached.
-    # What the compiler asked, and for how long it waited.
+    text: int  # Bytes of text in the object files.
+    objects: tuple[Path, ...] = ()
+    way: str = ""  # To the model.
     asked: Asked = field(default_factory=Asked)
-    # Mean microseconds of the model for one request, in Python; None where it was in
-    # the compiler.
-    model_us: float | None = None
-    # What is not as it should be: of the model's first build what the program does
-    # otherwise than the stock one, of the others the object files that are not its.
+    model_us: float | None = None  # Mean time of a request in Python's model.
+    # Of the first build by the model: differences in outputs from the stock build. Of
+    # the others: object files that differ from the first build's.
     differences: tuple[str, ...] = ()
 
 
 class UnexpectedStatistics(Exception):
-    """The plug-in's figures are missing, or contradict the model's side."""
+    """The plug-in's figures are missing, or contradict the model's."""
 
 
 def build_stock(
@@ -89,7 +79,7 @@ def build_stock(
     advance: Callable[[], None],
     flags: Sequence[str] = (),
 ) -> Build:
-    """Compiles and links a program with clang: without flags no plug-in, no model."""
+    """Compiles and links a program with clang; without flags there is no model."""
     objects, asked = [], Asked()
     for unit in compile_program(program, into, extra=lambda source: flags, jobs=jobs):
         objects.append(unit.object_file)
@@ -110,14 +100,14 @@ def build_by_model(
 ) -> Build:
     """Compiles and links a program with the model that a spec names.
 
-    One compiler at a time: two of them would wait for each other's answers, and the
-    times would say so.
+    Compilers run one at a time: two would wait for each other's replies, which would
+    change the measured times.
     """
     options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
     flags = [*model_flags(plugin, spec), *mllvm(options)]
     build = build_stock(program, into, 1, advance, flags)
     if not build.asked.agreement.decisions:
-        raise UnexpectedStatistics("the compilers asked nothing")
+        raise UnexpectedStatistics("the compilers made no request")
     return replace(build, way=way)
 
 
@@ -129,24 +119,23 @@ def build_by_served_model(
     into: Path,
     advance: Callable[[], None],
 ) -> Build:
-    """The same with a policy in this process, asked in one of the ways `SERVED`."""
-    # The name of a socket has to be short, which a path in a checkout may not be.
+    """The same with a policy in this process, by one of the ways in `SERVED`."""
+    # A socket's path must be short, but a checkout's may be long.
     with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
         spec = spec_of("pipe", Path(folder) / "inliner")
         with serving(policy, spec, on_error="raise") as served:
             asking = f"{spec}?serdes={SERVED[way]}"
             build = build_by_model(program, way, asking, plugin, into, advance)
-    model = served.statistics
-    if model.requests != build.asked.agreement.decisions:
+    model, asked = served.statistics, build.asked.agreement.decisions
+    if model.requests != asked:
         raise UnexpectedStatistics(
-            f"the compilers asked {build.asked.agreement.decisions} requests, and the "
-            f"model answered {model.requests}"
+            f"the compilers made {asked} requests, the model answered {model.requests}"
         )
     return replace(build, model_us=model.policy_microseconds)
 
 
 def read_statistics(stderr: str) -> Asked:
-    """Reads the lines that -mlbridge-print-statistics printed."""
+    """Reads the lines of -mlbridge-print-statistics."""
     asked = Asked()
     for line in re.findall(r"^mlbridge-inliner: .*\basked=.*$", stderr, re.MULTILINE):
         pairs = re.findall(r"(\w+)=([\d.]+)", line)
@@ -170,7 +159,7 @@ def read_statistics(stderr: str) -> Asked:
 
 
 def compare_objects(first: Build, other: Build) -> list[str]:
-    """The object files in which two builds differ, in words."""
+    """Names the object files in which two builds differ."""
     return [
         f"{theirs.name}: not as by {first.way}"
         for ours, theirs in zip(first.objects, other.objects, strict=True)
@@ -181,10 +170,10 @@ def compare_objects(first: Build, other: Build) -> list[str]:
 def compare_bzip2(
     stock: Build, other: Build, inputs: Sequence[Path], advance: Callable[[], None]
 ) -> list[str]:
-    """Runs two builds of bzip2 on the same files; returns what differs, in words.
+    """Runs two builds of bzip2 on the same files; describes the differences.
 
-    Each file is compressed by both, lightly and hard, and the other build decompresses
-    what the stock build has compressed.
+    Both compress each file with -1 and -9, and the other build decompresses the stock
+    build's output.
     """
     differences = []
     for path in inputs:

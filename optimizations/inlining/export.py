@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The network as an .onnx file: the same decisions without Python.
+"""The network as an .onnx file, which makes the same decisions inside the compiler.
 
-Its inputs are LLVM's features as they are, int64_t[1] each, and its output is what
-LLVM's inliner wants to know. The plug-in runs it inside the compiler.
+Its inputs are LLVM's raw features, int64_t[1] each, and its output is the decision of
+LLVM's inliner.
 """
 
 from pathlib import Path
@@ -19,18 +19,18 @@ from .record import Table
 
 
 class Decision(nn.Module):
-    """A trained network as it is asked: what `Policy` computes, by fewer operators.
+    """The network of `Policy` with fewer operators.
 
-    ONNX Runtime takes some 0.3 us for each operator, however little it computes, and
-    would spend most of a request on scaling. So all that scaling needs comes from one
-    product of matrices, of which no column may be below 1:
+    ONNX Runtime takes some 0.3 us for each operator, even a small one, so scaling would
+    take most of a request. One product of matrices computes all terms of the scaling;
+    then each column is clamped to at least 1:
 
         sign(x) * log1p(|x|)           = log(max(1, 1 + x)) - log(max(1, 1 - x))
         max(1, threshold) - cost       = max(1, threshold) - max(1, 1 + cost)
                                                            + max(1, 1 - cost)
 
-    In the first, one of the two is 0; the second is exact, as are whole numbers below
-    2^24. Inputs that never changed in training have no column.
+    In the first line, one of the two logarithms is 0. The second line is exact for
+    whole numbers below 2^24. Inputs that were constant in training have no column.
     """
 
     def __init__(self, network: InliningNetwork):
@@ -49,7 +49,7 @@ class Decision(nn.Module):
         self.margin: Tensor | None = None
         if derived:
             lift += [threshold, cost, -cost]
-            # Their logarithms are nobody's input; the margin's is the last row.
+            # The logarithms of these columns are unused; the last row is the margin's.
             first += [torch.zeros(3, weight.shape[1]), weight[count:]]
             self.margin = torch.zeros(2 * count + 3, 1)
             self.margin[-3:, 0] = torch.tensor([1.0, -1.0, 1.0])
@@ -62,7 +62,7 @@ class Decision(nn.Module):
         self.last_weight, self.last_bias = last_weight.squeeze(1), last_bias.squeeze(0)
 
     def forward(self, features: Tensor) -> dict[str, Tensor]:
-        """float[n, d] to int64[n]: 1 to inline, 0 not to."""
+        """From float[n, d] to int64[n]: 1 to inline, else 0."""
         lifted = torch.addmm(self.offset, features, self.lift).clamp(min=1)
         hidden = torch.log(lifted)
         if self.margin is not None:
@@ -79,14 +79,12 @@ class Decision(nn.Module):
 def write_onnx(
     network: InliningNetwork, path: Path, table: Table, seed: int
 ) -> Exported:
-    """Writes the network as an .onnx file that decides as it does on all of a table."""
+    """Writes the network as an .onnx file, and checks its decisions on a table."""
+    reward = "agreement with LLVM's own inliner at -Oz"
     return export(
         Decision(network),
         path,
         features=[FeatureSpec(name, "int64_t", (1,)) for name in network.features],
         samples={name: table.column(name)[:, None] for name in network.features},
-        metadata=Metadata(
-            reward="agreement with LLVM's own inliner at -Oz",
-            training=Training(seed=seed),
-        ),
+        metadata=Metadata(reward=reward, training=Training(seed=seed)),
     )

@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The network as it is asked: one decision at a time.
+"""The network for one decision at a time.
 
-NumPy, because a request has one row: PyTorch takes several times as long to set out
-on so little arithmetic.
+It uses NumPy, because a request has one row: PyTorch's overhead is several times that
+of NumPy.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,13 @@ from .network import INSTRUCTION_COST, InliningNetwork
 
 
 class Policy:
-    """Whether to inline, by a trained network.
+    """Decides by a trained network.
 
-    It reads the features that the network was trained on by their names, and no others:
-    LLVM's own decision may be among them without being looked at.
+    It reads only the features of the training, by name; a request may also contain
+    LLVM's own decision.
     """
 
     def __init__(self, network: InliningNetwork):
-        """Takes over the weights of a network, which may change afterwards."""
         names = network.features
         self._gather = itemgetter(*names)
         self._derived = network.derived
@@ -36,11 +35,11 @@ class Policy:
         self._layers = [(np.copy(w.numpy()), np.copy(b.numpy())) for w, b in layers]
 
     def __call__(self, features: Mapping[str, Any]) -> int:
-        """1 to inline, 0 not to; each feature is an int64[1]."""
+        """Returns 1 to inline, else 0; each feature is an int64[1]."""
         return int(self.logit(np.concatenate(self._gather(features))) > 0)
 
     def logit(self, values: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The network's output for int64[..., d] in the order of its features."""
+        """Returns the network's output for int64[..., d], in its order of features."""
         inputs = values.astype(np.float32)
         scaled = np.copysign(np.log1p(np.abs(inputs)), inputs)
         if self._derived:

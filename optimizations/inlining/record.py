@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From a compile to a table of features and decisions.
 
-`record:FILE|none` asks nobody: it defers every decision to LLVM's heuristic, and logs
-what LLVM knew and what it decided.
+`record:FILE|none` defers every decision to LLVM's heuristic, and logs the features and
+the decision.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,16 +31,16 @@ class Unit:
 
 @dataclass(frozen=True)
 class Table:
-    """n decisions, in n call sites, on d features each."""
+    """Decisions at n call sites, with d features each."""
 
     names: tuple[str, ...]  # Of the d features.
     features: NDArray[np.int64]  # int64[n, d].
     decisions: NDArray[np.bool_]  # bool[n]: inlined or not.
-    units: NDArray[np.int64]  # int64[n]: the index of each one's translation unit.
-    unit_names: tuple[str, ...]  # What those are called.
+    units: NDArray[np.int64]  # int64[n]: the index of its translation unit.
+    unit_names: tuple[str, ...]  # Names of the translation units.
 
     def column(self, name: str) -> NDArray[np.int64]:
-        """The feature of that name in all call sites: int64[n]."""
+        """Returns a feature at all call sites: int64[n]."""
         return self.features[:, self.names.index(name)]
 
 
@@ -51,7 +51,7 @@ def record(
     jobs: int,
     advance: Callable[[], None],
 ) -> list[Unit]:
-    """Compiles a program as LLVM would, and logs every decision to a folder."""
+    """Compiles a program by LLVM's decisions, and logs them to a folder."""
     units = {
         source: Unit(f"{program.name}/{source.stem}", into / f"{source.stem}.log")
         for source in program.sources
@@ -68,11 +68,11 @@ def record(
 
 
 def read_table(units: Sequence[Unit]) -> Table:
-    """Reads the logs of some translation units."""
+    """Reads the logs of translation units."""
     names: tuple[str, ...] = ()
     features, decisions, indices = [], [], []
     for index, unit in enumerate(units):
-        # Where there is nothing to decide, there is nothing to log.
+        # A unit without call sites has an empty log or none.
         if not unit.log.exists() or unit.log.stat().st_size == 0:
             continue
         log = read_log(unit.log).as_arrays()

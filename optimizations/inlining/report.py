@@ -1,11 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of results, and whether they are good enough."""
+"""The tables of results, and the conditions that they must meet."""
 
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,61 +25,58 @@ from .evaluate import Build
 from .record import Table
 from .train import Settings, Training
 
-# What the demo promises.
+# The demo's conditions.
 LEAST_AGREEMENT = 0.95
 MOST_TEXT_CHANGE = 0.01
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that the demo has found out."""
+    """All results of the demo."""
 
     settings: Settings  # Of the training.
     programs: list[SourceProgram]
-    tables: dict[str, Table]  # What LLVM decided in each of them.
-    training: Training  # The network, and how it came about.
+    tables: dict[str, Table]  # LLVM's decisions, by program.
+    training: Training
     stock: Build  # The test program, by clang alone.
-    builds: list[Build]  # The same by the model, one for each way to it.
+    builds: list[Build]  # The test program by the model, one for each way to it.
     inputs: list[Path]  # The files on which the builds were compared.
-    seconds: dict[str, float]  # How long each step took.
+    seconds: dict[str, float]  # Of each step.
 
 
 def promises(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
-    """Everything promised of the builds by the model, and whether it is so.
+    """Returns all conditions on the builds by the model, and whether they are met.
 
-    What the first one promises, the others do by having the same object files.
+    Builds after the first must have the same object files.
     """
     first, *others = builds
     by = f"by {first.way}"
     agrees = first.asked.agreement.accuracy >= LEAST_AGREEMENT
     as_large = abs(text_change(stock, first)) <= MOST_TEXT_CHANGE
-    kept = {
-        f"{by}, at least {LEAST_AGREEMENT:.0%} agreement with LLVM": agrees,
-        f"{by}, text size within {MOST_TEXT_CHANGE:.0%} of stock clang -Oz": as_large,
-    }
     same = [(f"{by}, output identical", first)]
     same += [(f"by {r.way}, the same object files", r) for r in others]
-    for text, result in same:
-        kept[": ".join([text, *result.differences])] = not result.differences
-    return kept
+    return {
+        f"{by}, at least {LEAST_AGREEMENT:.0%} agreement with LLVM": agrees,
+        f"{by}, text size within {MOST_TEXT_CHANGE:.0%} of stock clang -Oz": as_large,
+        **{": ".join([text, *r.differences]): not r.differences for text, r in same},
+    }
 
 
 def text_change(stock: Build, build: Build) -> float:
-    """How much more text a build has than the stock one, as a share of that."""
+    """Returns the growth of text over the stock build, as a share."""
     return (build.text - stock.text) / stock.text
 
 
 def cost_rule(table: Table) -> Agreement:
-    """How far one gets without learning, by two features: LLVM's own comparison."""
+    """Returns the agreement of LLVM's comparison of two features, without learning."""
     threshold = np.maximum(1, table.column("threshold"))
     return Agreement.of(table.column("cost_estimate") < threshold, table.decisions)
 
 
 def data_table(outcome: Outcome) -> RichTable:
-    """What was recorded: for each program, LLVM's decisions."""
-    shown = RichTable(title="LLVM's decisions at -Oz, recorded", title_justify="left")
-    shown.add_column("program")
-    shown.add_column("used for")
+    """Makes a table of LLVM's recorded decisions, by program."""
+    title = "LLVM's decisions at -Oz, recorded"
+    shown = RichTable("program", "used for", title=title, title_justify="left")
     for heading in ("files", "call sites", "inlined", "majority", "cost rule"):
         shown.add_column(heading, justify="right")
     for program, table in outcome.tables.items():
@@ -93,15 +91,15 @@ def data_table(outcome: Outcome) -> RichTable:
             f"{rule.accuracy:.2%}",
         )
     shown.caption = (
-        "majority: agreement with LLVM of its more frequent answer,\n"
-        "cost rule: that of `cost_estimate < max(1, threshold)`; neither is learned"
+        "majority: agreement of LLVM's more frequent decision,\n"
+        "cost rule: of `cost_estimate < max(1, threshold)`; neither is learned"
     )
     shown.caption_justify = "left"
     return shown
 
 
 def result_table(outcome: Outcome) -> RichTable:
-    """The model's builds against the stock one."""
+    """Makes a table of the model's builds and the stock build."""
     stock, builds = outcome.stock, outcome.builds
     test, first = stock.program.name, builds[0]
     verdicts = ["no" if build.differences else "yes" for build in builds]
@@ -125,7 +123,8 @@ def result_table(outcome: Outcome) -> RichTable:
 
 
 def figures(outcome: Outcome) -> dict[str, Any]:
-    """Everything, for a JSON file."""
+    """Returns all results for a JSON file."""
+    training, best = outcome.training, outcome.training.best_epoch
     return {
         "settings": asdict(outcome.settings),
         "versions": {
@@ -145,12 +144,12 @@ def figures(outcome: Outcome) -> dict[str, Any]:
             for name, table in outcome.tables.items()
         },
         "training": {
-            "epochs": len(outcome.training.curve),
-            "best_epoch": outcome.training.best + 1,
-            "validation_files": outcome.training.validation_units,
-            "validation": _agreement(outcome.training.best_epoch.validation),
-            "training_loss": outcome.training.best_epoch.training_loss,
-            "validation_loss": outcome.training.best_epoch.validation_loss,
+            "epochs": len(training.curve),
+            "best_epoch": training.best + 1,
+            "validation_files": training.validation_units,
+            "validation": _agreement(best.validation),
+            "training_loss": best.training_loss,
+            "validation_loss": best.validation_loss,
         },
         "stock_text_bytes": outcome.stock.text,
         "results": [
@@ -173,30 +172,25 @@ def figures(outcome: Outcome) -> dict[str, Any]:
 
 
 def _agreement(matrix: Agreement) -> dict[str, float]:
-    return {
-        "decisions": matrix.decisions,
-        **asdict(matrix),
-        "accuracy": matrix.accuracy,
-        "balanced_accuracy": matrix.balanced_accuracy,
-        "majority_rate": matrix.majority_rate,
-    }
+    rates = ("accuracy", "balanced_accuracy", "majority_rate")
+    shares = {name: getattr(matrix, name) for name in rates}
+    return {"decisions": matrix.decisions, **asdict(matrix), **shares}
 
 
 def plot_curve(training: Training, path: Path) -> None:
     """Draws the learning curve to a PNG file."""
 
-    def draw(axes: Any, label: str, values: Sequence[float], style: str = "-") -> None:
+    def draw(axes: Any, label: str, name: str, style: str = "-") -> None:
+        values = [attrgetter(name)(epoch) for epoch in training.curve]
         axes.plot(range(1, len(values) + 1), values, style, label=label, linewidth=1.2)
 
-    curve = training.curve
     with panels_of(path, 2, size=(9, 3.5)) as (losses, rates):
-        draw(losses, "training", [epoch.training_loss for epoch in curve])
-        draw(losses, "validation", [epoch.validation_loss for epoch in curve])
+        draw(losses, "training", "training_loss")
+        draw(losses, "validation", "validation_loss")
         losses.set(yscale="log", ylabel="loss (balanced cross-entropy)")
-        draw(rates, "agreement", [e.validation.accuracy for e in curve])
-        balanced = [e.validation.balanced_accuracy for e in curve]
-        draw(rates, "balanced accuracy", balanced)
-        draw(rates, "majority rate", [e.validation.majority_rate for e in curve], ":")
+        draw(rates, "agreement", "validation.accuracy")
+        draw(rates, "balanced accuracy", "validation.balanced_accuracy")
+        draw(rates, "majority rate", "validation.majority_rate", ":")
         rates.set(ylabel="on the validation files")
         for axes in (losses, rates):
             axes.axvline(training.best + 1, color="grey", linewidth=0.8, label="chosen")

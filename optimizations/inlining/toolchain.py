@@ -18,16 +18,16 @@ LLVM_SIZE = "llvm-size-22"
 class Compiled:
     """One translation unit, compiled."""
 
-    source: Path  # The C file.
-    object_file: Path  # What came out.
-    stderr: str  # What the compiler, or the plug-in in it, said.
+    source: Path
+    object_file: Path
+    stderr: str  # Of the compiler with its plug-in.
 
 
 def model_flags(plugin: Path, spec: str) -> list[str]:
-    """The flags with which clang inlines by the model that `spec` names.
+    """Returns clang's flags to inline by the model that `spec` names.
 
-    A model that fails must fail the compile: had LLVM's heuristic stepped in, there
-    would be nothing left to compare it with.
+    A model that fails must fail the compile. With a fallback, the build would compare
+    LLVM's heuristic with itself.
     """
     return plugin_flags(plugin, f"inliner={spec}", "on-error=fatal")
 
@@ -39,7 +39,7 @@ def compile_program(
     extra: Callable[[Path], Sequence[str]] = lambda source: (),
     jobs: int = 1,
 ) -> Iterator[Compiled]:
-    """Compiles each translation unit with `clang -Oz` and yields it when it is done."""
+    """Compiles each translation unit with `clang -Oz`, and yields it when finished."""
     into.mkdir(parents=True, exist_ok=True)
 
     def compile_one(source: Path) -> Compiled:
@@ -53,7 +53,7 @@ def compile_program(
 
 
 def text_size(objects: Sequence[Path]) -> int:
-    """The bytes of machine code and constants in object files, added up."""
+    """Returns the total bytes of machine code and constants in object files."""
     stdout, _ = run([LLVM_SIZE, "--totals", *objects])
-    # "   text    data     bss     dec     hex filename", then a line a file.
+    # "   text    data     bss     dec     hex filename", then a line for each file.
     return int(stdout.decode().splitlines()[-1].split()[0])

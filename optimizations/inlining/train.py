@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From a table of features and decisions to a network that decides likewise.
 
-This is imitation: LLVM's decisions are the labels. Whole translation units are set
-aside for validation, because the call sites of one file are alike.
+This is imitation learning: LLVM's decisions are the labels. Validation uses whole
+translation units, because the call sites of one file are alike.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from .record import Table
 
 @dataclass(frozen=True)
 class Settings:
-    """What the training depends on, besides its data."""
+    """The settings of a training."""
 
     seed: int = 1
     hidden: tuple[int, ...] = (64, 32)
@@ -46,29 +46,28 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Training:
-    """A trained network and how it came about."""
+    """A trained network and its learning curve."""
 
-    network: InliningNetwork  # The network, as it was in the best epoch.
+    network: InliningNetwork  # As it was in the best epoch.
     curve: list[Epoch]
-    best: int  # The index of that epoch: the one with the least validation loss.
-    validation_units: tuple[str, ...]  # The translation units that it was judged by.
+    best: int  # The index of the epoch with the least validation loss.
+    validation_units: tuple[str, ...]  # The translation units of the validation.
 
     @property
     def best_epoch(self) -> Epoch:
-        """That epoch."""
+        """The epoch with the least validation loss."""
         return self.curve[self.best]
 
 
 def train(
     table: Table, settings: Settings, advance: Callable[[Epoch], None]
 ) -> Training:
-    """Trains a network to decide as the table says.
+    """Trains a network to make the decisions of the table.
 
     The same table and settings give the same network on the same kind of machine.
     """
     torch.use_deterministic_algorithms(True)
-    # Threads cost more than they bring at this size.
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # More threads are slower at this size.
     torch.manual_seed(settings.seed)
 
     held_out = _validation_units(table, settings)
@@ -84,7 +83,7 @@ def train(
         table.names, settings.hidden, derived=settings.derived, dropout=settings.dropout
     )
     network.fit_scaling(x)
-    # Few call sites are inlined; those weigh as much as the rest together.
+    # Few call sites are inlined; their weight is that of all others together.
     positive = y.mean()
     loss_of = nn.BCEWithLogitsLoss(pos_weight=(1 - positive) / positive)
     optimizer = torch.optim.AdamW(
@@ -122,7 +121,7 @@ def train(
 
 
 def _validation_units(table: Table, settings: Settings) -> list[int]:
-    """Draws translation units with, at most, their share of the call sites."""
+    """Draws translation units with at most the wanted share of the call sites."""
     sizes = np.bincount(table.units, minlength=len(table.unit_names))
     wanted = settings.validation_share * len(table.units)
     drawn: list[int] = []

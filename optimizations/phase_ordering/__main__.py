@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A stock clang in which a model decides which passes run: part of `make demo`.
 
-A small policy learns for a minute on zlib and Lua, which shows how training goes. Then
-clang compiles zstd, which neither that policy nor the one in the plug-in has seen: by
-the latter if there is one, else by the former.
+A small policy learns for a minute on zlib and Lua, to show a training. Then clang
+compiles zstd, which no policy has seen, by the policy built into the plug-in, or by the
+small one if there is none.
 
 `.venv/bin/python -m mlbridge_optimizations.phase_ordering` runs it.
 """
@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -45,35 +45,28 @@ from .optimization import OPTIMIZATION, PhaseOrderingSettings
 BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
 TRAINING, TEST = ("lua", "zlib"), "zstd"
-RUNS = 2  # Of each executable; the least time counts.
+RUNS = 2  # Of each executable; the fastest counts.
 
 
 @dataclass(frozen=True)
 class Build:
-    """The program as one of the ways has compiled it."""
+    """The program as compiled in one way."""
 
     text_bytes: int  # Machine code in its objects.
-    compile_seconds: float  # Of all files, one after another on each core.
-    run_seconds: float  # CPU time in user mode, of its run test.
-    problem: str  # What it does otherwise than without optimisation.
+    compile_seconds: float  # Of all files.
+    run_seconds: float  # CPU time of its run test in user mode.
+    problem: str  # The difference from its outputs without optimisation.
 
 
 def learn(
     found: corpus.Corpus, out: Path, actions: int, jobs: int, step: Step
 ) -> Curve:
-    """A short training, whose model and curve are in a folder.
-
-    Raises:
-        InvalidArgument: it was too short for a curve.
-    """
+    """Trains for a short time; InvalidArgument if that is too short for a curve."""
+    names = [program.name for program in found.select("training")]
     environment = PhaseOrderingSettings(
         found.folder,
-        leave_out=[
-            program.name
-            for program in found.select("training")
-            if program.name not in TRAINING
-        ],
-        # By chance these do little good: there is much to learn, and soon.
+        leave_out=[name for name in names if name not in TRAINING],
+        # Random actions of this space gain little, so the curve rises soon.
         actions="passes",
         episode=12,
         max_instructions=1500,
@@ -82,7 +75,7 @@ def learn(
         out, workers=jobs, steps=actions, learning_rate=1e-3, gamma=0.95, rollout=256
     )
 
-    def show(done: int, recent: float | None) -> None:
+    def show(done: int, total: int, recent: float | None) -> None:
         step.reach(done, "" if recent is None else f"return {recent:.2f}")
 
     policy.train(Experiment(OPTIMIZATION, environment, settings), show=show)
@@ -95,13 +88,13 @@ def learn(
 
 
 def first_and_last(curve: Curve) -> tuple[float, float]:
-    """Sizes to -Oz's, as means of the first and of the last tenth of the episodes."""
+    """Returns mean sizes / -Oz of the first and of the last tenth of the episodes."""
     count = max(1, len(curve.values) // 10)
     return fmean(curve.values[:count]), fmean(curve.values[-count:])
 
 
 def has_built_in() -> bool:
-    """Whether there is a policy in the plug-in, which the config file names."""
+    """Whether the config file names a policy built into the plug-in."""
     lines = CONFIG.read_text(encoding="utf-8").splitlines()
     return any("-mlbridge-phase-ordering=builtin:" in line for line in lines)
 
@@ -109,7 +102,7 @@ def has_built_in() -> bool:
 def build(
     found: corpus.Corpus, flags: Sequence[str], folder: Path, jobs: int, step: Step
 ) -> Build:
-    """Compiles the program, links it, and runs it on its test."""
+    """Compiles, links and tests the program."""
     program = found.programs[TEST]
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -138,7 +131,7 @@ def build(
 
 
 def result_table(builds: dict[str, Build]) -> Table:
-    """The ways side by side."""
+    """Makes a table of the ways side by side."""
     rows = {
         "text size": [f"{it.text_bytes:,} B" for it in builds.values()],
         "compile time": [f"{it.compile_seconds:.1f} s" for it in builds.values()],
@@ -148,8 +141,8 @@ def result_table(builds: dict[str, Build]) -> Table:
     return side_by_side(f"{TEST}, not seen in training", list(builds), rows)
 
 
-def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
-    """All of it; returns the figures."""
+def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, Any]:
+    """Runs the demo; returns its results."""
     wanted = [*TRAINING, TEST]
     with steps.step("Fetch and compile zlib, Lua and zstd", 1) as step:
         fetched = corpus.fetch(BUILD / "corpus", programs=wanted, jobs=jobs)
@@ -157,10 +150,8 @@ def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
     for name, problem in fetched.failed.items():
         raise mlbridge.CompilerFailed(f"{name}: {problem}")
     found = fetched.corpus
-
     with steps.step("Learn to order passes", actions) as step:
         curve = learn(found, out, actions, jobs, step)
-
     is_built_in = has_built_in()
     flags = [f"--config={CONFIG}"]
     if not is_built_in:
@@ -177,45 +168,44 @@ def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
 
 
 def main(
-    actions: Annotated[int, typer.Option(min=64, help="Of the short training.")] = 4096,
+    actions: Annotated[
+        int, typer.Option(min=64, help="Actions of the short training.")
+    ] = 4096,
     jobs: Annotated[int, typer.Option(min=1, help="Compilers at once.")] = (
         os.cpu_count() or 1
     ),
     out: Annotated[
-        Path, typer.Option(help="For the short training's model and its curve.")
+        Path, typer.Option(help="Folder for the short training's model and curve.")
     ] = BUILD / "demo/phase-ordering",
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to a file, too.")
+        Path | None, typer.Option("--json", help="Also write all figures to a file.")
     ] = None,
 ) -> None:
     """Compile zstd with a stock clang in which a policy decides which passes run.
 
-    Fails if that zstd does not write what one without optimisation writes. How much
-    smaller it is depends on the policy, and is shown.
+    The demo fails if the outputs of this zstd differ from those without optimisation.
+    Its size depends on the policy, and is shown.
     """
     console = Console()
     out = out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     with demo_on(console, mlbridge.Error, OSError) as steps:
         found = demo(steps, out, actions, jobs)
-    curve, builds = found["curve"], found["builds"]
-    assert isinstance(curve, Curve)
-    assert isinstance(builds, dict)
-    first, last = first_and_last(curve)
+    builds = found["builds"]
+    first, last = first_and_last(found["curve"])
     console.print(
         f"\nThe short training began at {first:.3f} of -Oz's size, and ended at"
         f" {last:.3f}: {out}/curve.png"
     )
     console.print(
-        "zstd was compiled by the policy in the plug-in, which had far more to learn"
-        " from."
+        "zstd was compiled by the policy built into the plug-in, which was trained on"
+        " far more."
         if found["is_built_in"]
-        else "There is no policy in this plug-in (models/phase-ordering-oz.onnx was not"
-        " there when it was built):\nzstd was compiled by that of the short training,"
-        " which is no match for -Oz yet."
+        else "There is no policy in this plug-in (its build lacked"
+        " models/phase-ordering-oz.onnx):\nzstd was compiled by the policy of the short"
+        " training, which is worse than -Oz."
     )
-    console.print()
-    console.print(result_table(builds))
+    console.print("", result_table(builds))
     figures = {
         "policy": "built in" if found["is_built_in"] else "of the short training",
         "training": {"first": first, "last": last},

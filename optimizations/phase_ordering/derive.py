@@ -5,15 +5,16 @@
 """Makes the data of phase ordering from the -Oz pipeline of an LLVM.
 
 ``.venv/bin/python derive.py FOLDER`` writes the action spaces oz.json, odg.json and
-passes.json there, and changes.json, of the pipeline that ``clang-22`` prints. The same
-LLVM gives the same bytes. What changes.json lets a search put into the pipeline is
-written there by hand, and kept.
+passes.json, and changes.json, from the pipeline that ``clang-22`` prints. The same LLVM
+gives the same bytes. The passes that changes.json inserts are written by hand, and
+kept.
 """
 
 import argparse
 import json
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -28,33 +29,32 @@ from mlbridge_optimizations.phase_ordering.environment.pipeline import (
 
 CHANGES = Path(__file__).with_name("search") / "changes.json"
 
-# The pass managers that a pass is in, from the outside: ("function", "loop").
+# The pass managers around a pass, outermost first: ("function", "loop").
 Level = tuple[str, ...]
 
-# What has to be done to any program, as -O0 does, whatever is decided later.
+# What -O0 does to any program, before all actions.
 PROLOGUE = (
     "always-inline,coro-cond(coro-early,cgscc(coro-split),coro-cleanup),globaldce"
 )
 
-# A pass with so many different neighbours ends a walk. The POSET-RL paper took 8 in
-# LLVM 10, for 34 walks; here 8 leaves two such passes, and 218 walks between them.
+# A pass with this many different neighbours ends a walk. The POSET-RL paper used 8 in
+# LLVM 10, for 34 walks; here 8 would give two such passes and 218 walks.
 CRITICAL_DEGREE = 4
 
-# They find, check, report or prepare; the code stays as it is.
+# These analyse, check, report or prepare, but do not change code.
 _NO_CHANGE = {
     "annotation-remarks", "cg-profile", "declare-to-assign", "ee-instrument",
     "invalidate", "memprof-remove-attributes", "recompute-globalsaa", "require",
     "transform-warning", "verify",
 }  # fmt: skip
-# The prologue has done it, and no other pass makes more of it to do.
+# The prologue runs these, and no pass creates new work for them.
 _IN_PROLOGUE = {
     "always-inline", "coro-annotation-elide", "coro-cleanup", "coro-early",
     "coro-elide", "coro-split",
 }  # fmt: skip
-# Passes of a pipeline about which there is nothing to decide.
 NO_ACTION = _NO_CHANGE | _IN_PROLOGUE
 
-# Where the pieces of `oz` begin: at the first of these passes behind the last one.
+# The pieces of `oz`, each with its first pass.
 _PIECES = (
     ("attributes", "annotation2metadata"),
     ("globals", "ipsccp"),
@@ -76,7 +76,7 @@ _PIECES = (
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass of a pipeline, and where it is nested."""
+    """One pass of a pipeline."""
 
     name: str
     text: str  # With its parameters.
@@ -84,86 +84,75 @@ class Pass:
 
 
 def flatten(tree: Tree, level: Level = ()) -> Iterator[Pass]:
-    """The passes of a pipeline in their order."""
+    """Yields the passes of a pipeline in order."""
     for node in tree:
         if isinstance(node, Manager):
             name = name_of(node.text)
-            # How often the passes inside are repeated is no pass manager.
-            inner = level if name == "devirt" else _inside(level, name)
+            inner = (*level, name)
+            if name == "devirt":
+                inner = level  # Only repeats the passes inside.
+            elif name == "function":
+                inner = ("function",)  # An SCC around it makes no difference.
             yield from flatten(node.inside, inner)
         else:
             yield Pass(name_of(node), node, level)
 
 
-def _inside(level: Level, manager: str) -> Level:
-    # A function pass in an SCC sees the same function as anywhere.
-    return ("function",) if manager == "function" else (*level, manager)
-
-
 def render(passes: Iterable[Pass], depth: int = 0) -> str:
-    """A pipeline of the passes, those of one manager side by side in one."""
+    """Returns a pipeline of passes; neighbours in the same manager share it."""
     parts = []
-    for manager, group in groupby(
-        passes, lambda p: p.level[depth] if len(p.level) > depth else None
-    ):
-        if manager is None:
-            parts += [p.text for p in group]
+    for manager, group in groupby(passes, lambda p: p.level[depth : depth + 1]):
+        if manager:
+            parts.append(f"{manager[0]}({render(group, depth + 1)})")
         else:
-            parts.append(f"{manager}({render(group, depth + 1)})")
+            parts += [p.text for p in group]
     return ",".join(parts)
 
 
 def action(name: str, passes: list[Pass]) -> dict[str, str]:
-    """An action of those passes."""
-    # The inliner and whoever relies on it want to know what globals may alias.
+    """Makes an action of passes."""
+    # The inliner and its users need alias information of globals.
     needs = {p.name for p in passes} & {"inline", "function-attrs"}
     before = "require<globals-aa>,require<profile-summary>," if needs else ""
     return {"name": name, "pipeline": before + render(passes)}
 
 
 def pieces(passes: list[Pass]) -> list[dict[str, str]]:
-    """`oz`: the pipeline, cut."""
-    starts = []
-    at = 0
+    """Makes the actions of `oz`: the pipeline, cut."""
+    cuts = [-1]
     for _, first in _PIECES:
-        at = next(i for i in range(at, len(passes)) if passes[i].name == first)
-        starts.append(at)
-        at += 1
-    ends = [*starts[1:], len(passes)]
-    return [
-        action(name, passes[start:end])
-        for (name, _), start, end in zip(_PIECES, starts, ends, strict=True)
-    ]
+        behind = range(cuts[-1] + 1, len(passes))
+        cuts.append(next(i for i in behind if passes[i].name == first))
+    bounds = pairwise([*cuts[1:], len(passes)])
+    names = (name for name, _ in _PIECES)
+    return [action(next(names), passes[start:end]) for start, end in bounds]
 
 
 def walks(passes: list[Pass]) -> list[dict[str, str]]:
-    """`odg`: the walks from one critical pass to the next in the dependence graph."""
+    """Makes `odg`: walks between critical passes in the dependence graph."""
     first: dict[tuple[str, str], Pass] = {}
     after: dict[str, list[str]] = {}
     neighbours: dict[str, set[str]] = {}
-    for one, next_one in pairwise(passes):
-        if first.setdefault((one.name, next_one.name), next_one) is next_one:
-            after.setdefault(one.name, []).append(next_one.name)
-        for a, b in ((one, next_one), (next_one, one)):
-            neighbours.setdefault(a.name, set()).add(b.name)
+    for a, b in pairwise(passes):
+        if first.setdefault((a.name, b.name), b) is b:
+            after.setdefault(a.name, []).append(b.name)
+        neighbours.setdefault(a.name, set()).add(b.name)
+        neighbours.setdefault(b.name, set()).add(a.name)
     critical = [n for n, near in neighbours.items() if len(near) >= CRITICAL_DEGREE]
     start = {p.name: p for p in reversed(passes)}
 
     found = []
 
     def walk(path: list[Pass]) -> None:
-        onwards = [
-            name
-            for name in after.get(path[-1].name, [])
-            if name not in critical and all(name != p.name for p in path)
-        ]
-        ends = len(onwards) < len(after.get(path[-1].name, [])) or not onwards
-        if ends and len(path) > 1:
+        following = after.get(path[-1].name, [])
+        ends = {*critical, *(p.name for p in path)}
+        onwards = [name for name in following if name not in ends]
+        if len(path) > 1 and (len(onwards) < len(following) or not onwards):
             found.append(path)
         for name in onwards:
             walk([*path, first[path[-1].name, name]])
 
-    # The passes before the first critical one have none to begin at.
+    # The passes before the first critical one.
     walk([passes[0]])
     for name in critical:
         if all(n in critical for n in after.get(name, [])):
@@ -177,19 +166,19 @@ def walks(passes: list[Pass]) -> list[dict[str, str]]:
 
 
 def singles(passes: list[Pass]) -> list[dict[str, str]]:
-    """`passes`: each pass by itself, once for each set of parameters."""
+    """Makes `passes`: each pass alone, with each of its sets of parameters."""
     unique = {render([p]): p for p in passes}
-    names: dict[str, int] = {}
+    names: Counter[str] = Counter()
     actions = []
     for p in unique.values():
-        names[p.name] = names.get(p.name, 0) + 1
+        names[p.name] += 1
         suffix = f".{names[p.name]}" if names[p.name] > 1 else ""
         actions.append(action(p.name + suffix, [p]))
     return actions
 
 
 def spaces(pipeline: str, version: str) -> dict[str, object]:
-    """All action spaces by name."""
+    """Makes all action spaces, by name."""
     passes = [p for p in flatten(parse(pipeline)) if p.name not in NO_ACTION]
     descriptions = {
         "oz": (
@@ -209,18 +198,13 @@ def spaces(pipeline: str, version: str) -> dict[str, object]:
         ),
     }
     return {
-        name: {
-            "name": name,
-            "description": description,
-            "prologue": PROLOGUE,
-            "actions": actions,
-        }
-        for name, (description, actions) in descriptions.items()
+        name: {"name": name, "description": text, "prologue": PROLOGUE, "actions": made}
+        for name, (text, made) in descriptions.items()
     }
 
 
 def changes(pipeline: str, version: str) -> dict[str, object]:
-    """What a search over whole pipelines may do, to another pipeline."""
+    """Returns changes.json for another pipeline."""
     found: dict[str, object] = json.loads(CHANGES.read_text())
     about = re.sub(r"clang [\d.]+", f"clang {version}", str(found["description"]))
     made = {"prologue": PROLOGUE, "pipeline": pipeline, "kept": sorted(NO_ACTION)}
@@ -228,17 +212,15 @@ def changes(pipeline: str, version: str) -> dict[str, object]:
 
 
 def pipeline_of(clang: str) -> tuple[str, str]:
-    """The -Oz pipeline of a clang, which is opt's and a vectorizer; its version."""
+    """Returns the -Oz pipeline of a clang (opt's and a vectorizer), and its version."""
 
     def run(*arguments: str) -> str:
         return subprocess.run(
             [clang, *arguments], input="", capture_output=True, text=True, check=True
         ).stdout
 
-    printed = run(
-        *("-Oz", "-xc", "-", "-c", "-o", "/dev/null"),
-        *("-mllvm", "-print-pipeline-passes"),
-    )
+    compile_ = ("-Oz", "-xc", "-", "-c", "-o", "/dev/null")
+    printed = run(*compile_, "-mllvm", "-print-pipeline-passes")
     return printed.strip(), run("-dumpversion").strip()
 
 

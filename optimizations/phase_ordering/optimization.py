@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Phase ordering as an optimisation: what `mlbridge train phase-ordering` learns."""
+"""Phase ordering as an optimisation, for `mlbridge train phase-ordering`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typer import Option
 
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
 
-from .commands import COMMANDS
+from .commands import evaluate, search
 from .environment.settings import Actions, CorpusFolder, LeaveOut, Plugin, Vocabulary
 
 if TYPE_CHECKING:
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PhaseOrderingSettings:
-    """What can be said of the environment: options of the command line."""
+    """The environment's options on the command line."""
 
     corpus: CorpusFolder = Path("build/corpus")
     leave_out: LeaveOut = None
     observation: Annotated[
-        str, Option(help="Of histogram, embedding, counts, step, actions.")
+        str, Option(help="Features: histogram, embedding, counts, step, actions.")
     ] = "histogram,counts,step,actions"
     actions: Actions = "oz"
     reward: Annotated[str, Option(help="Measures with weights.")] = "text-size:10"
     baseline: Annotated[
         str,
         Option(
-            help="What an episode's return is relative to: `start`, the module as it"
-            " begins, or `oz`, what -Oz makes of it."
+            help="Reference of an episode's return: `start`, the module at first, or"
+            " `oz`, the module after -Oz."
         ),
     ] = "start"
-    episode: Annotated[int, Option(min=1, help="Actions of an episode.")] = 15
+    episode: Annotated[int, Option(min=1, help="Actions in an episode.")] = 15
     stop: Annotated[
-        bool, Option("--stop", help="Have an action that ends the episode.")
+        bool, Option("--stop", help="Add an action that ends the episode.")
     ] = False
     vocabulary: Vocabulary = None
     max_instructions: Annotated[int, Option(help="Leave larger modules out.")] = 6000
@@ -49,31 +49,27 @@ class PhaseOrderingSettings:
         int | None,
         Option(
             min=1,
-            help="Modules of which each compiler remembers what was made of them."
-            " [default: all, up to 20 MB of bitcode]",
+            help="Modules whose results each compiler keeps. [default: all, up to 20 MB"
+            " of bitcode]",
         ),
     ] = None
     plugin: Plugin = None
 
     def __post_init__(self) -> None:
-        # As they hold everywhere: compilers may run on other machines.
+        # Absolute paths are valid on other machines, too, where compilers may run.
         for name in ("corpus", "vocabulary", "plugin"):
             path = getattr(self, name)
             if path is not None:
                 object.__setattr__(self, name, path.resolve())
 
     def arguments(self) -> dict[str, Any]:
-        """Of a `PhaseOrderingEnv`."""
-        told = {**vars(self), "leave_out": self.leave_out or (), "flat": True}
-        told["action"], told["steps"] = told.pop("actions"), told.pop("episode")
-        return told
+        """Returns the arguments of a `PhaseOrderingEnv`."""
+        found = {**vars(self), "leave_out": self.leave_out or (), "flat": True}
+        found["action"], found["steps"] = found.pop("actions"), found.pop("episode")
+        return found
 
     def options(self) -> "EpisodeOptions":
-        """What the compiler is told.
-
-        Raises:
-            InvalidArgument: it cannot do that.
-        """
+        """Returns the compiler's options; InvalidArgument if they do not fit."""
         from .environment.environment import EnvSettings
 
         settings = EnvSettings(**self.arguments())
@@ -103,7 +99,7 @@ def _model_file(settings: PhaseOrderingSettings, seed: int) -> ModelFile:
 
 
 def ratio_of(total: float, info: Mapping[str, Any]) -> float:
-    """Size / -Oz of the state in which an episode ended; 1 where there is no code."""
+    """Returns size / -Oz of an episode's last state; 1 without code."""
     size = info.get("final_text_size", info.get("text_size", 0))
     stock = info.get("oz_text_size", 0)
     return float(size / stock) if stock else 1.0
@@ -118,5 +114,5 @@ OPTIMIZATION = Optimization(
     metric=Metric("ratio", "size / -Oz at the end", ratio_of, 1.0, is_cost=True),
     model_file=_model_file,
     packages=("elftools",),
-    commands=COMMANDS,
+    commands={**evaluate.COMMANDS, **search.COMMANDS},
 )

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How a policy got better: a file of numbers, a plot, and TensorBoard's own form."""
+"""The learning curve of a policy: CSV, a plot, and TensorBoard's format."""
 
 import csv
 from collections.abc import Callable, Mapping
@@ -13,40 +13,26 @@ from mlbridge.errors import Malformed
 from mlbridge_optimizations.optimization import Metric
 from mlbridge_optimizations.plot import finish, panels_of
 
-Show = Callable[[int, float | None], None]
-"""Is told the actions so far, and the mean return of the last episodes."""
+Show = Callable[[int, int, float | None], None]
+"""Gets the actions so far, their total, and the mean return of the last episodes."""
 
 
 @dataclass
 class Curve:
-    """The episodes of a training, in the order in which they ended.
-
-    Attributes:
-        metric: by which they are judged.
-        steps: of all workers so far.
-        returns: the sum of an episode's rewards.
-        values: of the metric; the same, where that is the return.
-        board: a tensorboardX SummaryWriter, if there is one.
-    """
+    """The episodes of a training, in the order in which they ended."""
 
     metric: Metric = field(default_factory=Metric)
-    steps: list[int] = field(default_factory=list)
-    returns: list[float] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    board: Any = None
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """Of curve.csv, by their names."""
-        found: dict[str, list[Any]] = {"steps": self.steps, "return": self.returns}
-        return {**found, self.metric.name: self.values}
+    steps: list[int] = field(default_factory=list)  # Actions of all workers so far.
+    returns: list[float] = field(default_factory=list)  # Sums of rewards.
+    values: list[float] = field(default_factory=list)  # Of the metric.
+    board: Any = None  # A tensorboardX SummaryWriter, or None.
 
     def add(self, steps: int, total: float, info: Mapping[str, Any]) -> None:
-        """One more episode: the sum of its rewards, and its last info."""
+        """Adds an episode: the sum of its rewards, and its last info."""
         self.add_value(steps, total, self.metric.of(total, info))
 
     def add_value(self, steps: int, total: float, value: float) -> None:
-        """One whose metric is known."""
+        """Adds an episode with a known value of the metric."""
         self.steps.append(steps)
         self.returns.append(total)
         self.values.append(value)
@@ -55,15 +41,14 @@ class Curve:
             self.board.add_scalar(f"episode/{self.metric.name}", value, steps)
 
     def recent(self, episodes: int = 100) -> float | None:
-        """The mean return of the last episodes."""
+        """Returns the mean return of the last episodes."""
         last = self.returns[-episodes:]
         return sum(last) / len(last) if last else None
 
     def load(self, path: Path, until: int | None = None) -> "Curve":
-        """Adds what `write` wrote, up to so many steps; nothing where there is none.
+        """Adds the episodes of a file of `write`, if it exists, up to that many steps.
 
-        Raises:
-            Malformed: the file is not as `write` leaves it.
+        Raises Malformed if the file has another form.
         """
         if not path.is_file():
             return self
@@ -74,16 +59,14 @@ class Curve:
                     steps, total = int(row["steps"]), float(row["return"])
                     value = float(row[self.metric.name])
                     if until is None or steps <= until:
-                        self.steps.append(steps)
-                        self.returns.append(total)
-                        self.values.append(value)
+                        self.add_value(steps, total, value)
             except (KeyError, TypeError, ValueError, csv.Error) as error:
                 where = f"{path}, line {rows.line_num}"
                 raise Malformed(f"{where}: {type(error).__name__}: {error}") from error
         return self
 
     def log_to(self, folder: Path) -> None:
-        """Keeps TensorBoard's files there, too."""
+        """Writes further episodes as TensorBoard's files, too."""
         from tensorboardX import SummaryWriter
 
         self.board = SummaryWriter(str(folder))
@@ -91,7 +74,8 @@ class Curve:
     def write(self, folder: Path, title: str) -> None:
         """Writes curve.csv, and curve.png with moving means."""
         folder.mkdir(parents=True, exist_ok=True)
-        columns = self.columns
+        columns: dict[str, list[Any]] = {"steps": self.steps, "return": self.returns}
+        columns[self.metric.name] = self.values
         with (folder / "curve.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
@@ -116,8 +100,8 @@ class Curve:
                 ]
                 panel.plot(self.steps, values, ".", color="0.85", label="an episode")
                 panel.plot(self.steps[window - 1 :], means, label=f"mean of {window}")
-                is_last = panel is panels[-1]
-                if is_last and stock is not None:
-                    panel.axhline(stock, color="green", linestyle="--", label=name)
-                finish(panel, legend=is_last, xlabel="actions", ylabel=label)
+                finish(panel, legend=False, xlabel="actions", ylabel=label)
+            if stock is not None:
+                panels[-1].axhline(stock, color="green", linestyle="--", label=name)
+            finish(panels[-1])
             panels[0].figure.suptitle(title)

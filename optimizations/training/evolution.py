@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An evolution strategy: augmented random search, of Stable-Baselines3's contributions.
+"""An evolution strategy: augmented random search from sb3-contrib.
 
 Mania, Guy, Recht: "Simple random search of static linear policies is competitive for
 reinforcement learning", NeurIPS 2018.
@@ -26,7 +26,7 @@ from mlbridge_optimizations.training.networks import OwnEncoder
 
 
 class EvolvedPolicy(ARSPolicy):
-    """A network behind an encoder, for any observation space."""
+    """ARS's network behind an encoder, for any observation space."""
 
     def __init__(
         self,
@@ -35,12 +35,11 @@ class EvolvedPolicy(ARSPolicy):
         make: Callable[[Any], nn.Module] | None = None,
         **settings: Any,
     ) -> None:
-        """A network of ARS's own behind what `make` makes for the space."""
         self._make = make
         super().__init__(observation_space, action_space, **settings)
 
     def make_features_extractor(self) -> BaseFeaturesExtractor:
-        """The encoder, or Stable-Baselines3's own."""
+        """Makes the encoder, or Stable-Baselines3's own."""
         space = self.observation_space
         if self._make is not None:
             return OwnEncoder(space, self._make)
@@ -55,8 +54,8 @@ class EvolvedPolicy(ARSPolicy):
 class Evolution(ARS):
     """ARS whose callbacks see each episode that ends.
 
-    ARS's defaults are for linear policies, which begin with zeros. This network begins
-    as it is drawn, so that weights change by more to change an action.
+    ARS's defaults are for linear policies, whose weights start at zero. This network's
+    weights start at random values, so larger changes are needed to change an action.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
@@ -65,10 +64,8 @@ class Evolution(ARS):
     }
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        """The arguments are those of ARS."""
-        super().__init__(
-            *arguments, **{"zero_policy": False, "delta_std": 0.3, **settings}
-        )
+        settings = {"zero_policy": False, "delta_std": 0.3, **settings}
+        super().__init__(*arguments, **settings)
 
     def _trigger_callback(
         self,
@@ -77,7 +74,6 @@ class Evolution(ARS):
         callback: BaseCallback,
         n_envs: int,
     ) -> None:
-        """Is called once for each environment and step."""
         self.num_timesteps += 1
         callback.update_locals({"infos": [_locals["info"]]})
         callback.on_step()

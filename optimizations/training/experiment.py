@@ -1,18 +1,19 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A training: an optimisation, what is said of its environment, and how it learns."""
+"""A training: an optimisation, the settings of its environment, and how it learns."""
 
 import fcntl
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlbridge.errors import InvalidArgument, Malformed, Unsupported
-from mlbridge_optimizations.optimization import Optimization, of_agent
+from mlbridge_optimizations.optimization import Optimization, guarded, of_agent
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.settings import TrainingSettings
 
@@ -20,62 +21,64 @@ if TYPE_CHECKING:
     from torch import nn
 
 MODEL = "model"
-"""The file of the one agent that there is; several have files of their labels."""
+"""The name of a single agent's file; several agents have files of their labels."""
 
 _MAY_CHANGE = ("out", "steps", "every")
-"""Settings that a training may go on with others of."""
+"""The settings that may differ when a training is resumed."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is to be learned, and how. Its folder keeps that in settings.json.
-
-    Attributes:
-        optimization: whose decision it is.
-        environment: an instance of the optimisation's settings.
-        settings: how it is learned.
-    """
+    """What to learn, and how. Its folder keeps that in settings.json."""
 
     optimization: Optimization[Any]
-    environment: Any
+    environment: Any  # An instance of the optimisation's settings.
     settings: TrainingSettings
 
+    @property
+    def file(self) -> Path:
+        """The file of the settings."""
+        return self.settings.out / "settings.json"
+
     def make_env(self, worker: int = 0) -> Any:
-        """One environment; nothing is started yet."""
-        return self.optimization.make_env(self.environment, worker)
+        """Makes one environment, whose compiler starts at its first reset."""
+        return self.optimization.environment(self.environment, worker)
 
     def networks(
         self, observations: Any, actions: Any, agent: str = ""
     ) -> "tuple[Callable[[Any], nn.Module] | None, Callable[[], nn.Module] | None]":
-        """The optimisation's own encoder and whole network, where it has them.
+        """Returns the optimisation's own encoder and whole network, or None for each.
 
-        Only these are saved with the network, and not what else is described.
-
-        Raises:
-            InvalidArgument: the observations need one of them.
-            Unsupported: a policy of such actions could not be exported.
+        Only these functions are saved with the network, not the whole description.
+        InvalidArgument is raised if the observations need one of the two, and
+        Unsupported if a policy of such actions cannot be exported.
         """
         self._check(actions)
-        by = self.optimization
+        by, name = self.optimization, self.optimization.name
         encode, make = of_agent(by.encoder, agent), of_agent(by.network, agent)
-        encoder = partial(encode, self.environment) if encode else None
-        whole = partial(make, self.environment, observations, actions) if make else None
+        environment, spaces = self.environment, (observations, actions)
+        encoder = encode and partial(
+            guarded, f"encoder of '{name}'", encode, environment
+        )
+        whole = make and partial(
+            guarded, f"network of '{name}'", make, environment, *spaces
+        )
         if whole is not None and whole() is None:
             whole = None
         if whole is not None and self.settings.algo in ("dqn", "ars"):
             raise InvalidArgument(
-                f"'{by.name}' has a network of its own, which has logits and values:"
-                f" --algo ppo, a2c or appo, not {self.settings.algo}"
+                f"'{name}' has a network of its own, with logits and values: use --algo"
+                f" ppo, a2c or appo, not {self.settings.algo}"
             )
         if encoder is None and whole is None and hasattr(observations, "extents"):
             raise InvalidArgument(
-                f"'{by.name}' has observations of changing size: it needs an encoder"
-                " or a network of its own"
+                f"'{name}' has observations of changing size: it needs an encoder or a"
+                " network of its own"
             )
         return encoder, whole
 
     def _check(self, actions: Any) -> None:
-        """Refuses now what `mlbridge.export` would refuse after all the learning."""
+        """Refuses before the training what `mlbridge.export` would refuse after it."""
         from gymnasium import spaces
 
         algo, engine = self.settings.algo, self.settings.engine
@@ -83,21 +86,17 @@ class Experiment:
         if (engine == "rllib" or algo == "ars") and not isinstance(actions, known):
             raise Unsupported(
                 f"'{self.optimization.name}' has actions {actions}, and {algo} of"
-                f" {engine} makes a model of {' or '.join(k.__name__ for k in known)}"
-                " only: change them, or learn by --engine sb3 --algo ppo or a2c"
+                f" {engine} can export only {' or '.join(k.__name__ for k in known)}:"
+                " change them, or train with --engine sb3 --algo ppo or a2c"
             )
 
     def changed(self, **settings: Any) -> "Experiment":
-        """The same but for these settings."""
+        """Returns a copy with other settings."""
         return replace(self, settings=replace(self.settings, **settings))
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Keeps the folder for one training at a time, while the body runs.
-
-        Raises:
-            InvalidArgument: another process writes to it.
-        """
+        """Locks the folder; InvalidArgument if another process trains into it."""
         out = self.settings.out
         out.mkdir(parents=True, exist_ok=True)
         with (out / ".lock").open("w") as lock:
@@ -109,28 +108,39 @@ class Experiment:
                 ) from None
             yield
 
+    def models(self) -> list[Path]:
+        """Returns the models of a finished training in the folder."""
+        return sorted(self.settings.out.glob("*.onnx")) if self.file.exists() else []
+
+    def curve(self, done: int = 0) -> Curve:
+        """Returns the curve, with the episodes of a resumed training so far."""
+        curve = Curve(metric=self.optimization.metric)
+        if done:
+            curve.load(self.settings.out / "curve.csv", done)
+        curve.log_to(self.settings.out / "tensorboard")
+        return curve
+
     def save(self) -> None:
-        """Keeps the settings, for `check` and whoever wonders."""
+        """Writes the settings, for `check` and for readers."""
         self.settings.out.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self._as_json(), indent=1)
-        path = self.settings.out / "settings.json"
-        path.write_text(text + "\n", encoding="utf-8")
+        self.file.write_text(text + "\n", encoding="utf-8")
 
     def as_begun(self, names: Sequence[str]) -> "Experiment":
-        """The same, but for settings that are those of the training begun there.
+        """Returns a copy with these settings of the training in the folder.
 
-        Raises:
-            InvalidArgument: none was begun.
+        Raises InvalidArgument if there is none, and Malformed if its file is damaged.
         """
         saved = self._load()
-        return self.changed(**{name: saved[name] for name in names if name in saved})
+        try:
+            return self.changed(
+                **{name: saved[name] for name in names if name in saved}
+            )
+        except (AttributeError, TypeError, ValueError) as error:
+            raise Malformed(f"{self.file}: {error}") from error
 
     def check(self) -> None:
-        """Compares the settings with those of the training begun in the folder.
-
-        Raises:
-            InvalidArgument: none was begun, or with other settings.
-        """
+        """Raises InvalidArgument unless the folder's training has the same settings."""
         saved, asked = self._load(), self._as_json()
         other = [
             f"{name}: {saved.get(name)!r} then, {asked[name]!r} now"
@@ -139,43 +149,36 @@ class Experiment:
         ]
         if other:
             raise InvalidArgument(
-                f"the training in {self.settings.out} was begun with other settings,"
-                f" and goes on with the same ones only: {'; '.join(other)}"
+                f"the training in {self.settings.out} can only be resumed with the"
+                f" settings with which it began: {'; '.join(other)}"
             )
 
     def _load(self) -> dict[str, Any]:
-        path = self.settings.out / "settings.json"
         try:
-            saved = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            saved = json.loads(self.file.read_text(encoding="utf-8"))
+        except OSError as error:
             raise InvalidArgument(
-                f"there is no {path} to go on from: {error}"
+                f"there is no {self.file} to resume from: {error.strerror}"
             ) from None
+        except (ValueError, RecursionError) as error:
+            raise Malformed(f"{self.file}: expected JSON: {error}") from None
         if not isinstance(saved, dict):
-            raise Malformed(f"{path}: expected an object, found {saved!r:.40}")
+            raise Malformed(f"{self.file}: expected an object, found {saved!r:.40}")
         return saved
 
     def _as_json(self) -> dict[str, Any]:
-        about = {
+        values = {
+            **asdict(self.settings),
             "optimization": self.optimization.name,
             "environment": asdict(self.environment),
         }
-        told = {**asdict(self.settings), **about}
-        found: dict[str, Any] = json.loads(json.dumps(told, default=str))
+        found: dict[str, Any] = json.loads(json.dumps(values, default=str))
         return found
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What came of a training.
+    """The results of a training."""
 
-    Attributes:
-        policies: for `mlbridge.export.export`, by their files' names: `MODEL`, or the
-            agents' labels.
-        curve: of its episodes.
-        options: of the export, by its framework.
-    """
-
-    policies: Mapping[str, Any]
+    policies: Mapping[str, Any]  # By file name: `MODEL`, or an agent's label.
     curve: Curve
-    options: dict[str, Any] = field(default_factory=dict)

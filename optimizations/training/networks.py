@@ -14,52 +14,48 @@ from torch import Tensor, nn
 
 
 class OwnEncoder(BaseFeaturesExtractor):
-    """What an optimisation's networks begin with."""
+    """The first part of an optimisation's networks."""
 
     def __init__(
         self, space: spaces.Space[Any], make: Callable[[Any], nn.Module]
     ) -> None:
-        """The module that `make` makes for a space."""
         encoder: Any = make(space)
         super().__init__(space, encoder.out_features)
         self.encoder = encoder
 
     def forward(self, observations: Any) -> Tensor:
-        """A batch of observations to [N, out_features]."""
+        """From a batch of observations to [N, out_features]."""
         encoded: Tensor = self.encoder(observations)
         return encoded
 
 
 class OwnNetwork(BaseFeaturesExtractor):
-    """An optimisation's whole network, whose logits and value are one row."""
+    """An optimisation's whole network, with logits and value in one row."""
 
     def __init__(self, space: spaces.Space[Any], make: Callable[[], nn.Module]) -> None:
-        """The network that `make` makes."""
         super().__init__(space, 1)
         self.network = make()
 
     def forward(self, observations: Any) -> Tensor:
-        """A batch of observations to [N, actions + 1]."""
+        """From a batch of observations to [N, actions + 1]."""
         return torch.cat(self.network(observations), dim=1)
 
 
 class _Split(nn.Module):
-    """The row's two parts."""
+    """Splits the row into logits and value."""
 
     def forward(self, row: Tensor) -> tuple[Tensor, Tensor]:
         return self.forward_actor(row), self.forward_critic(row)
 
     def forward_actor(self, row: Tensor) -> Tensor:
-        """The logits."""
         return row[:, :-1]
 
     def forward_critic(self, row: Tensor) -> Tensor:
-        """The value."""
         return row[:, -1:]
 
 
 class OwnPolicy(ActorCriticPolicy):
-    """A policy with nothing behind the optimisation's own network."""
+    """A policy without further layers behind the optimisation's own network."""
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
         self.mlp_extractor: Any = _Split()

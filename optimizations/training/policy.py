@@ -1,11 +1,13 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A policy from an experiment to a file, by whichever engine."""
+"""Trains a policy by the chosen engine, and writes its file."""
 
 from typing import TYPE_CHECKING
 
 from mlbridge.export import export
+from mlbridge_optimizations.optimization import guarded
+from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Show
 from mlbridge_optimizations.training.experiment import Experiment, Learned
 
@@ -18,9 +20,9 @@ def learn(
     *,
     resume: bool = False,
     address: str | None = None,
-    show: Show = lambda done, recent: None,
+    show: Show = quiet,
 ) -> Learned:
-    """Trains by the settings' engine; see there."""
+    """Trains by the settings' engine: see `sb3.train` and `rllib.train`."""
     if experiment.settings.engine == "sb3":
         from mlbridge_optimizations.training import sb3
 
@@ -35,35 +37,24 @@ def train(
     *,
     resume: bool = False,
     address: str | None = None,
-    show: Show = lambda done, recent: None,
+    show: Show = quiet,
 ) -> "dict[str, Exported]":
-    """Trains, and writes models into the settings' folder, by their names.
+    """Trains, writes models into the settings' folder, and returns them by name.
 
-    That is ``model.onnx``, or ``AGENT.onnx`` for each agent where there are several.
-
-    Args:
-        experiment: what is asked for.
-        resume: to go on from the last checkpoint there.
-        address: of a Ray cluster, for rllib.
-        show: is told the actions so far, and the mean return of the last episodes.
-
-    Raises:
-        InvalidArgument: another process trains into that folder.
-        ModelError: what was learned answers NaN, or not as its model does.
+    The file is ``model.onnx``, or ``AGENT.onnx`` for each of several agents. ``resume``
+    goes on from the last checkpoint in the folder; ``address`` is of a Ray cluster.
+    InvalidArgument is raised if another process trains into the folder, and ModelError
+    if the policy answers NaN, or differs from its exported model.
     """
-    settings = experiment.settings
-    # Before the learning, not after: this may raise. The engines check by
-    # `Experiment.networks` whether the policy can be exported.
-    about = experiment.optimization.model_file(experiment.environment, settings.seed)
+    settings, by = experiment.settings, experiment.optimization
+    # Before the training, because it may raise. For the same reason, the engines check
+    # by `Experiment.networks` whether the policy can be exported.
+    what = f"model_file of '{by.name}'"
+    about = guarded(what, by.model_file, experiment.environment, settings.seed)
     with experiment.claimed():
         learned = learn(experiment, resume=resume, address=address, show=show)
+        features, metadata, out = about.features, about.metadata, settings.out
         return {
-            name: export(
-                learned_policy,
-                settings.out / f"{name}.onnx",
-                features=about.features,
-                metadata=about.metadata,
-                **learned.options,
-            )
-            for name, learned_policy in learned.policies.items()
+            name: export(it, out / f"{name}.onnx", features=features, metadata=metadata)
+            for name, it in learned.policies.items()
         }

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Learning a policy by Stable-Baselines3: PPO, A2C, DQN, and ARS of its contributions.
+"""Learns a policy with Stable-Baselines3: PPO, A2C, DQN, and ARS of sb3-contrib.
 
 With one worker, the same seed gives the same curve and the same policy.
 """
@@ -21,45 +21,44 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 from mlbridge.envs import CompilerEnv
 from mlbridge.envs.sb3 import CompilerVecEnv
 from mlbridge.errors import InvalidArgument, Malformed
+from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Curve, Show
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
 
-_KINDS: dict[str, type[BaseAlgorithm]] = {"ppo": PPO, "a2c": A2C, "dqn": DQN}
-
 
 def _kind(algo: str) -> type[BaseAlgorithm]:
     if algo != "ars":
-        return _KINDS[algo]
+        kinds: dict[str, type[BaseAlgorithm]] = {"ppo": PPO, "a2c": A2C, "dqn": DQN}
+        return kinds[algo]
     from mlbridge_optimizations.training.evolution import Evolution
 
     return Evolution
 
 
 def train(
-    experiment: Experiment, *, resume: bool = False, show: Show = lambda *_: None
+    experiment: Experiment, *, resume: bool = False, show: Show = quiet
 ) -> Learned:
-    """Trains a policy; with ``resume`` from its last checkpoint on.
+    """Trains a policy; with ``resume`` from its last checkpoint.
 
-    Raises:
-        InvalidArgument: there is no checkpoint to go on from, or of other settings.
+    Raises InvalidArgument if there is no checkpoint, or one of other settings.
     """
     settings = experiment.settings
-    torch.set_num_threads(1)  # The network is small; the cores are the compilers'.
+    torch.set_num_threads(1)  # The network is small; the compilers need the cores.
     if resume:
         experiment.check()
     experiment.save()
     compilers = _environments(experiment)
     try:
         model, done = _model(experiment, VecMonitor(compilers), resume=resume)
-        curve = Curve(metric=experiment.optimization.metric)
-        if resume:
-            curve.load(settings.out / "curve.csv", done)
-        curve.log_to(settings.out / "tensorboard")
-        # Its own would leave an empty folder in /tmp.
+        curve = experiment.curve(done)
+        # Stable-Baselines3's own logger would leave an empty folder in /tmp.
         model.set_logger(Logger(folder=None, output_formats=[]))
-        watch = _Watch(experiment, curve, show)
         left = max(0, settings.steps - done)
+        # The algorithm stops between two updates.
+        options = _options(experiment)
+        update = options.get("n_steps", options.get("train_freq", 1)) * settings.workers
+        watch = _Watch(experiment, curve, show, done + -(-left // update) * update)
         model.learn(left, callback=watch, reset_num_timesteps=not resume)
         watch.save()
     finally:
@@ -68,20 +67,19 @@ def train(
 
 
 def _environments(experiment: Experiment) -> CompilerVecEnv:
-    """Those of one training, in one thread."""
-    made = [
-        experiment.make_env(worker) for worker in range(experiment.settings.workers)
-    ]
+    """Makes all environments of the training, which run in this thread."""
+    name = experiment.optimization.name
+    made = [experiment.make_env(n) for n in range(experiment.settings.workers)]
     if hasattr(made[0], "possible_agents"):
         raise InvalidArgument(
-            f"'{experiment.optimization.name}' has several agents:"
-            f" {', '.join(made[0].possible_agents)}; they learn by --engine rllib"
+            f"'{name}' has several agents: {', '.join(made[0].possible_agents)}; they"
+            " learn by --engine rllib"
         )
     for env in made:
         if not isinstance(env, CompilerEnv):
             raise InvalidArgument(
-                f"make_env of '{experiment.optimization.name}': expected a CompilerEnv,"
-                f" found a {type(env).__name__}"
+                f"make_env of '{name}': expected a CompilerEnv, found a"
+                f" {type(env).__name__}"
             )
     return CompilerVecEnv.of(made)
 
@@ -89,6 +87,7 @@ def _environments(experiment: Experiment) -> CompilerVecEnv:
 def _model(
     experiment: Experiment, compilers: VecEnv, *, resume: bool
 ) -> tuple[BaseAlgorithm, int]:
+    """Makes the model, or loads it; returns the number of its actions, too."""
     settings = experiment.settings
     kind: Any = _kind(settings.algo)
     if resume:
@@ -105,19 +104,19 @@ def _model(
     elif encoder is not None:
         network["features_extractor_class"] = OwnEncoder
         network["features_extractor_kwargs"] = {"make": encoder}
-    common: dict[str, Any] = {
-        "policy": policy,
-        "env": compilers,
-        "policy_kwargs": network,
-        "learning_rate": settings.rate,
-        "seed": settings.seed,
-        "device": "cpu",
-    }
-    return kind(**common, **_options(experiment)), 0
+    model = kind(
+        policy,
+        compilers,
+        policy_kwargs=network,
+        learning_rate=settings.rate,
+        seed=settings.seed,
+        device="cpu",
+        **_options(experiment),
+    )
+    return model, 0
 
 
 def _options(experiment: Experiment) -> dict[str, Any]:
-    """What an algorithm takes besides."""
     settings = experiment.settings
     rollout = max(2, settings.rollout // settings.workers)
     gamma, entropy = {"gamma": settings.gamma}, {"ent_coef": settings.entropy}
@@ -144,41 +143,43 @@ def _options(experiment: Experiment) -> dict[str, Any]:
 def _loaded(
     kind: type[BaseAlgorithm], out: Path, seed: int, compilers: VecEnv
 ) -> tuple[BaseAlgorithm, int]:
-    checkpoint = out / "checkpoint.zip"
-    if not checkpoint.is_file():
-        raise InvalidArgument(f"there is no {checkpoint} to go on from")
+    path = out / "checkpoint.zip"
+    if not path.is_file():
+        raise InvalidArgument(f"there is no {path} to resume from")
     try:
-        loaded = kind.load(checkpoint, env=compilers, device="cpu")
+        loaded = kind.load(path, env=compilers, device="cpu")
         if isinstance(loaded, DQN):
-            loaded.load_replay_buffer(out / "replay.pkl")
-    # A damaged file ends in whatever error zip, pickle or torch finds first.
+            path = out / "replay.pkl"
+            loaded.load_replay_buffer(path)
+    # For a damaged file, zip, pickle and torch raise any exception.
     except Exception as error:
-        raise Malformed(f"{checkpoint}: {type(error).__name__}: {error}") from error
-    # Not the episodes of the beginning once more.
+        raise Malformed(f"{path}: {type(error).__name__}: {error}") from error
+    # Do not repeat the first episodes.
     compilers.seed(seed + loaded.num_timesteps)
     return loaded, loaded.num_timesteps
 
 
 class _Watch(BaseCallback):
-    """Notes each episode that ends, and saves what has been learned now and then."""
+    """Records each episode that ends, and saves checkpoints."""
 
-    def __init__(self, experiment: Experiment, curve: Curve, show: Show) -> None:
+    def __init__(
+        self, experiment: Experiment, curve: Curve, show: Show, total: int
+    ) -> None:
         super().__init__()
         self._settings, self._curve, self._show = experiment.settings, curve, show
-        self._saved = 0
+        self._total, self._saved = total, 0
 
     def _on_step(self) -> bool:
         for info in self.locals["infos"]:
             if "episode" in info and "error" not in info:
-                total = float(info["episode"]["r"])
-                self._curve.add(self.num_timesteps, total, info)
-        self._show(self.num_timesteps, self._curve.recent())
+                self._curve.add(self.num_timesteps, float(info["episode"]["r"]), info)
+        total = max(self._total, self.num_timesteps)
+        self._show(self.num_timesteps, total, self._curve.recent())
         if self.num_timesteps - self._saved >= self._settings.every:
             self.save()
         return True
 
     def save(self) -> None:
-        """A checkpoint, from which a training that was cut short goes on."""
         self._saved = self.num_timesteps
         out = self._settings.out
         temporary = out / "checkpoint.new.zip"

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a training is asked for."""
+"""The settings of a training."""
 
 import math
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from typer import Option
 from mlbridge.errors import InvalidArgument
 
 ALGORITHMS = {"sb3": ("ppo", "a2c", "dqn", "ars"), "rllib": ("ppo", "dqn", "appo")}
-"""By engine. The DQN of RLlib is a double one."""
+"""By engine. RLlib's DQN is a double DQN."""
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
     """How a policy is trained: the options of ``mlbridge train``."""
 
-    out: Annotated[Path, Option(help="The folder for what comes of it.")]
+    out: Annotated[Path, Option(help="Folder for the results.")]
     engine: Annotated[str, Option(help="sb3 or rllib.")] = "sb3"
     algo: Annotated[
         str,
@@ -31,32 +31,27 @@ class TrainingSettings:
     ] = "ppo"
     workers: Annotated[int, Option(min=1, help="Compilers at once.")] = 1
     steps: Annotated[int, Option(min=1, help="Actions in all.")] = 20_000
-    seed: Annotated[
-        int, Option(min=0, help="Of the networks, and of all that is drawn on the way.")
-    ] = 0
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
     hidden: Annotated[
-        str, Option(help="The network's layers, such as 128,128.", metavar="N,N,...")
+        str, Option(help="Sizes of hidden layers, such as 128,128.", metavar="N,N,...")
     ] = "128,128"
     learning_rate: Annotated[
         float | None,
-        Option(help="Of the network's optimiser.", show_default="0.0005; ars: 0.1"),
+        Option(help="Learning rate of the network.", show_default="0.0005; ars: 0.1"),
     ] = None
     gamma: Annotated[
         float,
-        Option(
-            min=0, max=1, help="How much a reward is worth one action later (not ars)."
-        ),
+        Option(min=0, max=1, help="Discount of rewards for each action (not ars)."),
     ] = 0.99
     entropy: Annotated[
-        float,
-        Option(min=0, help="How much staying undecided is rewarded (ppo, a2c, appo)."),
+        float, Option(min=0, help="Weight of the entropy bonus (ppo, a2c, appo).")
     ] = 0.01
     rollout: Annotated[
         int,
         Option(
             min=1,
-            help="Actions between two updates, of all workers (ppo, a2c, appo); with"
-            " a2c 16 of each at most.",
+            help="Actions of all workers between two updates (ppo, a2c, appo); with a2c"
+            " at most 16 of each worker.",
         ),
     ] = 512
     every: Annotated[int, Option(min=1, help="Actions between checkpoints.")] = 5_000
@@ -67,10 +62,15 @@ class TrainingSettings:
             raise InvalidArgument(
                 f"no algorithm '{self.algo}' of '{self.engine}', only {known}"
             )
-        if not 0 < self.rate < math.inf:
-            raise InvalidArgument(
-                f"--learning-rate: expected a number above 0, found {self.rate}"
-            )
+        for option, number, fits, range_ in (
+            ("learning-rate", self.rate, 0 < self.rate < math.inf, "above 0"),
+            ("gamma", self.gamma, 0 <= self.gamma <= 1, "from 0 to 1"),
+            ("entropy", self.entropy, 0 <= self.entropy < math.inf, "of 0 or more"),
+        ):
+            if not fits:
+                raise InvalidArgument(
+                    f"--{option}: expected a number {range_}, found {number}"
+                )
         if not self.layers:
             raise InvalidArgument(
                 f"--hidden: expected sizes of layers such as 128,128, found"
@@ -79,7 +79,7 @@ class TrainingSettings:
 
     @property
     def layers(self) -> list[int]:
-        """The sizes of the hidden layers; none where they are not said right."""
+        """The sizes of the hidden layers; empty if ``hidden`` is malformed."""
         try:
             found = [int(word) for word in self.hidden.split(",")]
         except ValueError:
@@ -94,5 +94,5 @@ class TrainingSettings:
 
     @property
     def title(self) -> str:
-        """What is above the plots."""
+        """The title of plots."""
         return f"{self.algo} of {self.engine}, seed {self.seed}"

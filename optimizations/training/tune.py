@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Looking for better settings, by Ray Tune: short trainings by such as it draws."""
+"""Looks for better settings with Ray Tune: short trainings by random settings."""
 
 import tempfile
 from collections.abc import Callable
@@ -11,12 +11,13 @@ from typing import Any
 from ray import tune as ray_tune
 
 from mlbridge.errors import ModelError
+from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.rllib import cluster
 
 SHARE = 4
-"""A trial has so many times fewer steps than the training."""
+"""A trial has this many times fewer steps than the training."""
 
 SPACE: dict[str, Any] = {
     "learning_rate": ray_tune.loguniform(1e-4, 2e-3),
@@ -31,25 +32,17 @@ def tune(
     trials: int,
     *,
     address: str | None = None,
-    show: Callable[[int], None] = lambda done: None,
+    show: Callable[[int], None] = quiet,
 ) -> tuple[Experiment, list[tuple[str, ...]]]:
-    """Trains so many settings for a while; returns the best, and all of them as rows.
+    """Trains by several settings for a while; returns the best, and all as table rows.
 
-    Each trial learns by the engine and the algorithm of the training that follows. They
-    are judged by the mean return of their last episodes.
-
-    Args:
-        experiment: the training that is to follow; its seed draws the trials.
-        trials: how many.
-        address: of a Ray cluster, whose nodes run one trial a core each.
-        show: is told how many have ended.
-
-    Raises:
-        ModelError: every trial failed.
+    Each trial uses the engine, the algorithm and the seed of the training that follows.
+    The best has the highest mean return in its last episodes; ModelError is raised if
+    every trial failed. The nodes of a cluster run one trial on each core.
     """
     settings = experiment.settings
     steps = max(1, settings.steps // SHARE)
-    # Of RLlib, a trial's compiler is in the trial's own process.
+    # With RLlib, a trial's compiler runs in the trial's own process.
     workers = 1 if settings.engine == "sb3" else 0
     short = experiment.changed(workers=workers, steps=steps)
 
@@ -58,26 +51,21 @@ def tune(
             curve = policy.learn(short.changed(**drawn, out=Path(folder))).curve
         ray_tune.report({"mean_return": curve.recent() or float("-inf")})
 
+    search = ray_tune.search.BasicVariantGenerator(random_state=settings.seed)
     with (
         tempfile.TemporaryDirectory(prefix="mlbridge-tune-") as storage,
         cluster(settings.workers, address),
     ):
-        tuner = ray_tune.Tuner(
+        results = ray_tune.Tuner(
             trial,
             param_space=SPACE,
             tune_config=ray_tune.TuneConfig(
-                metric="mean_return",
-                mode="max",
-                num_samples=trials,
-                search_alg=ray_tune.search.BasicVariantGenerator(
-                    random_state=settings.seed
-                ),
+                metric="mean_return", mode="max", num_samples=trials, search_alg=search
             ),
             run_config=ray_tune.RunConfig(
                 storage_path=storage, verbose=0, callbacks=[_Ended(show)]
             ),
-        )
-        results = tuner.fit()
+        ).fit()
     found: list[tuple[float, dict[str, Any]]] = [
         (result.metrics["mean_return"], result.config)
         for result in (results[n] for n in range(len(results)))
@@ -89,9 +77,7 @@ def tune(
     rows: list[tuple[str, ...]] = [
         (
             f"{config['learning_rate']:.2g}",
-            str(config["gamma"]),
-            str(config["entropy"]),
-            str(config["hidden"]),
+            *(str(config[name]) for name in ("gamma", "entropy", "hidden")),
             f"{mean:.3f}",
         )
         for mean, config in found
@@ -100,8 +86,6 @@ def tune(
 
 
 class _Ended(ray_tune.Callback):
-    """Counts the trials that have come to an end."""
-
     def __init__(self, show: Callable[[int], None]) -> None:
         self._show, self._ended = show, 0
 
@@ -110,5 +94,5 @@ class _Ended(ray_tune.Callback):
         self._show(self._ended)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Tune keeps its callbacks in a file, and a progress bar is not for one."""
+        """Leaves out the progress bar: Tune pickles its callbacks."""
         return {"_show": print, "_ended": self._ended}

@@ -365,7 +365,7 @@ def test_a_file_that_describes_none(
     with pytest.raises(InvalidArgument, match="there is no file"):
         of_file(tmp_path / "none.py")
     (tmp_path / "json.py").write_text(text)
-    with pytest.raises(InvalidArgument, match="a module 'json' of its own"):
+    with pytest.raises(InvalidArgument, match="hide the module 'json' of Python"):
         of_file(tmp_path / "json.py")
 
 

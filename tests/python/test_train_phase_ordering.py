@@ -651,7 +651,7 @@ def test_with_one_worker_the_same_seed_gives_the_same_curve(
 @pytest.mark.parametrize("algo", ["ppo", "dqn"])
 def test_a_training_goes_on_where_it_was(experiment: Experiment, algo: str) -> None:
     experiment = experiment.changed(algo=algo)
-    with pytest.raises(InvalidArgument, match="to go on from"):
+    with pytest.raises(InvalidArgument, match="to resume from"):
         policy.learn(experiment, resume=True)
     policy.learn(experiment.changed(steps=64))
     curve = policy.learn(experiment.changed(steps=128), resume=True).curve

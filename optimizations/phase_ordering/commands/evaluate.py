@@ -17,11 +17,10 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.files import spec_of
 from mlbridge.options import with_options
 from mlbridge.terminal import console, errors
-from mlbridge_optimizations.commands.progress import progress_bars, stages_on
+from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.extras import need
 
-from ..environment.settings import CorpusFolder, Plugin, Programs, Timeout
-from ..evaluation.settings import Compared
+from ..environment.settings import Compared, CorpusFolder, Plugin, Programs, Timeout
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.corpus import Corpus
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class What:
-    """What is compared, and on which programs."""
+    """The model, the baselines and the programs."""
 
     model: Annotated[Path, Argument(exists=True, dir_okay=False)]
     corpus: CorpusFolder = Path("build/corpus")
@@ -40,35 +39,33 @@ class What:
         Path | None,
         Option(
             metavar="FILE",
-            help="The core set to compare with. [default: core.json beside the model,"
-            " if there is one]",
+            help="Core set to compare with. [default: core.json beside the model, if"
+            " there is one]",
         ),
     ] = None
     vocabulary: Annotated[
-        Path | None, Option(help="Of the model's embeddings, if it has any.")
+        Path | None, Option(help="Vocabulary of the model's embeddings.")
     ] = None
 
 
 @dataclass(frozen=True)
 class How:
-    """How that is done, and what is written."""
+    """The work, and its results."""
 
     runs: Annotated[
-        int,
-        Option(min=0, help="Run the programs so often, too: their outputs and times."),
+        int, Option(min=0, help="Runs of each program, to test outputs and times.")
     ] = 0
     jobs: Annotated[int, Option("--jobs", "-j", help="Compilers at once.")] = 1
     measured: Annotated[
         Path | None,
-        Option(
-            metavar="FILE",
-            help="Sizes that are in it are not measured again, and new ones are added.",
-        ),
+        Option(metavar="FILE", help="Use the sizes in this file, and add new ones."),
     ] = None
     json: Annotated[
-        Path | None, Option(metavar="FILE", help="Write everything as JSON.")
+        Path | None, Option(metavar="FILE", help="Write all results as JSON.")
     ] = None
-    plot: Annotated[Path | None, Option(metavar="FILE.png", help="Draw it.")] = None
+    plot: Annotated[
+        Path | None, Option(metavar="FILE.png", help="Plot the results.")
+    ] = None
 
 
 def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) -> None:
@@ -78,11 +75,9 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
     mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --runs 3
     ```
     """
+    packages = ("gymnasium", "elftools", "onnxruntime")
     drawing = ("matplotlib",) if how.plot is not None else ()
-    need(
-        "mlbridge evaluate phase-ordering",
-        ("gymnasium", "elftools", "onnxruntime", *drawing),
-    )
+    need("mlbridge evaluate phase-ordering", (*packages, *drawing))
     from mlbridge import ir2vec
     from mlbridge_optimizations.corpus import manifest
 
@@ -94,7 +89,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
     if (wanted := model.vocabulary) is not None:
         if what.vocabulary is None:
             raise InvalidArgument(
-                f"the model sees embeddings by {wanted['name']}: name it with"
+                f"the model uses embeddings by {wanted['name']}: give its file with"
                 " --vocabulary"
             )
         if (vocabulary := ir2vec.load(what.vocabulary)).hash != wanted["hash"]:
@@ -105,7 +100,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
     beside = what.core or what.model.with_name("core.json")
     core_set = CoreSet.load(beside) if what.core or beside.is_file() else None
     corpus = manifest.load(what.corpus.resolve())
-    with progress_bars() as bars:
+    with ProgressBars() as bars:
         found = evaluate.evaluate(
             corpus,
             what.split,
@@ -115,7 +110,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
             vocabulary=what.vocabulary,
             jobs=how.jobs,
             log=how.measured,
-            show=stages_on(bars),
+            show=bars.show_stage,
         )
     statistics = report.Statistics(found)
     console.print(statistics.table())
@@ -123,17 +118,17 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
         console.print(line)
     if core_set is None:
         console.print(
-            f"There is no {beside}: nothing to compare with but random sequences of the"
+            f"There is no {beside}: the only baselines are random sequences of the"
             " model's own actions.",
             soft_wrap=True,
         )
     console.print(
-        "'emitted' are the objects made for a file in order to choose, -Oz's among"
-        " them; the last state of a sequence counts. Random ones are the mean of 5."
+        "'emitted' counts the objects made for a file in order to choose, with -Oz's;"
+        " the last state of a sequence counts. Random ones are the mean of 5."
     )
     for failure in found.failures:
-        said = f"{failure.kind} on {failure.file}: {failure.pipeline or 'any sequence'}"
-        errors.print(said, style="yellow", soft_wrap=True)
+        text = f"{failure.kind} on {failure.file}: {failure.pipeline or 'any sequence'}"
+        errors.print(text, style="yellow", soft_wrap=True)
     about: dict[str, object] = {
         "model": {"file": what.model.name, "sha256": model.digest},
         "compiler": corpus.compiler,
@@ -142,7 +137,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
         "tries": compared.tries,
         "seed": compared.seed,
     }
-    # Before anything is run: that may take long, and fail.
+    # Before the runs, which may take long and fail.
     if how.json is not None:
         how.json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
     if how.plot is not None:
@@ -160,22 +155,27 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
 def _ran(
     how: How, timeout: float, corpus: "Corpus", found: "Evaluation", prologue: str
 ) -> dict[str, Any]:
-    """The programs as -Oz and as the model has compiled them, run and shown."""
-    from ..evaluation import programs, report
+    """Tests the programs by -Oz and by the model, and shows their times."""
+    from ..evaluation.programs import run_programs
 
-    with progress_bars() as bars:
-        show = partial(stages_on(bars), "Running")
-        ran: dict[str, Any] = programs.run_programs(
+    with ProgressBars() as bars:
+        ran: dict[str, Any] = run_programs(
             corpus,
             found,
             found.ways[0],
             prologue,
             repeat=how.runs,
             timeout=timeout,
-            show=show,
+            show=partial(bars.show_stage, "Running"),
         )
-    seconds = {p: [r.seconds for r in both] for p, both in ran.items()}
-    console.print(report.run_table(seconds, ["-Oz", "model, alone"]))
+    table = Table("program", title="User time of the run tests, s")
+    for name in ("-Oz", "model, alone", "model, alone / -Oz"):
+        table.add_column(name, justify="right")
+    for name, both in ran.items():
+        stock, ours = (run.seconds for run in both)
+        ratio = ours / stock if stock else float("nan")
+        table.add_row(name, f"{stock:.2f}", f"{ours:.2f}", f"{ratio:.3f}")
+    console.print(table)
     for name, both in ran.items():
         for outcome in both:
             if not outcome.passed:
@@ -185,13 +185,13 @@ def _ran(
 
 @dataclass(frozen=True)
 class Tried:
-    """Whose outputs are compared, and of which programs."""
+    """The policies and the programs whose outputs are compared."""
 
     model: Annotated[
         list[str] | None,
         Argument(
             metavar="[MODEL]...",
-            help="A spec, or the name of an .onnx file: compiled by clang with it.",
+            help="A model spec, or an .onnx file, by which clang compiles.",
         ),
     ] = None
     corpus: CorpusFolder = Path("build/corpus")
@@ -200,21 +200,21 @@ class Tried:
         Option(help="held-out, training or generated. [default: all but generated]"),
     ] = None
     programs: Programs = None
-    random: Annotated[int, Option(min=0, help="Random policies, too.")] = 0
-    seed: Annotated[int, Option(min=0, help="Of the first of these.")] = 0
+    random: Annotated[int, Option(min=0, help="Number of random policies.")] = 0
+    seed: Annotated[int, Option(min=0, help="Seed of the first random policy.")] = 0
     timeout: Timeout = 120
     plugin: Plugin = None
     jobs: Annotated[int, Option("--jobs", "-j", help="Programs at once.")] = 1
-    out: Annotated[Path, Option(help="The folder for results and reproducers.")] = Path(
+    out: Annotated[Path, Option(help="Folder for results and reproducers.")] = Path(
         "build/outputs"
     )
 
 
 def _outputs(context: typer.Context, tried: Tried) -> None:
-    """Compare what programs write, by any policy, with what they write without it.
+    """Compare the outputs of programs by any policy with those without optimisation.
 
-    A random policy takes actions by chance, of one of the spaces oz, odg and passes.
-    What is known already, in `results.jsonl`, is not tried again.
+    A random policy takes random actions of one of the spaces oz, odg and passes. Known
+    results, in `results.jsonl`, are not tried again.
 
     ```sh
     mlbridge evaluate outputs policy.onnx --random 50
@@ -232,20 +232,15 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
         spec_of("onnx", name) if Path(name).is_file() else name
         for name in tried.model or ()
     )
+    settings = OutputsSettings(
+        specs, tried.random, tried.seed, tried.out, tried.timeout, tried.plugin
+    )
     found = manifest.load(tried.corpus.resolve())
     chosen = found.select(tried.split, only=tried.programs or ())
-    with progress_bars() as bars:
-        show = partial(stages_on(bars), "Programs")
-        told = OutputsSettings(
-            specs,
-            tried.random,
-            tried.seed,
-            tried.out,
-            timeout=tried.timeout,
-            plugin=tried.plugin,
-        )
-        outcomes = check_outputs(found, chosen, told, jobs=tried.jobs, show=show)
-    table = Table("what came of it", "times", title="Outputs against -O0")
+    with ProgressBars() as bars:
+        show = partial(bars.show_stage, "Programs")
+        outcomes = check_outputs(found, chosen, settings, jobs=tried.jobs, show=show)
+    table = Table("result", "times", title="Outputs against -O0")
     counted: Counter[str] = Counter()
     for outcome in outcomes:
         counted["programs compiled by a policy"] += outcome.policies
@@ -261,10 +256,9 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
     for outcome in outcomes:
         if outcome.error:
             errors.print(f"{outcome.program}: {outcome.error}", style="red")
-        for each in (*outcome.findings, *outcome.failures):
-            said = f"{each.policy}: {each.kind}: {each.problem} {each.see}"
-            said = f"{outcome.program}, {said}"
-            errors.print(said, style="yellow", soft_wrap=True, markup=False)
+        for it in (*outcome.findings, *outcome.failures):
+            text = f"{outcome.program}, {it.policy}: {it.kind}: {it.problem} {it.see}"
+            errors.print(text, style="yellow", soft_wrap=True, markup=False)
     if not all(outcome.is_good for outcome in outcomes):
         raise typer.Exit(1)
 

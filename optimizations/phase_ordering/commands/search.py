@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge search``: core sets, found by trying sequences or whole pipelines."""
+"""``mlbridge search``: core sets of sequences or whole pipelines."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from typer import Argument
 from mlbridge.errors import InvalidArgument
 from mlbridge.options import is_said, with_options
 from mlbridge.terminal import console
-from mlbridge_optimizations.commands.progress import progress_bars, stages_on
+from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.extras import need
 
 from ..search.settings import Begun, ByActions, ByPipelines, Made, Searched, Space
@@ -30,7 +30,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Known:
-    """A core set that there is."""
+    """A given core set."""
 
     core: Annotated[Path, Argument(exists=True, dir_okay=False, metavar="core.json")]
 
@@ -48,7 +48,7 @@ def _actions(
     from ..search.search import SearchSettings
 
     search = SearchSettings(**vars(by), seed=made.seed)
-    seen = "what the search shares has seen them" if made.ahead else ""
+    seen = "the search shares results of these programs" if made.ahead else ""
     _search(made, seen, **vars(searched), **vars(space), search=search)
 
 
@@ -69,19 +69,19 @@ def _pipelines(
     from ..search.evolve import EvolutionSettings
 
     evolution = EvolutionSettings(**vars(by), seed=made.seed)
-    seen = "what the search shares has seen them"
+    seen = "the search shares results of these programs"
     _search(made, seen, **vars(searched), **vars(begun), evolution=evolution)
 
 
 def _model(context: typer.Context, known: Known, made: Made) -> None:
-    """Search nothing: a model for a core set that there is.
+    """Search nothing: make a model for a given core set.
 
     ```sh
     mlbridge search phase-ordering-model core.json --ahead 8
     ```
     """
     _check(context, made)
-    _search(made, "the core set may have been chosen by them", core=known.core)
+    _search(made, "these programs may have chosen the core set", core=known.core)
 
 
 COMMANDS = {
@@ -101,29 +101,29 @@ def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
 
     if made.ahead and is_said(context, "observation"):
         raise InvalidArgument(
-            "--observation: a model that looks --ahead sees histogram, counts and"
+            "--observation: a model that looks --ahead uses histogram, counts and"
             " actions: leave it"
         )
     names = tuple(made.observation.split(","))
     EpisodeOptions(actions, names, vocabulary=made.vocabulary).checked()
     if {"step", "actions"} & set(names):
         raise InvalidArgument(
-            "--observation: one sequence is chosen before the first action, where there"
-            " is no step and no action to see"
+            "--observation: the model chooses before the first action, so step and"
+            " actions are empty"
         )
 
 
 def _search(made: Made, too_good: str, **settings: Any) -> None:
-    """Searches, and says what came of it; why that may be too good to be true."""
+    """Searches, and prints the results, with the reason if they are too good."""
     from ..search import coreset
     from ..search.value import ValueSettings
 
     wanted = coreset.CoreSetSettings(
         **vars(made), value=ValueSettings(seed=made.seed), **settings
     )
-    with progress_bars() as bars:
-        trained = coreset.train(wanted, stages_on(bars))
-    _report(trained, f" That is too good: {too_good}." if too_good else "")
+    with ProgressBars() as bars:
+        trained = coreset.train(wanted, bars.show_stage)
+    _report(trained, f" This is too good: {too_good}." if too_good else "")
     console.print(f"The model is {trained.model}, its curve {made.out}/curve.png.")
 
 
@@ -136,19 +136,17 @@ def _report(trained: "Trained", too_good: str) -> None:
     for k in sorted({1, 8, len(ratios)} & set(range(1, len(ratios) + 1))):
         best = f"{ratios[k - 1]:.4f} by the best of {k} fixed sequences"
         console.print(f"Training programs: {best}.")
-    check = trained.fitted.check if trained.fitted else None
-    if check is not None:
+    left_out = "Programs left out, each in turn"
+    if trained.fitted and (check := trained.fitted.check):
         console.print(
-            f"Programs left out, each in turn: {check.chosen:.4f} by the value model"
-            f" after {check.epochs} epochs, {check.fixed:.4f} by the best fixed"
-            f" sequence, {check.best:.4f} at most.{too_good}"
+            f"{left_out}: {check.chosen:.4f} by the value model after {check.epochs}"
+            f" epochs, {check.fixed:.4f} by the best fixed sequence, {check.best:.4f}"
+            f" at most.{too_good}"
         )
-    ahead = trained.foresight
-    if ahead is not None:
+    if ahead := trained.foresight:
         console.print(
-            f"Programs left out, each in turn: {ahead.chosen:.4f} by looking ahead,"
-            f" {ahead.fixed:.4f} by the first sequence, {ahead.best:.4f} at most."
-            f"{too_good}"
+            f"{left_out}: {ahead.chosen:.4f} by looking ahead, {ahead.fixed:.4f} by the"
+            f" first sequence, {ahead.best:.4f} at most.{too_good}"
         )
     for kind, times in sorted(Counter(f[2] for f in trained.failures).items()):
         console.print(f"The compiler's failures, {kind}: {times}; see table.jsonl")

@@ -1,13 +1,13 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The environment: actions, observations and rewards, and the compiler behind them."""
+"""The environment: actions, observations and rewards, and the compiler."""
 
 
 def register() -> None:
-    """Has ``gymnasium.make`` know its id, if it does not yet: for `mlbridge.envs`.
+    """Registers the id for ``gymnasium.make``; `mlbridge.envs` calls this.
 
-    Nothing of it is loaded before it is made.
+    The environment's module is imported when an environment is made.
     """
     from gymnasium.envs import registration
 

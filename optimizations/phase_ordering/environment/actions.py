@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Action spaces: what a policy may do to a module. Data, in files."""
+"""Action spaces: what a policy may do to a module. They are JSON files."""
 
 import json
 import os
@@ -12,16 +12,16 @@ from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
-# The spaces that the plug-in has in itself, as files.
+# The files of the plug-in's own spaces.
 BUILT_IN = Path(__file__).resolve().parents[1] / "action_spaces"
 
-Order = tuple[int, ...]  # Actions, one after another, by their numbers.
+Order = tuple[int, ...]  # A sequence of actions, by number.
 NOTHING = "no-op-module"  # The pipeline of an action that does nothing.
 
 
 @dataclass(frozen=True)
 class Action:
-    """One thing that may be done: a pipeline, as for ``opt -passes=``."""
+    """One action: a pipeline for ``opt -passes=``."""
 
     name: str
     pipeline: str
@@ -29,20 +29,19 @@ class Action:
 
 @dataclass(frozen=True)
 class ActionSpace:
-    """What may be done."""
+    """The actions of a policy."""
 
-    name: str  # Of the space.
-    description: str  # In words.
-    prologue: str  # The pipeline that always runs first, whatever is done.
-    actions: tuple[Action, ...]  # By their numbers.
+    name: str
+    description: str
+    prologue: str  # The pipeline that runs before all actions.
+    actions: tuple[Action, ...]
 
     @classmethod
     def load(cls, name_or_file: str | os.PathLike[str]) -> "ActionSpace":
-        """The space of that name (``oz``, ``odg``, ``passes``), or of that file.
+        """Reads a space by its name (``oz``, ``odg``, ``passes``) or file.
 
-        Raises:
-            InvalidArgument: there is none.
-            Malformed, SchemaMismatch: the file is something else.
+        Raises InvalidArgument for an unknown one, and Malformed or SchemaMismatch for
+        a file of another form.
         """
         known = BUILT_IN / f"{os.fspath(name_or_file)}.json"
         path = known if known.is_file() else Path(name_or_file)
@@ -58,18 +57,15 @@ class ActionSpace:
 
     @classmethod
     def parse(cls, text: str, source: str) -> "ActionSpace":
-        """A space from its JSON; ``source`` is its name in errors.
+        """Reads a space from JSON; ``source`` is its name in errors.
 
-        Raises:
-            Malformed: it is no JSON.
-            SchemaMismatch: it is another kind of JSON.
+        Raises Malformed if the text is not JSON, and SchemaMismatch for other JSON.
         """
         try:
             root: Any = json.loads(text)
             actions = tuple(Action(a["name"], a["pipeline"]) for a in root["actions"])
-            found = cls(
-                root["name"], root.get("description", ""), root["prologue"], actions
-            )
+            description = root.get("description", "")
+            found = cls(root["name"], description, root["prologue"], actions)
         except (ValueError, RecursionError) as error:
             raise Malformed(f"{source}: expected JSON: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
@@ -82,37 +78,30 @@ class ActionSpace:
         return found
 
     def to_json(self) -> str:
-        """The form in which it is read."""
+        """Returns the JSON that `parse` reads."""
         return json.dumps(asdict(self), indent=1)
 
     def save(self, path: Path) -> None:
-        """Writes it to a file, all of it or nothing."""
+        """Writes the space to a file, atomically."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
         temporary.write_text(self.to_json() + "\n", encoding="utf-8")
         temporary.replace(path)
 
     def pipeline(self, sequence: Sequence[int]) -> str:
-        """What runs in all for a sequence: the prologue, and then each action.
-
-        ``opt -passes=`` that does the same to a module as the environment.
-        """
+        """Returns the prologue and a sequence as one pipeline for ``opt -passes=``."""
         return ",".join(part for part in (self.prologue, self.joined(sequence)) if part)
 
     def joined(self, sequence: Sequence[int]) -> str:
-        """A sequence as one pipeline, without the prologue."""
+        """Returns a sequence as one pipeline, without the prologue."""
         return ",".join(self.actions[action].pipeline for action in sequence)
 
     def of_sequences(
         self, sequences: Sequence[Sequence[int]], name: str, description: str
     ) -> "ActionSpace":
-        """A space whose actions are whole sequences of this one's."""
+        """Returns a space whose actions are whole sequences of this space."""
         actions = []
         for number, sequence in enumerate(sequences):
             label = "-".join(map(str, sequence)) or "nothing"
             joined = self.joined(sequence) or NOTHING
             actions.append(Action(f"{number}: {label}", joined))
         return ActionSpace(name, description, self.prologue, tuple(actions))
-
-
-# LLVM's own pipeline, where it is to be one of the choices.
-STOCK = Action("stock -Oz", "default<Oz>")

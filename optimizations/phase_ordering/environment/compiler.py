@@ -1,14 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler of phase ordering: stock opt with this project's plug-in.
-
-One process for as many modules and sequences as one likes.
-"""
+"""The compiler of phase ordering: stock opt with the plug-in, for many modules."""
 
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,11 +34,11 @@ from .actions import ActionSpace
 
 OPT = "opt-22"
 HISTOGRAM, COUNTS = 110, 12
-# What may be observed, in the order in which it is put in a row.
+# The features, in the order of a row.
 FEATURES = ("histogram", "embedding", "counts", "step", "actions")
 
-TIMEOUT = 120.0  # Seconds for a sequence on a module that is not large.
-_LARGE = 100_000  # Bytes of bitcode: 10,000 instructions or so.
+TIMEOUT = 120.0  # Seconds for a sequence on a module of up to `_LARGE` bytes.
+_LARGE = 100_000  # Bytes of bitcode: some 10,000 instructions.
 
 PASSES = "mlbridge-phase-ordering-environment"
 _OPTION = "-mlbridge-phase-ordering"
@@ -48,22 +46,17 @@ _OPTION = "-mlbridge-phase-ordering"
 
 @dataclass(frozen=True)
 class EpisodeOptions:
-    """What the compiler is told of its episodes."""
+    """The compiler's options for its episodes."""
 
     actions: str = "oz"  # A space's name in the plug-in, or its file.
-    # The features, of `FEATURES`.
-    observation: tuple[str, ...] = ("histogram", "counts", "step")
-    # ``text-size:10``, ``instructions``, ``mca-cycles``, several of these with their
-    # weights and commas between, or ``none``.
+    observation: tuple[str, ...] = ("histogram", "counts", "step")  # Of `FEATURES`.
+    # A list of text-size, instructions and mca-cycles with weights, or ``none``.
     reward: str = "text-size:10"
-    steps: int = 15  # How many actions an episode may have.
-    stop: bool = False  # Whether the last action, after those of the space, is to stop.
-    # What ``embedding`` is made with: LLVM's form of IR2Vec's.
-    vocabulary: Path | None = None
-    # MLBridgeLLVM.so; found by itself as `mlbridge doctor` finds it.
-    plugin: Path | None = None
-    # Of how many modules it remembers what was made of them; None is as many as it does
-    # by itself, 16.
+    steps: int = 15  # Most actions in an episode.
+    stop: bool = False  # Adds a last action that ends the episode.
+    vocabulary: Path | None = None  # Of ``embedding``: IR2Vec's in LLVM's format.
+    plugin: Path | None = None  # Default: MLBridgeLLVM.so as for `mlbridge doctor`.
+    # The number of modules whose results are kept; None is the compiler's default, 16.
     kept_programs: int | None = None
 
     def __post_init__(self) -> None:
@@ -71,10 +64,10 @@ class EpisodeOptions:
             if name not in FEATURES or self.observation.count(name) > 1:
                 raise InvalidArgument(
                     f"observation {','.join(self.observation)!r}: expected each of "
-                    f"{', '.join(FEATURES)} once at most, found {name!r}"
+                    f"{', '.join(FEATURES)} at most once, found {name!r}"
                 )
         if not self.observation:
-            raise InvalidArgument(f"observe one of {', '.join(FEATURES)} at least")
+            raise InvalidArgument(f"observe at least one of {', '.join(FEATURES)}")
         if self.kept_programs is not None and self.kept_programs < 1:
             raise InvalidArgument(
                 f"kept_programs: expected 1 or more, found {self.kept_programs}"
@@ -90,43 +83,41 @@ class EpisodeOptions:
         steps: int = 1,
         **more: Any,
     ) -> "EpisodeOptions":
-        """With a space that is written to a file, where the compiler finds it."""
+        """Makes options for a space, which is written to the file."""
         space.save(file)
         return cls(str(file), observation, reward, steps, **more)
 
     def checked(self) -> "EpisodeOptions":
-        """These, if all that they name is there and fits.
+        """Returns the options if their files exist and fit each other.
 
-        Raises:
-            InvalidArgument: it does not, in words for the command line.
-            Malformed, SchemaMismatch: a file is something else.
+        Raises InvalidArgument in words for the command line, or Malformed or
+        SchemaMismatch for a file of another form.
         """
         if ("embedding" in self.observation) != (self.vocabulary is not None):
-            raise InvalidArgument(
-                "--observation embedding and --vocabulary FILE need each other"
-            )
+            both = "--observation embedding and --vocabulary FILE"
+            raise InvalidArgument(f"{both} need each other")
         self.space.pipeline(())
         assert self.dimension
         return self
 
     @cached_property
     def space(self) -> ActionSpace:
-        """The actions themselves."""
+        """The action space."""
         return ActionSpace.load(self.actions)
 
     @cached_property
     def dimension(self) -> int:
-        """Of the vectors of ``embedding``."""
+        """The dimension of ``embedding``."""
         return ir2vec.load(self.vocabulary).dimension if self.vocabulary else 300
 
     @property
     def choices(self) -> int:
-        """How many numbers an action may be."""
+        """The number of actions, with stop."""
         return len(self.space.actions) + self.stop
 
     @property
     def widths(self) -> dict[str, int]:
-        """How many numbers each feature of the observation has, in their order."""
+        """The width of each feature of the observation, in order."""
         every = {
             "histogram": HISTOGRAM,
             "embedding": self.dimension,
@@ -137,40 +128,32 @@ class EpisodeOptions:
         return {name: every[name] for name in FEATURES if name in self.observation}
 
     def row(self, features: Mapping[str, Any]) -> NDArray[np.float32]:
-        """The features of a state side by side, in their order."""
+        """Concatenates the features of a state, in order."""
         return np.concatenate([features[name] for name in self.widths])
 
     def plugin_file(self) -> Path:
-        """MLBridgeLLVM.so.
-
-        Raises:
-            OSFailure: there is none.
-        """
+        """Returns the path of MLBridgeLLVM.so; OSFailure if it is missing."""
         plugin = self.plugin or find_llvm_plugin()
         if plugin is None:
             raise OSFailure(
-                "there is no MLBridgeLLVM.so: build it (`make build`), or say where it "
-                "is in MLBRIDGE_LLVM_PLUGIN"
+                "there is no MLBridgeLLVM.so: build it (`make build`), or set"
+                " MLBRIDGE_LLVM_PLUGIN to its path"
             )
         return plugin
 
     def task_flags(self) -> list[str]:
-        """LLVM's options that say what is decided, and by what."""
-        vocabulary = f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"
+        """Returns LLVM's options for actions and observations."""
+        words = f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"
         return [
             f"{_OPTION}-actions={self.actions}",
             f"{_OPTION}-observation={','.join(self.widths)}",
             f"{_OPTION}-steps={self.steps}",
             *([f"{_OPTION}-stop"] if self.stop else []),
-            *([vocabulary] if self.vocabulary else []),
+            *([words] if self.vocabulary else []),
         ]
 
     def command(self) -> list[str]:
-        """How the compiler is started; ``{spec}`` is where it has to go.
-
-        Raises:
-            OSFailure: there is no plug-in.
-        """
+        """Returns the command, with ``{spec}``; OSFailure if the plug-in is missing."""
         return [
             OPT,
             f"-load-pass-plugin={self.plugin_file()}",
@@ -180,14 +163,13 @@ class EpisodeOptions:
             f"{_OPTION}-reward={self.reward}",
             *([f"{_OPTION}-programs={kept}"] if (kept := self.kept_programs) else []),
             "-disable-output",
-            # The module that opt itself wants is empty.
-            os.devnull,
+            os.devnull,  # opt requires a module.
         ]
 
     def reproducer(
         self, module: str, sequence: Sequence[int], to: str = os.devnull
     ) -> str:
-        """The command line that makes an object by the same passes, alone."""
+        """Returns a command line that makes an object by the same passes."""
         taken = [action for action in sequence if action < len(self.space.actions)]
         pipeline = self.space.pipeline(taken)
         return (
@@ -199,87 +181,68 @@ class EpisodeOptions:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a sequence made of a module."""
+    """The code sizes of a module after the actions of a sequence, in bytes."""
 
-    start: int  # Bytes of machine code before the first action.
+    start: int  # Before the first action.
     prefixes: tuple[int, ...]  # After each action.
-    oz: int  # Of what stock -Oz makes of the module.
-    # All that the compiler said.
+    oz: int  # By stock -Oz.
+    # The compiler's whole info.
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def last(self) -> int:
-        """Of the state that the sequence ends in."""
+        """The size at the end of the sequence."""
         return self.prefixes[-1] if self.prefixes else self.start
 
     @property
     def ratio(self) -> float:
-        """Of that state, to stock -Oz; 1 where there is no code at all."""
+        """The size at the end / stock -Oz; 1 without code."""
         return self.last / self.oz if self.oz else 1.0
 
 
-# The kind of a failure that another time may be none: there may be more time then.
-TIMED_OUT = "timeout"
+TIMED_OUT = "timeout"  # The kind of a failure that may not occur with more time.
 
 
 class SequenceFailed(ModelError):
-    """A sequence that a compiler does not get through on a module.
+    """A compiler failed on a sequence; the text has a command line to reproduce it."""
 
-    The text says what befell it, and has a command line to see that alone.
-    """
-
-    pipeline: str = ""  # What was to run, without the space's prologue.
-    # ``crash``, ``timeout``, or ``refused``: what became of the module is no code.
-    kind: str = "crash"
+    pipeline: str = ""  # Of the sequence, without the prologue.
+    kind: str = "crash"  # Or ``timeout``, or ``refused``: the result is not code.
 
 
 class ModuleFailed(SequenceFailed):
-    """No compiler gets as far as the first action: no other sequence will do better."""
+    """A compiler failed before the first action, as it will for other sequences."""
 
 
-class SequenceRunner:
-    """Runs whole sequences on modules, and says how large the code becomes.
+class SequenceRunner(AbstractContextManager["SequenceRunner"]):
+    """Runs whole sequences on modules, and measures the code size.
 
-    The compiler remembers what it has run: sequences that begin alike share the work,
-    and a state that was emitted once is not emitted again. It is started again when it
-    fails, however often: another sequence may fare better. Used by one thread at a
-    time; a context manager.
+    The compiler keeps its results: sequences with the same beginning share the work. A
+    compiler that fails is replaced, however often. Use a runner from one thread at a
+    time; it is a context manager.
     """
 
     def __init__(
-        self,
-        options: EpisodeOptions,
-        *,
-        spec: str = "shm",
-        timeout: float = TIMEOUT,
-        max_restarts: int = 1,
+        self, options: EpisodeOptions, *, spec: str = "shm", timeout: float = TIMEOUT
     ) -> None:
-        """Nothing is started before it is needed.
+        """The compiler starts at the first use, and is reached by the spec.
 
-        Args:
-            options: of the compiler.
-            spec: how to reach it.
-            timeout: seconds that a sequence may take on a module of up to 10,000
-                instructions; on a larger one so much longer as it is larger.
-            max_restarts: how many compilers are started for one module in place of
-                one that failed, before it is given up.
+        ``timeout`` is for a sequence on a module of up to 10,000 instructions, in
+        seconds; a larger module has more in proportion.
         """
         self.options = options
         self._timeout = timeout
         self._taken: list[int] = []
-        self._session = CompilerSession(
-            CompilerSettings(options.command(), spec, timeout, timeout, max_restarts)
-        )
-
-    def __enter__(self) -> "SequenceRunner":
-        return self
+        # A second failure in a row gives up the module.
+        by = (options.command(), spec, timeout, timeout, 1)
+        self._session = CompilerSession(CompilerSettings(*by))
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
     def pid(self) -> int | None:
-        """The process of the compiler that runs, if one does."""
+        """The process of the running compiler, or None."""
         return self._session.pid
 
     def close(self) -> None:
@@ -287,26 +250,24 @@ class SequenceRunner:
         self._session.close()
 
     def interrupt(self) -> None:
-        """From another thread: ends the compiler, and there will be no other.
+        """Ends the compiler for good; other threads may call this.
 
-        Who waits for it is told that it is gone, and gets an OSFailure from then on.
+        A waiting call fails, and later ones raise OSFailure.
         """
         self._session.interrupt()
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether that was done: who does other work in between should end, too."""
+        """Whether `interrupt` was called, so other work should end, too."""
         return self._session.is_interrupted
 
     def reset(self, module: Path, **more: Any) -> Outcome:
-        """Begins an episode; for what else may be asked see docs/phase-ordering.md.
+        """Begins an episode; docs/phase-ordering.md has the further options.
 
-        Raises:
-            ModuleFailed: no compiler survives it.
-            PeerClosed, Timeout: none of them ever runs: its command line is wrong.
-            Error: the module cannot be read.
+        Raises ModuleFailed if the compilers failed, PeerClosed or Timeout if the first
+        one failed, for a wrong command line, and Error if the module cannot be read.
         """
-        # What has failed before was another sequence.
+        # Count failures anew for this sequence.
         self._session.failures = 0
         self._taken = list(more.get("sequence", ()))
         asked = {"module": str(module), **more}
@@ -318,14 +279,8 @@ class SequenceRunner:
             raise self._failed(ModuleFailed, module, error) from error
 
     def run(self, module: Path, sequence: Sequence[int]) -> Sizes:
-        """The sizes after each action of a sequence.
-
-        Raises:
-            SequenceFailed: the compiler failed.
-            Error: the module cannot be read.
-        """
-        steps = max(len(sequence), 1)
-        outcome = self.reset(module, steps=steps)
+        """Measures the size after each action of a sequence; errors as in `write`."""
+        outcome = self.reset(module, steps=max(len(sequence), 1))
         start, oz = outcome.info["text_size"], outcome.info["oz_text_size"]
         if not sequence:
             return Sizes(start, (), oz, outcome.info)
@@ -333,11 +288,10 @@ class SequenceRunner:
         return Sizes(start, tuple(outcome.info["text_sizes"]), oz, outcome.info)
 
     def step(self, module: Path, sequence: Sequence[int]) -> Outcome:
-        """Takes several actions at once, of an episode that has begun.
+        """Takes several actions at once in an episode.
 
-        Raises:
-            SequenceFailed: the compiler failed.
-            OSFailure: the operating system failed it.
+        Raises SequenceFailed if the compiler failed, and OSFailure for errors of the
+        operating system, such as a full disk.
         """
         self._taken += sequence
         self._session.send_step({"action": np.asarray(sequence, np.int64)})
@@ -346,7 +300,6 @@ class SequenceRunner:
         except (PeerClosed, Timeout, Malformed, Unsupported) as error:
             raise self._failed(SequenceFailed, module, error) from error
         if isinstance(outcome.error, OSFailure):
-            # A disk that is full, say: no sequence's fault.
             raise outcome.error
         if outcome.error is not None:
             raise self._failed(SequenceFailed, module, outcome.error)
@@ -356,8 +309,7 @@ class SequenceRunner:
         try:
             size = module.stat().st_size
         except OSError:
-            # It is for the compiler to say what is wrong.
-            size = 0
+            size = 0  # The compiler reports the error.
         return self._timeout * max(1.0, size / _LARGE)
 
     def _failed(
@@ -375,26 +327,20 @@ class SequenceRunner:
         return failed
 
     def write(self, module: Path, sequence: Sequence[int], to: Path) -> None:
-        """Writes what a sequence of one action or more makes of a bitcode file.
+        """Runs a sequence of at least one action on a bitcode file, and writes a file.
 
-        That is an object if the name ends in ``.o``, else bitcode. With the reward
-        ``none`` this is all the machine code that is made.
-
-        Raises:
-            SequenceFailed: the compiler failed.
-            Error: the module cannot be read, or the file not be written.
+        The file is an object if its name ends in ``.o``, else bitcode. With the reward
+        ``none`` no other machine code is made. Raises SequenceFailed if the compiler
+        failed, and Error if the module cannot be read or the file cannot be written.
         """
         self.reset(module, steps=len(sequence), output=str(to))
         self.step(module, sequence)
 
     def last_size(self, module: Path, sequence: Sequence[int], through: Path) -> int:
-        """Bytes of machine code after a sequence, with none made on the way.
+        """Returns the bytes of machine code after a sequence; errors as in `write`.
 
-        Quicker than `run` for who does not look at prefixes; ``through`` is an object
-        file that may be written over. The reward should be ``none``.
-
-        Raises:
-            Error: as `write`.
+        This is faster than `run`, which also measures prefixes. ``through`` is an
+        object file to overwrite. The reward should be ``none``.
         """
         self.write(module, sequence, through)
         return text_size(through.read_bytes(), through.name)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PhaseOrderingEnv: in which order LLVM's passes run on a module, as an environment."""
+"""PhaseOrderingEnv: the order in which LLVM's passes run on a module."""
 
 import io
 import logging
@@ -31,10 +31,10 @@ logger = logging.getLogger("mlbridge.envs")
 
 _TIMES = ("step_ms", "emit_ms")
 
-# Modules in a row on which no compiler may survive a reset, before that is raised.
+# Modules in a row for which a reset may fail before the error is raised.
 _FAILURES = 5
 
-# Of each measure in the compiler's info; of stock -Oz with ``oz_`` before it.
+# Measures, and their keys in the compiler's info; those of stock -Oz begin with oz_.
 _MEASURES = {
     "text-size": "text_size",
     "instructions": "instructions",
@@ -44,20 +44,13 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class Reward:
-    """What a state is worth, as the compiler's Reward.cpp has it.
+    """A weighted sum of sizes, each relative to stock -Oz; see Reward.cpp."""
 
-    It is a weighted sum of sizes, each relative to that of stock -Oz.
-    """
-
-    weights: Mapping[str, float]  # By the measure's name.
+    weights: Mapping[str, float]  # By measure.
 
     @classmethod
     def parse(cls, text: str) -> "Reward":
-        """Such as ``text-size:10,mca-cycles:5``.
-
-        Raises:
-            InvalidArgument: it is none, or of no measure.
-        """
+        """Reads ``text-size:10,mca-cycles:5``; else raises InvalidArgument."""
         weights: dict[str, float] = {}
         for part in text.split(","):
             name, colon, number = part.partition(":")
@@ -74,10 +67,7 @@ class Reward:
         return cls(weights)
 
     def value(self, info: Mapping[str, Any], which: str = "") -> float:
-        """Of the state that an info is of: the more, the better.
-
-        With ``oz_`` of what stock -Oz makes of the same module.
-        """
+        """Returns the value of an info's state, or with ``oz_`` of stock -Oz's."""
         total = 0.0
         for name, weight in self.weights.items():
             stock = max(float(info["oz_" + _MEASURES[name]]), 1.0)
@@ -87,51 +77,41 @@ class Reward:
 
 @dataclass(frozen=True)
 class EnvSettings:
-    """What a `PhaseOrderingEnv` is made with."""
+    """The arguments of a `PhaseOrderingEnv`."""
 
-    # Its folder; `mlbridge corpus fetch` makes one.
-    corpus: str | PathLike[str] | None = None
-    # A list of ``histogram``, ``embedding``, ``counts``, ``step`` and ``actions``, also
-    # with commas between. One alone is a Box, several are a Dict of them by name.
+    corpus: str | PathLike[str] | None = None  # Made by `mlbridge corpus fetch`.
+    # A list, or text with commas, of ``histogram``, ``embedding``, ``counts``, ``step``
+    # and ``actions``. A single one is a Box, several are a Dict by name.
     observation: str | Sequence[str] = ("histogram", "counts", "step")
-    action: str = "oz"  # The space of actions: ``oz``, ``odg``, ``passes``, or a file.
-    # ``text-size``, ``instructions`` and ``mca-cycles``, each with its weight, such as
-    # ``text-size:10,mca-cycles:5``.
+    action: str = "oz"  # The action space: ``oz``, ``odg``, ``passes``, or a file.
+    # Of text-size, instructions and mca-cycles: ``text-size:10,mca-cycles:5``.
     reward: str = "text-size:10"
-    # Bitcode files, instead of a corpus.
-    modules: Sequence[str | PathLike[str]] | None = None
-    # Of the corpus: ``training``, ``held-out``, ``generated``; None for all but the
-    # generated.
+    modules: Sequence[str | PathLike[str]] | None = None  # Bitcode, not a corpus.
+    # ``training``, ``held-out``, ``generated``; None: all but the generated.
     split: str | None = "training"
-    leave_out: Sequence[str] = ()  # Programs of the split that no episode is about.
+    leave_out: Sequence[str] = ()  # Programs of the split without episodes.
     max_instructions: int | None = None  # Larger modules are left out.
-    steps: int = 15  # How many actions an episode has, or may have with ``stop``.
-    # Whether there is one action more, the last, that ends the episode.
-    stop: bool = False
-    final: str = "last"  # Which state an episode is judged by, ``last`` or ``best``.
-    # What the sum of an episode's rewards is relative to: ``start``, the state that it
-    # begins with, or ``oz``, what stock -Oz makes. The first step's reward then has a
-    # part more: what the state before it is worth beside -Oz. If the compiler fails in
-    # it, there is none.
+    steps: int = 15  # Actions in an episode; with ``stop``, at most.
+    stop: bool = False  # Adds a last action that ends the episode.
+    final: str = "last"  # The state that judges an episode: ``last`` or ``best``.
+    # The return is relative to ``start``, the first state, or to ``oz``, stock -Oz. For
+    # ``oz`` the first step's reward includes the value of the state before it relative
+    # to -Oz, unless the compiler fails in this step.
     baseline: str = "start"
-    flat: bool = False  # Whether several features are put in one row, a Box.
-    # What ``embedding`` is made with, in LLVM's form (JSON).
-    vocabulary: str | PathLike[str] | None = None
-    # MLBridgeLLVM.so, if it is not where `mlbridge doctor` finds it.
-    plugin: str | PathLike[str] | None = None
-    spec: str = "shm"  # How to reach the compiler: or ``pipe``, ``grpc``, with options.
+    flat: bool = False  # Puts several features in one row, a Box.
+    vocabulary: str | PathLike[str] | None = None  # Of ``embedding``: LLVM's JSON.
+    plugin: str | PathLike[str] | None = None  # Default: as for `mlbridge doctor`.
+    spec: str = "shm"  # Transport to the compiler: or ``pipe``, ``grpc``, with options.
     timeout: float | None = 60.0  # Seconds for a step; a pass that takes longer hangs.
     failure_reward: float = 0.0  # Of a step in which the compiler crashes or hangs.
-    # Of how many modules the compiler remembers what it has made of them, the last ones
-    # that it was asked for; None is 16 of them. It is by far the quicker the more of
-    # the modules it knows.
+    # The number of modules, the latest ones, whose results the compiler keeps; None is
+    # 16. Episodes on kept modules are much faster.
     kept_programs: int | None = None
-    # Whether ``info`` has ``step_ms`` and ``emit_ms``, too. Without these the same seed
-    # and actions give the same info, as Gymnasium's checker wants it.
+    # Adds ``step_ms`` and ``emit_ms`` to ``info``. Without them the same seed and
+    # actions give the same info, which Gymnasium's checker requires.
     times: bool = False
-    # ``ansi`` or ``human``, which show the times in any case.
-    render_mode: str | None = None
-    worker: int = 0  # Its number, where there are several.
+    render_mode: str | None = None  # ``ansi`` or ``human``: both show the times.
+    worker: int = 0
     check: bool = False  # As for `CompilerEnv`.
 
     def __post_init__(self) -> None:
@@ -145,11 +125,11 @@ class EnvSettings:
             raise InvalidArgument("baseline: without a reward nothing beats -Oz")
 
     def programs(self) -> list[list[Path]]:
-        """The modules to choose from, by program."""
+        """Returns the modules of the episodes, by program."""
         if (self.corpus is None) == (self.modules is None):
             raise InvalidArgument(
-                "say corpus=FOLDER (`mlbridge corpus fetch` makes one) or"
-                " modules=[FILE, ...], what episodes are to be about"
+                "give the modules of the episodes: either corpus=FOLDER (made by"
+                " `mlbridge corpus fetch`) or modules=[FILE, ...]"
             )
         if self.corpus is None:
             files = [Path(module).resolve() for module in self.modules or ()]
@@ -157,7 +137,7 @@ class EnvSettings:
                 if not file.is_file():
                     raise InvalidArgument(f"there is no module {file}")
             if not files:
-                raise InvalidArgument("modules: expected one at least")
+                raise InvalidArgument("modules: expected at least one")
             return [files]
         by_program: dict[str, list[Path]] = {}
         for path in manifest.load(Path(self.corpus).resolve()).modules(
@@ -172,7 +152,7 @@ class EnvSettings:
         return list(by_program.values())
 
     def options(self, kept_programs: int | None) -> EpisodeOptions:
-        """Of the compiler, which remembers so many modules."""
+        """Returns the compiler's options, to keep the results of that many modules."""
         names = self.observation
         is_file = Path(self.action).is_file()
         return EpisodeOptions(
@@ -190,7 +170,7 @@ class EnvSettings:
 def _space_of(
     widths: Mapping[str, int], *, flat: bool
 ) -> tuple[spaces.Space[Any], spaces.Dict]:
-    """What is observed, and the same by name: they differ where it is one Box."""
+    """Returns the observation space, and the same by name if it is a single Box."""
     lows = {
         name: np.full(width, -np.inf if name == "embedding" else 0, np.float32)
         for name, width in widths.items()
@@ -205,10 +185,10 @@ def _space_of(
 
 
 class PhaseOrderingEnv(CompilerEnv):
-    """An episode is a module of a corpus, a step runs a few passes on it.
+    """An episode is a module of a corpus; a step runs a few passes on it.
 
-    The reward is how much smaller the machine code became, as a share of what stock -Oz
-    makes of the module, times 10. docs/environments.md has the tables.
+    The reward is the decrease of the machine code, relative to that of stock -Oz, times
+    10. docs/environments.md has the tables.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -217,13 +197,10 @@ class PhaseOrderingEnv(CompilerEnv):
     }
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Describes the environment; the compiler is started at the first reset.
+        """Takes the fields of `EnvSettings`; the compiler starts at the first reset.
 
-        The arguments are the fields of `EnvSettings`, by position or by name.
-
-        Raises:
-            InvalidArgument: there is no such corpus, module, feature or action space.
-            OSFailure: there is no plug-in.
+        Raises InvalidArgument for an unknown corpus, module, feature or action space,
+        and OSFailure if there is no plug-in.
         """
         settings = EnvSettings(*arguments, **named)
         self.programs = settings.programs()
@@ -232,10 +209,10 @@ class PhaseOrderingEnv(CompilerEnv):
             self._kept_by_default() if kept is None else kept
         )
         self.final = settings.final
-        # Of whom an episode has to be better; None: of its own start.
+        # For returns relative to -Oz.
         is_beside_oz = settings.baseline == "oz"
         self._rival = Reward.parse(settings.reward) if is_beside_oz else None
-        # By how much it is when it begins, until that is told.
+        # The first state's value relative to -Oz, until a reward includes it.
         self._lead = 0.0
         self.render_mode = settings.render_mode
         space, by_name = _space_of(self.options.widths, flat=settings.flat)
@@ -250,7 +227,7 @@ class PhaseOrderingEnv(CompilerEnv):
             check=settings.check,
         )
         if settings.flat and len(by_name) > 1:
-            # A Dict has its own order.
+            # The order of a Dict differs.
             read, names = ObservationReader(by_name), list(self.options.widths)
 
             def row(features: Features) -> tuple[NDArray[np.float32], dict[str, Any]]:
@@ -263,23 +240,18 @@ class PhaseOrderingEnv(CompilerEnv):
         self._has_answered = False
         self._module = ""
         self._taken: list[int] = []
-        # Of each state: after how many actions it came, after which, and its info.
+        # Of each state: the number of actions before it, the last action, its info.
         self._rows: list[tuple[int, int | None, Mapping[str, Any]]] = []
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode: on a module of a program, each as likely as any other.
+        """Starts an episode on a random program and a random module of it.
 
-        Args:
-            seed: of the modules that are drawn.
-            options: ``module`` names one instead; ``sequence`` are actions that are
-                taken before the first step; ``final``, ``steps`` and ``output``, which
-                is where the resulting bitcode goes, as in docs/phase-ordering.md.
-
-        Raises:
-            Error: as `CompilerEnv.reset`; for a module that was drawn, only after no
-                compiler survived several of them.
+        Of the options, ``module`` names a module instead, ``sequence`` are actions
+        before the first step, ``output`` is a file for the resulting bitcode; see
+        docs/phase-ordering.md. Errors are those of `CompilerEnv.reset`, but for random
+        modules only after several failures.
         """
         if seed is not None:
             self._draw = np.random.default_rng(seed)
@@ -296,27 +268,27 @@ class PhaseOrderingEnv(CompilerEnv):
             except (PeerClosed, Timeout) as error:
                 self._log(error)
                 failures += 1
-                # Before a compiler has ever answered, it is no module's fault.
+                # Before any answer, the module is not the cause.
                 never = not self._has_answered
                 if never or "module" in asked or failures == _FAILURES:
                     raise
             else:
                 self._has_answered = True
-                # What has failed before was another episode; it may fare better.
+                # Count failures anew for this episode.
                 self._session.failures = 0
                 self._lead = self._lead_of(info, asked["final"])
                 return observation, self._noted(None, info)
 
     def send(self, action: Any) -> None:
-        """The first half of a step. See `CompilerEnv`."""
+        """Sends an action, as `CompilerEnv.send`."""
         super().send(action)
         self._taken.append(int(action))
 
     def receive(self) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """The second half of a step. See `CompilerEnv`.
+        """Receives the result of a step, as `CompilerEnv.receive`.
 
-        Where the compiler crashed or hung, ``info["reproducer"]`` is a command line
-        that runs the same passes on the same module; it is logged, too.
+        If the compiler crashed or hung, ``info["reproducer"]`` is a command line that
+        runs the same passes on the same module; it is logged, too.
         """
         observation, reward, terminated, truncated, info = super().receive()
         if "error" in info:
@@ -330,11 +302,10 @@ class PhaseOrderingEnv(CompilerEnv):
         return observation, reward, terminated, truncated, info
 
     def render(self) -> str | None:  # type: ignore[override]
-        """The episode so far as a table: sizes and times, action by action."""
+        """Returns the episode as a table: sizes and times of each action."""
         return self._rendered() if self.render_mode == "ansi" else None
 
     def _kept_by_default(self) -> int | None:
-        """Of how many modules the compiler remembers what was made; None: its own."""
         return None
 
     def _drawn(self) -> Path:
@@ -342,16 +313,16 @@ class PhaseOrderingEnv(CompilerEnv):
         return modules[int(self._draw.integers(len(modules)))]
 
     def _lead_of(self, info: Mapping[str, Any], final: object) -> float:
-        """What an episode that begins is worth beside -Oz, if that is asked for."""
+        """Returns the value of the first state relative to -Oz, for that baseline."""
         if self._rival is None:
             return 0.0
-        # With a `sequence` at reset, the best state may be an earlier one.
+        # After a `sequence` at reset, the best state may be an earlier one.
         is_best = final == "best"
         value = info["best_value"] if is_best else self._rival.value(info)
         return float(value) - self._rival.value(info, "oz_")
 
     def _noted(self, action: int | None, info: dict[str, Any]) -> dict[str, Any]:
-        """Keeps a state's info for the table; returns what the user sees of it."""
+        """Keeps a state's info for the table; returns the user's part of it."""
         self._rows.append((len(self._taken), action, info))
         if self._times:
             return info
@@ -389,7 +360,7 @@ class PhaseOrderingEnv(CompilerEnv):
 
 
 def make_vec(num_envs: int, **settings: Any) -> CompilerVectorEnv:
-    """So many `PhaseOrderingEnv` at once; ``gymnasium.make_vec`` finds it."""
+    """Makes several `PhaseOrderingEnv`; ``gymnasium.make_vec`` calls this."""
     settings.pop("max_episode_steps", None)
     return CompilerVectorEnv(
         [PhaseOrderingEnv(worker=number, **settings) for number in range(num_envs)]
@@ -397,18 +368,16 @@ def make_vec(num_envs: int, **settings: Any) -> CompilerVectorEnv:
 
 
 KEPT_BITCODE = 20_000_000
-"""Bytes of bitcode of the modules that a compiler remembers in a training.
+"""Bytes of the modules whose results a compiler keeps in a training.
 
-It takes some 80 times as much memory. The training programs of `mlbridge corpus` have
-7 MB.
+This takes some 80 times as much memory. `mlbridge corpus` has 7 MB for training.
 """
 
 
 class TrainingEnv(PhaseOrderingEnv):
-    """A `PhaseOrderingEnv` whose compiler remembers all modules.
+    """A `PhaseOrderingEnv` that keeps the results of `KEPT_BITCODE` bytes of modules.
 
-    Of many as many as make `KEPT_BITCODE`: a training comes back to each of them again
-    and again.
+    A training returns to each module many times.
     """
 
     def _kept_by_default(self) -> int:

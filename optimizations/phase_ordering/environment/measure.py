@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What pipelines make of modules: any pipelines, or those of a stock clang."""
+"""Measures the code size of modules after pipelines, or by stock clang."""
 
 import itertools
 import tempfile
@@ -12,7 +12,7 @@ from typing import Any
 
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from .actions import NOTHING, Action, ActionSpace
 from .compiler import (
@@ -28,23 +28,18 @@ from .runners import Runners
 
 @dataclass(frozen=True)
 class Measured:
-    """What pipelines make of a module."""
+    """A module's code sizes in bytes."""
 
-    # Bytes of machine code by pipeline, of those that the compiler survived.
-    sizes: dict[str, int]
-    # The others. Behind a `ModuleFailed` no other was tried.
-    failures: list[SequenceFailed]
-    oz: int  # By -Oz in the environment; 0 if that is not known.
+    sizes: dict[str, int]  # By pipeline.
+    failures: list[SequenceFailed]  # After a `ModuleFailed` no pipeline was tried.
+    oz: int  # By -Oz in the environment; 0 if unknown.
 
 
 def oz_size(module: Path, *, own_session: bool = False) -> int:
-    """Bytes of machine code that ``clang -Oz`` makes of bitcode not optimised yet.
+    """Returns the bytes of machine code of ``clang -Oz`` for unoptimised bitcode.
 
-    That is, to the byte, what it makes of the source: docs/corpus.md.
-
-    Raises:
-        CompilerFailed: it is no such bitcode.
-        Timeout: clang did not end.
+    They equal those for the source: docs/corpus.md. Raises CompilerFailed for other
+    files, and Timeout.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
         target = Path(folder, "module.o")
@@ -55,10 +50,10 @@ def oz_size(module: Path, *, own_session: bool = False) -> int:
 def space_of(
     pipelines: Iterable[str], prologue: str
 ) -> tuple[ActionSpace, dict[str, int]]:
-    """A space whose actions are pipelines as a whole, and the action of each."""
+    """Returns a space whose actions are whole pipelines, and each pipeline's action."""
     numbers = {p: number for number, p in enumerate(dict.fromkeys(pipelines))}
     actions = [Action(str(n), pipeline or NOTHING) for pipeline, n in numbers.items()]
-    # No space is without an action.
+    # A space needs an action.
     actions = actions or [Action("nothing", NOTHING)]
     return ActionSpace("pipelines", "", prologue, tuple(actions)), numbers
 
@@ -72,15 +67,12 @@ def measure(
     plugin: Path | None = None,
     with_oz: bool = True,
     log: Path | None = None,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> Iterator[tuple[Path, Measured]]:
-    """Tries on each module the pipelines that are wanted there, behind the prologue.
+    """Tries pipelines on each module, after the prologue; yields finished modules.
 
-    Sizes that are in the log, lines of JSON, are not measured again, and new ones are
-    added. What -Oz makes in the environment takes longer, so it is optional.
-
-    Returns:
-        Each module, as it gets done.
+    Sizes in the log, lines of JSON, are not measured again; new ones are added to it.
+    Measuring -Oz in the environment, too, takes longer.
     """
     every = itertools.chain.from_iterable(wanted.values())
     space, numbers = space_of(every, prologue)
@@ -88,12 +80,12 @@ def measure(
         reward = "text-size" if with_oz else "none"
         file = Path(folder, "actions.json")
         options = EpisodeOptions.of(space, file, reward=reward, plugin=plugin)
-        # Whatever else is wanted, a pipeline makes the same of a module.
+        # Results do not depend on the other pipelines.
         alone = Path(folder, "nothing.json")
         space_of((), prologue)[0].save(alone)
         kept = Kept(log, replace(options, actions=str(alone)), {})
-        merged = _merged(kept.load_all(list(wanted)))
-        known = {p: merged.get(str(p), Measured({}, [], 0)) for p in wanted}
+        lines = kept.load_all(list(wanted))
+        known = {p: _merged(lines.get(str(p), [])) for p in wanted}
 
         def size(runner: SequenceRunner, path: Path, number: int) -> tuple[int, int]:
             if with_oz:
@@ -124,9 +116,6 @@ def measure(
                 yield path, found
 
 
-def _merged(kept: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Measured]:
-    found = {}
-    for module, lines in kept.items():
-        sizes = {p: int(s) for line in lines for p, s in line["sizes"].items()}
-        found[module] = Measured(sizes, [], max(int(line["oz"]) for line in lines))
-    return found
+def _merged(lines: Sequence[Mapping[str, Any]]) -> Measured:
+    sizes = {p: int(s) for line in lines for p, s in line["sizes"].items()}
+    return Measured(sizes, [], max((int(line["oz"]) for line in lines), default=0))

@@ -1,35 +1,35 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM's pipelines, as ``opt -passes=`` has them, as trees and back."""
+"""LLVM's pipelines, from the text for ``opt -passes=`` to trees and back."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# Where in a tree: the number in the outermost list, then in the one in it, ...
+# A place in a tree: the index in the outermost list, then in the list inside, ...
 Place: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Manager:
-    """A pass manager, and what it runs."""
+    """A pass manager."""
 
     text: str  # With its parameters: ``function<eager-inv>``.
-    inside: "Tree"  # What it runs, in that order.
+    inside: "Tree"  # What it runs, in order.
 
 
-# Passes with their parameters, and managers, one after the other.
+# Passes with their parameters, and managers.
 Tree: TypeAlias = tuple[str | Manager, ...]
 
 
 def name_of(text: str) -> str:
-    """Of a pass or a manager, without parameters."""
+    """Returns the name of a pass or a manager, without parameters."""
     return text.partition("<")[0]
 
 
 def parse(text: str) -> Tree:
-    """The tree of a pipeline."""
+    """Parses a pipeline."""
     nodes: list[str | Manager] = []
     for element in _split(text):
         manager, bracket, rest = element.partition("(")
@@ -41,7 +41,7 @@ def parse(text: str) -> Tree:
 
 
 def _split(text: str) -> Iterator[str]:
-    """The elements of a pipeline, at its commas outside of all brackets."""
+    """Splits a pipeline at its commas outside all brackets."""
     depth = start = 0
     for i, c in enumerate(text):
         depth += (c in "(<") - (c in ")>")
@@ -53,7 +53,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def render(tree: Iterable[str | Manager]) -> str:
-    """The text of a tree."""
+    """Returns the text of a tree."""
     return ",".join(
         f"{node.text}({render(node.inside)})" if isinstance(node, Manager) else node
         for node in tree
@@ -61,7 +61,7 @@ def render(tree: Iterable[str | Manager]) -> str:
 
 
 def passes(tree: Tree, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """All passes of a tree, in their order, and where they are."""
+    """Yields all passes of a tree in order, each with its place."""
     for number, node in enumerate(tree):
         at = (*place, number)
         if isinstance(node, Manager):
@@ -71,7 +71,7 @@ def passes(tree: Tree, place: Place = ()) -> Iterator[tuple[Place, str]]:
 
 
 def managers(tree: Tree, place: Place = ()) -> Iterator[tuple[Place, Manager]]:
-    """All managers of a tree, the outer ones first, and where they are."""
+    """Yields all managers of a tree, outer ones first, each with its place."""
     for number, node in enumerate(tree):
         if isinstance(node, Manager):
             at = (*place, number)

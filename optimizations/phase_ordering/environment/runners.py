@@ -1,15 +1,15 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Several compilers at once."""
+"""Several compilers that work in parallel."""
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from .compiler import TIMEOUT, EpisodeOptions, SequenceRunner
 
@@ -17,13 +17,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Runners:
-    """Compilers for several threads: each takes one, and gives it back."""
+class Runners(AbstractContextManager["Runners"]):
+    """A pool of compilers for several threads; a context manager."""
 
     def __init__(
         self, options: EpisodeOptions, workers: int, timeout: float = TIMEOUT
     ) -> None:
-        """Nothing is started before it is used; ``timeout`` as for each of them."""
+        """Each compiler starts at its first use; see `SequenceRunner`."""
         self.options = options
         self.workers = workers
         self._all = [SequenceRunner(options, timeout=timeout) for _ in range(workers)]
@@ -31,30 +31,24 @@ class Runners:
         for runner in self._all:
             self._free.put(runner)
 
-    @contextmanager
-    def one(self) -> Iterator[SequenceRunner]:
-        """A compiler that nobody else uses."""
-        runner = self._free.get()
-        try:
-            yield runner
-        finally:
-            self._free.put(runner)
-
     def map(
         self,
         work: Callable[[SequenceRunner, Item], Result],
         items: Sequence[Item],
-        show: Show = lambda done, total: None,
+        show: Show = quiet,
     ) -> Iterator[tuple[Item, Result]]:
-        """Works on items in parallel: each with its result, as they get done.
+        """Works on items in parallel; yields each with its result, when finished.
 
-        When one fails, or nobody wants the rest, no other is begun, and all compilers
-        are ended for good.
+        If one fails, or the caller stops the iteration, no other item is begun, and all
+        compilers are ended for good.
         """
 
         def with_one(item: Item) -> Result:
-            with self.one() as runner:
+            runner = self._free.get()
+            try:
                 return work(runner, item)
+            finally:
+                self._free.put(runner)
 
         with ThreadPoolExecutor(self.workers) as pool:
             futures = {pool.submit(with_one, item): item for item in items}
@@ -73,9 +67,6 @@ class Runners:
         """Ends all compilers."""
         for runner in self._all:
             runner.close()
-
-    def __enter__(self) -> "Runners":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

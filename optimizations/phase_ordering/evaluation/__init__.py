@@ -1,4 +1,4 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a model is worth: sizes beside baselines, run times, outputs."""
+"""Evaluation: code sizes beside baselines, run times, outputs of programs."""

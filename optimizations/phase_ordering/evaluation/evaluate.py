@@ -1,18 +1,17 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How good a model is: its code sizes against stock clang's and against what is cheap.
+"""Compares a model's code sizes with those of stock clang and of cheap baselines.
 
-Each file is compiled on its own. For every way the same number of tries and the same
-rule for the state that counts:
+Each file is compiled on its own. There are two rules, which all ways follow:
 
-- ``alone``: one sequence is chosen without making machine code, its last state counts;
-- ``best of K``: K sequences are compiled, and -Oz; the smallest last state counts.
-  Deployment tries -Oz beside them, too.
+- ``alone``: one sequence is chosen without machine code; its last state counts.
+- ``best of K``: K sequences and -Oz are compiled; the smallest last state counts.
+  Deployment also tries -Oz beside them.
 
-The baselines under the same rules are the sequence that was best on the training
-programs, the K of a core set of them, and K drawn at random. A sequence that the
-compiler does not survive is -Oz, which deployment falls back to.
+The baselines are the best sequence on the training programs, the K of a core set, and K
+random ones. A sequence on which the compiler fails counts as -Oz, to which deployment
+falls back.
 """
 
 import tempfile
@@ -30,7 +29,7 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
-from mlbridge_optimizations.show import ShowStage
+from mlbridge_optimizations.show import ShowStage, quiet
 
 from ..environment.actions import Order
 from ..environment.compiler import (
@@ -41,66 +40,59 @@ from ..environment.compiler import (
 )
 from ..environment.measure import Measured, measure, oz_size
 from ..environment.runners import Runners
+from ..environment.settings import Compared
 from ..model.coreset import CoreSet
 from ..model.model import Model, Task
-from .settings import Compared
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
-
-# Of a stock clang in a process of its own; of -Oz all ratios are.
-LEVELS = ("-Os", "-O2")
+Choice = str | None  # A pipeline without the prologue; None is stock -Oz.
 
 
 @dataclass(frozen=True)
 class EvaluationSettings(Compared):
-    """What is compared."""
+    """The settings of an evaluation."""
 
-    draws: int = 5  # Of random sequences, with a seed each; their mean size counts.
-    levels: tuple[str, ...] = LEVELS  # Of stock clang, for comparison.
+    draws: int = 5  # Of random sequences; their mean size counts.
+    levels: tuple[str, ...] = ("-Os", "-O2")  # Of stock clang, besides -Oz.
 
 
 @dataclass
 class Way:
-    """One way to choose, and what it makes of each file."""
+    """One way to choose, and its result for each file."""
 
-    name: str  # In words.
-    tries: int  # Sequences that are compiled for a file before one is chosen.
-    emitted: int  # Objects that are made for a file in order to choose.
-    # Bytes of machine code, [files]; where there are several draws, the mean.
-    sizes: Array
-    # The pipeline that was chosen for each file, where it is ours; None where stock -Oz
-    # was, or was fallen back to. Of several draws, by the first.
-    chosen: list[str | None] = field(default_factory=list)
-    draws: int = 1  # At random.
+    name: str
+    tries: int  # Sequences compiled for a file.
+    emitted: int  # Objects made for a file in order to choose.
+    sizes: Array  # Mean bytes of machine code of the draws, [files].
+    # Each file's pipeline, in the first draw; None for stock -Oz, also as a fallback.
+    chosen: list[Choice] = field(default_factory=list)
+    draws: int = 1
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What the compiler did not survive."""
+    """A failure of the compiler."""
 
     file: str  # Path below the corpus.
-    pipeline: str  # Of the sequence; empty where it did not come to the first action.
+    pipeline: str  # Empty before the first action.
     kind: str  # ``crash``, ``timeout`` or ``refused``.
 
 
 @dataclass
 class Evaluation:
-    """What was found; `Statistics` sums it up."""
+    """The results of an evaluation; see `Statistics`."""
 
     files: list[str]  # Paths below the corpus.
-    programs: list[str]  # Of these.
+    programs: list[str]  # Of the files.
     oz: Array  # Bytes by stock clang's -Oz, [files].
-    ways: list[Way]  # To choose.
+    ways: list[Way]
     failures: list[Failure] = field(default_factory=list)  # There -Oz counts instead.
-
-
-Choice = str | None  # A pipeline, without the prologue; None is stock -Oz.
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """A way before it is measured: of each draw, the choices of each file."""
+    """A way before it is measured: for each draw, the choices of each file."""
 
     name: str
     tries: int
@@ -118,15 +110,12 @@ def evaluate(
     vocabulary: Path | None = None,
     jobs: int = 1,
     log: Path | None = None,
-    show: ShowStage = lambda stage, done, total: None,
+    show: ShowStage = quiet,
 ) -> Evaluation:
     """Compares a model with the baselines on the files of a split.
 
-    Without a core set there are only random sequences of the model's space to compare
-    with. Sizes are kept for another time in the log; see `measure`.
-
-    Raises:
-        InvalidArgument: there is no file.
+    Without a core set the only baselines are random sequences of the model's space.
+    Sizes are kept in the log; see `measure`. InvalidArgument is raised without files.
     """
     units = _units(corpus, split, settings)
     paths = [corpus.folder / module.path for _, module in units]
@@ -140,7 +129,7 @@ def evaluate(
         path: sorted({choice for files in tried for choice in files[n] if choice})
         for n, path in enumerate(paths)
     }
-    measured = dict(
+    by_path = dict(
         measure(
             wanted,
             model.task.actions.prologue,
@@ -151,19 +140,21 @@ def evaluate(
             show=partial(show, "Compiling"),
         )
     )
-    for path in paths:
-        failures += [(path, error) for error in measured[path].failures]
+    measured = [by_path[path] for path in paths]
+    for path, its in zip(paths, measured, strict=True):
+        failures += [(path, error) for error in its.failures]
     kept = [n for n, size in enumerate(oz) if size]
-    ways = [_way(rule, kept, [measured[path] for path in paths], oz) for rule in rules]
-    inside = [measured[paths[n]].oz or oz[n] for n in kept]
+    ways = [_way(rule, kept, measured, oz) for rule in rules]
+    inside = [measured[n].oz or oz[n] for n in kept]
     ways.append(Way("clang -Oz, in the plug-in", 1, 0, np.array(inside, float)))
+    chosen = [units[n] for n in kept]
     for level in settings.levels:
-        name, chosen = f"clang {level}", [units[n] for n in kept]
-        sizes = _sizes_of(partial(_stock, level), chosen, name, jobs, show)
+        name, size = f"clang {level}", partial(_stock, level)
+        sizes = _sizes_of(size, chosen, name, jobs, show)
         ways.append(Way(name, 1, 0, np.array(sizes, float)))
     return Evaluation(
-        [units[n][1].path for n in kept],
-        [units[n][0].name for n in kept],
+        [module.path for _, module in chosen],
+        [program.name for program, _ in chosen],
         np.array([oz[n] for n in kept], float),
         ways,
         [Failure(names[path], error.pipeline, error.kind) for path, error in failures],
@@ -177,7 +168,7 @@ def _rules(
     paths: Sequence[Path],
     rollouts: Sequence[Sequence[Order | None]],
 ) -> list[_Rule]:
-    """The model's ways, those of the core set if there is one, and chance."""
+    """Makes the rules of the model, of the core set if there is one, and of chance."""
     count = settings.tries
     ours = [
         [None if order is None else task.actions.joined(order) for order in orders]
@@ -212,7 +203,7 @@ def _alone(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
 
 
 def _best(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
-    """The smallest of several and -Oz, which is first: of equals it is kept."""
+    """Makes a rule that takes the smallest; -Oz is first, so it wins ties."""
     count = max(len(file) for files in draws for file in files)
     choices = [[[None, *file] for file in files] for files in draws]
     return _Rule(name.format(count), count, count + 1, choices)
@@ -221,21 +212,16 @@ def _best(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
 def _way(
     rule: _Rule, kept: Sequence[int], measured: Sequence[Measured], oz: Sequence[int]
 ) -> Way:
-    sizes: list[list[int]] = []
-    chosen: list[list[Choice]] = []
-    for files in rule.draws:
-        sizes.append([])
-        chosen.append([])
-        for n in kept:
-            known = measured[n].sizes
-            # What the compiler did not survive is -Oz.
-            choices = [choice if choice in known else None for choice in files[n]]
-            found = [oz[n] if choice is None else known[choice] for choice in choices]
-            best = int(np.argmin(found))
-            sizes[-1].append(found[best])
-            chosen[-1].append(choices[best])
-    means = np.mean(np.array(sizes, float), axis=0)
-    return Way(rule.name, rule.tries, rule.emitted, means, chosen[0], len(sizes))
+    def best(n: int, choices: Sequence[Choice]) -> tuple[int, Choice]:
+        known = measured[n].sizes
+        # A failed sequence counts as -Oz.
+        pairs = [(known[c], c) if c in known else (oz[n], None) for c in choices]
+        return min(pairs, key=lambda pair: pair[0])
+
+    found = [[best(n, files[n]) for n in kept] for files in rule.draws]
+    means = np.mean([[size for size, _ in files] for files in found], axis=0)
+    chosen = [choice for _, choice in found[0]]
+    return Way(rule.name, rule.tries, rule.emitted, means, chosen, len(found))
 
 
 def _units(
@@ -256,7 +242,7 @@ def _units(
 def random_sequences(
     actions: int, path: Path, size: tuple[int, int], seed: int
 ) -> list[Order]:
-    """So many sequences of so many actions by chance, others for each file."""
+    """Draws sequences of actions of that shape, different for each file."""
     draw = np.random.default_rng([seed, *f"{path.parent.name}/{path.name}".encode()])
     drawn = draw.integers(actions, size=size)
     return [tuple(int(action) for action in row) for row in drawn]
@@ -270,10 +256,10 @@ def _rollouts(
     jobs: int,
     show: ShowStage,
 ) -> tuple[list[list[Order | None]], list[tuple[Path, SequenceFailed]]]:
-    """The sequences that the model would try for each file, None where it fails."""
+    """Returns the model's sequences for each file, None for failures, and failures."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
         task = model.task
-        # It sees no sizes, and none are measured.
+        # No sizes are measured here.
         options = EpisodeOptions.of(
             task.actions,
             Path(folder, "actions.json"),
@@ -292,13 +278,12 @@ def _rollouts(
 
         with Runners(options, jobs, settings.timeout) as runners:
             found = dict(runners.map(choose, paths, partial(show, "Deciding")))
-    failures: list[tuple[Path, SequenceFailed]] = []
-    rollouts: list[list[Order | None]] = [[] for _ in paths]
-    for path, orders in zip(paths, rollouts, strict=True):
-        for order in found[path]:
-            if isinstance(order, SequenceFailed):
-                failures.append((path, order))
-            orders.append(None if isinstance(order, SequenceFailed) else order)
+    every = [(path, order) for path in paths for order in found[path]]
+    failures = [(path, it) for path, it in every if isinstance(it, SequenceFailed)]
+    rollouts = [
+        [None if isinstance(order, SequenceFailed) else order for order in found[path]]
+        for path in paths
+    ]
     return rollouts, failures
 
 
@@ -320,7 +305,6 @@ def _sizes_of(
                 sizes.append(found)
                 show(stage, len(sizes), len(files))
         except BaseException:
-            # Nobody waits for the others.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return sizes

@@ -1,12 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Does a program do what it does without optimisation, whatever policy compiles it?
+"""Compares the outputs of programs compiled by policies with those at -O0.
 
-Models are asked by stock clang with the plug-in, as their users do it. Random policies
-are sequences of actions, another one for each file, drawn by a seed from one of the
-spaces: one opt makes the objects of all of them, and those that are the same are run
-once. What is not as expected is tried again, and then it is looked whose fault it is.
+Stock clang with the plug-in asks models, as users do. Random policies are random
+sequences of actions of one of the spaces, different for each file and seeded. One opt
+makes all their objects, and equal executables run once. Unexpected results are tried
+again, and then attributed to the policy or to the program.
 """
 
 import json
@@ -27,7 +27,7 @@ from mlbridge.files import OwnFolder
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, sha256
 from mlbridge_optimizations.corpus.runs import Run, Tester, tests_digest
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.actions import ActionSpace
 from ..environment.compiler import (
@@ -40,25 +40,21 @@ from ..environment.compiler import (
 from ..environment.kept import Kept
 from ..environment.runners import Runners
 
-SPACES = ("oz", "odg", "passes")  # Whose turn it is, by the seed of a random policy.
+SPACES = ("oz", "odg", "passes")  # Of random policies, in turn by their seeds.
 
 DIFFERENT, UNSTEADY, LATE, NONE = "different", "unsteady", "late", "none"
-# What no policy may do to a program; the last: by a model, it does not compile.
+# Faults of a policy; with ``none`` the program does not compile by a model.
 FAULTS = (DIFFERENT, UNSTEADY, LATE, NONE)
+OWN = "own fault"  # The program's own fault.
 
-OWN = "own fault"  # What the program does to itself.
-
-# That any program may take, and 20 times what it takes without optimisation.
-LEAST_SECONDS = 20.0
-
-# That may be spent on finding the one module and the few actions that it takes.
-REDUCING_SECONDS = 600.0
+LEAST_SECONDS = 20.0  # A program's time limit is this, and 20 times its time at -O0.
+REDUCING_SECONDS = 600.0  # For finding the one module and the few actions that fail.
 
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
-_OF_A_FILE = ("onnx", "aot", "aoti", "tvm")  # Schemes whose model is all in one file.
+_OF_A_FILE = ("onnx", "aot", "aoti", "tvm")  # Schemes of models in a single file.
 
-# Memory that nobody frees changes no output.
+# Leaks do not change outputs.
 _LEAKS = 'const char *__asan_default_options(void) { return "detect_leaks=0"; }\n'
 
 Objects = list[Path]
@@ -66,57 +62,53 @@ Objects = list[Path]
 
 @dataclass(frozen=True)
 class OutputsSettings:
-    """What is tried."""
+    """The policies to try."""
 
-    models: tuple[str, ...]  # Specs, as of the plug-in's option.
-    random: int  # How many random policies, of the seeds from `seed` on.
-    seed: int  # Of the first of them.
+    models: tuple[str, ...]  # Specs for the plug-in's option.
+    random: int  # Number of random policies.
+    seed: int  # Of the first one.
     out: Path  # The folder for results and reproducers.
-    # Seconds for a sequence on a module that is not large; see `SequenceRunner`.
-    timeout: float = TIMEOUT
-    plugin: Path | None = None  # MLBridgeLLVM.so, where it is not the one found.
+    timeout: float = TIMEOUT  # See `SequenceRunner`.
+    plugin: Path | None = None  # MLBridgeLLVM.so, if not found by itself.
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is not as it should be."""
+    """An unexpected result."""
 
-    policy: str  # Whose doing it is.
-    # Of what is in `FAULTS`, or ``own fault``; of compilers ``crash``, ``timeout`` or
-    # ``refused``.
-    kind: str
-    problem: str  # In words.
-    see: str  # The folder that has it, or a command line.
+    policy: str
+    kind: str  # Of `FAULTS`, or `OWN`; of compilers, as in `SequenceFailed`.
+    problem: str
+    see: str  # A folder or a command line to reproduce it.
 
 
 @dataclass
 class Outcome:
-    """What came of a program."""
+    """The results of a program."""
 
-    program: str  # Its name.
-    policies: int = 0  # That compiled it.
-    executables: int = 0  # That were run; the others are the same as one of these.
-    # Outputs that were not as expected.
-    findings: list[Finding] = field(default_factory=list)
-    # Of compilers. Such a module is compiled by stock -Oz then.
+    program: str
+    policies: int = 0  # That compiled the program.
+    executables: int = 0  # Different ones.
+    findings: list[Finding] = field(default_factory=list)  # Unexpected outputs.
+    # Failures of compilers; such a module is compiled by stock -Oz.
     failures: list[Finding] = field(default_factory=list)
-    error: str = ""  # Why it could not be tried at all.
+    error: str = ""  # Why the program could not be tried.
 
     @property
     def is_good(self) -> bool:
-        """Whether no policy changed what the program does."""
+        """Whether no policy changed the outputs."""
         return not self.error and not any(f.kind in FAULTS for f in self.findings)
 
     @classmethod
     def parse(cls, found: Mapping[str, Any]) -> "Outcome":
-        """What `asdict` makes of one."""
+        """Reads the result of `asdict`."""
         names = ("findings", "failures")
         lists = {name: [Finding(**it) for it in found[name]] for name in names}
         return cls(**{**found, **lists})
 
 
 def every_action() -> tuple[ActionSpace, dict[str, range]]:
-    """All spaces in one, and which actions are whose."""
+    """Returns all spaces as one, and the numbers of each space's actions."""
     spaces = [ActionSpace.load(name) for name in SPACES]
     numbers, first = {}, 0
     for space in spaces:
@@ -127,15 +119,10 @@ def every_action() -> tuple[ActionSpace, dict[str, range]]:
 
 
 def random_sequence(numbers: range, seed: int, module: str) -> list[int]:
-    """Some of these actions, as many as there are at most."""
+    """Draws a sequence of these actions, at most as many as there are."""
     draw = np.random.default_rng([seed, *module.encode()])
     length = int(draw.integers(1, len(numbers), endpoint=True))
     return [numbers[int(n)] for n in draw.integers(len(numbers), size=length)]
-
-
-def deployed(spec: str, plugin: Path) -> list[str]:
-    """The flags with which clang asks a model, and does not go on without it."""
-    return toolchain.plugin_flags(plugin, f"phase-ordering={spec}", "on-error=fatal")
 
 
 def check_outputs(
@@ -144,25 +131,19 @@ def check_outputs(
     settings: OutputsSettings,
     *,
     jobs: int = 1,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> list[Outcome]:
-    """Compares what programs write with what they write without optimisation.
+    """Compares the programs' outputs; returns the results in the programs' order.
 
-    What is known already, of the same compiler, plug-in, program, run tests and models,
-    is not tried again: ``results.jsonl`` in the settings' folder has it. What is behind
-    a spec such as ``pipe:`` is not known, nor is then what came of it; and where a
-    sequence had not enough time, a program is tried again.
-
-    Returns:
-        What came of each, in their order.
+    Results in ``results.jsonl``, of the same compiler, plug-in, program, run tests and
+    models, are not tried again. The model behind a spec such as ``pipe:`` is unknown,
+    so its results are; a program is also tried again if a sequence timed out.
     """
     out = settings.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     space, numbers = every_action()
-    steps = len(space.actions)
-    options = EpisodeOptions.of(
-        space, out / "actions.json", steps=steps, plugin=settings.plugin
-    )
+    steps, plugin = len(space.actions), settings.plugin
+    options = EpisodeOptions.of(space, out / "actions.json", steps=steps, plugin=plugin)
     asked = {
         "models": [_identity(spec) for spec in settings.models],
         "random": [settings.seed, settings.random],
@@ -172,7 +153,6 @@ def check_outputs(
     folder = corpus.folder.resolve()
     linked = {folder / program.linked.path: program for program in programs}
     known = {path: Outcome.parse(it) for path, it in kept.load(list(linked)).items()}
-    # With more time for the compilers another one may come of it.
     found = {
         path: it
         for path, it in known.items()
@@ -200,18 +180,15 @@ def check_outputs(
 
 
 def _identity(spec: str) -> list[str]:
-    """A spec, and what stands for its model: another one, where that is not known.
+    """Returns a spec with an id of its model, which is unique if the model is unknown.
 
-    Built-in models are the plug-in's, which `Kept` looks at.
+    Built-in models belong to the plug-in, which `Kept` checks.
     """
     scheme, _, rest = spec.partition("?")[0].partition(":")
     file = Path(unquote(rest))
     if scheme in _OF_A_FILE and file.is_absolute() and file.is_file():
         return [spec, sha256(file)]
-    if scheme in ("none", "builtin"):
-        return [spec, ""]
-    # Who answers a pipe, say, may be another one each time.
-    return [spec, uuid4().hex]
+    return [spec, "" if scheme in ("none", "builtin") else uuid4().hex]
 
 
 class _Trial:
@@ -223,17 +200,14 @@ class _Trial:
         runner: SequenceRunner,
         numbers: Mapping[str, range],
     ) -> None:
-        self._program = program
-        self._settings = settings
-        self._runner = runner
-        self._numbers = numbers
-        self._modules = [
-            corpus.folder.resolve() / module.path for module in program.modules
-        ]
+        self._program, self._settings = program, settings
+        self._runner, self._numbers = runner, numbers
+        root = corpus.folder.resolve()
+        self._modules = [root / module.path for module in program.modules]
         self._tester = Tester(corpus, program)
         self._made = OwnFolder("mlbridge-outputs-")
         self._folder = self._made.path
-        # Far more than any optimised program needs, on a busy machine, too.
+        # Far more than an optimised program needs, even on a busy machine.
         self._limit = LEAST_SECONDS + 20 * self._tester.expected.seconds
         self._runs: dict[tuple[str, ...], Run] = {}
         self._stock: dict[int, Path] = {}
@@ -248,7 +222,6 @@ class _Trial:
         self._made.close()
 
     def run(self, outcome: Outcome) -> None:
-        """Tries all policies."""
         for spec in self._settings.models:
             self._model(spec, outcome)
         first = self._settings.seed
@@ -258,7 +231,10 @@ class _Trial:
 
     def _model(self, spec: str, outcome: Outcome) -> None:
         executable = self._folder / "model"
-        flags = deployed(spec, self._runner.options.plugin_file())
+        plugin = self._runner.options.plugin_file()
+        # Without a fallback to -Oz.
+        by = (f"phase-ordering={spec}", "on-error=fatal")
+        flags = toolchain.plugin_flags(plugin, *by)
         try:
             self._build(executable, "-Oz", flags)
         except (CompilerFailed, Timeout) as error:
@@ -271,33 +247,29 @@ class _Trial:
             outcome.findings.append(self._finding(spec, run, executable, see))
 
     def _command(self, flags: Sequence[str]) -> str:
-        """What makes the whole program of its sources, for a shell."""
+        """Returns a shell command that makes the whole program from its sources."""
         program = self._program
         target = self._settings.out.resolve() / program.name
-        command = [
-            *toolchain.source_command(program, program.modules, "-Oz", flags),
-            *(*program.libraries, "-o", str(target)),
-        ]
+        command = toolchain.source_command(program, program.modules, "-Oz", flags)
+        command += [*program.libraries, "-o", str(target)]
         return f"cd {shlex.quote(program.root)} && {shlex.join(command)}"
 
     def _random(self, seed: int, outcome: Outcome) -> None:
         space = SPACES[seed % len(SPACES)]
         policy = f"random {seed} ({space})"
-        names = [module.path for module in self._program.modules]
-        sequences: list[list[int] | None] = [
-            random_sequence(self._numbers[space], seed, name) for name in names
-        ]
+        sequences: dict[int, list[int]] = {}
         objects: Objects = []
-        for number, sequence in enumerate(sequences):
-            assert sequence is not None
+        for number, module in enumerate(self._program.modules):
+            drawn = random_sequence(self._numbers[space], seed, module.path)
             objects.append(self._folder / f"{number}.o")
             try:
-                self._runner.write(self._modules[number], sequence, objects[number])
+                self._runner.write(self._modules[number], drawn, objects[number])
+                sequences[number] = drawn
             except SequenceFailed as error:
                 text, _, command = str(error).partition("; to see it alone: ")
-                found = Finding(policy, error.kind, text, command)
-                outcome.failures.append(found)
-                objects[number], sequences[number] = self._oz(number), None
+                failure = Finding(policy, error.kind, text, command)
+                outcome.failures.append(failure)
+                objects[number] = self._oz(number)
         outcome.policies += 1
         executable = self._folder / "random"
         run = self._run_once(tuple(map(sha256, objects)), executable, objects)
@@ -319,7 +291,7 @@ class _Trial:
     def _run_once(
         self, key: tuple[str, ...], executable: Path, objects: Objects | None = None
     ) -> Run:
-        """Runs what was not run before; of objects it is linked first."""
+        """Runs an executable unless its key is known; first links objects, if given."""
         if key not in self._runs:
             if objects is not None:
                 self._link(objects, executable)
@@ -327,116 +299,110 @@ class _Trial:
         return self._runs[key]
 
     def _finding(self, policy: str, run: Run, executable: Path, see: str) -> Finding:
-        longer = self._limit * (3 if run.is_late else 1)
-        again = self._run(executable, longer)
+        again = self._run(executable, self._limit * (3 if run.is_late else 1))
         if again.passed:
             problem = f"{run.problem}; not so at the second time"
             return Finding(policy, UNSTEADY, problem, see)
-        own = self._own_fault()
-        if own:
+        if own := self._own_fault():
             return Finding(policy, OWN, f"{again.problem}; but also {own}", see)
         kind = LATE if again.is_late else DIFFERENT
         return Finding(policy, kind, again.problem, see)
 
     def _own_fault(self) -> str:
-        """What is wrong with the program whatever the policy, if anything is.
+        """Describes the program's own faults, which occur with any policy.
 
-        That is undefined behaviour as sanitizers see it, and outputs that differ by
-        what is in uninitialised variables, or at the levels of stock clang.
+        They are undefined behaviour by sanitizers, and outputs that depend on
+        uninitialised variables, or on the level of stock clang.
         """
         if self._own is None:
-            options = self._folder / "leaks.o"
-            source = self._folder / "leaks.c"
+            options, source = self._folder / "leaks.o", self._folder / "leaks.c"
             source.write_text(_LEAKS)
             toolchain.run([toolchain.CLANG, "-c", source, "-o", options])
-            said = []
+            faults = []
 
-            def tried(name: str, level: str, *flags: Sequence[str]) -> None:
+            def check(name: str, level: str, *flags: Sequence[str]) -> None:
                 executable = self._folder / "own"
                 self._build(executable, level, *flags)
                 run = self._run(executable, self._limit)
                 if not run.passed:
-                    said.append(f"{name}: {run.problem}")
+                    faults.append(f"{name}: {run.problem}")
 
             linked = (*_SANITIZERS, str(options))
-            tried("by ASan and UBSan", "-O1", _SANITIZERS, linked)
+            check("by ASan and UBSan", "-O1", _SANITIZERS, linked)
             pattern = ("-ftrivial-auto-var-init=pattern",)
-            tried("with variables that begin with a pattern", "-O0", pattern)
+            check("with variables that begin with a pattern", "-O0", pattern)
             for level in ("-O1", "-O2", "-Oz"):
-                tried(f"by stock clang {level}", level)
-            self._own = "; ".join(said)
+                check(f"by stock clang {level}", level)
+            self._own = "; ".join(faults)
         return self._own
 
     def _reproduce(
         self,
         where: Path,
         objects: Objects,
-        sequences: Sequence[list[int] | None],
+        sequences: Mapping[int, list[int]],
         problem: str,
     ) -> None:
-        """Saves the one module that it takes, with as few actions as it takes.
+        """Saves the one module that fails, with as few actions as possible.
 
-        Where that is not found in time, more of them.
+        If the time is not enough, it saves more modules or actions.
         """
         until = time.monotonic() + REDUCING_SECONDS
-        ours = {n: s for n, s in enumerate(sequences) if s is not None}
-        guilty = None
-        for number in ours:
-            if len(ours) > 1 and time.monotonic() > until:
+        left = dict(sequences)
+        for number, sequence in sequences.items():
+            if len(sequences) > 1 and time.monotonic() > until:
                 break
             others = [self._oz(n) for n in range(len(objects))]
-            others[number] = objects[number]
-            if len(ours) == 1 or self._fails(others):
-                guilty = number
+            alone = [*others[:number], objects[number], *others[number + 1 :]]
+            if len(sequences) == 1 or self._fails(alone):
+                left = {number: self._reduced(number, others, sequence, until)}
                 break
         shutil.rmtree(where, ignore_errors=True)
         where.mkdir(parents=True)
-        about: dict[str, Any] = {"program": self._program.name, "problem": problem}
-        if guilty is not None:
-            others = [self._oz(n) for n in range(len(objects))]
-            ours = {guilty: self._reduced(guilty, others, ours[guilty], until)}
         space = self._runner.options.space
         lines = ["#!/bin/sh", "# Links the program that does something else.", "set -e"]
         lines.append('cd "$(dirname "$0")"')
-        for number in range(len(objects)):
-            if number not in ours:
-                shutil.copy(self._oz(number), where / f"{number}.o")
+        names = [f"{number}.o" for number in range(len(objects))]
+        for number, name in enumerate(names):
+            if number not in left:
+                shutil.copy(self._oz(number), where / name)
                 continue
             shutil.copy(self._modules[number], where / f"{number}.bc")
             reproducer = self._runner.options.reproducer
-            lines.append(reproducer(f"{number}.bc", ours[number], f"{number}.o"))
+            lines.append(reproducer(f"{number}.bc", left[number], name))
         linker = toolchain.CLANGXX if self._program.is_cpp else toolchain.CLANG
-        names = [f"{number}.o" for number in range(len(objects))]
         libraries = [*self._program.libraries, "-o", self._program.name]
         lines.append(shlex.join([linker, *names, *libraries]))
         (where / "reproduce.sh").write_text("\n".join(lines) + "\n", encoding="utf-8")
         (where / "reproduce.sh").chmod(0o755)
-        about["actions"] = {
+        actions = {
             self._program.modules[number].path: [space.actions[a].name for a in taken]
-            for number, taken in ours.items()
+            for number, taken in left.items()
         }
-        about["expected"] = self._tester.expected.outputs
-        about["flags"] = self._program.flags
+        about = {
+            "program": self._program.name,
+            "problem": problem,
+            "actions": actions,
+            "expected": self._tester.expected.outputs,
+            "flags": self._program.flags,
+        }
         text = json.dumps(about, indent=1)
         (where / "about.json").write_text(text + "\n", encoding="utf-8")
 
     def _reduced(
         self, number: int, others: Objects, sequence: Sequence[int], until: float
     ) -> list[int]:
-        """A sequence without actions that it does not take to fail.
-
-        Without all of them, if that is known by then.
-        """
+        """Removes actions without which the program still fails, until that time."""
         left, at = list(sequence), 0
         target = self._folder / "reduced.o"
         while at < len(left) and len(left) > 1 and time.monotonic() < until:
             fewer = left[:at] + left[at + 1 :]
             try:
                 self._runner.write(self._modules[number], fewer, target)
-                does = self._fails([*others[:number], target, *others[number + 1 :]])
+                fails = self._fails([*others[:number], target, *others[number + 1 :]])
             except SequenceFailed:
-                does = False
-            if does:
+                fails = False
+            if fails:
                 left = fewer
             else:
                 at += 1
@@ -469,10 +435,6 @@ class _Trial:
         return self._tester.run(executable, seconds)
 
     def _go_on(self) -> None:
-        """After Ctrl-C nothing is made or run any more.
-
-        Raises:
-            OSFailure: the runner was interrupted.
-        """
+        """Raises OSFailure after Ctrl-C, which has interrupted the runner."""
         if self._runner.is_interrupted:
             raise OSFailure(f"{self._program.name}: interrupted")

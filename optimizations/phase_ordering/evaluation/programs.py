@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Do programs still do what they should, compiled by what was chosen for each file?"""
+"""Tests programs compiled by the pipelines chosen for their files."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.compiler import TIMEOUT, EpisodeOptions, SequenceRunner
 from ..environment.measure import space_of
@@ -24,15 +24,12 @@ def run_programs(
     *,
     repeat: int = 3,
     timeout: float = TIMEOUT,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> dict[str, tuple[runs.Run, runs.Run]]:
-    """Runs each program as stock -Oz has compiled it and as a way has, in turn.
+    """Tests each program by stock -Oz and by a way; returns both runs by program.
 
-    A file of the program that was not evaluated, or for which the way fell back to it,
-    is compiled by stock -Oz in both. Of ``repeat`` runs the least time counts.
-
-    Returns:
-        By program, the run of stock -Oz's and of the way's.
+    The way's program contains stock -Oz's code for files that were not evaluated, or
+    for which the way fell back to it. The fastest of ``repeat`` runs counts.
     """
     chosen = dict(zip(evaluation.files, way.chosen, strict=True))
     found: dict[str, tuple[runs.Run, runs.Run]] = {}
@@ -52,7 +49,7 @@ def run_programs(
 
 
 def _least(every: Sequence[runs.Run]) -> runs.Run:
-    """The quickest; one that failed, if any did."""
+    """Returns the fastest run, or one that failed."""
     failed = [run for run in every if not run.passed]
     return failed[0] if failed else min(every, key=lambda run: run.seconds)
 
@@ -66,8 +63,8 @@ def _link(
     to: Path,
     timeout: float,
 ) -> None:
-    """An executable of a program's files, each by the pipeline chosen for it."""
-    modules = corpus.programs[program].modules
+    about = corpus.programs[program]
+    modules = about.modules
     pipelines = [chosen.get(module.path) for module in modules]
     space, numbers = space_of((p for p in pipelines if p is not None), prologue)
     objects: list[Path] = []
@@ -80,5 +77,4 @@ def _link(
                 toolchain.compile_bitcode(path, objects[-1], "-Oz")
             else:
                 runner.write(path, [numbers[pipeline]], objects[-1])
-    about = corpus.programs[program]
     toolchain.link(objects, about.libraries, to, cpp=about.is_cpp)

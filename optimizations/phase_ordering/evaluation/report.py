@@ -1,20 +1,19 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an evaluation says: ratios, how sure they are, tables, JSON, and a plot."""
+"""The report of an evaluation: ratios, intervals, tables, JSON, and a plot."""
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.table import Column, Table
 
-from mlbridge_optimizations.evaluation.statistics import DRAWS, middle
+from mlbridge_optimizations.evaluation import DRAWS, middle
 from mlbridge_optimizations.plot import panels_of
 
 from .evaluate import Array, Evaluation, Way
@@ -22,7 +21,7 @@ from .evaluate import Array, Evaluation, Way
 
 @dataclass(frozen=True)
 class Interval:
-    """A geomean, and where 95 % of the bootstrap's are."""
+    """A geomean, and the middle 95 % of the bootstrap's."""
 
     mean: float
     low: float
@@ -30,18 +29,18 @@ class Interval:
 
 
 class Statistics:
-    """Ratios to -Oz: of each program all its code, then the geomean over programs.
+    """Ratios to -Oz of each program's code, and their geomean over programs.
 
-    The bootstrap draws files anew within each program: it says how much hangs on which
-    files there are, for these programs. The same draws serve all ways, so that
-    differences are paired.
+    The bootstrap resamples the files of each program, so intervals hold for these
+    programs only. All ways use the same draws, so differences are paired.
     """
 
     def __init__(self, evaluation: Evaluation, seed: int = 0) -> None:
         self.evaluation = evaluation
         names, member = np.unique(np.array(evaluation.programs), return_inverse=True)
         self.programs = [str(name) for name in names]
-        self._member: NDArray[np.intp] = member
+        # 1 for the program of each file, [files, programs].
+        self._members: Array = np.eye(len(names))[member]
         draw = np.random.default_rng(seed)
         weights = np.zeros((DRAWS, len(member)))
         for number in range(len(names)):
@@ -52,39 +51,31 @@ class Statistics:
         self._drawn = {way.name: self._logs(way.sizes) for way in evaluation.ways}
 
     def by_program(self, way: Way) -> dict[str, float]:
-        """Size / -Oz of each program."""
-        oz = self.evaluation.oz
-        return {
-            name: float(way.sizes[inside].sum() / oz[inside].sum())
-            for number, name in enumerate(self.programs)
-            for inside in [self._member == number]
-        }
+        """Returns size / -Oz of each program."""
+        ours, stock = way.sizes @ self._members, self.evaluation.oz @ self._members
+        return dict(zip(self.programs, map(float, ours / stock), strict=True))
 
     def interval(self, way: Way) -> Interval:
-        """The geomean over programs."""
+        """Returns the geomean over programs."""
         mean = geometric_mean(self.by_program(way).values())
         return Interval(mean, *middle(np.exp(self._drawn[way.name])))
 
     def difference(self, way: Way, other: Way) -> tuple[float, float]:
-        """Where 95 % of way / other are: below 1, it is significantly smaller."""
+        """Returns the middle 95 % of way / other: below 1 is significantly smaller."""
         return middle(np.exp(self._drawn[way.name] - self._drawn[other.name]))
 
     def wins(self, way: Way) -> int:
-        """Files that became smaller than by -Oz; of several draws, on average."""
+        """Counts files that are smaller than by -Oz, in the mean of the draws."""
         return int((way.sizes < self.evaluation.oz).sum())
 
     def _logs(self, sizes: Array) -> Array:
-        """Mean over programs of log ratios, of each draw."""
-        total = np.zeros(DRAWS)
-        for number in range(len(self.programs)):
-            weights = self._weights[:, self._member == number]
-            ours = weights @ sizes[self._member == number]
-            stock = weights @ self.evaluation.oz[self._member == number]
-            total += np.log(ours / stock)
-        return total / len(self.programs)
+        """Returns the mean over programs of log ratios, for each draw."""
+        ours = (self._weights * sizes) @ self._members
+        stock = (self._weights * self.evaluation.oz) @ self._members
+        return np.asarray(np.log(ours / stock).mean(axis=1))
 
     def table(self) -> Table:
-        """All ways: geomean, interval, and each program."""
+        """Makes a table of all ways: geomean, interval, and each program."""
         found = self.evaluation
         table = Table(
             Column("way", no_wrap=True),
@@ -105,25 +96,23 @@ class Statistics:
         return table
 
     def pairs(self) -> list[str]:
-        """The model against each baseline of the same rule, in words."""
+        """Describes the model against each baseline of the same rule."""
         ways = self.evaluation.ways
-        said = []
-        for way in (way for way in ways if way.name.startswith("model")):
-            for other in ways:
-                if other.emitted == way.emitted and not other.name.startswith(
-                    ("model", "clang")
-                ):
-                    low, high = self.difference(way, other)
+        models = [way for way in ways if way.name.startswith("model")]
+        others = [way for way in ways if not way.name.startswith(("model", "clang"))]
+        lines = []
+        for way, other in product(models, others):
+            if other.emitted == way.emitted:
+                low, high = self.difference(way, other)
+                verdict = "smaller" if high < 1 else "larger"
+                if low <= 1 <= high:
                     verdict = "not clearly different"
-                    if high < 1 or low > 1:
-                        verdict = "smaller" if high < 1 else "larger"
-                    said.append(
-                        f"{way.name} / {other.name}: {low:.4f} to {high:.4f}, {verdict}"
-                    )
-        return said
+                names = f"{way.name} / {other.name}"
+                lines.append(f"{names}: {low:.4f} to {high:.4f}, {verdict}")
+        return lines
 
     def to_json(self, **more: Any) -> str:
-        """Everything, by file and by program."""
+        """Returns all results as JSON, by file and by program."""
         found = self.evaluation
         ways = [
             {
@@ -135,7 +124,7 @@ class Statistics:
                 "geomean": vars(self.interval(way)),
                 "programs": self.by_program(way),
                 "files_smaller_than_oz": self.wins(way),
-                # The mean of several draws may be no whole number.
+                # The mean of several draws may have a fraction.
                 "sizes": [int(x) if x == int(x) else round(x, 1) for x in sizes],
             }
             for way in found.ways
@@ -155,32 +144,18 @@ class Statistics:
         )
 
     def plot(self, path: Path) -> None:
-        """Writes a PNG: each way, with its interval, and its programs as points."""
-        ways = [w for w in self.evaluation.ways if not w.name.startswith("clang -O2")]
+        """Writes a PNG: each way with its interval, and its programs as points."""
+        shown = [w for w in self.evaluation.ways if not w.name.startswith("clang -O2")]
+        ways = shown[::-1]
         with panels_of(path, size=(9, 1.5 + 0.45 * len(ways))) as (axes,):
-            self._draw(ways, axes)
-
-    def _draw(self, ways: Sequence[Way], axes: Any) -> None:
-        for row, way in enumerate(reversed(ways)):
-            interval = self.interval(way)
-            colour = "C1" if way.name.startswith("model") else "C0"
-            axes.plot([interval.low, interval.high], [row, row], color=colour, lw=3)
-            axes.plot(interval.mean, row, "o", color=colour, ms=8)
-            ratios = list(self.by_program(way).values())
-            axes.plot(ratios, [row] * len(ratios), "|", color="0.4", ms=12)
-        axes.axvline(1, color="0.5", ls="--")
-        axes.set_yticks(range(len(ways)), [way.name for way in reversed(ways)])
-        axes.set_xlabel("machine code / clang -Oz (bars: 95 % of the geomean)")
-        axes.grid(visible=True, axis="x", alpha=0.25)
-
-
-def run_table(seconds: Mapping[str, Sequence[float]], names: Sequence[str]) -> Table:
-    """User time of the run tests: the first column is stock -Oz."""
-    table = Table("program", title="User time of the run tests, s")
-    for name in names:
-        table.add_column(name, justify="right")
-    table.add_column(f"{names[-1]} / {names[0]}", justify="right")
-    for program, times in seconds.items():
-        ratio = times[-1] / times[0] if times[0] else float("nan")
-        table.add_row(program, *(f"{time:.2f}" for time in times), f"{ratio:.3f}")
-    return table
+            for row, way in enumerate(ways):
+                interval = self.interval(way)
+                colour = "C1" if way.name.startswith("model") else "C0"
+                axes.plot([interval.low, interval.high], [row, row], color=colour, lw=3)
+                axes.plot(interval.mean, row, "o", color=colour, ms=8)
+                ratios = list(self.by_program(way).values())
+                axes.plot(ratios, [row] * len(ratios), "|", color="0.4", ms=12)
+            axes.axvline(1, color="0.5", ls="--")
+            axes.set_yticks(range(len(ways)), [way.name for way in ways])
+            axes.set_xlabel("machine code / clang -Oz (bars: 95 % of the geomean)")
+            axes.grid(visible=True, axis="x", alpha=0.25)

@@ -1,10 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A core set: the few sequences that together serve many modules best."""
+"""A core set: a few sequences that together suit many modules best."""
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +16,32 @@ from ..environment.actions import ActionSpace, Order
 
 @dataclass(frozen=True)
 class CoreSet:
-    """Sequences of a space, in an order that counts."""
+    """Sequences of a space, in the order of `Table.greedy`."""
 
     actions: ActionSpace
-    # As they were chosen: by `Table.greedy` the first is the best single one, and the
-    # first k are the best k that were found.
     sequences: tuple[Order, ...]
-    # Geomean of size / -Oz over the training programs, by the best of the first 1, 2,
-    # ... of them.
+    # Geomeans of size / -Oz over the training programs, by the best of the first k.
     ratios: tuple[float, ...]
-    # Most actions of a sequence of the search that found them; so long are random
-    # sequences to compare them with.
-    length: int
-    # The name of the space that those are drawn from, where that is another one: a core
-    # set of whole pipelines has no actions to draw from.
+    length: int  # Of random sequences to compare with: the longest of the search.
+    # The space of random sequences; by default `actions`, but a core set of whole
+    # pipelines needs another.
     random: str | None = None
 
     @property
     def drawn_from(self) -> ActionSpace:
-        """The space of random sequences to compare these with.
-
-        Raises:
-            InvalidArgument: there is no space of that name.
-        """
+        """The space of random sequences; InvalidArgument for an unknown name."""
         return self.actions if self.random is None else ActionSpace.load(self.random)
 
     def save(self, path: Path) -> None:
-        """Writes it as JSON."""
+        """Writes the core set as JSON."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "CoreSet":
-        """What `save` wrote.
+        """Reads a file of `save`.
 
-        Raises:
-            InvalidArgument: there is no such file.
-            Malformed: it is something else.
-            SchemaMismatch: a sequence has an action that its space has not.
+        Raises InvalidArgument if it is missing, Malformed if it has another form, and
+        SchemaMismatch for an action outside the space.
         """
         try:
             root: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -67,11 +57,10 @@ class CoreSet:
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise Malformed(f"{path}: expected a core set: {error!r}") from error
         count = len(found.actions.actions)
-        for sequence in found.sequences:
-            for action in sequence:
-                if not 0 <= action < count:
-                    raise SchemaMismatch(
-                        f"{path}: expected actions 0 to {count - 1} of the space"
-                        f" '{found.actions.name}', found {action} in a sequence"
-                    )
+        for action in chain.from_iterable(found.sequences):
+            if not 0 <= action < count:
+                raise SchemaMismatch(
+                    f"{path}: expected actions 0 to {count - 1} of the space"
+                    f" '{found.actions.name}', found {action} in a sequence"
+                )
         return found

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From what was trained to the file that a compiler asks."""
+"""From a trained network to a model's file."""
 
 from pathlib import Path
 
@@ -14,18 +14,19 @@ from mlbridge_optimizations.optimization import ModelFile
 from ..environment.compiler import EpisodeOptions
 from .model import KEY, Task
 
-_MOST = 1e5  # Counts that an exported model is checked with are drawn up to here.
+_MOST = 1e5  # The largest count in the inputs with which an export is checked.
 
 
 def about_model(options: EpisodeOptions, task: Task, seed: int) -> ModelFile:
-    """What a model's file says: all that deployment has to know."""
+    """Returns the features and metadata of a model's file."""
+    most = {"step": float(options.steps), "actions": 4.0}
     features = [
         FeatureSpec(
             name,
             "float",
             (width,),
             low=-_MOST if name == "embedding" else 0,
-            high={"step": float(options.steps), "actions": 4.0}.get(name, _MOST),
+            high=most.get(name, _MOST),
         )
         for name, width in options.widths.items()
     ]
@@ -33,13 +34,10 @@ def about_model(options: EpisodeOptions, task: Task, seed: int) -> ModelFile:
     if options.vocabulary is not None and "embedding" in options.widths:
         found = ir2vec.load(options.vocabulary)
         vocabulary = (found.name, found.hash)
-    metadata = Metadata(
-        reward=options.reward,
-        vocabulary=vocabulary,
-        training=Training(seed=seed),
-        more={KEY: task.to_json()},
+    training, more = Training(seed=seed), {KEY: task.to_json()}
+    return ModelFile(
+        features, Metadata(options.reward, vocabulary, training=training, more=more)
     )
-    return ModelFile(features, metadata)
 
 
 def export_model(
@@ -53,7 +51,7 @@ def export_model(
 ) -> Exported:
     """Writes a network that takes the features in a row as a model's file.
 
-    ``decide`` says what becomes of its output, such as ``argmax:logits``.
+    ``decide`` is the rule for its output, such as ``argmax:logits``.
     """
     about = about_model(options, task, seed)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A trained model of phase ordering, and what it would do to a module."""
+"""A trained model of phase ordering, and its choices for a module."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -23,24 +23,24 @@ from ..environment.compiler import (
     SequenceRunner,
 )
 
-# Of the metadata that say what a model is for: docs/phase-ordering.md.
+# The key of `Task` in the metadata: docs/phase-ordering.md.
 KEY = "mlbridge.phase-ordering"
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a model was trained for, as its file says."""
+    """The purpose of a model, as its file's metadata has it."""
 
-    actions: ActionSpace  # That it chooses from.
-    steps: int  # How many it may take.
-    stop: bool  # Whether the number after the last action is to stop.
-    observation: tuple[str, ...]  # What it sees.
-    # It does not choose an action, it values states: of so many of the first actions
-    # each is tried, and that of the best outcome taken. 0: it chooses.
+    actions: ActionSpace
+    steps: int  # Most actions.
+    stop: bool  # Whether there is a last action that stops.
+    observation: tuple[str, ...]  # Features.
+    # If not 0, the model values states: each of that many first actions is tried, and
+    # the one with the best outcome taken.
     lookahead: int = 0
 
     def to_json(self) -> str:
-        """The value of the metadata."""
+        """Returns the value of the metadata."""
         return json.dumps(
             {
                 "actions": asdict(self.actions),
@@ -48,18 +48,14 @@ class Task:
                 "stop": self.stop,
                 "lookahead": self.lookahead,
                 "observation": ",".join(self.observation),
-                # What the compiler of a training does unless it is told otherwise.
+                # The default of a training's compiler.
                 "embedding": {"kind": "symbolic", "normalization": "per-instruction"},
             }
         )
 
     @classmethod
     def parse(cls, text: str, source: str) -> "Task":
-        """What `to_json` made; ``source`` is its name in errors.
-
-        Raises:
-            SchemaMismatch: it is something else.
-        """
+        """Reads `to_json`'s text, else raises SchemaMismatch with ``source``."""
         try:
             root: Any = json.loads(text)
             space = root["actions"]
@@ -69,16 +65,11 @@ class Task:
                 else ActionSpace.parse(json.dumps(space), source)
             )
             names = tuple(str(root["observation"]).split(","))
-            return cls(
-                actions,
-                int(root["steps"]),
-                bool(root.get("stop")),
-                names,
-                int(root.get("lookahead", 0)),
-            )
+            steps, ahead = int(root["steps"]), int(root.get("lookahead", 0))
+            return cls(actions, steps, bool(root.get("stop")), names, ahead)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise SchemaMismatch(
-                f"{source}: '{KEY}' does not say what the model is for: {error!r}"
+                f"{source}: expected the model's task in '{KEY}': {error!r}"
             ) from error
 
 
@@ -86,11 +77,7 @@ class Model:
     """An .onnx file that scores actions: the highest score is the best action."""
 
     def __init__(self, path: Path) -> None:
-        """Loads a file that `mlbridge train phase-ordering` wrote.
-
-        Raises:
-            SchemaMismatch: it is another kind of model.
-        """
+        """Loads a file of `mlbridge train phase-ordering`; else SchemaMismatch."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -108,25 +95,21 @@ class Model:
         self.task = Task.parse(about[KEY], str(path))
         self._output = about["mlbridge.decide"].partition(":")[2]
         self.features = tuple(entry.name for entry in self._session.get_inputs())
-        unknown = set(self.features) - set(FEATURES)
-        if unknown:
+        if unknown := set(self.features) - set(FEATURES):
             raise SchemaMismatch(
-                f"{path}: it wants the features {', '.join(sorted(unknown))}; phase "
-                f"ordering has {', '.join(FEATURES)}"
+                f"{path}: expected features of {', '.join(FEATURES)}, found"
+                f" {', '.join(sorted(unknown))}"
             )
         try:
             self.vocabulary = json.loads(about.get("mlbridge.vocabulary", "null"))
         except (ValueError, RecursionError) as error:
             raise SchemaMismatch(
-                f"{path}: 'mlbridge.vocabulary' is no JSON: {error}"
+                f"{path}: expected JSON in 'mlbridge.vocabulary': {error}"
             ) from error
         self.digest = sha256(path)
 
     def scores(self, features: dict[str, Any]) -> NDArray[np.float64]:
-        """The score of each action for a module's features, [actions].
-
-        Of a model that looks ahead: the value of the state, [1].
-        """
+        """Returns the score of each action, [actions]; of a lookahead model, [1]."""
         inputs = {name: features[name][None] for name in self.features}
         (found,) = self._session.run([self._output], inputs)
         return np.asarray(found[0], np.float64)
@@ -134,13 +117,10 @@ class Model:
     def choices(
         self, runner: SequenceRunner, module: Path, count: int, seed: int
     ) -> list[Order | SequenceFailed]:
-        """So many sequences to choose from; the first is what it would take alone.
+        """Returns sequences to choose from, the model's own choice first.
 
-        Where it takes one action only, those of the highest scores; else it draws.
-        In the place of one that the compiler did not survive is what befell it.
-
-        Raises:
-            ModuleFailed: no compiler gets as far as the first action.
+        For a single action they have the highest scores; else they are drawn. A failed
+        sequence is replaced by its error, except that ModuleFailed is raised.
         """
         if self.task.lookahead:
             best = self._look_ahead(runner, module)
@@ -163,24 +143,18 @@ class Model:
         return found
 
     def _look_ahead(self, runner: SequenceRunner, module: Path) -> int:
-        """The action of the best outcome; one that fails has none.
-
-        Raises:
-            ModuleFailed: no compiler gets as far as the first action.
-            SequenceFailed: each of them fails.
-        """
+        """Returns the action of the best outcome; SequenceFailed if each one fails."""
         values: dict[int, float] = {}
-        failure: SequenceFailed | None = None
+        failures: list[SequenceFailed] = []
         for action in range(self.task.lookahead):
             runner.reset(module)
             try:
                 outcome = runner.step(module, [action])
-            except SequenceFailed as error:
-                failure = failure or error
-            else:
                 values[action] = float(self.scores(outcome.features)[0])
-        if not values and failure is not None:
-            raise failure
+            except SequenceFailed as error:
+                failures.append(error)
+        if not values:
+            raise failures[0]
         return max(values, key=lambda action: (values[action], -action))
 
     def _rollout(
@@ -199,5 +173,5 @@ class Model:
         return self._taken(tuple(taken))
 
     def _taken(self, sequence: Order) -> Order:
-        """Without the action that only ends the episode."""
+        """Removes the action that only ends the episode."""
         return tuple(a for a in sequence if a < len(self.task.actions.actions))

@@ -1,12 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What every network of phase ordering begins with: normalisation.
+"""The first part of every network of phase ordering: normalisation.
 
-Features are counts of very different sizes, and modules are small and large. So each
-count is seen twice: how large it is, as its logarithm, and what share it has. Nothing
-of it is learned. It is a part of the network, in the exported file as well, so that a
-compiler sends its features as they are.
+Features are counts of very different sizes. Each count becomes two inputs: its
+logarithm and its share. Normalisation has no parameters. It is part of the exported
+network, so a compiler sends raw features.
 """
 
 from collections.abc import Mapping
@@ -18,10 +17,10 @@ _COUNTS = ("histogram", "counts")
 
 
 class Normalised(nn.Module):
-    """A row of features as the compiler sends them, made fit for a network."""
+    """Normalises a row of raw features."""
 
     def __init__(self, widths: Mapping[str, int], steps: int) -> None:
-        """For features of those widths, in their order, and so many steps at most."""
+        """Takes the features' widths in order, and the most steps of an episode."""
         super().__init__()
         self.names = list(widths)
         self.widths = list(widths.values())
@@ -34,7 +33,7 @@ class Normalised(nn.Module):
         )
 
     def forward(self, row: Tensor) -> Tensor:
-        """[N, widths] to [N, out_features]."""
+        """From [N, widths] to [N, out_features]."""
         parts = torch.split(row, self.widths, dim=1)
         made: list[Tensor] = []
         for name, part in zip(self.names, parts, strict=True):
@@ -53,10 +52,9 @@ class Normalised(nn.Module):
 
 
 class Scores(nn.Module):
-    """Normalisation and a trained network after it: what is exported."""
+    """Normalisation and a trained network behind it, for export."""
 
     def __init__(self, normalised: Normalised, network: nn.Module, output: str) -> None:
-        """The network takes what `Normalised` makes; its output gets that name."""
         super().__init__()
         self.normalised = normalised
         self.network = network
@@ -64,5 +62,5 @@ class Scores(nn.Module):
         self.in_features = normalised.in_features
 
     def forward(self, row: Tensor) -> dict[str, Tensor]:
-        """[N, widths] to the scores of actions."""
+        """From [N, widths] to scores of actions."""
         return {self.output: self.network(self.normalised(row))}

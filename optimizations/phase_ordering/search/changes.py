@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Changes of LLVM's own -Oz pipeline: what a search over whole pipelines is made of.
+"""Changes to LLVM's own -Oz pipeline, for a search over whole pipelines.
 
-A candidate is a set of them. What may be changed is data, in ``changes.json``; every
-set of changes makes a pipeline that LLVM takes.
+A candidate is a set of changes. ``changes.json`` lists the possible ones; every set
+makes a pipeline that LLVM accepts.
 """
 
 import json
@@ -30,22 +30,22 @@ from ..environment.pipeline import (
     render,
 )
 
-# It lets a search put in passes that LLVM, or a compiler built on it, runs by default:
-# at another level (argpromotion, callsite-splitting), for another target (sink, slsr,
-# nary-reassociate), before code is generated (loop-reduce, consthoist, mergeicmps) or
-# for another language (mergefunc). What is off everywhere (gvn-hoist, newgvn, lnicm,
-# iroutliner, hotcoldsplit, attributor) is tested less, and is not in it. ``derive.py``
-# writes the rest of the file.
+# A search may insert passes that LLVM, or a compiler built on it, runs by default: at
+# another level (argpromotion, callsite-splitting), for another target (sink, slsr,
+# nary-reassociate), before code generation (loop-reduce, consthoist, mergeicmps) or for
+# another language (mergefunc). The file lacks passes that are off everywhere, which are
+# tested less (gvn-hoist, newgvn, lnicm, iroutliner, hotcoldsplit, attributor).
+# ``derive.py`` writes the rest of the file.
 LIBRARY = Path(__file__).with_name("changes.json")
 
 _ANALYSES = ("invalidate", "require")
 
-# How often a change by chance is one of these; else it is between modules' passes.
+# Probabilities of random changes; the others insert module passes.
 _DROPS, _REPLACEMENTS, _IN_FUNCTIONS = 0.40, 0.10, 0.35
 
 
 class Kind(StrEnum):
-    """What is done."""
+    """The kind of a change."""
 
     DROP = "drop"
     INSERT = "insert"
@@ -54,16 +54,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Change:
-    """One thing that is done to the pipeline."""
+    """One change to the pipeline."""
 
     kind: Kind
-    # The pass that is dropped or replaced, or the one before which something is
-    # inserted; one past the last of a list is its end.
-    at: Place
-    text: str = ""  # What is inserted, or what is there instead.
+    at: Place  # Of the pass, or before which to insert; a list's length is its end.
+    text: str = ""  # To insert, or of the replacement.
 
 
-# A candidate. Of several changes of one pass a drop counts, else the first.
+# A candidate. Of several changes to one pass, a drop counts, else the first.
 Changes = frozenset[Change]
 
 NONE: Changes = frozenset()
@@ -71,25 +69,21 @@ NONE: Changes = frozenset()
 
 @dataclass(frozen=True)
 class Library:
-    """The pipeline, and what may be done to it."""
+    """The pipeline, and the possible changes."""
 
-    prologue: str  # What runs before it: see `ActionSpace`.
+    prologue: str  # See `ActionSpace`.
     tree: Tree
-    # Names of passes that are left as they are: they change no code, or the prologue
-    # has done what they do.
-    kept: frozenset[str]
-    # By the name of a pass, its texts with other parameters.
-    variants: Mapping[str, tuple[str, ...]]
-    function: tuple[str, ...]  # What may be inserted in lists of function passes.
-    module: tuple[str, ...]  # What may be inserted in the outermost list.
+    kept: frozenset[str]  # Unchangeable passes: without effect, or in the prologue.
+    variants: Mapping[str, tuple[str, ...]]  # Passes with parameters, by name.
+    function: tuple[str, ...]  # To insert in lists of function passes.
+    module: tuple[str, ...]  # To insert in the outermost list.
 
     @classmethod
     def load(cls, path: Path = LIBRARY) -> "Library":
-        """What is in a file.
+        """Reads a file.
 
-        Raises:
-            InvalidArgument: there is none.
-            Malformed, SchemaMismatch: it is something else.
+        Raises InvalidArgument if it is missing, and Malformed or SchemaMismatch if it
+        has another form.
         """
         try:
             root: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -107,13 +101,12 @@ class Library:
             raise Malformed(f"{path}: expected JSON: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
             raise SchemaMismatch(
-                f"{path}: expected a library of changes, as changes.json is one:"
-                f" {error!r}"
+                f"{path}: expected a library such as changes.json: {error!r}"
             ) from error
 
     @cached_property
     def droppable(self) -> tuple[Change, ...]:
-        """Each pass that may be left out."""
+        """A drop of each pass that is not kept."""
         return tuple(
             Change(Kind.DROP, at)
             for at, text in passes(self.tree)
@@ -122,7 +115,7 @@ class Library:
 
     @cached_property
     def replaceable(self) -> tuple[tuple[Place, tuple[str, ...]], ...]:
-        """Where passes are that there are variants of, and the other ones."""
+        """The places of passes with variants, and their other variants."""
         found = []
         for at, text in passes(self.tree):
             variants = self.variants.get(name_of(text), ())
@@ -133,10 +126,7 @@ class Library:
 
     @cached_property
     def function_lists(self) -> tuple[tuple[Place, int], ...]:
-        """The lists of function passes, and how many are in each.
-
-        One with nothing that may be dropped is there for analyses.
-        """
+        """The lists of function passes and their lengths, except those for analyses."""
         dropped = {change.at[:-1] for change in self.droppable}
         return tuple(
             (at, len(manager.inside))
@@ -146,21 +136,18 @@ class Library:
 
     @cached_property
     def module_places(self) -> tuple[Place, ...]:
-        """Where something may be inserted in the outermost list."""
+        """The places in the outermost list where a pass may be inserted."""
         analyses = {
             number
             for number, node in enumerate(self.tree)
             if all(name_of(text) in _ANALYSES for _, text in passes((node,)))
         }
-        # What follows an analysis needs it.
-        return tuple(
-            (number,)
-            for number in range(len(self.tree) + 1)
-            if number - 1 not in analyses
-        )
+        # The pass after an analysis needs it.
+        places = range(len(self.tree) + 1)
+        return tuple((number,) for number in places if number - 1 not in analyses)
 
     def draw(self, draw: random.Random) -> Change:
-        """A change by chance."""
+        """Draws a random change."""
         kind = draw.random()
         if kind < _DROPS:
             return draw.choice(self.droppable)
@@ -171,20 +158,19 @@ class Library:
         kind -= _REPLACEMENTS
         if kind < _IN_FUNCTIONS:
             lists = self.function_lists
-            # The long ones have more places, and the short ones run first, on more.
+            # Long lists have more places, but short ones run earlier.
             weights = [length**0.5 for _, length in lists]
             ((at, length),) = draw.choices(lists, weights)
             place = (*at, draw.randrange(length + 1))
             return Change(Kind.INSERT, place, draw.choice(self.function))
-        return Change(
-            Kind.INSERT, draw.choice(self.module_places), draw.choice(self.module)
-        )
+        place = draw.choice(self.module_places)
+        return Change(Kind.INSERT, place, draw.choice(self.module))
 
     def pipeline(self, changes: Iterable[Change] = NONE) -> str:
-        """The pipeline with such changes."""
+        """Returns the pipeline with changes."""
         instead: dict[Place, str] = {}
         inserted: dict[Place, list[str]] = {}
-        # Drops are first.
+        # Drops sort first.
         for change in sorted(changes):
             if change.kind is Kind.INSERT:
                 inserted.setdefault(change.at, []).append(change.text)
@@ -193,10 +179,9 @@ class Library:
         return render(_changed(self.tree, instead, inserted))
 
     def changes_of(self, pipeline: str) -> Changes:
-        """Changes that make a pipeline, few where it is close to ours.
+        """Returns changes that make a pipeline, and touch the fewest passes.
 
-        Passes of the same name and managers of the same text stay where that touches
-        the fewest passes.
+        Passes of the same name and managers of the same text may stay.
         """
         return frozenset(_joined(_difference(self.tree, parse(pipeline)).changes))
 
@@ -207,7 +192,7 @@ def _changed(
     inserted: Mapping[Place, list[str]],
     place: Place = (),
 ) -> Tree:
-    """A tree with other passes, without managers that have nothing left to run."""
+    """Changes a tree, and removes empty managers."""
     nodes: list[str | Manager] = []
     for number, node in enumerate(tree):
         at = (*place, number)
@@ -223,7 +208,7 @@ def _changed(
 
 @dataclass(frozen=True)
 class _Difference:
-    """Changes of a list, and how many passes they touch."""
+    """Changes of a list, and the number of passes that they touch."""
 
     changes: tuple[Change, ...] = ()
     cost: int = 0
@@ -233,7 +218,7 @@ class _Difference:
 
 
 def _difference(ours: Tree, theirs: Tree, place: Place = ()) -> _Difference:
-    """The one that touches the fewest passes: an edit distance of trees."""
+    """Returns the cheapest difference: an edit distance of trees."""
     row = [_Difference()]
     for node in theirs:
         row.append(row[-1] + _insertion(node, (*place, 0)))
@@ -263,24 +248,20 @@ def _insertion(node: str | Manager, at: Place) -> _Difference:
 def _replacement(
     node: str | Manager, other: str | Manager, at: Place
 ) -> _Difference | None:
-    """What makes one the other, if both have the same name."""
+    """Returns the changes from one node to the other, if their names are the same."""
     if isinstance(node, Manager) and isinstance(other, Manager):
-        return (
-            _difference(node.inside, other.inside, at)
-            if node.text == other.text
-            else None
-        )
+        same = node.text == other.text
+        return _difference(node.inside, other.inside, at) if same else None
     if isinstance(node, Manager) or isinstance(other, Manager):
         return None
     if node == other:
         return _Difference()
-    if name_of(node) != name_of(other):
-        return None
-    return _Difference((Change(Kind.REPLACE, at, other),), 1)
+    is_variant = name_of(node) == name_of(other)
+    return _Difference((Change(Kind.REPLACE, at, other),), 1) if is_variant else None
 
 
 def _joined(changes: Iterable[Change]) -> Iterator[Change]:
-    """What is inserted at one place, one after the other, as one change."""
+    """Joins consecutive insertions at one place."""
     for (kind, at), group in groupby(changes, lambda change: (change.kind, change.at)):
         if kind is Kind.INSERT:
             yield Change(kind, at, ",".join(change.text for change in group))

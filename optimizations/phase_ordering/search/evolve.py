@@ -1,68 +1,59 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A search over whole pipelines: sets of changes of -Oz that evolve.
+"""A search over whole pipelines: an evolution of sets of changes to -Oz.
 
-First some for all modules together: the best pipeline that there is for many of them
-at once, then the one that brings most beside it where each module has the better of
-them, and so on. From there each module has an evolution of its own, and what has helped
-in one is tried more often in the others. All of them go on in waves, each a batch of
-candidates of every module, and learn from each other between two waves only: what is
-found does not depend on how many compilers there are, nor on how fast they are.
+It begins with pipelines for all modules together: the best one, then the one that gains
+most beside it if each module takes the better of both, and so on. From there each
+module has its own evolution, and changes that helped one module are tried more often on
+the others. All evolutions proceed in waves, each with a batch of candidates of every
+module, and share experience only between waves: results do not depend on the number or
+the speed of the compilers.
 """
 
 import random
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
 from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.show import ShowStage
+from mlbridge_optimizations.show import ShowStage, quiet
 
 from .changes import NONE, Change, Changes, Library
 from .measurements import FAILED_RATIO, Measurements
 from .settings import ByPipelines
 
-# How often the best, the second, ... of the candidates is changed further.
+# Relative probabilities that the best, the second, ... candidate is changed further.
 _PREFERENCE = (6, 4, 3, 2, 2, 2)
 
-_MATES = 20  # So many of the best give their changes to others.
+_MATES = 20  # The best candidates, which pass on their changes.
+_STARTS, _AMONG = 8, 60  # A module begins with 8 of the 60 best for all modules.
+_FEW = 100  # Known changes before experience counts.
+_CLEARLY = 1e-4  # A change that gains less has not helped.
+_PATIENCE = 10  # Draws for each new candidate.
 
-# A module begins with so many, of so many of the best for all modules.
-_STARTS, _AMONG = 8, 60
-
-# Changes of which something is known; of fewer nothing is to be learned yet.
-_FEW = 100
-
-_CLEARLY = 1e-4  # What is smaller by less has not been helped.
-_PATIENCE = 10  # So many candidates are drawn for one that is new.
-
-# A candidate is tried on all modules where it is at most so much worse, as log of the
-# size, than the best one on the few of the race; of a batch at most this share are.
+# A candidate is tried on all modules if it is at most this much worse in log(size) than
+# the best one in the race, but at most this share of a batch.
 _MARGIN, _SHARE = 0.003, 0.2
 
 
 @dataclass(frozen=True)
 class EvolutionSettings(ByPipelines):
-    """How long to look, and at what."""
+    """The settings of a search."""
 
-    # The first so many of the modules, on which each candidate is tried at first; the
-    # others are for those that do well there.
-    race: int = 27
-    batch: int = 20  # Candidates between two looks at what they brought.
-    seed: int = 0  # Of everything that is drawn.
+    race: int = 27  # The first modules, on which all candidates are tried.
+    batch: int = 20  # Candidates between two updates.
+    seed: int = 0
 
 
 @dataclass(frozen=True)
 class Evolved:
-    """What was found."""
+    """The result of a search."""
 
-    # Pipelines for all modules: the best one, then the best beside it, ...
-    together: tuple[str, ...]
-    # By module the best for it, and its size / -Oz there. Modules on which nothing
-    # survives are none.
-    best: dict[Path, tuple[str, float]]
+    together: tuple[str, ...]  # For all modules: the best, the best beside it, ...
+    best: dict[Path, tuple[str, float]]  # Pipeline and size / -Oz, unless all failed.
 
 
 def evolve(
@@ -70,85 +61,72 @@ def evolve(
     measurements: Measurements,
     searched: int,
     settings: EvolutionSettings,
-    show: ShowStage = lambda stage, done, total: None,
+    show: ShowStage = quiet,
     starts: Sequence[Changes] = (),
 ) -> Evolved:
-    """Searches for all modules together, then for each of the first so many by itself.
+    """Searches for all modules together, then for each of the first ``searched``.
 
-    It begins with the pipeline as it is, and with some more candidates.
-
-    Raises:
-        InvalidArgument: there is nothing to measure.
+    It begins with the unchanged pipeline and ``starts``. InvalidArgument is raised if
+    no module has code.
     """
     modules = measurements.modules
     if not modules:
         raise InvalidArgument("expected modules of which -Oz makes machine code")
-    experience = _Experience(library)
-    joint = _Joint(measurements, modules[: settings.modules], settings, experience)
+    joint = _Joint(measurements, modules[: settings.modules], settings, library)
     joint.begin(starts)
     for number in range(1, settings.together + 1):
         stage = "Evolving for all" if number == 1 else f"Evolving number {number}"
         count = settings.joint if number == 1 else settings.beside
         joint.extend(stage, count, show)
-    members = [
-        _Member(module, joint, settings, experience) for module in modules[:searched]
-    ]
+    members = [_Member(module, joint) for module in modules[:searched]]
     total = settings.evaluations * len(members)
-    _for_each(
-        measurements,
-        members,
-        experience,
-        lambda done: show("Evolving for each", done, total),
-    )
-    best = {member.module: member.best for member in members}
-    return Evolved(
-        tuple(dict.fromkeys(map(library.pipeline, joint.chosen))),
-        {
-            module: (library.pipeline(changes), ratio)
-            for module, (changes, ratio) in best.items()
-            if ratio < FAILED_RATIO
-        },
-    )
+    stage = "Evolving for each"
+    _for_each(joint, members, lambda done: show(stage, done, total))
+    best = {
+        member.module: (library.pipeline(changes), ratio)
+        for member in members
+        for changes, ratio in [member.best]
+        if ratio < FAILED_RATIO
+    }
+    return Evolved(tuple(dict.fromkeys(map(library.pipeline, joint.chosen))), best)
 
 
 class _Experience:
-    """Which changes have made something smaller, wherever they were tried."""
+    """The changes that have helped, on any module."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self._tries: dict[Change, int] = {}
-        self._helped: dict[Change, float] = {}
+        self._tries: Counter[Change] = Counter()
+        self._helped: defaultdict[Change, float] = defaultdict(float)
         self._known: list[Change] = []
         self._weights: list[float] = []
 
     def draw(self, draw: random.Random) -> Change:
-        """A change: every other one by chance, every other one that has helped."""
+        """Draws a change, every other one among those that have helped."""
         if len(self._tries) < _FEW or draw.random() < 0.5:
             return self.library.draw(draw)
         if not self._weights:
             self._known = list(self._tries)
-            # What was hardly tried is neither good nor bad yet.
-            likely = [
-                (self._helped[change] + 0.5) / (self._tries[change] + 6)
-                for change in self._known
-            ]
+            # Changes with few tries are neither good nor bad yet.
+            likely = (
+                (self._helped[it] + 0.5) / (self._tries[it] + 6) for it in self._known
+            )
             self._weights = list(accumulate(share**2 for share in likely))
         return draw.choices(self._known, cum_weights=self._weights)[0]
 
     def learn(self, child: "_Child", before: float, after: float) -> None:
-        """What came of a candidate's new changes; each of several has its share."""
+        """Records the result of a candidate's new changes, in equal shares."""
         self._weights = []
         for change in child.added:
-            helped = (after < before - _CLEARLY) / len(child.added)
-            self._tries[change] = self._tries.get(change, 0) + 1
-            self._helped[change] = self._helped.get(change, 0.0) + helped
+            self._tries[change] += 1
+            self._helped[change] += (after < before - _CLEARLY) / len(child.added)
 
 
 @dataclass(frozen=True)
 class _Child:
-    changes: Changes  # That it is.
-    parent: Changes = NONE  # The candidate that it was made of.
-    added: tuple[Change, ...] = ()  # What it has and the parents had not.
+    changes: Changes
+    parent: Changes = NONE
+    added: tuple[Change, ...] = ()  # Not in the parents.
 
 
 def _children(
@@ -159,7 +137,7 @@ def _children(
     draw: random.Random,
     experience: _Experience,
 ) -> list[_Child]:
-    """So many new candidates, or fewer where hardly anything is new."""
+    """Makes new candidates, or fewer if most draws are known."""
     children: dict[Changes, _Child] = {}
     for _ in range(_PATIENCE * count):
         if len(children) == count:
@@ -184,39 +162,38 @@ def _children(
 
 
 def _ranked(scores: Mapping[Changes, float]) -> list[Changes]:
-    """The best first; of equals what changes less, or else was found first."""
+    """Sorts the best first; of equals the one with fewer changes, then the oldest."""
     return sorted(scores, key=lambda one: (scores[one], len(one)))
 
 
 class _Joint:
-    """The evolution for all modules: each pipeline that it finds helps the others."""
+    """The evolution for all modules, of pipelines that complement each other."""
 
     def __init__(
         self,
         measurements: Measurements,
         modules: Sequence[Path],
         settings: EvolutionSettings,
-        experience: _Experience,
+        library: Library,
     ) -> None:
         self.chosen: list[Changes] = []
-        self._measurements, self._modules = measurements, modules
-        self._settings, self._experience = settings, experience
+        self.settings, self.experience = settings, _Experience(library)
+        self.measurements, self._modules = measurements, modules
         self._draw = random.Random(f"{settings.seed} for all")
-        # Scores beside what is chosen, of the few modules of the race and of all.
+        # Scores beside the chosen pipelines, on the modules of the race and on all.
         self._raced: dict[Changes, float] = {}
         self._tried: dict[Changes, float] = {}
         self._starts: list[_Child] = []
 
     @property
     def ranked(self) -> list[Changes]:
-        """What was tried on all modules, the best beside what is chosen first."""
+        """The candidates tried on all modules, the best beside the chosen first."""
         return _ranked(self._tried)
 
     def begin(self, starts: Sequence[Changes]) -> None:
-        """With the pipeline as it is, with some others, and one change of it each."""
-        draw, library = self._draw, self._experience.library
+        draw, library = self._draw, self.experience.library
         begin = dict.fromkeys([NONE, *starts])
-        left = min(self._settings.batch, self._settings.joint) - len(begin)
+        left = min(self.settings.batch, self.settings.joint) - len(begin)
         self._starts = [_Child(one) for one in begin]
         self._starts += [
             _Child(frozenset({change}), NONE, (change,))
@@ -224,8 +201,8 @@ class _Joint:
         ]
 
     def extend(self, stage: str, count: int, show: ShowStage) -> None:
-        """Chooses one more pipeline, the best of all so far and of so many new ones."""
-        settings = self._settings
+        """Tries ``count`` more candidates, and chooses the best of all."""
+        settings = self.settings
         race = self._modules[: settings.race]
         self._raced = self._scores(race, list(self._raced))
         self._tried = self._scores(self._modules, list(self._tried))
@@ -235,94 +212,74 @@ class _Joint:
         while children:
             candidates = [child.changes for child in children]
             self._raced |= self._scores(race, candidates)
-            best = min(self._raced[one] for one in [*self._tried, *candidates])
-            promising = [
-                one
-                for one in _ranked({one: self._raced[one] for one in candidates})
-                if self._raced[one] <= best + _MARGIN
-            ]
+            most = (
+                min(self._raced[one] for one in [*self._tried, *candidates]) + _MARGIN
+            )
+            ranked = _ranked({one: self._raced[one] for one in candidates})
+            promising = [one for one in ranked if self._raced[one] <= most]
             promising = promising[: max(1, round(settings.batch * _SHARE))]
             self._tried |= self._scores(self._modules, promising)
             for child in children:
                 before, after = self._raced[child.parent], self._raced[child.changes]
-                self._experience.learn(child, before, after)
+                self.experience.learn(child, before, after)
             done = len(self._raced) - known
             show(stage, done, count)
             children = self._children(count - done)
         self.chosen.append(self.ranked[0])
 
-    def _children(self, left: int) -> list["_Child"]:
-        return _children(
-            min(self._settings.batch, left),
-            self.ranked[: len(_PREFERENCE)],
-            _ranked(self._raced)[:_MATES],
-            self._raced,
-            self._draw,
-            self._experience,
-        )
+    def _children(self, left: int) -> list[_Child]:
+        count, mates = min(self.settings.batch, left), _ranked(self._raced)[:_MATES]
+        parents, by = self.ranked[: len(_PREFERENCE)], (self._draw, self.experience)
+        return _children(count, parents, mates, self._raced, *by)
 
     def _scores(
         self, modules: Sequence[Path], candidates: Sequence[Changes]
     ) -> dict[Changes, float]:
-        """By candidate, as `Measurements.score`, beside what is chosen."""
-        library = self._experience.library
+        """Returns `Measurements.score` by candidate, beside the chosen pipelines."""
+        library = self.experience.library
         pipelines = {one: library.pipeline(one) for one in candidates}
-        # These were tried on all modules before they were chosen.
+        # The chosen ones were already tried on all modules.
         beside = [library.pipeline(one) for one in self.chosen]
         wanted = list(dict.fromkeys(pipelines.values()))
-        self._measurements.measure(dict.fromkeys(modules, wanted))
+        self.measurements.measure(dict.fromkeys(modules, wanted))
         return {
-            one: self._measurements.score(modules, [*beside, pipeline])
+            one: self.measurements.score(modules, [*beside, pipeline])
             for one, pipeline in pipelines.items()
         }
 
 
 class _Member:
-    def __init__(
-        self,
-        module: Path,
-        joint: _Joint,
-        settings: EvolutionSettings,
-        experience: _Experience,
-    ) -> None:
-        """Begins with what was found for all modules, and some of what came close."""
+    def __init__(self, module: Path, joint: _Joint) -> None:
+        """Begins with the pipelines for all modules, and some of the next best."""
         self.module = module
         self.known: dict[Changes, float] = {}
-        self._settings = settings
-        self._experience = experience
+        self._settings, self._experience = joint.settings, joint.experience
         name = f"{module.parent.name}/{module.name}"
-        self._draw = random.Random(f"{settings.seed} {name}")
+        self._draw = random.Random(f"{joint.settings.seed} {name}")
         among = joint.ranked[:_AMONG]
         starts = self._draw.sample(among, min(_STARTS, len(among)))
         self._starts = list(dict.fromkeys([NONE, *joint.chosen, *starts]))
 
     @property
     def best(self) -> tuple[Changes, float]:
-        """The smallest, and its size / -Oz."""
         best = _ranked(self.known)[0]
         return best, self.known[best]
 
     def batch(self) -> list[_Child]:
-        """What is to be tried next."""
         left = min(self._settings.batch, self._settings.evaluations - len(self.known))
         if not self.known:
             return [_Child(one) for one in self._starts][:left]
         if self.best[1] >= FAILED_RATIO:
-            # What no compiler has survived so far, none will.
-            return []
-        parents = _ranked(self.known)[: len(_PREFERENCE)]
-        return _children(
-            left, parents, parents, self.known, self._draw, self._experience
-        )
+            return []  # All candidates failed, as others would.
+        parents, by = _ranked(self.known)[: len(_PREFERENCE)], self._experience
+        return _children(left, parents, parents, self.known, self._draw, by)
 
 
 def _for_each(
-    measurements: Measurements,
-    members: Sequence[_Member],
-    experience: _Experience,
-    show: Callable[[int], None],
+    joint: _Joint, members: Sequence[_Member], show: Callable[[int], None]
 ) -> None:
-    """Goes on in waves until each member has had what it may try."""
+    """Runs waves until each member has tried all its candidates."""
+    measurements, experience = joint.measurements, joint.experience
     library = experience.library
     while True:
         batches = [

@@ -1,12 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A value of states: which of a few sequences has made the smaller code, by its IR.
+"""A value of states: it predicts from IR which of a few results has the smallest code.
 
-What a sequence will make of a module is hard to tell before; which of two results is
-smaller is easier to tell, and no object need be made for it. A linear function of how
-often each kind of instruction occurs, learned from the differences between results of
-the same module: what all results of a module have in common cancels out.
+Comparing results is easier than predicting them, and needs no object files. The value
+is a linear function of the instruction histogram, learned from the differences between
+results of the same module, so common parts cancel out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.compiler import SequenceFailed, SequenceRunner
 from ..environment.runners import Runners
@@ -28,21 +27,19 @@ from .value import module_weights
 
 Array = NDArray[np.float64]
 
-# What the model sees of a state: `actions` says which sequence has led to it.
+# The features of a state; `actions` identifies the sequence that led to it.
 OBSERVATION = ("histogram", "counts", "actions")
 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 MARGINS = (0.0, 0.002, 0.005)
-# A sequence that makes more of a difference than this has no more to teach.
-_CLIP = 0.2
+_CLIP = 0.2  # Larger relative differences count as this.
 
 
 class StateValue(nn.Module):
-    """From the features of a state to ``value``, by which states of a module compare.
+    """From the features of a state to ``value``, to compare states of one module.
 
-    It is minus the size that is expected, up to what they have in common, and in units
-    of an instruction's usual share. All but the first sequence have to be better by a
-    margin.
+    The value is minus the expected size in units of an instruction's usual share, up to
+    a constant of the module. All but the first sequence must be better by a margin.
     """
 
     weights: Tensor
@@ -50,7 +47,7 @@ class StateValue(nn.Module):
     def __init__(
         self, widths: Mapping[str, int], weights: Array, margin: float
     ) -> None:
-        """For features of those widths, with a weight for each but `actions`."""
+        """Takes the features' widths, and a weight for each one but `actions`."""
         super().__init__()
         self.widths = list(widths.values())
         self.in_features = sum(self.widths)
@@ -60,7 +57,7 @@ class StateValue(nn.Module):
         self.register_buffer("weights", column)
 
     def forward(self, row: Tensor) -> dict[str, Tensor]:
-        """[N, widths] to [N, 1]."""
+        """From [N, widths] to [N, 1]."""
         histogram, counts, actions = torch.split(row, self.widths, dim=1)
         size = torch.cat([histogram, counts], dim=1) @ self.weights
         first = actions[:, self.sequences : self.sequences + 1]
@@ -72,28 +69,23 @@ class StateValue(nn.Module):
 class Foresight:
     """A trained value of states."""
 
-    model: StateValue  # Of them.
-    ridge: float  # By how much its weights were held down.
+    model: StateValue
+    ridge: float  # The regularisation.
     margin: float  # See `StateValue`.
-    # Geomean of size / -Oz over programs, each by a model that has not seen it.
-    chosen: float
-    fixed: float  # By the first sequence, always.
-    best: float  # By the smallest of those that are looked at.
-    # All settings: ridge, margin, and what `chosen` was by them.
-    tried: tuple[tuple[float, float, float], ...] = ()
+    # Geomeans of size / -Oz over programs:
+    chosen: float  # by a model that has not seen the program,
+    fixed: float  # by the first sequence,
+    best: float  # by the best sequence that the model compares.
+    tried: tuple[tuple[float, float, float], ...] = ()  # All (ridge, margin, chosen).
 
 
 def outcomes(
-    runners: Runners,
-    modules: Sequence[Path],
-    ahead: int,
-    show: Show = lambda done, total: None,
+    runners: Runners, modules: Sequence[Path], ahead: int, show: Show = quiet
 ) -> NDArray[np.float32]:
-    """The features of what each of the first actions makes of modules.
+    """Returns the features after each of the first actions, [modules, ahead, widths].
 
-    Returns:
-        [modules, ahead, widths]. Where the compiler fails there is no outcome, but NaN:
-        nothing is learned from it, and it is never chosen, as `Model` does not.
+    After a failure of the compiler they are NaN, which is ignored in the training and
+    never chosen, as in `Model`.
     """
     options = runners.options
     nothing = np.full(sum(options.widths.values()), np.nan, np.float32)
@@ -117,11 +109,11 @@ def train(
     table: Table,
     widths: Mapping[str, int],
     *,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> Foresight:
-    """Learns from all programs, as it was best for those left out.
+    """Trains on all programs, with the settings that are best for programs left out.
 
-    The rows are outcomes, [modules, ahead, widths], by the table's first sequences.
+    The rows are `outcomes`, [modules, ahead, widths], of the table's first sequences.
     """
     settings = list(product(RIDGES, MARGINS))
     programs = np.asarray(table.programs)
@@ -159,7 +151,7 @@ def _fit(
     ridge: float,
     margin: float,
 ) -> StateValue:
-    """Weighted ridge regression of differences to the first sequence's result."""
+    """Fits differences to the first sequence's result by weighted ridge regression."""
     count = widths["histogram"] + widths["counts"]
     states = rows[inside, :, :count].astype(np.float64)
     instructions = states[:, 0, : widths["histogram"]].sum(axis=1) + 1.0
@@ -172,18 +164,17 @@ def _fit(
     there = ~np.isnan(x[:, 0])
     x, y, weights = x[there], y[there], weights[there]
     gram = (x * weights[:, None]).T @ x
-    # Each weight by how much its input varies; what does not vary has none.
+    # Scale the regularisation by the variance of each input.
     scale = np.diag(gram) + 1e-9 * np.trace(gram) / count + 1e-12
-    solved = np.linalg.solve(
-        gram + ridge * np.diag(scale), (x * weights[:, None]).T @ y
+    right = (x * weights[:, None]).T @ y
+    return StateValue(
+        widths, np.linalg.solve(gram + ridge * np.diag(scale), right), margin
     )
-    return StateValue(widths, solved, margin)
 
 
 def _choices(model: StateValue, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Of [modules, ahead, widths], the states of the greatest value."""
     flat = torch.from_numpy(rows.reshape(-1, rows.shape[2]))
     with torch.no_grad():
         values = model(flat)["value"].reshape(rows.shape[:2])
-    # Never choose an action whose outcome is missing.
+    # Never choose a missing outcome.
     return np.asarray(values.nan_to_num(-torch.inf).argmax(dim=1).numpy(), np.int64)

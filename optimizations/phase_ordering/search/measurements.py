@@ -1,12 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What sequences and pipelines make of modules: each is measured once, and kept.
+"""Measures modules after sequences and pipelines, and keeps the sizes in a file.
 
-What was cut short and is begun again knows from the file all that it tries at first,
-but for what had not enough time. Of what is known the few are chosen that serve all
-modules best: the core set of "Learning Compiler Pass Orders using Coreset and
-Normalized Value Prediction" (ICML 2023).
+Interrupted work continues from the file, except for pipelines that timed out. From the
+sizes a core set is chosen: the few sequences that suit all modules best, as in
+"Learning Compiler Pass Orders using Coreset and Normalized Value Prediction" (ICML
+2023).
 """
 
 import hashlib
@@ -20,18 +20,17 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.actions import Order
 from ..environment.compiler import TIMED_OUT, TIMEOUT, EpisodeOptions
 from ..environment.kept import Kept
 from ..environment.measure import Measured, measure, oz_size
 
-# What a sequence that the compiler does not survive on a module counts as.
-FAILED_RATIO = 2.0
+FAILED_RATIO = 2.0  # The size / -Oz of a sequence on which the compiler fails.
 
-_DIGEST = 24  # Digits by which a pipeline of thousands of letters is known.
-_OZ = "oz"  # By which in a line what stock -Oz makes is known.
+_DIGEST = 24  # Hexadecimal digits of a pipeline's key.
+_OZ = "oz"  # The key of stock -Oz.
 
 
 class Measurements:
@@ -47,11 +46,11 @@ class Measurements:
         log: Path | None = None,
         through_files: bool = True,
     ) -> None:
-        """Reads the log, and measures what stock -Oz makes of the modules.
+        """Reads the log, and measures the modules by stock -Oz.
 
-        The log is lines of JSON, each of a module and some pipelines. Objects are
-        written to files, or all is measured in the compiler: it takes longer, since
-        -Oz is measured there, too, and is the size that a training sees.
+        The log is lines of JSON, each with a module and some pipelines. Objects are
+        written to files, or measured in the compiler. The latter takes longer, because
+        -Oz is measured there, too, but gives the sizes of a training.
         """
         self._options, self._workers, self._timeout = options, workers, timeout
         self._through_files = through_files
@@ -69,15 +68,13 @@ class Measurements:
 
     @property
     def modules(self) -> list[Path]:
-        """Those of which -Oz makes machine code: others say nothing."""
+        """The modules with machine code."""
         return [module for module in self._sizes if self._oz[module]]
 
     def measure(
-        self,
-        wanted: Mapping[Path, Sequence[str]],
-        show: Callable[[int], None] = lambda done: None,
+        self, wanted: Mapping[Path, Sequence[str]], show: Callable[[int], None] = quiet
     ) -> None:
-        """Tries pipelines on modules, where what they make is not known."""
+        """Tries pipelines on modules, unless their size is known."""
         missing = {
             module: [p for p in pipelines if _digest(p) not in self._sizes[module]]
             for module, pipelines in wanted.items()
@@ -101,26 +98,24 @@ class Measurements:
             show(known)
 
     def oz(self, module: Path) -> int:
-        """What stock -Oz makes of it, in bytes."""
+        """Returns the module's bytes by stock -Oz."""
         return self._oz[module]
 
     def size(self, module: Path, pipeline: str) -> int | str:
-        """Bytes of what has been measured; of what failed, how."""
+        """Returns measured bytes, or the kind of the failure."""
         return self._sizes[module][_digest(pipeline)]
 
     def ratio(self, module: Path, pipeline: str) -> float:
-        """Size / -Oz of what has been measured; `FAILED_RATIO` where that failed."""
+        """Returns a measured size / -Oz, or `FAILED_RATIO`."""
         return self._ratio(module, _digest(pipeline))
 
     def score(self, modules: Sequence[Path], pipelines: Sequence[str]) -> float:
-        """Mean over programs of log(all code / that of -Oz), by the best for each."""
+        """Returns `program_score` by the best of the pipelines for each module."""
         oz = np.array([self._oz[module] for module in modules], np.float64)
         digests = list(map(_digest, pipelines))
-        ratios: NDArray[np.float64] = np.array(
-            [min(self._ratio(module, one) for one in digests) for module in modules]
-        )
-        programs = [program_of(module) for module in modules]
-        return float(program_logs(ratios * oz, oz, programs)[1].mean())
+        ratios = [min(self._ratio(it, one) for one in digests) for it in modules]
+        programs = list(map(program_of, modules))
+        return program_score(np.array(ratios, np.float64) * oz, oz, programs)
 
     def _ratio(self, module: Path, digest: str) -> float:
         size = self._sizes[module][digest]
@@ -128,9 +123,9 @@ class Measurements:
 
 
 def _line(pipelines: Sequence[str], found: Measured) -> dict[str, int | str]:
-    """Bytes by digest; of what failed, how."""
+    """Returns bytes or kinds of failures, by digest."""
     failed = {error.pipeline: error.kind for error in found.failures}
-    # Where no compiler survives the module, the last failure is that of all.
+    # After a `ModuleFailed`, the last failure is that of all other pipelines.
     rest = found.failures[-1].kind if found.failures else ""
     return {
         _digest(pipeline): found.sizes.get(pipeline, failed.get(pipeline, rest))
@@ -144,15 +139,14 @@ def _digest(pipeline: str) -> str:
 
 @dataclass
 class Table:
-    """What sequences make of modules: bytes of machine code."""
+    """Sizes of modules by sequences, in bytes of machine code."""
 
     modules: list[str]  # Files.
-    programs: list[str]  # Of these.
-    sequences: list[Order]  # That were tried.
+    programs: list[str]  # Of the modules.
+    sequences: list[Order]
     sizes: NDArray[np.float64]  # [modules, sequences].
-    oz: NDArray[np.float64]  # Of stock clang's -Oz, [modules].
-    # What the compiler did not survive, as (module, sequence, ``crash``, ``timeout`` or
-    # ``refused``).
+    oz: NDArray[np.float64]  # By stock clang's -Oz, [modules].
+    # As (module, sequence, kind); see `SequenceFailed`.
     failures: list[tuple[str, Order, str]] = field(default_factory=list)
 
     @property
@@ -161,32 +155,30 @@ class Table:
         return np.asarray(np.log(self.sizes / self.oz[:, None]))
 
     def score(self, sizes: NDArray[np.float64]) -> float:
-        """Mean over programs of log(all its code / that of -Oz); [modules] sizes."""
-        return float(program_logs(sizes, self.oz, self.programs)[1].mean())
+        """Returns `program_score` of sizes, [modules]."""
+        return program_score(sizes, self.oz, self.programs)
 
     def ratio(self, sizes: NDArray[np.float64]) -> float:
-        """The geomean over programs of all its code / that of -Oz; [modules] sizes."""
+        """Returns the geomean over programs of code / -Oz, for sizes, [modules]."""
         return float(np.exp(self.score(sizes)))
 
     def sizes_of(self, choices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """By one sequence for each module, [modules]."""
+        """Returns the sizes by one sequence for each module, [modules]."""
         return np.asarray(self.sizes[np.arange(len(choices)), choices], np.float64)
 
     def greedy(self, count: int) -> list[int]:
-        """So many sequences that together make the programs smallest, by number.
+        """Chooses sequences that together make the programs smallest, by number.
 
-        The first is the best single one. Where more would gain nothing here, those
-        that are best by themselves come next: elsewhere they may gain something.
+        The first is the best single one. When more gain nothing here, the best single
+        ones follow, because they may gain something elsewhere.
         """
         chosen: list[int] = []
         smallest = np.full(len(self.modules), np.inf)
         score = np.inf
         alone: list[float] = []
         while len(chosen) < count:
-            scores = [
-                self.score(np.minimum(smallest, self.sizes[:, number]))
-                for number in range(len(self.sequences))
-            ]
+            tried = np.minimum(smallest[:, None], self.sizes)
+            scores = list(map(self.score, tried.T))
             alone = alone or scores
             number = int(np.argmin(scores))
             if scores[number] >= score:
@@ -201,7 +193,7 @@ class Table:
     def part(
         self, rows: NDArray[np.bool_], numbers: Sequence[int] | NDArray[np.int64]
     ) -> "Table":
-        """Some of the modules, and some of the sequences."""
+        """Returns a table of some modules and some sequences."""
         kept = np.flatnonzero(rows)
         return Table(
             [self.modules[row] for row in kept],
@@ -212,15 +204,15 @@ class Table:
         )
 
 
-def program_logs(
+def program_score(
     sizes: NDArray[np.float64], oz: NDArray[np.float64], programs: Sequence[str]
-) -> tuple[list[str], NDArray[np.float64]]:
-    """Programs, and log(all code / that of -Oz) of each."""
+) -> float:
+    """Returns the mean over programs of log(all code / that of -Oz)."""
     names, member = np.unique(np.asarray(programs), return_inverse=True)
     ours, stock = np.zeros(len(names)), np.zeros(len(names))
     np.add.at(ours, member, sizes)
     np.add.at(stock, member, oz)
-    return list(map(str, names)), np.log(ours / stock)
+    return float(np.log(ours / stock).mean())
 
 
 def tabulate(
@@ -229,17 +221,14 @@ def tabulate(
     modules: Sequence[Path],
     sequences: Sequence[Order],
     log: Path | None = None,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
     *,
     timeout: float = TIMEOUT,
 ) -> Table:
-    """Tries all sequences on all modules; what the log has is not tried again.
+    """Tries all sequences on all modules, except those in the log without a timeout.
 
-    Only what had not enough time is. Modules without machine code are left out, and
-    those of which no sequence makes any.
-
-    Raises:
-        InvalidArgument: there is nothing to try, or nothing to try it on.
+    Modules without machine code, and those on which all sequences fail, are left out.
+    InvalidArgument is raised without modules or sequences.
     """
     if not modules or not sequences:
         raise InvalidArgument("expected modules and sequences, found none")
@@ -250,27 +239,23 @@ def tabulate(
     wanted = tuple(dict.fromkeys(pipelines))
     total = len(modules) * len(wanted)
     measured.measure(dict.fromkeys(modules, wanted), lambda done: show(done, total))
+    orders = [tuple(sequence) for sequence in sequences]
     rows = {
         module: row
         for module in measured.modules
         for row in [[measured.size(module, pipeline) for pipeline in pipelines]]
         if not all(isinstance(size, str) for size in row)
     }
-    oz = {module: measured.oz(module) for module in rows}
-    sizes = [
-        [FAILED_RATIO * oz[module] if isinstance(s, str) else s for s in row]
+    oz = np.array([measured.oz(module) for module in rows], np.float64)
+    # A failure is NaN at first.
+    numbers = [[np.nan if isinstance(s, str) else s for s in r] for r in rows.values()]
+    sizes = np.array(numbers, np.float64).reshape(len(rows), len(pipelines))
+    sizes = np.where(np.isnan(sizes), FAILED_RATIO * oz[:, None], sizes)
+    failures = [
+        (str(module), order, size)
         for module, row in rows.items()
+        for order, size in zip(orders, row, strict=True)
+        if isinstance(size, str)
     ]
-    return Table(
-        list(map(str, rows)),
-        list(map(program_of, rows)),
-        [tuple(sequence) for sequence in sequences],
-        np.array(sizes, np.float64).reshape(len(rows), len(pipelines)),
-        np.array(list(oz.values()), np.float64),
-        [
-            (str(module), tuple(sequence), size)
-            for module, row in rows.items()
-            for sequence, size in zip(sequences, row, strict=True)
-            if isinstance(size, str)
-        ],
-    )
+    programs = list(map(program_of, rows))
+    return Table(list(map(str, rows)), programs, orders, sizes, oz, failures)

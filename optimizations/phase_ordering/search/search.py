@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sequences found by hill climbing, module by module.
+"""Searches sequences by hill climbing, module by module.
 
-As in "Learning Compiler Pass Orders using Coreset and Normalized Value Prediction"
-(ICML 2023).
+See "Learning Compiler Pass Orders using Coreset and Normalized Value Prediction" (ICML
+2023).
 """
 
 import random
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..environment.actions import Order
 from ..environment.compiler import ModuleFailed, SequenceFailed, SequenceRunner
@@ -26,18 +26,15 @@ from .settings import ByActions
 
 @dataclass(frozen=True)
 class SearchSettings(ByActions):
-    """How long to look, and for what."""
+    """The settings of a search."""
 
-    population: int = 4  # Of the hill climbing, the best so many are changed further.
-    seed: int = 0  # Of everything that is drawn.
+    population: int = 4  # The best sequences, which are changed further.
+    seed: int = 0
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best sequences found for a module, the smallest code first.
-
-    None, where no compiler got as far as the first action.
-    """
+    """The best sequences for a module, smallest code first; empty after failures."""
 
     module: str
     sequences: tuple[Order, ...]
@@ -47,13 +44,10 @@ class Best:
 def search_module(
     runner: SequenceRunner, module: Path, settings: SearchSettings
 ) -> Best:
-    """Hill climbing from the space's own order and from chance.
+    """Climbs from the space's own order and from random sequences.
 
-    The same seed finds the same for a module, whatever else is searched beside it. The
-    runner's reward should be ``none``: only last states are looked at.
-
-    Raises:
-        ModuleFailed: no compiler gets as far as the first action.
+    The result depends on the seed and the module only. The runner's reward should be
+    ``none``, because only last states count. Raises ModuleFailed.
     """
     draw = random.Random(f"{settings.seed} {module.parent.name}/{module.name}")
     actions = len(runner.options.space.actions)
@@ -63,20 +57,18 @@ def search_module(
     with tempfile.TemporaryDirectory(prefix="mlbridge-search-") as folder:
         object_file = Path(folder, "module.o")
 
-        def ratio(sequence: Order) -> float:
+        def evaluate(sequence: Order) -> None:
+            if sequence in known:
+                return
             try:
                 size = runner.last_size(module, sequence, object_file)
+                known[sequence] = size / stock if stock else 1.0
             except ModuleFailed:
                 raise
             except SequenceFailed:
-                return FAILED_RATIO
-            return size / stock if stock else 1.0
+                known[sequence] = FAILED_RATIO
 
-        def evaluate(sequence: Order) -> None:
-            if sequence not in known:
-                known[sequence] = ratio(sequence)
-
-        # The space's own order, as far as it goes, is -Oz or close to it.
+        # The beginning of the space's own order is close to -Oz.
         evaluate(tuple(range(min(actions, settings.length))))
         tries = 0
         while len(known) < settings.evaluations and tries < 4 * settings.evaluations:
@@ -112,11 +104,11 @@ def search(
     modules: Sequence[Path],
     settings: SearchSettings,
     log: Path | None = None,
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> list[Best]:
-    """Searches modules one by one, and keeps what it finds in the log, a line a module.
+    """Searches modules one by one, except those with a line in the log.
 
-    What the log has already is not searched again.
+    New results are added to the log.
     """
     kept = Kept(log, runners.options, {"settings": vars(settings)})
     known = {
@@ -135,7 +127,6 @@ def search(
     for module, best in runners.map(work, missing):
         known[best.module] = best
         if best.sequences:
-            found = {"sequences": best.sequences, "ratios": best.ratios}
-            kept.add(module, found)
+            kept.add(module, {"sequences": best.sequences, "ratios": best.ratios})
         show(len(known), len(modules))
     return [known[str(module)] for module in modules]

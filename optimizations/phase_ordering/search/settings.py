@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The settings of searches: fields are options of the command line."""
+"""The settings of searches, whose fields are options of the command line."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,33 +18,33 @@ from ..environment.settings import (
     Vocabulary,
 )
 
-Evaluations = Annotated[int, Option(min=1, help="Sequences tried on each of these.")]
+Evaluations = Annotated[int, Option(min=1, help="Candidates tried on each module.")]
 
 
 @dataclass(frozen=True)
 class Made:
-    """What every core set's model is made of."""
+    """The settings of every core set's model."""
 
     corpus: CorpusFolder = Path("build/corpus")
-    out: Annotated[Path, Option(help="The folder for what comes of it.")] = Path(
+    out: Annotated[Path, Option(help="Folder for the results.")] = Path(
         "build/phase-ordering/coreset"
     )
     leave_out: LeaveOut = None
     workers: Annotated[int, Option(min=1, help="Compilers at once.")] = 1
-    seed: Annotated[int, Option(min=0, help="Of all that is drawn.")] = 0
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
     observation: Annotated[
-        str, Option(help="What the model sees: of histogram, embedding, counts.")
+        str, Option(help="Features of the model: histogram, embedding, counts.")
     ] = "histogram,counts"
     vocabulary: Vocabulary = None
     linked: Annotated[
-        bool, Option("--linked", help="Try what is found on linked programs, too.")
+        bool, Option("--linked", help="Also try sequences on linked programs.")
     ] = False
     ahead: Annotated[
         int,
         Option(
             min=0,
-            help="Have a model that looks at what so many of the first sequences have"
-            " made, and takes one; 0: one that chooses before.",
+            help="Make a model that runs the first N sequences and takes one by their"
+            " results; 0: a model that chooses before.",
         ),
     ] = 0
     timeout: Timeout = 120
@@ -53,12 +53,11 @@ class Made:
 
 @dataclass(frozen=True)
 class Searched:
-    """What every search is told. What it finds is tried on larger modules, too."""
+    """The settings of every search, whose results are tried on larger modules, too."""
 
-    count: Annotated[int, Option(min=1, help="K, sequences of the core set.")] = 50
-    # Each program's share is the same.
+    count: Annotated[int, Option(min=1, help="Sequences in the core set, K.")] = 50
     searched: Annotated[
-        int, Option(min=0, help="Modules that are searched one by one.")
+        int, Option(min=0, help="Modules searched one by one, of each program alike.")
     ] = 60
     most: Annotated[
         int | None, Option("--max-instructions", help="Search no larger module.")
@@ -67,50 +66,49 @@ class Searched:
 
 @dataclass(frozen=True)
 class Space:
-    """Of which space sequences are."""
+    """The space of sequences."""
 
     actions: Actions = "oz"
 
 
 @dataclass(frozen=True)
 class ByActions:
-    """What a search for sequences of actions is told."""
+    """The settings of a search for sequences of actions."""
 
     evaluations: Evaluations = 300
     length: Annotated[
-        int, Option("--episode", min=1, help="Actions of a sequence.")
+        int, Option("--episode", min=1, help="Actions in a sequence.")
     ] = 15
 
 
 @dataclass(frozen=True)
 class ByPipelines:
-    """What a search for whole pipelines is told."""
+    """The settings of a search for whole pipelines."""
 
     evaluations: Evaluations = 300
     modules: Annotated[
-        int, Option("--joint-modules", min=1, help="Pipelines are to serve so many.")
+        int, Option("--joint-modules", min=1, help="Modules searched together.")
     ] = 81
     joint: Annotated[
-        int,
-        Option("--joint-evaluations", min=1, help="Pipelines tried for the best one."),
+        int, Option("--joint-evaluations", min=1, help="Candidates for the first one.")
     ] = 600
     together: Annotated[
         int,
         Option(
             min=1,
-            help="So many pipelines are sought there: the best one, then the best"
-            " beside it, and so on.",
+            help="Pipelines for all modules: the best, then the best beside it, and so"
+            " on.",
         ),
     ] = 8
     beside: Annotated[
         int,
-        Option("--beside-evaluations", min=0, help="Tried for each after the first."),
+        Option("--beside-evaluations", min=0, help="Candidates for each other one."),
     ] = 150
 
 
 @dataclass(frozen=True)
 class Begun:
-    """Where a search for whole pipelines begins."""
+    """The start of a search for whole pipelines."""
 
     core: Annotated[
         Path | None,

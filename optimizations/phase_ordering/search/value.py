@@ -3,11 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The value model: how good each sequence of a core set is for a module.
 
-A few small networks whose answers are averaged. It is judged on programs that it was
-not trained on, each in turn: the core set, too, is chosen without the program that is
-left out and without the sequences that were found in it only. That is also how long to
-train is found out. What is found is too good where more has seen that program: of whole
-pipelines what their search shares, and a core set that there was before as a whole.
+It averages a few small networks. The number of epochs is found by leaving out each
+program in turn: without the sequences found in this program only, a new core set is
+chosen and a model trained. The estimates for the programs left out are too good if more
+has seen these programs: shared results of a search of pipelines, or a given core set.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.show import Show
+from mlbridge_optimizations.show import Show, quiet
 
 from ..model.network import Normalised
 from .measurements import Table
@@ -26,20 +25,17 @@ from .measurements import Table
 
 @dataclass(frozen=True)
 class ValueSettings:
-    """How the value model is trained."""
+    """The settings of a training."""
 
     hidden: int = 64
     members: int = 5
     epochs: int = 400
-    check: int = 20  # Epochs between two looks at programs that it was not trained on.
+    check: int = 20  # Epochs between two checks on programs left out.
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
     dropout: float = 0.2
-    # By how much smaller, as log of the size, a sequence is clearly the better one.
-    temperature: float = 0.01
-    # How a module counts in its program: as its bytes to the power of this. With 1 it
-    # is what a program's size follows from, with 0 every module counts the same.
-    share: float = 0.5
+    temperature: float = 0.01  # A clear difference between sequences, in log(size).
+    share: float = 0.5  # See `module_weights`.
     seed: int = 0
 
 
@@ -70,26 +66,26 @@ class ValueModel(nn.Module):
             for _ in range(settings.members)
         )
         for member in self.members:
-            # It begins as the best fixed order of sequences.
+            # The network starts as the best fixed order of sequences.
             nn.init.zeros_(member[-1].weight)  # type: ignore[index]
             nn.init.zeros_(member[-1].bias)  # type: ignore[index]
 
     def each(self, row: Tensor) -> Tensor:
-        """The values by each member, [members, N, sequences]."""
+        """Returns each member's values, [members, N, sequences]."""
         scaled = (self.normalised(row) - self.centre) / self.spread
         scaled = torch.clamp(scaled, -5.0, 5.0)
         return torch.stack([self.base + m(scaled) for m in self.members])
 
     def forward(self, row: Tensor) -> dict[str, Tensor]:
-        """[N, widths] to the values."""
+        """From [N, widths] to [N, sequences]."""
         return {"values": self.each(row).mean(dim=0)}
 
 
 class Ranked(nn.Module):
-    """The sequence that a value model likes best, then the core set in its order.
+    """Ranks the value model's first choice first, then the core set in its order.
 
-    What it likes next is much like the first. The first few of a core set complement
-    each other: of as many tries, these leave smaller code.
+    The model's next choices resemble its first, but the first sequences of a core set
+    complement each other, so they give smaller code in the same number of tries.
     """
 
     order: Tensor
@@ -102,7 +98,7 @@ class Ranked(nn.Module):
         self.register_buffer("order", torch.arange(count, dtype=torch.float32))
 
     def forward(self, row: Tensor) -> dict[str, Tensor]:
-        """[N, widths] to ``values``, which say no more than what is to come first."""
+        """From [N, widths] to ``values``, [N, sequences], which are only ranks."""
         values = self.model(row)["values"]
         chosen = (values >= values.amax(dim=1, keepdim=True)).float()
         return {"values": chosen * len(self.order) - self.order}
@@ -110,30 +106,26 @@ class Ranked(nn.Module):
 
 @dataclass(frozen=True)
 class Check:
-    """What the model chooses for programs that it was not trained on."""
+    """Geomeans of size / -Oz over programs left out of the training."""
 
     epochs: int  # Of the training.
-    chosen: float  # Geomean of size / -Oz over programs, by the model's choice.
-    fixed: float  # The same, by the sequence that was the best in the other programs.
-    # The same, by the best of the core set that these lead to, for each module: what
-    # could be had at most.
-    best: float
+    chosen: float  # By the model.
+    fixed: float  # By the sequence that is best for the other programs.
+    best: float  # By the best sequence of the others' core set: the optimum.
 
 
 @dataclass(frozen=True)
 class Fitted:
     """A trained value model."""
 
-    model: ValueModel  # Of the core set's sequences.
-    epochs: int  # That it was trained for.
-    # On the programs left out, by epochs; the first is of 0 epochs.
-    checks: list[Check]
+    model: ValueModel
+    epochs: int  # Of the training.
+    checks: list[Check]  # By epochs, from 0; empty for a single program.
 
     @property
     def check(self) -> Check | None:
-        """What is to be expected of programs like the training's; None of only one."""
-        found = [check for check in self.checks if check.epochs == self.epochs]
-        return found[0] if found else None
+        """The expected result for programs like the training's, if known."""
+        return next((it for it in self.checks if it.epochs == self.epochs), None)
 
 
 def train(
@@ -144,13 +136,13 @@ def train(
     settings: ValueSettings,
     *,
     origins: Sequence[frozenset[str]] = (),
-    show: Show = lambda done, total: None,
+    show: Show = quiet,
 ) -> Fitted:
-    """Trains on all programs, for as long as was best for those left out.
+    """Trains on all programs, for the number of epochs that is best for those left out.
 
-    The rows are features, [modules, widths]; the table is of all sequences on the same
-    modules, and ``core`` has the numbers of the core set's. ``origins`` says of each
-    sequence the programs in which it was found: it is left out with the only one.
+    The rows are features, [modules, widths]; the table has all sequences on the same
+    modules; ``core`` has the numbers of the core set. ``origins`` has for each sequence
+    the programs in which it was found; it is left out with the only one.
     """
     torch.set_num_threads(1)
     programs = sorted(set(table.programs))
@@ -165,7 +157,6 @@ def train(
         numbers = _without(table, core, origins, program)
         inside = table.part(~out, numbers)
         model = ValueModel(widths, len(numbers), settings)
-
         for epoch in _fit(model, rows[~out], inside, settings):
             if epoch % settings.check == 0:
                 choices = numbers[_choices(model, rows[out])]
@@ -173,16 +164,13 @@ def train(
         fixed[out] = numbers[0]
         best[out] = numbers[np.argmin(table.sizes[np.ix_(out, numbers)], axis=1)]
         show(done + 1, len(folds) + 1)
+    bounds = [table.ratio(table.sizes_of(choices)) for choices in (fixed, best)]
     checks = [
-        Check(
-            epochs,
-            table.ratio(table.sizes_of(picked[stage])),
-            table.ratio(table.sizes_of(fixed)),
-            table.ratio(table.sizes_of(best)),
-        )
-        for stage, epochs in enumerate(stages if folds else ())
+        Check(epochs, table.ratio(table.sizes_of(choices)), *bounds)
+        for epochs, choices in zip(stages, picked, strict=True)
+        if folds
     ]
-    # A curve of few programs is rough: its neighbours have a say.
+    # The curve of few programs is rough: smooth it.
     chosen = np.array([check.chosen for check in checks] or [1.0])
     smooth = np.convolve(np.pad(chosen, 1, mode="edge"), np.ones(3) / 3, "valid")
     epochs = stages[int(np.argmin(smooth))] if folds else settings.epochs
@@ -196,7 +184,7 @@ def train(
 def _without(
     table: Table, core: Sequence[int], origins: Sequence[frozenset[str]], program: str
 ) -> NDArray[np.int64]:
-    """The core set that there would be without a program, the best single one first."""
+    """Chooses a core set without a program, the best single sequence first."""
     known = [
         number
         for number in range(len(table.sequences))
@@ -215,27 +203,23 @@ def _choices(model: ValueModel, rows: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _fit(
-    model: ValueModel,
-    rows: NDArray[np.float32],
-    table: Table,
-    settings: ValueSettings,
+    model: ValueModel, rows: NDArray[np.float32], table: Table, settings: ValueSettings
 ) -> Iterator[int]:
-    """Trains a model; stops at each epoch for who looks at it, at 0 first."""
+    """Trains a model; yields before the first epoch, and after each."""
     torch.manual_seed(settings.seed)
     for network in model.members:
         # The last layer stays at zero.
         network[0].reset_parameters()  # type: ignore[index]
-    values = -table.logs
-    x, y = torch.from_numpy(rows), torch.from_numpy(values.astype(np.float32))
+    x, y = torch.from_numpy(rows), torch.from_numpy((-table.logs).astype(np.float32))
     weights = torch.from_numpy(module_weights(table, settings.share))
     by_bytes = torch.from_numpy(module_weights(table, 1.0))
     with torch.no_grad():
         inputs = model.normalised(x)
         model.centre.copy_(inputs.mean(dim=0))
-        # What hardly varies here says little, and much elsewhere by mistake.
+        # An input that is nearly constant here would be too strong elsewhere.
         model.spread.copy_(inputs.std(dim=0, correction=0).clamp(min=0.02))
         model.base.copy_((by_bytes[:, None] * y).sum(dim=0))
-    # Which is the best matters; how small a module becomes at all does not.
+    # Only differences between sequences matter, not a module's mean.
     relative = y - y.mean(dim=1, keepdim=True)
     wanted = torch.softmax(y / settings.temperature, dim=1)
     optimizer = torch.optim.AdamW(
@@ -248,15 +232,14 @@ def _fit(
     for epoch in range(1, settings.epochs + 1):
         optimizer.zero_grad()
         found = model.each(x)
-        error = (
-            found - found.mean(dim=2, keepdim=True) - relative
-        ) / settings.temperature
+        error = found - found.mean(dim=2, keepdim=True) - relative
+        error = error / settings.temperature
         distance = torch.nn.functional.smooth_l1_loss(
             error, torch.zeros_like(error), reduction="none"
         ).mean(dim=2)
         likely = torch.log_softmax(found / settings.temperature, dim=2)
         surprise = -(wanted * likely).sum(dim=2)
-        # For each member, every program counts the same.
+        # For each member, all programs have the same weight.
         loss = ((distance + surprise) * weights).sum(dim=1).sum()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
@@ -265,7 +248,10 @@ def _fit(
 
 
 def module_weights(table: Table, share: float) -> NDArray[np.float32]:
-    """Of each module, by its bytes to that power: each program has the same sum."""
+    """Returns modules' weights, their -Oz bytes to that power, 1 / programs in sum.
+
+    With power 1 they are shares of a program's size, with 0 all modules weigh the same.
+    """
     names, member = np.unique(np.asarray(table.programs), return_inverse=True)
     found = table.oz**share
     sums = np.zeros(len(names))
