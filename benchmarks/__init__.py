@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures the cost of asking a model: docs/benchmarks.md.
+"""Measures the cost of asking a model: docs/reference/benchmarks.md.
 
 Each benchmark has a folder with both of its sides; ``command.py`` joins them as
 ``mlbridge bench``. Every failure is a `mlbridge.Error`: ModelError for a wrong reply or

@@ -5,7 +5,7 @@
 #   [DEPENDS file...] further files that the model depends on)
 #
 # Makes TARGET, a static library with the model as machine code. It runs `mlbridge
-# compile` (docs/compile.md), which is searched for on PATH and in an active virtual
+# compile` (docs/guides/compile.md), which is searched for on PATH and in an active virtual
 # environment, unless MLBRIDGE_PROGRAM is set:
 #
 #   find_package(MLCompilerBridge)

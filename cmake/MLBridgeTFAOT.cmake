@@ -10,7 +10,7 @@
 #
 # Makes TARGET, a static library with a SavedModel as machine code, by TensorFlow's
 # ahead-of-time compiler. It contains nothing else of TensorFlow. See
-# docs/tensorflow.md:
+# docs/guides/tensorflow.md:
 #
 #   find_package(MLCompilerBridge)
 #   include(${MLCompilerBridge_DIR}/MLBridgeTFAOT.cmake)

@@ -98,7 +98,7 @@ class ModelFile:
     """What the file of a trained model contains besides its network."""
 
     features: "FeatureSource" = None  # By default the observation space's.
-    metadata: "Metadata | None" = None  # See docs/model-metadata.md.
+    metadata: "Metadata | None" = None  # See docs/reference/model-metadata.md.
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def main(
         .venv/bin/python -m examples.mlgo --advisor eviction --policy lightest x.c y.c
 
     To try an idea, add a function to examples/mlgo/policies.py; to train a policy, use
-    the Gymnasium environment in docs/environments.md.
+    the Gymnasium environment in docs/reference/environments.md.
     """
     console = Console()
     known = policies(advisor, seed)

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The scheme "aoti", written like a user's extension, with the public headers
-/// and libtorch. docs/extending-runtimes.md explains the similar TVM extension.
+/// and libtorch. docs/guides/extending-runtimes.md explains the similar TVM extension.
 ///
 //===----------------------------------------------------------------------===//
 

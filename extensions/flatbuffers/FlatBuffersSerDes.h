@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The SerDes "flatbuffers", written like a user's extension, with the public
-/// headers and flatc's output for tensors.fbs. docs/extending-serdes.md
+/// headers and flatc's output for tensors.fbs. docs/guides/extending-serdes.md
 /// explains it.
 ///
 //===----------------------------------------------------------------------===//

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The scheme "tvm", written like a user's extension, with the public headers
-/// and TVM's. docs/extending-runtimes.md explains it.
+/// and TVM's. docs/guides/extending-runtimes.md explains it.
 ///
 //===----------------------------------------------------------------------===//
 

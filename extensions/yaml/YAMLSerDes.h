@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The SerDes "yaml", written like a user's extension, with the public headers
-/// and libyaml. docs/extending-serdes.md lists the requirements.
+/// and libyaml. docs/guides/extending-serdes.md lists the requirements.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The C99 API of ML-Compiler-Bridge: this header and libMLCompilerBridge.so.
-/// docs/c-api.md introduces it.
+/// docs/reference/c-api.md introduces it.
 /// \code
 ///   MLBridgeModelRunnerRef Runner;
 ///   MLBridgeStatus Status =
@@ -288,7 +288,7 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetStringVector(MLBridgeAdviceRef Advice,
 //===----------------------------------------------------------------------===//
 
 /// Makes the runner for \p Spec, such as `pipe:/tmp/advisor` or
-/// `record:x.log|onnx:policy.onnx` (docs/model-specs.md). The first request
+/// `record:x.log|onnx:policy.onnx` (docs/reference/model-specs.md). The first request
 /// connects or loads the model. Each runner made here loads its own copy of a
 /// model in this process; runners of one factory share it. Unsupported if this
 /// installation lacks the component of a scheme.
@@ -508,7 +508,7 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeRunEpisode(
 
 /// The training direction, in which the model sends requests. Connects to the
 /// trainer that \p Spec names (`pipe:NAME`, `shm:NAME`, `grpc://HOST:PORT`;
-/// docs/training.md) and executes its commands. Returns Success when the
+/// docs/guides/training.md) and executes its commands. Returns Success when the
 /// trainer closes, disconnects or dies. The trainer sets the spec in
 /// MLBRIDGE_SPEC. If \p Spec is null, the InvalidArgument says how to start
 /// such a program.

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The methods of the service, the metadata of its calls, and the common
-/// settings of both ends. docs/grpc.md documents them for users.
+/// settings of both ends. docs/guides/grpc.md documents them for users.
 ///
 //===----------------------------------------------------------------------===//
 

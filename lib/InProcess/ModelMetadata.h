@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads and checks the metadata that runners use. docs/model-metadata.md lists
+/// Reads and checks the metadata that runners use. docs/reference/model-metadata.md lists
 /// all metadata.
 ///
 //===----------------------------------------------------------------------===//

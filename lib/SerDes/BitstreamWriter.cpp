@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes a header line and raw tensors: docs/wire-format.md.
+/// Writes a header line and raw tensors: docs/reference/wire-format.md.
 ///
 //===----------------------------------------------------------------------===//
 

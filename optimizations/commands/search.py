@@ -8,5 +8,5 @@ from mlbridge_optimizations.commands.groups import group_of
 app = group_of(
     "search",
     lambda described: None,
-    "Search for sequences from which a model can choose: docs/training.md.",
+    "Search for sequences from which a model can choose: docs/guides/training.md.",
 )

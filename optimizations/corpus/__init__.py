@@ -11,7 +11,7 @@ Example::
     for module in corpus.load("build/corpus").modules("training"):
         print(module.path, module.instructions)
 
-Each program is a Debian source package. docs/corpus.md has the commands;
+Each program is a Debian source package. docs/guides/corpus.md has the commands;
 ``programs.toml`` says how each program is compiled and on what it is run.
 """
 

@@ -5,5 +5,5 @@
 
 ``settings.py`` has the options, ``sb3.py`` and ``rllib.py`` learn a policy that takes
 one action after another, ``tune.py`` looks for better settings. All need the extra
-``train``. docs/training.md.
+``train``. docs/guides/training.md.
 """

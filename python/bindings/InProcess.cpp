@@ -130,7 +130,7 @@ void bindInProcess(nb::module_ &M) {
   nb::class_<DecisionInPython>(
       M, "Decision",
       "Turns a model's outputs into advice as its metadata say; see "
-      "docs/model-metadata.md. Used by one thread at a time.")
+      "docs/reference/model-metadata.md. Used by one thread at a time.")
       .def(nb::init<const nb::str &, const nb::dict &, const nb::dict &,
                     std::uint64_t>(),
            nb::arg("model"), nb::arg("metadata"), nb::arg("outputs"),

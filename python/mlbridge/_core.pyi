@@ -208,7 +208,7 @@ def in_process_schemes(onnxruntime: str = '') -> list[Scheme]:
 
 class Decision:
     """
-    Turns a model's outputs into advice as its metadata say; see docs/model-metadata.md. Used by one thread at a time.
+    Turns a model's outputs into advice as its metadata say; see docs/reference/model-metadata.md. Used by one thread at a time.
     """
 
     def __init__(self, model: str, metadata: dict[str, str], outputs: dict[str, str], seed: int = 0) -> None:

@@ -61,7 +61,7 @@ def schemes() -> list[_core.Scheme]:
 def listener(
     spec: str, *, peer_timeout: float, formats: Sequence[_core.Format] = ()
 ) -> _core.Listener:
-    """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``; see docs/grpc.md.
+    """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``; see docs/guides/grpc.md.
 
     Raises InvalidArgument for an invalid spec or a socket in use, OSFailure for a port
     in use or an unreadable certificate, and Unsupported without gRPC.

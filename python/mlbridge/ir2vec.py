@@ -4,7 +4,7 @@
 """Reads IR2Vec vocabularies in LLVM's JSON form or IR2Vec's own, and hashes them.
 
 The compiler's side (``compilers/llvm/IR2Vec``) reads the same files and computes the
-same hash; ``docs/ir2vec.md`` defines both.
+same hash; ``docs/reference/ir2vec.md`` defines both.
 """
 
 import hashlib

@@ -134,7 +134,7 @@ def create_model_runner(
 ) -> ModelRunner:
     """Makes the runner of a spec, such as ``pipe:/tmp/advisor?serdes=json``.
 
-    docs/model-specs.md defines specs. ``formats`` are more formats for the option
+    docs/reference/model-specs.md defines specs. ``formats`` are more formats for the option
     ``serdes``, such as those of `mlbridge.protobuf.messages`. Raises InvalidArgument
     for an invalid spec, Unsupported if this build has no such runner.
     """

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The environment of docs/c-api.md: three loops, each of which is unrolled by
+/// The environment of docs/reference/c-api.md: three loops, each of which is unrolled by
 /// a positive factor. tests/python/test_envs.py trains on it.
 ///
 //===----------------------------------------------------------------------===//

@@ -38,7 +38,7 @@ using namespace MLBridge::fuzz;
 using posix::UniqueFD;
 
 static constexpr std::size_t Page = 4096;
-/// The offsets of docs/wire-format.md.
+/// The offsets of docs/reference/wire-format.md.
 static constexpr std::size_t VersionAt = 8, CapacityAt = 16, SequenceAt = 64,
                              SleepsAt = 128, LengthAt = 192, MessageAt = 200;
 static constexpr std::size_t MaxMessage = 64 * Page;

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the codec on the golden frames with independent readers.
 
-The readers below follow docs/wire-format.md and use only `json` and `numpy`, so the
+The readers below follow docs/reference/wire-format.md and use only `json` and `numpy`, so the
 C++ code and the document are held to the same bytes.
 """
 
@@ -249,7 +249,7 @@ def test_a_bare_reply_of_another_size_is_refused(size: int) -> None:
 
 
 def test_the_shared_memory() -> None:
-    """The layout in docs/wire-format.md."""
+    """The layout in docs/reference/wire-format.md."""
     memory = (GOLDEN / "shared-memory.shm").read_bytes()
     magic, version, header, capacity = struct.unpack_from("<8sIIQ", memory, 0)
     assert (magic, version, header, capacity) == (b"MLBridge", 1, 192, 4096)

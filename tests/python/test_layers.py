@@ -6,7 +6,7 @@
 Reads the sources and needs no build. A public header belongs to the folder of the
 source that has the header's name and includes it first; a header without such a source
 counts as the headers that it includes. Run as a program, this file writes each folder's
-dependencies into docs/architecture.md.
+dependencies into docs/concepts/architecture.md.
 """
 
 from __future__ import annotations

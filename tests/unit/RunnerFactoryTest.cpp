@@ -213,7 +213,7 @@ TEST(RunnerFactoryTest, TheOutermostTimeoutWins) {
   EXPECT_EQ(TimeoutOf("fallback?timeout=7s|none?timeout=5s"), 7s);
 }
 
-/// A compiler's own scheme, as in docs/extending.md.
+/// A compiler's own scheme, as in docs/guides/extending.md.
 static RunnerFactory::Scheme thresholdScheme() {
   return {
       "threshold", "threshold:LIMIT: true below it",

@@ -63,7 +63,7 @@ static double weightOf(EntitySection Section) {
 
 namespace {
 
-/// The input of the hash; see docs/ir2vec.md.
+/// The input of the hash; see docs/reference/ir2vec.md.
 class CanonicalForm {
 public:
   explicit CanonicalForm(unsigned Dimension) {

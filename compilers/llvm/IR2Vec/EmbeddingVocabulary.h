@@ -9,7 +9,7 @@
 /// \file
 /// EmbeddingVocabulary: an IR2Vec vocabulary as a matrix, read from LLVM's JSON
 /// format, and its hash, by which models identify the vocabulary that they were
-/// trained with. docs/ir2vec.md defines the format and the hash.
+/// trained with. docs/reference/ir2vec.md defines the format and the hash.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The schemes `aot:` and `builtin:` for models compiled by `mlbridge compile`.
-/// docs/compile.md shows how to compile an .onnx file for either.
+/// docs/guides/compile.md shows how to compile an .onnx file for either.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -84,7 +84,7 @@ public:
   Span<const TensorSpec> inputs() const { return Inputs; }
   Span<const TensorSpec> outputs() const { return Outputs; }
   /// The metadata in the model's file, such as "mlbridge.features"
-  /// (docs/model-metadata.md). Null if the file lacks \p Key.
+  /// (docs/reference/model-metadata.md). Null if the file lacks \p Key.
   const std::string *metadata(std::string_view Key) const;
 
   /// Opens a cursor for the calling thread. If the model's extents are fixed,

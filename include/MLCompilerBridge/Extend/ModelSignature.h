@@ -9,7 +9,7 @@
 /// \file
 /// ModelSignature: for runtimes whose files lack the names and types of inputs
 /// and outputs. The exporter stores the signature in the file as JSON;
-/// docs/model-metadata.md describes the format.
+/// docs/reference/model-metadata.md describes the format.
 ///
 //===----------------------------------------------------------------------===//
 

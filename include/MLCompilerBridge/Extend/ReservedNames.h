@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The names of tensors that the protocol itself uses and no feature may have.
-/// docs/wire-format.md explains each.
+/// docs/reference/wire-format.md explains each.
 ///
 //===----------------------------------------------------------------------===//
 

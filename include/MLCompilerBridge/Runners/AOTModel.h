@@ -9,7 +9,7 @@
 /// \file
 /// Models compiled by `mlbridge compile`: opened as a shared library
 /// (`aot:libpolicy.so`) or linked into this program (`builtin:policy`).
-/// docs/compile.md shows how to compile an .onnx file to either.
+/// docs/guides/compile.md shows how to compile an .onnx file to either.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -19,7 +19,7 @@
 ///   Expected<double> Return = runEpisode(Env, Players);
 /// \endcode
 /// Nothing here links ONNX Runtime; its library is loaded at the first request.
-/// docs/in-process.md lists where it is searched for.
+/// docs/guides/in-process.md lists where it is searched for.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -11,7 +11,7 @@
 /// pair of FIFOs. The spec is `pipe:NAME?serdes=bitstream&timeout=30s`.
 ///
 /// The model side (Python: `PipeCompilerInterface(NAME)`; C++: ModelServer) may
-/// start before or after the compiler. docs/wire-format.md describes the
+/// start before or after the compiler. docs/reference/wire-format.md describes the
 /// handshake.
 ///
 //===----------------------------------------------------------------------===//

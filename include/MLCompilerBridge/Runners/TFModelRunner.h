@@ -17,7 +17,7 @@
 ///   bool ShouldInline = Runner.evaluate<bool>();
 /// \endcode
 /// Nothing here links TensorFlow; its library is loaded at the first request.
-/// docs/tensorflow.md lists where it is searched for.
+/// docs/guides/tensorflow.md lists where it is searched for.
 ///
 //===----------------------------------------------------------------------===//
 

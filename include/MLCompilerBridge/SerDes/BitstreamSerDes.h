@@ -9,7 +9,7 @@
 /// \file
 /// BitstreamSerDes: one line of JSON that names the tensors, then their bytes.
 /// The fastest format; LLVM's training logs and the reference implementation
-/// use it too. docs/wire-format.md specifies every byte.
+/// use it too. docs/reference/wire-format.md specifies every byte.
 ///
 /// While the names, types and shapes do not change, writing the header is a
 /// copy and reading it is a comparison.

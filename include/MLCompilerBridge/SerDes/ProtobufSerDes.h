@@ -18,7 +18,7 @@
 ///   Factory.create("pipe:/tmp/advisor?serdes=protobuf");
 ///   Factory.create("pipe:/tmp/advisor?serdes=protobuf:my.Features/my.Decision");
 /// \endcode
-/// docs/wire-format.md, section Protobuf, specifies every byte.
+/// docs/reference/wire-format.md, section Protobuf, specifies every byte.
 ///
 //===----------------------------------------------------------------------===//
 

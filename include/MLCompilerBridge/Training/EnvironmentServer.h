@@ -13,7 +13,7 @@
 ///   if (Error E = serveEnvironment(Env, std::getenv("MLBRIDGE_SPEC")))
 ///     return fail(E);
 /// \endcode
-/// The trainer uses `mlbridge.envs.CompilerEnv` (docs/training.md).
+/// The trainer uses `mlbridge.envs.CompilerEnv` (docs/guides/training.md).
 ///
 //===----------------------------------------------------------------------===//
 

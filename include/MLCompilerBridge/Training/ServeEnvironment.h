@@ -9,7 +9,7 @@
 /// \file
 /// serveEnvironment() over your own transport and SerDes: the training
 /// direction, in which the model sends requests and the compiler replies. The
-/// trainer uses `mlbridge.envs.CompilerEnv` (docs/training.md).
+/// trainer uses `mlbridge.envs.CompilerEnv` (docs/guides/training.md).
 ///
 //===----------------------------------------------------------------------===//
 

@@ -262,7 +262,7 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
         return self._session.is_interrupted
 
     def reset(self, module: Path, **more: Any) -> Outcome:
-        """Begins an episode; docs/phase-ordering.md has the further options.
+        """Begins an episode; docs/guides/phase-ordering.md has the further options.
 
         Raises ModuleFailed if the compilers failed, PeerClosed or Timeout if the first
         one failed, for a wrong command line, and Error if the module cannot be read.

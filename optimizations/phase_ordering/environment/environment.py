@@ -188,7 +188,7 @@ class PhaseOrderingEnv(CompilerEnv):
     """An episode is a module of a corpus; a step runs a few passes on it.
 
     The reward is the decrease of the machine code, relative to that of stock -Oz, times
-    10. docs/environments.md has the tables.
+    10. docs/reference/environments.md has the tables.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -250,7 +250,7 @@ class PhaseOrderingEnv(CompilerEnv):
 
         Of the options, ``module`` names a module instead, ``sequence`` are actions
         before the first step, ``output`` is a file for the resulting bitcode; see
-        docs/phase-ordering.md. Errors are those of `CompilerEnv.reset`, but for random
+        docs/guides/phase-ordering.md. Errors are those of `CompilerEnv.reset`, but for random
         modules only after several failures.
         """
         if seed is not None:

@@ -38,7 +38,7 @@ class Measured:
 def oz_size(module: Path, *, own_session: bool = False) -> int:
     """Returns the bytes of machine code of ``clang -Oz`` for unoptimised bitcode.
 
-    They equal those for the source: docs/corpus.md. Raises CompilerFailed for other
+    They equal those for the source: docs/guides/corpus.md. Raises CompilerFailed for other
     files, and Timeout.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:

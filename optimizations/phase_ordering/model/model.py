@@ -23,7 +23,7 @@ from ..environment.compiler import (
     SequenceRunner,
 )
 
-# The key of `Task` in the metadata: docs/phase-ordering.md.
+# The key of `Task` in the metadata: docs/guides/phase-ordering.md.
 KEY = "mlbridge.phase-ordering"
 
 

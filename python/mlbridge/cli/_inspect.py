@@ -23,7 +23,7 @@ def inspect(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)]) 
     """Show the inputs, outputs and metadata of an .onnx file.
 
     The inputs are the features that a compiler must send, with LLVM's names of types; a
-    named dimension is free. docs/model-metadata.md explains the metadata.
+    named dimension is free. docs/reference/model-metadata.md explains the metadata.
 
     ```sh
     mlbridge export ppo.zip --to inliner.onnx

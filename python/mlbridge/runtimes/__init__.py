@@ -24,7 +24,7 @@ def signature_json(
 ) -> str:
     """Returns the signature of a file whose inputs have no names.
 
-    docs/model-metadata.md defines the format.
+    docs/reference/model-metadata.md defines the format.
     """
     listed = {
         key: [

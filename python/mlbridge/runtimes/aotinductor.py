@@ -41,7 +41,7 @@ def package(
         outputs: the names of the returned tensors.
         free: for each parameter, the name of each free extent and None for fixed ones.
             Extents of one name are equal.
-        metadata: the file's metadata; see docs/model-metadata.md.
+        metadata: the file's metadata; see docs/reference/model-metadata.md.
 
     Raises:
         InvalidArgument: the example does not fit the parameters.
