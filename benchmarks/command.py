@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench``: measures the cost of asking a model; see docs/reference/benchmarks.md."""
+"""``mlbridge bench``: measures what asking costs; see docs/reference/benchmarks.md."""
 
 from importlib import import_module
 from typing import Any

@@ -8,7 +8,8 @@
 ///
 /// \file
 /// The scheme "aoti", written like a user's extension, with the public headers
-/// and libtorch. docs/guides/extending-runtimes.md explains the similar TVM extension.
+/// and libtorch. docs/guides/extending-runtimes.md explains the similar TVM
+/// extension.
 ///
 //===----------------------------------------------------------------------===//
 

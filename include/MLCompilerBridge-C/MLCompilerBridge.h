@@ -288,10 +288,10 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetStringVector(MLBridgeAdviceRef Advice,
 //===----------------------------------------------------------------------===//
 
 /// Makes the runner for \p Spec, such as `pipe:/tmp/advisor` or
-/// `record:x.log|onnx:policy.onnx` (docs/reference/model-specs.md). The first request
-/// connects or loads the model. Each runner made here loads its own copy of a
-/// model in this process; runners of one factory share it. Unsupported if this
-/// installation lacks the component of a scheme.
+/// `record:x.log|onnx:policy.onnx` (docs/reference/model-specs.md). The first
+/// request connects or loads the model. Each runner made here loads its own
+/// copy of a model in this process; runners of one factory share it.
+/// Unsupported if this installation lacks the component of a scheme.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateModelRunner(const char *Spec, MLBridgeModelRunnerRef *Runner);
 

@@ -123,9 +123,9 @@ public:
   /// The runner and its peer for messages: "pipe:/tmp/advisor (bitstream)".
   virtual std::string describe() const = 0;
 
-  /// The model file's metadata for \p Key (docs/reference/model-metadata.md), such as
-  /// "mlbridge.vocabulary". Empty if the file has no such key or the model is
-  /// not a file in this process. Loads the model if necessary.
+  /// The model file's metadata for \p Key (docs/reference/model-metadata.md),
+  /// such as "mlbridge.vocabulary". Empty if the file has no such key or the
+  /// model is not a file in this process. Loads the model if necessary.
   virtual Expected<std::optional<std::string>> metadata(std::string_view Key);
 
   /// Writes buffered data, such as RecordModelRunner's log. The destructor does
@@ -168,8 +168,8 @@ private:
 
 /// Creates the runner that \p Spec names, such as
 /// `pipe:/tmp/advisor?serdes=json` or `record:log.bin|pipe:/tmp/advisor`;
-/// docs/reference/model-specs.md lists all specs. The runner connects at its first
-/// request. Each call uses a new RunnerFactory, so an in-process model is
+/// docs/reference/model-specs.md lists all specs. The runner connects at its
+/// first request. Each call uses a new RunnerFactory, so an in-process model is
 /// loaded for this runner alone.
 Expected<std::unique_ptr<MLModelRunner>>
 createModelRunner(std::string_view Spec);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads and checks the metadata that runners use. docs/reference/model-metadata.md lists
-/// all metadata.
+/// Reads and checks the metadata that runners use.
+/// docs/reference/model-metadata.md lists all metadata.
 ///
 //===----------------------------------------------------------------------===//
 

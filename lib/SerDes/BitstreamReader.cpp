@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads a header line and raw tensors: docs/reference/wire-format.md. If the header
-/// equals the last message's, reading costs a comparison and a pointer per
-/// tensor.
+/// Reads a header line and raw tensors: docs/reference/wire-format.md. If the
+/// header equals the last message's, reading costs a comparison and a pointer
+/// per tensor.
 ///
 //===----------------------------------------------------------------------===//
 

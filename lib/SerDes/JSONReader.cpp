@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads one JSON object: docs/reference/wire-format.md. One pass suffices for messages
-/// of JSONSerDes. A foreign message that declares its types late, or whose type
-/// differs from the requested one, is read again with that knowledge, at most
-/// three times in all.
+/// Reads one JSON object: docs/reference/wire-format.md. One pass suffices for
+/// messages of JSONSerDes. A foreign message that declares its types late, or
+/// whose type differs from the requested one, is read again with that
+/// knowledge, at most three times in all.
 ///
 //===----------------------------------------------------------------------===//
 

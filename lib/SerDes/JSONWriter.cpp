@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes one JSON object: docs/reference/wire-format.md. Each number has the shortest
-/// form that reads back as the same value, so floats and 64-bit integers
-/// survive.
+/// Writes one JSON object: docs/reference/wire-format.md. Each number has the
+/// shortest form that reads back as the same value, so floats and 64-bit
+/// integers survive.
 ///
 //===----------------------------------------------------------------------===//
 

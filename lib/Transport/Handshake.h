@@ -10,8 +10,8 @@
 /// The handshake at the Unix socket NAME.sock: the compiler sends one packet
 /// (the hello), the server replies with one (the terms, with the session's
 /// descriptors attached). Sessions therefore have no names in the file system,
-/// leave no files behind and cannot reach each other. docs/reference/wire-format.md,
-/// section Handshake, specifies the packets.
+/// leave no files behind and cannot reach each other.
+/// docs/reference/wire-format.md, section Handshake, specifies the packets.
 ///
 //===----------------------------------------------------------------------===//
 

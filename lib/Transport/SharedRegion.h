@@ -9,8 +9,8 @@
 /// \file
 /// SharedRegion: shared memory for one message at a time, which one side writes
 /// and the other reads in place. It is a sealed memfd: it has no name that
-/// could be left behind, and neither side can shrink it. docs/reference/wire-format.md,
-/// section Shared memory, specifies the layout.
+/// could be left behind, and neither side can shrink it.
+/// docs/reference/wire-format.md, section Shared memory, specifies the layout.
 ///
 //===----------------------------------------------------------------------===//
 

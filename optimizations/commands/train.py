@@ -72,7 +72,7 @@ def _command(described: Optimization[Any]) -> Callable[..., None]:
 app = group_of(
     "train",
     _command,
-    "From an environment to a model that decides in the compiler: docs/guides/training.md.",
+    "Learn a model that decides in the compiler: docs/guides/training.md.",
 )
 
 

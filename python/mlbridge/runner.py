@@ -134,8 +134,8 @@ def create_model_runner(
 ) -> ModelRunner:
     """Makes the runner of a spec, such as ``pipe:/tmp/advisor?serdes=json``.
 
-    docs/reference/model-specs.md defines specs. ``formats`` are more formats for the option
-    ``serdes``, such as those of `mlbridge.protobuf.messages`. Raises InvalidArgument
+    docs/reference/model-specs.md defines specs. ``formats`` are more formats for the
+    option ``serdes``, such as those of `mlbridge.protobuf.messages`. Raises InvalidArgument
     for an invalid spec, Unsupported if this build has no such runner.
     """
     return ModelRunner(spec, formats=formats)

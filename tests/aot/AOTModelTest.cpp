@@ -600,7 +600,7 @@ TEST(AOTModel, ABuiltinModelWithoutAName) {
   EXPECT_FALSE(Factory.check("builtin:ggnn"));
   Error E = Factory.check("builtin:mlp");
   EXPECT_EQ(E.code(), ErrorCode::InvalidArgument);
-  EXPECT_THAT(E.message(), testing::EndsWith("which has ggnn"));
+  EXPECT_THAT(E.message(), testing::EndsWith("this program contains ggnn"));
 }
 
 TEST(AOTModel, WhatIsNoRegularFileIsNotOpened) {

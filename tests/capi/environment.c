@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The environment of docs/reference/c-api.md: three loops, each of which is unrolled by
-/// a positive factor. tests/python/test_envs.py trains on it.
+/// The environment of docs/reference/c-api.md: three loops, each of which is
+/// unrolled by a positive factor. tests/python/test_envs.py trains on it.
 ///
 //===----------------------------------------------------------------------===//
 

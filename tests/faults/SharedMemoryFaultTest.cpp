@@ -227,7 +227,7 @@ const Lie Lies[] = {
      [](RawSharedModel &M) { M.answer(1, "", std::uint64_t(1) << 63); }},
     {"ALengthBeyondTheLimit", ErrorCode::Malformed, "max-message",
      [](RawSharedModel &M) { M.answer(1, "", (16 << 20) + 1); }},
-    {"AMoveToNowhere", ErrorCode::Malformed, "0 descriptors",
+    {"AMoveToNowhere", ErrorCode::Malformed, "expected 1 descriptor, found 0",
      [](RawSharedModel &M) { M.answer(1, "", SharedRegion::Moved); }},
     {"AMoveToSomethingElse", ErrorCode::Malformed, "sealed",
      [](RawSharedModel &M) {
@@ -284,7 +284,7 @@ TEST_F(SharedMemoryFault, OnlySealedMemoryOfTheRightLayoutIsUsed) {
   };
   constexpr int Sealed = F_SEAL_SHRINK;
   for (const Case &C :
-       {Case{"smaller", 1 << 16, 0, 4096, "MLBridge"},
+       {Case{"can still shrink", 1 << 16, 0, 4096, "MLBridge"},
         Case{"bytes, expected", 64, Sealed, 4096, "MLBridge"},
         Case{"does not begin with", 1 << 16, Sealed, 4096, "Somebody"},
         Case{"claims room", 1 << 16, Sealed, 1 << 16, "MLBridge"},

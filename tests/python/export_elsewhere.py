@@ -26,7 +26,7 @@ NAMED = ["double[2] weights", "int64[1] size"]
 
 def save_row(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
     """Exports a policy that takes its features in a row, float32[N, 5]."""
-    asked = {
+    asked: dict[str, Any] = {
         "size": RANDOM.integers(-50, 50, COUNT),
         "embedding": RANDOM.normal(size=(COUNT, 3)).astype(np.float32),
         "height": RANDOM.integers(0, 9, (COUNT, 1)),
@@ -39,7 +39,7 @@ def save_row(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
 
 def save_named(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
     """Exports a policy that takes its features by name."""
-    asked = {
+    asked: dict[str, Any] = {
         "size": RANDOM.integers(-50, 50, (COUNT, 1)),
         "weights": RANDOM.normal(size=(COUNT, 2)),
     }

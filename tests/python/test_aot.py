@@ -513,7 +513,7 @@ def compile_by(saved_model_cli: str, folder: Path, *cpu: str) -> str:
     python.symlink_to(sys.executable)
     shell_script(folder / "saved_model_cli", saved_model_cli)
     script = ROOT / "lib/TF/AOT/compile.py"
-    arguments = ["model", folder, "policy", "serving_default", *cpu]
+    arguments: list[str | Path] = ["model", folder, "policy", "serving_default", *cpu]
     done = run_program([python, script, *arguments])
     assert done.returncode == 1
     return done.stderr

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Foreign compilers, which skip the handshake and open NAME.in and NAME.out.
 
-The compiler here follows docs/reference/wire-format.md alone: it sends the frames of the
-reference implementation.
+The compiler here follows docs/reference/wire-format.md alone: it sends the frames of
+the reference implementation.
 """
 
 import errno

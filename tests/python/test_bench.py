@@ -229,7 +229,7 @@ def test_the_models_are_what_they_are_called(tmp_path: Path) -> None:
 
 
 def test_a_client_that_fails(build: Path) -> None:
-    command = [build / "inprocess-client", "0", "/dev/null", "3"]
+    command: list[str | Path] = [build / "inprocess-client", "0", "/dev/null", "3"]
     process = run_program(command, input="aot 7 /nowhere/lib.so\n")
     assert process.returncode == 1
     assert "/dev/null" in process.stderr

@@ -200,7 +200,7 @@ def test_a_hung_or_interrupted_compile_ends(monkeypatch: pytest.MonkeyPatch) -> 
     command = ["sleep", "60"]
     wait_for = toolchain.wait_for
     with monkeypatch.context() as patch:
-        patch.setattr(toolchain, "wait_for", lambda *words: wait_for(*words[:2], 0.1))
+        patch.setattr(toolchain, "wait_for", lambda p, what, *_: wait_for(p, what, 0.1))
         with pytest.raises(mlbridge.Timeout, match=r"sleep 60: no end"):
             processes.timed(command)
     main = threading.main_thread().ident

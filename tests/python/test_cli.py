@@ -343,8 +343,9 @@ def test_inspect_shows_no_control_characters(tmp_path: Path) -> None:
     }
     g, shape = GraphBuilder(1), ["n\x1b[2J"]
     g.op("Identity", ["x\x1b[2J"], "out")
-    ports = ([("x\x1b[2J", FLOAT, shape)], [("out", FLOAT, shape)])
-    shown = run_cli("inspect", g.save(tmp_path / "m.onnx", *ports, **metadata))
+    inputs, outputs = [("x\x1b[2J", FLOAT, shape)], [("out", FLOAT, shape)]
+    path = g.save(tmp_path / "m.onnx", inputs, outputs, **metadata)
+    shown = run_cli("inspect", path)
     assert not set(shown) & set("\x1b\x07")
     for text in (r"x\x1b[2J", r"float[n\x1b[2J]", r"key\x1b[2J", r"a: \x1b[2J"):
         assert text in shown

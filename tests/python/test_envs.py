@@ -208,7 +208,7 @@ def test_another_space_than_the_compilers(space: spaces.Space[Any], says: str) -
 
 
 def test_spaces_without_a_form() -> None:
-    either = spaces.OneOf([spaces.Discrete(2)])
+    either: Any = spaces.OneOf([spaces.Discrete(2)])
     for name in COUNT_SPACES:
         with pytest.raises(TypeError, match="OneOf"), compiler_env(**{name: either}):
             pass

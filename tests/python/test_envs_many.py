@@ -122,7 +122,7 @@ def multi_agent(
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
     from mlbridge.envs import MultiAgentCompilerEnv
 
-    per_agent = {
+    per_agent: dict[str, Any] = {
         f"{name}s": dict.fromkeys(agents, space) for name, space in each.items()
     }
     return MultiAgentCompilerEnv(command, "pipe", **per_agent, **settings)
@@ -219,6 +219,6 @@ def test_agents_that_nobody_knows() -> None:
     with pytest.raises(mlbridge.SchemaMismatch, match="the agents are vector"):
         env.reset()
     env.close()
-    some = {"vector": spaces.Discrete(2)}
+    some: dict[str, Any] = {"vector": spaces.Discrete(2)}
     with pytest.raises(mlbridge.InvalidArgument, match="each agent"):
         type(env)(SPILLS, observation_spaces=some, action_spaces={})

@@ -128,7 +128,7 @@ def test_the_reward_is_what_is_saved(sources: Path) -> None:
         done = False
         while not done:
             _, reward, done, _, info = env.step(action)
-        command = [CLANG, "-Oz", "-c", module, "-o", ours]
+        command = [CLANG, "-Oz", "-c", str(module), "-o", str(ours)]
         mlbridge.compile_with_policy(command, inliner=lambda _, always=action: always)
         assert info["text_size"] == llvm_size(ours)
         assert info["stock_text_size"] == llvm_size(stock)

@@ -23,7 +23,7 @@ def environment(framework: str) -> str:
     """The framework's Python; this one's packages follow the framework's own."""
     folder = ROOT / "build/venvs" / framework
     environment = {**os.environ, "VENV": str(folder)}
-    command = [ROOT / "scripts/make-venv", framework]
+    command = [str(ROOT / "scripts/make-venv"), framework]
     subprocess.run(command, env=environment, check=True, timeout=1200)
     packages = folder / "lib" / Path(sysconfig.get_path("stdlib")).name
     ours = sysconfig.get_path("purelib")

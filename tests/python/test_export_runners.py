@@ -96,7 +96,10 @@ def test_a_pipeline_that_scales(tmp_path: Path, spec: Spec) -> None:
     classifier = MLPClassifier((8,), random_state=0)
     pipeline = make_pipeline(StandardScaler(), classifier).fit(x, x.sum(1) > 150)
     path = tmp_path / "m.onnx"
-    rule = {"outputs": ["probabilities"], "decide": "argmax:probabilities"}
+    rule: dict[str, Any] = {
+        "outputs": ["probabilities"],
+        "decide": "argmax:probabilities",
+    }
     export(pipeline, path, features=["float[3] x"], batch=1, **rule)
     with create_model_runner(spec(path)) as runner:
         found = [runner.evaluate({"x": row}, int) for row in x[:COUNT]]

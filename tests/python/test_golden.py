@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the codec on the golden frames with independent readers.
 
-The readers below follow docs/reference/wire-format.md and use only `json` and `numpy`, so the
-C++ code and the document are held to the same bytes.
+The readers below follow docs/reference/wire-format.md and use only `json` and `numpy`,
+so the C++ code and the document are held to the same bytes.
 """
 
 import json

@@ -240,7 +240,7 @@ TEST(JSONWriting, WhatJSONCannotHoldIsRefused) {
   Set.set("_types", 1);
   // Twice, because the second message has the same schema.
   for (int Round = 0; Round < 2; ++Round)
-    EXPECT_THAT(ErrorOf(Set), HasSubstr("'_types': JSON messages use"));
+    EXPECT_THAT(ErrorOf(Set), HasSubstr("'_types': JSON messages reserve"));
   Set.clear();
   Set.set("x", 1);
   EXPECT_EQ(written(Codec, Set).text(), R"({"_types":{"x":"int32_t"},"x":1})");

@@ -358,7 +358,7 @@ TEST(ProtobufSerDes, RefusesShapesThatDoNotFit) {
   expectRefused(F, ErrorCode::Unsupported, "more than 8 extents");
   F->clear_shape();
   F->set_data(std::string(11, '\0'));
-  expectRefused(F, ErrorCode::Malformed, "11 bytes are no whole number");
+  expectRefused(F, ErrorCode::Malformed, "11 bytes are not a whole number");
 
   Filled Text("x");
   Text->add_strings("a");

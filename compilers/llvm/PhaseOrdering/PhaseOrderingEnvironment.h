@@ -10,8 +10,8 @@
 /// \file
 /// PhaseOrderingEnvironment: the POSET-RL environment. An episode is a program,
 /// an action runs a few passes on it, and the reward is the relative decrease
-/// in the size (or time) of its machine code. docs/guides/phase-ordering.md describes
-/// the trainer's view.
+/// in the size (or time) of its machine code. docs/guides/phase-ordering.md
+/// describes the trainer's view.
 ///
 //===----------------------------------------------------------------------===//
 

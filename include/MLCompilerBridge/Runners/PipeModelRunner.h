@@ -11,8 +11,8 @@
 /// pair of FIFOs. The spec is `pipe:NAME?serdes=bitstream&timeout=30s`.
 ///
 /// The model side (Python: `PipeCompilerInterface(NAME)`; C++: ModelServer) may
-/// start before or after the compiler. docs/reference/wire-format.md describes the
-/// handshake.
+/// start before or after the compiler. docs/reference/wire-format.md describes
+/// the handshake.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,9 +8,9 @@
 ///
 /// \file
 /// gRPCModelRunner: asks a model on this machine or another through gRPC. The
-/// specs are `grpc://HOST:PORT` and `grpc+unix:PATH`; docs/guides/grpc.md lists their
-/// options. A compiler links the component MLCompilerBridge::gRPC and adds the
-/// schemes:
+/// specs are `grpc://HOST:PORT` and `grpc+unix:PATH`; docs/guides/grpc.md lists
+/// their options. A compiler links the component MLCompilerBridge::gRPC and
+/// adds the schemes:
 /// \code
 ///   RunnerFactory Factory;
 ///   addGRPC(Factory);

@@ -101,8 +101,9 @@ public:
     BareModel,    ///< This side answers a foreign compiler, on bare pipes.
   };
   /// Selects the dialect. Foreign peers (the reference implementation, LLVM's
-  /// own channels) understand the bare ones; see docs/reference/wire-format.md. The
-  /// initial dialect is Native. By default, all peers get the same messages.
+  /// own channels) understand the bare ones; see docs/reference/wire-format.md.
+  /// The initial dialect is Native. By default, all peers get the same
+  /// messages.
   virtual void setDialect(Dialect New);
 
 protected:

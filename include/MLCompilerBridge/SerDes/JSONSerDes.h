@@ -9,8 +9,8 @@
 /// \file
 /// JSONSerDes: one JSON object from feature name to value, for peers that
 /// support only JSON and for debugging. It preserves every value exactly:
-/// 64-bit integers, floats, NaN and infinities, UTF-8. docs/reference/wire-format.md
-/// specifies every byte.
+/// 64-bit integers, floats, NaN and infinities, UTF-8.
+/// docs/reference/wire-format.md specifies every byte.
 ///
 //===----------------------------------------------------------------------===//
 

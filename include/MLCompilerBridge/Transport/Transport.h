@@ -11,8 +11,8 @@
 /// does not interpret the bytes.
 ///
 /// **To write one**, derive and override connect(), isConnected(), close(),
-/// acquire(), commit(), receive() and describe(). docs/guides/extending.md explains
-/// how, and one line adds the transport to the conformance suite.
+/// acquire(), commit(), receive() and describe(). docs/guides/extending.md
+/// explains how, and one line adds the transport to the conformance suite.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -250,8 +250,8 @@ class PhaseOrderingEnv(CompilerEnv):
 
         Of the options, ``module`` names a module instead, ``sequence`` are actions
         before the first step, ``output`` is a file for the resulting bitcode; see
-        docs/guides/phase-ordering.md. Errors are those of `CompilerEnv.reset`, but for random
-        modules only after several failures.
+        docs/guides/phase-ordering.md. Errors are those of `CompilerEnv.reset`, but for
+        random modules only after several failures.
         """
         if seed is not None:
             self._draw = np.random.default_rng(seed)

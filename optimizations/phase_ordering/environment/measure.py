@@ -38,8 +38,8 @@ class Measured:
 def oz_size(module: Path, *, own_session: bool = False) -> int:
     """Returns the bytes of machine code of ``clang -Oz`` for unoptimised bitcode.
 
-    They equal those for the source: docs/guides/corpus.md. Raises CompilerFailed for other
-    files, and Timeout.
+    They equal those for the source: docs/guides/corpus.md. Raises CompilerFailed for
+    other files, and Timeout.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
         target = Path(folder, "module.o")

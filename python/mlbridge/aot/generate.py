@@ -311,12 +311,13 @@ def _template(name: str) -> str:
 
 def _rendered(file: str, **words: Any) -> str:
     """Renders one of our Jinja templates."""
-    return jinja2.Template(
+    template = jinja2.Template(
         _template(file),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-    ).render(words)
+    )
+    return str(template.render(words))
 
 
 def _tail(

@@ -13,7 +13,7 @@ from mlbridge.terminal import console
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Convert and show IR2Vec vocabularies, which embed code: docs/reference/ir2vec.md.",
+    help="Convert and show IR2Vec vocabularies: docs/reference/ir2vec.md.",
 )
 _File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
 

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stock LLVM's advisors as environments; docs/reference/environments.md has their tables.
+"""Stock LLVM's advisors as environments; see docs/reference/environments.md.
 
 An episode compiles a module, and a step is a decision. The reward is the machine code
 saved compared with LLVM's own heuristic.

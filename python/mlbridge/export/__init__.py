@@ -13,8 +13,8 @@ The file's inputs are the features as the compiler populates them, by name and t
 graph converts, orders and normalises them. The file runs in the compiler
 (``onnx:inliner.onnx``), as machine code (``mlbridge compile``) and behind
 ``mlbridge serve``. Each framework has a module here, imported on demand: pytorch, sb3,
-rllib, jax, keras, sklearn. See docs/guides/export.md, and docs/reference/model-metadata.md for the
-file's metadata.
+rllib, jax, keras, sklearn. See docs/guides/export.md, and
+docs/reference/model-metadata.md for the file's metadata.
 """
 
 import importlib

@@ -77,6 +77,7 @@ def _constant(folder: Path, text: str) -> str:
     source, made = folder / "signature.c", folder / "signature.o"
     # An ASCII string in JSON is also a string in C.
     source.write_text(f"const char mlbridge_signature[] = {json.dumps(text)};\n")
-    command = [os.environ.get("CC", "cc"), "-c", "-fPIC", source, "-o", made]
+    compiler = os.environ.get("CC", "cc")
+    command: list[str | Path] = [compiler, "-c", "-fPIC", source, "-o", made]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return str(made)
