@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Real programs as bitcode, for training and evaluation: docs/guides/corpus.md.",
+    help="Real programs as bitcode, to train and evaluate on: docs/guides/corpus.md.",
 )
 
 Folder = Annotated[Path, typer.Option(help="Corpus folder.", file_okay=False)]

@@ -247,8 +247,8 @@ class GRPCCompilerInterface(PipeCompilerInterface):
         """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``.
 
         The spec may have the certificates and limits of docs/guides/grpc.md. Without a
-        HOST, only compilers of this machine can connect. With port 0, `name` contains the
-        port that was chosen. Other arguments are those of `PipeCompilerInterface`.
+        HOST, only compilers of this machine can connect. With port 0, `name` contains
+        the port that was chosen. Other arguments are those of `PipeCompilerInterface`.
 
         Raises:
             InvalidArgument: the spec is invalid.

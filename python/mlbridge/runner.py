@@ -135,7 +135,7 @@ def create_model_runner(
     """Makes the runner of a spec, such as ``pipe:/tmp/advisor?serdes=json``.
 
     docs/reference/model-specs.md defines specs. ``formats`` are more formats for the
-    option ``serdes``, such as those of `mlbridge.protobuf.messages`. Raises InvalidArgument
-    for an invalid spec, Unsupported if this build has no such runner.
+    option ``serdes``, such as those of `mlbridge.protobuf.messages`. Raises
+    InvalidArgument for an invalid spec, Unsupported if this build has no such runner.
     """
     return ModelRunner(spec, formats=formats)
