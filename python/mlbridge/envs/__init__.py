@@ -5,9 +5,9 @@
 
 `CompilerEnv` is a compiler that serves its Environment (docs/guides/training.md).
 `make_vec` makes a vector environment of several; `CompilerVecEnv` is one for
-Stable-Baselines3. `MultiAgentCompilerEnv` has several agents, for RLlib. `Padded`
-makes tensors of fixed size from graphs and sequences. `MLGOInliner`, `MLGOEviction` and `MLGOPriority` are
-stock LLVM's advisors.
+Stable-Baselines3. `MultiAgentCompilerEnv` has several agents, for RLlib. `Padded` makes
+tensors of fixed size from graphs and sequences. `MLGOInliner`, `MLGOEviction` and
+`MLGOPriority` are stock LLVM's advisors.
 
 Importing this module registers the environments with Gymnasium::
 
