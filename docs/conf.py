@@ -17,6 +17,8 @@ extensions = [
 ]
 exclude_patterns = ["style.md"]
 myst_heading_anchors = 3
+# A name that several classes have, such as `reward`, needs no link.
+suppress_warnings = ["ref.python"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 # What a page may import, but the documentation does not need.

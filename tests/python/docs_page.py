@@ -6,8 +6,8 @@
 ``python docs_page.py PAGE`` runs in the current folder, where the page's paths must be
 valid. A block with ``title=FILE`` is written to that file. Blocks of ``sh``
 and ``python`` are run; those of ``python`` share one namespace. ``c`` and ``cpp``
-without a title are compiled. ``json`` is parsed, ``text`` is not code. Comments before
-a block change that; each may stand several times:
+without a title are compiled. ``json`` is parsed, ``text`` and ``{directive}`` are not
+code. Comments before a block change that; each may stand several times:
 
     <!-- not run: REASON -->        the block is skipped
     <!-- in: FILE -->               the block is part of this file, which tests run
@@ -25,7 +25,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_FENCE = re.compile(r"^( *)```(\w*) *(?:title=(\S+))?$")
+_FENCE = re.compile(r"^( *)```(\w*|\{\w+\}) *(?:title=(\S+))?$")
 _COMMENT = re.compile(r"^ *<!-- (not run|in|before|given): (.*?) -->$")
 _FILE_SCOPE = re.compile(r"^(class|struct|static|int main|extern|void|typedef)\b", re.M)
 _COMPILERS = {"cpp": ["g++", "-std=c++17", "-x", "c++"], "c": ["gcc", "-std=c99"]}
@@ -126,7 +126,7 @@ def run(block: Block, namespace: dict[str, Any]) -> None:
         compile_fragment(block)
     elif block.language == "json":
         json.loads(block.text)
-    elif block.language != "text":
+    elif block.language != "text" and not block.language.startswith("{"):
         raise ValueError(f"a block of {block.language} needs a title or a reason")
 
 

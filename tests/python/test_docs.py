@@ -51,15 +51,16 @@ def test_code(name: str, tmp_path: Path) -> None:
         "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
         "HOME": str(home),
     }
-    process = subprocess.Popen(
-        [sys.executable, docs_page.__file__, page],
-        cwd=tmp_path,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=log.open("wb"),
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, docs_page.__file__, page],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
         process.wait(3600 if FULL else 240)
     finally:
