@@ -92,8 +92,8 @@ def test_decisions_count(sources: Path) -> None:
     for policy in (lambda _: 0, lambda _: 1):
         result = compile_with_policy(command, inliner=policy)
         assert result.decisions == 2
-        (sources / "calls.o").write_bytes(result.stdout)
-        code = stock(["llvm-objdump-22", "-d", str(sources / "calls.o")])
+        (sources / "out.o").write_bytes(result.stdout)
+        code = stock(["llvm-objdump-22", "-d", str(sources / "out.o")])
         calls.append(len(re.findall(rb"\bcall|\bjmp.*<sum>", code)))
     # Not inlined: two calls, the last of which may be a jump.
     assert calls[0] > calls[1] == 0

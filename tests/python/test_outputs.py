@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -299,10 +300,8 @@ def test_after_ctrl_c_nothing_is_run_any_more(
     run, done = runs.Tester.run, []
     with SequenceRunner(options) as runner:
 
-        def run_and_interrupt(
-            tester: runs.Tester, file: Path, seconds: float
-        ) -> runs.Run:
-            done.append(run(tester, file, seconds))
+        def run_and_interrupt(*arguments: Any) -> runs.Run:
+            done.append(run(*arguments))
             runner.interrupt()
             return done[-1]
 
