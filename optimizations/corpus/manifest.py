@@ -122,15 +122,9 @@ class Corpus:
             and module.source not in SHARED.get(program.name, ())
         }
 
-    def modules(
-        self,
-        split: str | None = None,
-        *,
-        most: int | None = None,
-        without: Sequence[str] = (),
-    ) -> Iterator[Path]:
+    def modules(self, split: str | None = None, **limits: Any) -> Iterator[Path]:
         """Yields the names of `files`."""
-        yield from self.files(split, most=most, without=without)
+        yield from self.files(split, **limits)
 
     def save(self) -> None:
         """Replaces the manifest atomically."""

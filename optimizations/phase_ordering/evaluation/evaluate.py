@@ -122,7 +122,6 @@ def evaluate(
     names = {path: module.path for path, (_, module) in zip(paths, units, strict=True)}
     oz = _sizes_of(oz_size, paths, "clang -Oz", jobs, show)
     rollouts, failures = _rollouts(model, paths, settings, vocabulary, jobs, show)
-
     rules = _rules(model.task, core, settings, paths, rollouts)
     tried = [files for rule in rules for files in rule.draws]
     wanted = {

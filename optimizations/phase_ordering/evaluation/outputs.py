@@ -243,16 +243,12 @@ class _Trial:
         outcome.policies += 1
         run = self._run_once((sha256(executable),), executable)
         if not run.passed:
-            see = self._command(flags)
+            program = self._program
+            target = self._settings.out.resolve() / program.name
+            command = toolchain.source_command(program, program.modules, "-Oz", flags)
+            command += [*program.libraries, "-o", str(target)]
+            see = f"cd {shlex.quote(program.root)} && {shlex.join(command)}"
             outcome.findings.append(self._finding(spec, run, executable, see))
-
-    def _command(self, flags: Sequence[str]) -> str:
-        """Returns a shell command that makes the whole program from its sources."""
-        program = self._program
-        target = self._settings.out.resolve() / program.name
-        command = toolchain.source_command(program, program.modules, "-Oz", flags)
-        command += [*program.libraries, "-o", str(target)]
-        return f"cd {shlex.quote(program.root)} && {shlex.join(command)}"
 
     def _random(self, seed: int, outcome: Outcome) -> None:
         space = SPACES[seed % len(SPACES)]

@@ -52,7 +52,6 @@ def search_module(
     draw = random.Random(f"{settings.seed} {module.parent.name}/{module.name}")
     actions = len(runner.options.space.actions)
     known: dict[Order, float] = {}
-
     stock = oz_size(module)
     with tempfile.TemporaryDirectory(prefix="mlbridge-search-") as folder:
         object_file = Path(folder, "module.o")
