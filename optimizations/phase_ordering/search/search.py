@@ -47,7 +47,7 @@ def search_module(
     """Climbs from the space's own order and from random sequences.
 
     The result depends on the seed and the module only. The runner's reward should be
-    ``none``, because only last states count. Raises ModuleFailed.
+    ``none``, because only last states count.
     """
     draw = random.Random(f"{settings.seed} {module.parent.name}/{module.name}")
     actions = len(runner.options.space.actions)
@@ -69,9 +69,9 @@ def search_module(
 
         # The beginning of the space's own order is close to -Oz.
         evaluate(tuple(range(min(actions, settings.length))))
-        tries = 0
-        while len(known) < settings.evaluations and tries < 4 * settings.evaluations:
-            tries += 1
+        for _ in range(4 * settings.evaluations):
+            if len(known) >= settings.evaluations:
+                break
             if len(known) < max(2, settings.evaluations // 10):
                 evaluate(tuple(draw.randrange(actions) for _ in range(settings.length)))
                 continue
