@@ -226,10 +226,7 @@ def _outputs(
 
 
 def _digest(path: Path) -> str:
-    try:
-        return sha256(path)
-    except FileNotFoundError:
-        return "missing"
+    return sha256(path) if path.is_file() else "missing"
 
 
 def _run(

@@ -152,12 +152,10 @@ def check_outputs(
     kept = Kept(out / "results.jsonl", options, asked)
     folder = corpus.folder.resolve()
     linked = {folder / program.linked.path: program for program in programs}
-    known = {path: Outcome.parse(it) for path, it in kept.load(list(linked)).items()}
-    found = {
-        path: it
-        for path, it in known.items()
-        if all(failure.kind != TIMED_OUT for failure in it.failures)
-    }
+    found = {path: Outcome.parse(it) for path, it in kept.load(list(linked)).items()}
+    for path, outcome in list(found.items()):
+        if any(failure.kind == TIMED_OUT for failure in outcome.failures):
+            del found[path]
     left = [path for path in linked if str(path) not in found]
     show(len(found), len(linked))
 
@@ -171,10 +169,10 @@ def check_outputs(
         return outcome
 
     with Runners(options, jobs, settings.timeout) as runners:
-        for path, outcome in runners.map(work, left):
-            found[str(path)] = outcome
+        for file, outcome in runners.map(work, left):
+            found[str(file)] = outcome
             if not outcome.error:
-                kept.add(path, asdict(outcome))
+                kept.add(file, asdict(outcome))
             show(len(found), len(linked))
     return [found[str(path)] for path in linked]
 
