@@ -24,7 +24,7 @@ from mlbridge_optimizations.show import Show, quiet
 from ..environment.compiler import SequenceFailed, SequenceRunner
 from ..environment.runners import Runners
 from .measurements import Table
-from .value import module_weights
+from .value import Rows, module_weights
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class Foresight:
 
 def outcomes(
     runners: Runners, modules: Sequence[Path], ahead: int, show: Show = quiet
-) -> NDArray[np.float32]:
+) -> Rows:
     """Returns the features after each of the first actions, [modules, ahead, widths].
 
     After a failure of the compiler they are NaN, which is ignored in the training and
@@ -91,7 +91,7 @@ def outcomes(
     options = runners.options
     width = sum(options.widths.values())
 
-    def rows(runner: SequenceRunner, module: Path) -> NDArray[np.float32]:
+    def rows(runner: SequenceRunner, module: Path) -> Rows:
         found = np.full((ahead, width), np.nan, np.float32)
         for action in range(ahead):
             with suppress(SequenceFailed):
@@ -104,11 +104,7 @@ def outcomes(
 
 
 def train(
-    rows: NDArray[np.float32],
-    table: Table,
-    widths: Mapping[str, int],
-    *,
-    show: Show = quiet,
+    rows: Rows, table: Table, widths: Mapping[str, int], *, show: Show = quiet
 ) -> Foresight:
     """Trains on all programs, with the settings that are best for programs left out.
 
@@ -135,7 +131,7 @@ def train(
 
 
 def _fit(
-    rows: NDArray[np.float32],
+    rows: Rows,
     table: Table,
     inside: NDArray[np.bool_],
     widths: Mapping[str, int],
@@ -161,7 +157,7 @@ def _fit(
     return np.linalg.solve(gram + ridge * np.diag(scale), right)
 
 
-def _choices(model: StateValue, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+def _choices(model: StateValue, rows: Rows) -> NDArray[np.int64]:
     flat = torch.from_numpy(rows.reshape(-1, rows.shape[2]))
     with torch.no_grad():
         values = model(flat)["value"].reshape(rows.shape[:2])
