@@ -45,11 +45,7 @@ class Agreement:
 
     @property
     def balanced_accuracy(self) -> float:
-        """The mean of the accuracies where LLVM inlines and where it does not.
-
-        A constant model has 50 %. If LLVM's decisions are all alike, this is the
-        accuracy.
-        """
+        """The mean of the accuracies where LLVM inlines and where it does not."""
         inlined = self.llvm_inlines
         kept = self.decisions - inlined
         if inlined == 0 or kept == 0:

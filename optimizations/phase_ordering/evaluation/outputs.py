@@ -178,14 +178,12 @@ def check_outputs(
 
 
 def _identity(spec: str) -> list[str]:
-    """Returns a spec with an id of its model, which is unique if the model is unknown.
-
-    Built-in models belong to the plug-in, which `Kept` checks.
-    """
+    """Returns a spec and an id of its model, which is unique for an unknown model."""
     scheme, _, rest = spec.partition("?")[0].partition(":")
     file = Path(unquote(rest))
     if scheme in _OF_A_FILE and file.is_absolute() and file.is_file():
         return [spec, sha256(file)]
+    # `Kept` checks the plug-in with its models.
     return [spec, "" if scheme in ("none", "builtin") else uuid4().hex]
 
 

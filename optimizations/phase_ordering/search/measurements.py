@@ -4,9 +4,7 @@
 """Measures modules after sequences and pipelines, and keeps the sizes in a file.
 
 Interrupted work continues from the file, except for pipelines that timed out. From the
-sizes a core set is chosen: the few sequences that suit all modules best, as in
-"Learning Compiler Pass Orders using Coreset and Normalized Value Prediction" (ICML
-2023).
+sizes a core set is chosen: the few sequences that suit all modules best.
 """
 
 import hashlib

@@ -1,11 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches sequences by hill climbing, module by module.
-
-See "Learning Compiler Pass Orders using Coreset and Normalized Value Prediction" (ICML
-2023).
-"""
+"""Searches sequences by hill climbing, module by module, as `coreset`'s paper does."""
 
 import random
 import tempfile
@@ -105,10 +101,7 @@ def search(
     log: Path | None = None,
     show: Show = quiet,
 ) -> list[Best]:
-    """Searches modules one by one, except those with a line in the log.
-
-    New results are added to the log.
-    """
+    """Searches modules one by one, except those in the log; adds results to it."""
     kept = Kept(log, runners.options, {"settings": vars(settings)})
     known = {
         module: Best(module, tuple(map(tuple, it["sequences"])), tuple(it["ratios"]))
