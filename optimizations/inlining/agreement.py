@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Agreement:
-    """Numbers of call sites by who inlines them."""
+    """Numbers of call sites: inlined by LLVM, by the model, by both, by neither."""
 
     both_inline: int = 0
     only_llvm: int = 0

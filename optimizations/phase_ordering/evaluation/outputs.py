@@ -69,7 +69,7 @@ class OutputsSettings:
     seed: int  # Of the first one.
     out: Path  # The folder for results and reproducers.
     timeout: float = TIMEOUT  # See `SequenceRunner`.
-    plugin: Path | None = None  # MLBridgeLLVM.so, if not found by itself.
+    plugin: Path | None = None  # Default: as for `mlbridge doctor`.
 
 
 @dataclass(frozen=True)
