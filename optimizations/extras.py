@@ -9,9 +9,6 @@ FOLDER = "./optimizations"  # This distribution's folder in the checkout.
 
 
 def need(what: str, packages: tuple[str, ...]) -> None:
-    """Raises Unsupported if a package of the extra ``train`` is not installed.
-
-    The packages are not imported.
-    """
+    """Raises Unsupported if a package is not installed, without importing it."""
     how = extras.how_to_install("train", FOLDER)
     extras.need(what, packages, f"{how}, or there scripts/make-venv dev train")

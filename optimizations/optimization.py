@@ -108,24 +108,22 @@ class Optimization(Generic[S]):
     Attributes:
         name: its name on the command line.
         help: one line.
-        make_env: makes an environment for the worker of that number. The environment
-            starts its compiler at the first reset. A `MultiAgentCompilerEnv` trains one
-            model for each agent.
+        make_env: makes an environment for a worker, which starts its compiler at the
+            first reset. A `MultiAgentCompilerEnv` trains a model for each agent.
         settings: a dataclass whose fields become command-line options of the
             environment; ``Annotated`` with ``typer.Option`` gives their help.
         encoder: makes the first part of a network for an observation space: a module
             from a batch of observations to [N, ``out_features``]. None: the engine's.
-        network: makes a whole network for an observation and an action space, instead
-            of encoder and hidden layers (ppo, a2c, appo): a module from a batch of
-            observations to logits [N, actions] and values [N, 1]. With one logit for
-            each row of an observation, the number of actions may change. None, or a
-            function that returns None: the engine's.
+        network: makes a whole network for both spaces, instead of encoder and hidden
+            layers (ppo, a2c, appo): a module from a batch of observations to logits
+            [N, actions] and values [N, 1]. With a logit for each row of an observation,
+            the number of actions may change. None, or a result of None: the engine's.
         baselines: heuristics to compare with, by name.
         metric: the measure by which episodes are judged.
         model_file: further contents of a trained model's file, for a seed.
         packages: imports of the environment besides Gymnasium, checked before training.
-        commands: of this optimisation only, for `typer.Typer.command`, by their words:
-            ``evaluate outputs``. ``evaluate NAME`` replaces the general command.
+        commands: further ones for `typer.Typer.command`, by their words: ``evaluate
+            outputs``. ``evaluate NAME`` replaces the general command.
     """
 
     name: str

@@ -53,11 +53,7 @@ def known() -> dict[str, Optimization[Any]]:
 
 
 def of_file(path: Path) -> Optimization[Any]:
-    """Runs a Python file and returns the optimisation that it describes.
-
-    Raises InvalidArgument if there is no such file or not exactly one Optimization in
-    it, and Malformed if the file raises an exception.
-    """
+    """Runs a file and returns its optimisation; raises InvalidArgument or Malformed."""
     return _of(_load(path))
 
 

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The packages of this folder: mlbridge_optimizations, with each folder below it."""
+"""The packages of this folder: mlbridge_optimizations and its subfolders."""
 
 from setuptools import find_packages, setup
 

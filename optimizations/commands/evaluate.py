@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge evaluate``: compares a trained model with baselines."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,7 @@ def _evaluate(described: Optimization[Any], what: What, environment: Any) -> Non
     packages = ("gymnasium", "onnxruntime", *described.packages)
     need(f"mlbridge evaluate {described.name}", packages)
     from mlbridge_optimizations.evaluation import mean_interval
-    from mlbridge_optimizations.evaluation.episodes import compare, write
+    from mlbridge_optimizations.evaluation.episodes import compare
 
     with ProgressBars() as bars:
         task = bars.add_task("Episodes")
@@ -91,4 +92,5 @@ def _evaluate(described: Optimization[Any], what: What, environment: Any) -> Non
         )
     console.print(table)
     if what.json is not None:
-        write(what.json, found, metric.name)
+        text = json.dumps({"metric": metric.name, "episodes": found}, indent=1)
+        what.json.write_text(text + "\n", encoding="utf-8")

@@ -25,13 +25,9 @@ Make = Callable[[Optimization[Any]], Callable[..., None] | None]
 def group_of(verb: str, make: Make, text: str) -> typer.Typer:
     """Makes ``mlbridge VERB``, with a command for each known optimisation.
 
-    A Python file that describes an optimisation is accepted as a name, too. An
-    optimisation's own commands replace the general one.
-
-    Args:
-        verb: the group's name.
-        make: returns an optimisation's command for `typer.Typer.command`, or None.
-        text: the group's help.
+    A Python file that describes an optimisation is accepted as a name, too. ``make``
+    returns an optimisation's command for `typer.Typer.command`, or None; its own
+    commands replace that. ``text`` is the group's help.
     """
 
     class Group(TyperGroup):

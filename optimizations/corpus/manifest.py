@@ -73,11 +73,10 @@ class Corpus:
         only: Sequence[str] = (),
         without: Sequence[str] = (),
     ) -> list[Program]:
-        """Returns programs, sorted by name.
+        """Returns the programs of a split, or ``only`` some of any split, by name.
 
-        They are those of a split, by default all but the generated ones, or ``only``
-        some of any split. InvalidArgument is raised for an unknown split or program,
-        and if no program is left.
+        By default they are all but the generated ones. InvalidArgument is raised for
+        an unknown split or program, and if no program is left.
         """
         if split is not None and split not in SPLITS:
             raise InvalidArgument(f"no split '{split}', only {', '.join(SPLITS)}")
@@ -110,8 +109,8 @@ class Corpus:
     ) -> dict[Path, int]:
         """Returns bitcode files of the programs of `select`, with their instructions.
 
-        Files without functions, files of more than ``most`` instructions, and files
-        that a held-out program shares are left out.
+        Without functions, above ``most`` or shared with a held-out program, they are
+        left out.
         """
         return {
             self.folder / module.path: module.instructions
@@ -122,15 +121,9 @@ class Corpus:
             and module.source not in SHARED.get(program.name, ())
         }
 
-    def modules(
-        self,
-        split: str | None = None,
-        *,
-        most: int | None = None,
-        without: Sequence[str] = (),
-    ) -> Iterator[Path]:
+    def modules(self, split: str | None = None, **limits: Any) -> Iterator[Path]:
         """Yields the names of `files`."""
-        yield from self.files(split, most=most, without=without)
+        yield from self.files(split, **limits)
 
     def save(self) -> None:
         """Replaces the manifest atomically."""
@@ -147,11 +140,7 @@ def program_of(path: Path) -> str:
 
 
 def load(folder: str | os.PathLike[str]) -> Corpus:
-    """Reads the corpus of a folder.
-
-    Raises InvalidArgument if there is none, and Malformed or SchemaMismatch if its
-    manifest is damaged.
-    """
+    """Reads a folder's corpus; raises InvalidArgument, Malformed or SchemaMismatch."""
     path = Path(folder) / NAME
     try:
         root: Any = json.loads(path.read_bytes())

@@ -94,10 +94,7 @@ RUN_TESTS = {name: _test(**about["test"]) for name, about in PROGRAMS.items()}
 
 
 def run_tests(corpus: Corpus, executables: Mapping[str, Path]) -> list[Run]:
-    """Tests executables by their programs' names, one after another for their times.
-
-    InvalidArgument is raised for an unknown program, or one without a test.
-    """
+    """Tests executables by their programs' names, one after another for their times."""
     runs = []
     for name, executable in executables.items():
         with Tester(corpus, corpus.program(name)) as tester:
@@ -109,11 +106,7 @@ class Tester(AbstractContextManager["Tester"]):
     """The test of one program, for any number of executables; a context manager."""
 
     def __init__(self, corpus: Corpus, program: Program) -> None:
-        """Writes the inputs, and reads or computes the expected outputs.
-
-        Raises InvalidArgument if the program has no test, and another Error if it does
-        not compile without optimisation.
-        """
+        """Prepares inputs and outputs; InvalidArgument if the program has no test."""
         self.program = program
         self._test = test_of(program)
         self.expected = expected_outputs(corpus, program)
@@ -145,11 +138,7 @@ class Tester(AbstractContextManager["Tester"]):
 
 
 def run_stock(corpus: Corpus, program: str, level: str) -> Run:
-    """Tests a program compiled by stock clang from its sources: ``-O2``, ``-Oz``, ...
-
-    Raises InvalidArgument for an unknown program or one without a test, and
-    CompilerFailed for an unknown level or missing sources.
-    """
+    """Tests a program compiled by stock clang at a level, such as ``-O2``."""
     found = corpus.program(program)
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
         executable = Path(folder, program)
@@ -158,11 +147,8 @@ def run_stock(corpus: Corpus, program: str, level: str) -> Run:
 
 
 def test_of(program: Program) -> RunTest:
-    """Returns a program's test; InvalidArgument if there is none.
-
-    The test of a generated program compares its stdout.
-    """
-    if program.split == "generated":
+    """Returns a program's test; InvalidArgument if there is none."""
+    if program.split == "generated":  # Compare stdout.
         return RunTest(lambda folder: None, (Step(()),))
     if program.name not in RUN_TESTS:
         raise InvalidArgument(f"there is no run test for '{program.name}'")
@@ -226,19 +212,13 @@ def _outputs(
 
 
 def _digest(path: Path) -> str:
-    try:
-        return sha256(path)
-    except FileNotFoundError:
-        return "missing"
+    return sha256(path) if path.is_file() else "missing"
 
 
 def _run(
     step: Step, program: Program, executable: Path, folder: Path, limit: float
 ) -> float:
-    """Runs a step; returns its CPU time in user mode, in seconds.
-
-    Raises CompilerFailed for an unexpected exit status, and Timeout.
-    """
+    """Runs a step; returns its CPU time in user mode; CompilerFailed if it fails."""
     words = [word.replace("{tree}", program.root) for word in step.arguments]
     stdin = folder / step.stdin if step.stdin else Path(os.devnull)
     with stdin.open("rb") as source, (folder / step.stdout).open("wb") as target:

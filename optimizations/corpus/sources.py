@@ -52,11 +52,7 @@ _AS_BUILT = {"-DLUA_USE_POSIX": "-DLUA_USE_LINUX"}
 
 
 def unpack(names: Sequence[str], packages: Path = PACKAGES) -> dict[str, SourceProgram]:
-    """Returns programs whose recipes have no commands, to compile in another way.
-
-    Their packages are fetched to ``packages`` if they are missing; OSFailure contains
-    the script's message if that fails.
-    """
+    """Fetches programs whose recipes have no commands; OSFailure if that fails."""
     wanted = [RECIPES[name].package for name in names]
     for problem in fetch_packages(wanted, packages).values():
         raise OSFailure(f"the programs' sources cannot be fetched: {problem}")
@@ -134,10 +130,9 @@ def fetch_packages(
 def run_script(
     command: Sequence[str], line: Callable[[str], None], seconds: float
 ) -> str:
-    """Runs a script, and ends it with all its children.
+    """Runs a script with its children; returns an empty text, or the end of stderr.
 
-    ``line`` gets each line of stdout. Returns the end of stderr if the script fails, or
-    an empty text.
+    ``line`` gets each line of stdout.
     """
     with (
         tempfile.TemporaryFile() as errors,

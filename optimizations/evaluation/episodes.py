@@ -4,7 +4,7 @@
 """Plays a model, baselines and random actions over the same episodes."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -81,12 +81,6 @@ def compare(
     return found
 
 
-def write(path: Path, found: Mapping[str, Sequence[float]], metric: str) -> None:
-    """Writes all episodes as JSON."""
-    text = json.dumps({"metric": metric, "episodes": found}, indent=1)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
 def _file_of(model: Path, agent: str) -> Path:
     """Returns the file of an agent's model; InvalidArgument if there is none."""
     if not agent:
@@ -145,7 +139,7 @@ def _model_choice(
         elif isinstance(observation, Mapping):
             asked = dict(observation)
         elif len(features) == 1:
-            asked = {next(iter(features)): observation}
+            asked = dict.fromkeys(features, observation)
         else:
             if any(isinstance(e, str) for shape in features.values() for e in shape):
                 raise SchemaMismatch(
@@ -180,9 +174,8 @@ def _features_of(model: Path) -> dict[str, list[int]]:
     """Returns the shapes of a model's features, in the order of an observation."""
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(
-        str(model), providers=["CPUExecutionProvider"]
-    )
+    by = ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(str(model), providers=by)
     about = session.get_modelmeta().custom_metadata_map
     try:
         listed = json.loads(about["mlbridge.features"])

@@ -43,11 +43,9 @@ def demo(
 ) -> report.Outcome:
     """Runs the demo from the sources to the comparison."""
     work = BUILD / "demo"
-
     with steps.step("Fetch bzip2, zlib and Lua", 1) as step:
         programs = corpus.fetch(BUILD / "workloads")
         step.advance()
-
     # bzip2's decisions are for comparison only, not for the training.
     units = {}
     files = sum(len(program.sources) for program in programs.values())
@@ -55,7 +53,6 @@ def demo(
         for name, program in programs.items():
             into = work / "record" / name
             units[name] = record(program, plugin, into, jobs, step.advance)
-
     with steps.step("Train a network to do likewise", settings.epochs) as step:
         lessons = [unit for name in corpus.TRAINING for unit in units[name]]
 
@@ -67,12 +64,10 @@ def demo(
         training.network.save(model_dir / "inliner.pt")
         write_onnx(training.network, model_dir / "inliner.onnx", table, settings.seed)
         report.plot_curve(training, model_dir / "learning-curve.png")
-
     test = programs[corpus.TEST]
     files = len(test.sources)
     with steps.step(f"Compile {test.name} with clang -Oz", files) as step:
         stock = build_stock(test, work / "stock", jobs, step.advance)
-
     # The same model in another process, in the compiler, and as machine code there.
     policy = Policy(training.network)
     builds = []
@@ -88,7 +83,6 @@ def demo(
         with steps.step(f"By the model, {scheme}", files) as step:
             by = (plugin, work / scheme, step.advance)
             builds.append(build_by_model(test, scheme, spec_of(scheme, file), *by))
-
     inputs = [*sorted(test.folder.glob("sample*.ref")), test.folder / "manual.ps"]
     inputs.append(corpus.concatenate_sources(programs.values(), work / "sources.txt"))
     with steps.step("Run it on real data", len(inputs)) as step:
@@ -141,7 +135,6 @@ def main(
     model_dir.mkdir(parents=True, exist_ok=True)
     with demo_on(console, *FAILURES) as steps:
         outcome = demo(steps, settings, jobs, plugin.resolve(), model_dir)
-
     console.print("", report.data_table(outcome), "", report.result_table(outcome))
     console.print(f"The network and its learning curve are in {model_dir}.")
     write_figures(json_file, report.figures(outcome))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Agreement:
-    """Numbers of call sites by who inlines them."""
+    """Numbers of call sites: inlined by LLVM, by the model, by both, by neither."""
 
     both_inline: int = 0
     only_llvm: int = 0
@@ -45,11 +45,7 @@ class Agreement:
 
     @property
     def balanced_accuracy(self) -> float:
-        """The mean of the accuracies where LLVM inlines and where it does not.
-
-        A constant model has 50 %. If LLVM's decisions are all alike, this is the
-        accuracy.
-        """
+        """The mean of the accuracies where LLVM inlines and where it does not."""
         inlined = self.llvm_inlines
         kept = self.decisions - inlined
         if inlined == 0 or kept == 0:

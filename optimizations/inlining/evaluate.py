@@ -98,13 +98,10 @@ def build_by_model(
     into: Path,
     advance: Callable[[], None],
 ) -> Build:
-    """Compiles and links a program with the model that a spec names.
-
-    Compilers run one at a time: two would wait for each other's replies, which would
-    change the measured times.
-    """
+    """Compiles and links a program with the model that a spec names."""
     options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
     flags = [*model_flags(plugin, spec), *mllvm(options)]
+    # Two compilers at once would wait for each other, and change the times.
     build = build_stock(program, into, 1, advance, flags)
     if not build.asked.agreement.decisions:
         raise UnexpectedStatistics("the compilers made no request")

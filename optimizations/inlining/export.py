@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The network as an .onnx file, which makes the same decisions inside the compiler.
 
-Its inputs are LLVM's raw features, int64_t[1] each, and its output is the decision of
-LLVM's inliner.
+Its inputs are LLVM's raw features, int64_t[1] each; its output is the decision.
 """
 
 from pathlib import Path

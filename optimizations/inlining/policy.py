@@ -1,11 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The network for one decision at a time.
-
-It uses NumPy, because a request has one row: PyTorch's overhead is several times that
-of NumPy.
-"""
+"""The network for one decision at a time, in NumPy: PyTorch is slower for one row."""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -18,11 +14,7 @@ from .network import INSTRUCTION_COST, InliningNetwork
 
 
 class Policy:
-    """Decides by a trained network.
-
-    It reads only the features of the training, by name; a request may also contain
-    LLVM's own decision.
-    """
+    """Decides by a trained network, of whose features requests may have more."""
 
     def __init__(self, network: InliningNetwork):
         names = network.features

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From a compile to a table of features and decisions.
 
-`record:FILE|none` defers every decision to LLVM's heuristic, and logs the features and
-the decision.
+`record:FILE|none` defers to LLVM's heuristic, and logs features and decisions.
 """
 
 from collections.abc import Callable, Sequence

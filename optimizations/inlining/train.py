@@ -69,7 +69,6 @@ def train(
     torch.use_deterministic_algorithms(True)
     torch.set_num_threads(1)  # More threads are slower at this size.
     torch.manual_seed(settings.seed)
-
     held_out = _validation_units(table, settings)
     aside = np.isin(table.units, held_out)
     if not aside.any() or len(np.unique(table.decisions[~aside])) < 2:
@@ -78,7 +77,6 @@ def train(
     labels = torch.from_numpy(table.decisions).float()
     x, y = features[~aside], labels[~aside]
     x_aside, y_aside = features[aside], labels[aside]
-
     network = InliningNetwork(
         table.names, settings.hidden, derived=settings.derived, dropout=settings.dropout
     )
@@ -91,7 +89,6 @@ def train(
         lr=settings.learning_rate,
         weight_decay=settings.weight_decay,
     )
-
     curve: list[Epoch] = []
     best, best_state = 0, _copy(network)
     for epoch in range(settings.epochs):
@@ -103,7 +100,6 @@ def train(
             loss.backward()
             optimizer.step()
             total += loss.item() * len(rows)
-
         network.eval()
         with torch.no_grad():
             logits = network(x_aside)
@@ -115,7 +111,6 @@ def train(
             best, best_state = epoch, _copy(network)
         elif epoch - best >= settings.patience:
             break
-
     network.load_state_dict(best_state)
     return Training(network, curve, best, tuple(table.unit_names[u] for u in held_out))
 

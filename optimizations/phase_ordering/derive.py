@@ -140,7 +140,6 @@ def walks(passes: list[Pass]) -> list[dict[str, str]]:
         neighbours.setdefault(b.name, set()).add(a.name)
     critical = [n for n, near in neighbours.items() if len(near) >= CRITICAL_DEGREE]
     start = {p.name: p for p in reversed(passes)}
-
     found = []
 
     def walk(path: list[Pass]) -> None:

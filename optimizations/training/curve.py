@@ -46,10 +46,7 @@ class Curve:
         return sum(last) / len(last) if last else None
 
     def load(self, path: Path, until: int | None = None) -> "Curve":
-        """Adds the episodes of a file of `write`, if it exists, up to that many steps.
-
-        Raises Malformed if the file has another form.
-        """
+        """Adds a file's episodes up to that many steps; Malformed for another form."""
         if not path.is_file():
             return self
         with path.open(newline="", encoding="utf-8") as file:

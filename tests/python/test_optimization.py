@@ -5,9 +5,13 @@
 
 import fcntl
 import json
+import sys
+from dataclasses import make_dataclass, replace
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,11 +19,16 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
+from typer.testing import CliRunner
+
 import mlbridge
-from mlbridge.errors import Error, InvalidArgument, Malformed
+from mlbridge.cli import app
+from mlbridge.errors import Error, InvalidArgument, Malformed, Unsupported
 from mlbridge_optimizations import registry
+from mlbridge_optimizations.commands import groups, progress
 from mlbridge_optimizations.registry import known, of_file
 from mlbridge_optimizations.training.curve import Curve
+from mlbridge_optimizations.training.settings import TrainingSettings
 from programs import BUILD, CLI, FULL, ROOT, reply_of, run_cli, run_python
 
 PROGRAM = BUILD / "examples/environment/spills"
@@ -317,3 +326,153 @@ def test_a_training_whose_files_are_damaged(spills: Path, tmp_path: Path) -> Non
         with pytest.raises(Malformed, match=problem):
             run_cli(*train, "--resume")
         (out / name).write_bytes(whole)
+
+
+def train(described: Path, out: Path, *arguments: str) -> Any:
+    """A short training in this process."""
+    more = ("--out", str(out), "--steps", "16", "--rollout", "8", *arguments)
+    return CliRunner().invoke(app, ["train", str(described), *more])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--gamma", "5"), "--gamma"),
+        (("--entropy", "-1"), "--entropy"),
+        (("--entropy", "inf"), "--entropy: expected a number of 0 or more, found inf"),
+    ],
+)
+def test_settings_out_of_range(
+    spills: Path, tmp_path: Path, arguments: tuple[str, str], problem: str
+) -> None:
+    result = train(spills / "spills.py", tmp_path, *arguments)
+    assert isinstance(result.exception, (SystemExit, InvalidArgument))
+    assert problem in f"{result.output} {result.exception}"
+    with pytest.raises(InvalidArgument, match="--gamma: expected a number from 0 to 1"):
+        TrainingSettings(tmp_path, gamma=5)
+
+
+@pytest.mark.parametrize(
+    ("change", "engine", "problem"),
+    [
+        (("worker):\n", "worker):\n    1 / 0\n"), "sb3", "make_env of 'spills' failed"),
+        (("lambda settings, space:", "lambda space:"), "sb3", "encoder of 'spills'"),
+        (("    baselines", "    model_file=1,\n    baselines"), "sb3", "model_file of"),
+        (("worker):\n", "worker):\n    return 1\n"), "rllib", "found a int"),
+        (("worker):\n", "worker):\n    return Env()\n"), "sb3", "found a Env"),
+        (("registers: A", "other: 'B' = 0\n    registers: A"), "sb3", "NameError"),
+        (("registers: A", "steps: A"), "sb3", "mine.py: Settings.steps"),
+    ],
+)
+def test_descriptions_that_fail(
+    spills: Path, tmp_path: Path, change: tuple[str, str], engine: str, problem: str
+) -> None:
+    text = (spills / "spills.py").read_text().replace("import numpy", IMPORT, 1)
+    assert change[0] in text
+    (tmp_path / "mine.py").write_text(text.replace(*change))
+    result = train(tmp_path / "mine.py", tmp_path / "out", "--engine", engine)
+    assert isinstance(result.exception, InvalidArgument), result.output
+    assert problem in str(result.exception)
+
+
+IMPORT = "from gymnasium import Env\nimport numpy"
+
+
+def test_a_baseline_that_fails(spills: Path, tmp_path: Path) -> None:
+    text = (spills / "spills.py").read_text()
+    text = text.replace("lambda settings: lambda row: 0", "lambda settings: 1 / 0")
+    (tmp_path / "mine.py").write_text(text)
+    model = str(spills / "out/model.onnx")
+    result = CliRunner().invoke(app, ["evaluate", str(tmp_path / "mine.py"), model])
+    assert isinstance(result.exception, InvalidArgument)
+    why = "baseline 'the longest' failed: ZeroDivisionError: division by zero (/"
+    assert why in str(result.exception)
+
+
+def test_a_file_that_hides_a_package(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("")
+    with pytest.raises(InvalidArgument, match=r"the module 'numpy' of /.*rename"):
+        of_file(tmp_path / "numpy.py")
+
+
+def test_options_of_others_that_clash(
+    spills: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    mine: Any = make_dataclass("Mine", [("steps", int, 1)])
+    described = replace(of_file(spills / "spills.py"), settings=mine)
+    monkeypatch.setattr(groups, "known", lambda: {"spills": described})
+    result = CliRunner().invoke(app, ["train", "nothing"])
+    assert result.exit_code == 2
+    assert "spills is left out: Mine.steps: " in " ".join(caplog.messages)
+
+
+def test_a_finished_training_is_kept(spills: Path, tmp_path: Path) -> None:
+    assert train(spills / "spills.py", tmp_path).exit_code == 0
+    refused = train(spills / "spills.py", tmp_path, "--seed", "1")
+    assert isinstance(refused.exception, InvalidArgument)
+    assert "finished training (model.onnx)" in str(refused.exception)
+    assert train(spills / "spills.py", tmp_path, "--resume").exit_code == 0
+    assert (
+        train(spills / "spills.py", tmp_path, "--seed", "1", "--force").exit_code == 0
+    )
+    assert json.loads((tmp_path / "settings.json").read_text())["seed"] == 1
+
+
+def test_files_of_a_training_that_cannot_be_resumed(
+    spills: Path, tmp_path: Path
+) -> None:
+    described, dqn = spills / "spills.py", ("--algo", "dqn")
+    result = train(described, tmp_path, "--resume")
+    assert isinstance(result.exception, InvalidArgument)
+    assert "settings.json to resume from" in str(result.exception)
+    assert train(described, tmp_path, *dqn).exit_code == 0
+    for name, damage, problem in (
+        ("settings.json", b'{"gamma": "x"}', "settings.json: "),
+        ("settings.json", b"\xff", "settings.json: expected JSON"),
+        ("replay.pkl", None, "replay.pkl: FileNotFoundError"),
+    ):
+        whole = (tmp_path / name).read_bytes()
+        (tmp_path / name).unlink()
+        if damage is not None:
+            (tmp_path / name).write_bytes(damage)
+        result = train(described, tmp_path, *dqn, "--resume")
+        assert isinstance(result.exception, Malformed), result.output
+        assert problem in str(result.exception)
+        (tmp_path / name).write_bytes(whole)
+
+
+@pytest.mark.parametrize("by", ["the command", "the library"])
+def test_without_ray(
+    spills: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    module = "mlbridge_optimizations.training.rllib"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    if by == "the command":
+        result = train(spills / "spills.py", tmp_path, "--engine", "rllib")
+        assert isinstance(result.exception, Unsupported)
+        assert "pip install './optimizations[train]'" in str(result.exception)
+    else:
+        with pytest.raises(Unsupported, match=r"ray.*'\./optimizations\[train\]'"):
+            import_module(module)
+
+
+def test_progress_in_lines(
+    spills: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all actions that are taken, which are a multiple of the rollout."""
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    result = train(spills / "spills.py", tmp_path, "--steps", "20")
+    assert result.exit_code == 0, result.output
+    lines = [line for line in result.output.splitlines() if " of 24, " in line]
+    assert [line.partition(" of ")[0].split()[-1] for line in lines][-2:] == [
+        "23",
+        "24",
+    ]
+    assert not [line for line in result.output.splitlines() if " of 20, " in line]
+
+
+def test_help_says_what_options_are() -> None:
+    result = CliRunner().invoke(app, ["train", "phase-ordering", "--help"])
+    for text in ("Corpus folder.", "Random seed.", "--force"):
+        assert text in result.output

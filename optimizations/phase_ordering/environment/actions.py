@@ -38,11 +38,7 @@ class ActionSpace:
 
     @classmethod
     def load(cls, name_or_file: str | os.PathLike[str]) -> "ActionSpace":
-        """Reads a space by its name (``oz``, ``odg``, ``passes``) or file.
-
-        Raises InvalidArgument for an unknown one, and Malformed or SchemaMismatch for
-        a file of another form.
-        """
+        """Reads a space by name (``oz``) or file; InvalidArgument if there is none."""
         known = BUILT_IN / f"{os.fspath(name_or_file)}.json"
         path = known if known.is_file() else Path(name_or_file)
         try:
@@ -57,10 +53,7 @@ class ActionSpace:
 
     @classmethod
     def parse(cls, text: str, source: str) -> "ActionSpace":
-        """Reads a space from JSON; ``source`` is its name in errors.
-
-        Raises Malformed if the text is not JSON, and SchemaMismatch for other JSON.
-        """
+        """Reads JSON; raises Malformed or SchemaMismatch, which name the source."""
         try:
             root: Any = json.loads(text)
             actions = tuple(Action(a["name"], a["pipeline"]) for a in root["actions"])

@@ -88,11 +88,7 @@ class EpisodeOptions:
         return cls(str(file), observation, reward, steps, **more)
 
     def checked(self) -> "EpisodeOptions":
-        """Returns the options if their files exist and fit each other.
-
-        Raises InvalidArgument in words for the command line, or Malformed or
-        SchemaMismatch for a file of another form.
-        """
+        """Returns the options if their files exist and fit each other, else raises."""
         if ("embedding" in self.observation) != (self.vocabulary is not None):
             both = "--observation embedding and --vocabulary FILE"
             raise InvalidArgument(f"{both} need each other")
@@ -250,10 +246,7 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
         self._session.close()
 
     def interrupt(self) -> None:
-        """Ends the compiler for good; other threads may call this.
-
-        A waiting call fails, and later ones raise OSFailure.
-        """
+        """Ends the compiler for good, from any thread; later calls raise OSFailure."""
         self._session.interrupt()
 
     @property
@@ -288,11 +281,7 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
         return Sizes(start, tuple(outcome.info["text_sizes"]), oz, outcome.info)
 
     def step(self, module: Path, sequence: Sequence[int]) -> Outcome:
-        """Takes several actions at once in an episode.
-
-        Raises SequenceFailed if the compiler failed, and OSFailure for errors of the
-        operating system, such as a full disk.
-        """
+        """Takes several actions; raises SequenceFailed, or OSFailure: a full disk."""
         self._taken += sequence
         self._session.send_step({"action": np.asarray(sequence, np.int64)})
         try:

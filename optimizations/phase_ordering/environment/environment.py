@@ -115,12 +115,10 @@ class EnvSettings:
     check: bool = False  # As for `CompilerEnv`.
 
     def __post_init__(self) -> None:
-        if self.final not in ("last", "best"):
-            raise InvalidArgument(f"final: expected last or best, found '{self.final}'")
-        if self.baseline not in ("start", "oz"):
-            raise InvalidArgument(
-                f"baseline: expected start or oz, found '{self.baseline}'"
-            )
+        for name, *known in (("final", "last", "best"), ("baseline", "start", "oz")):
+            if (given := getattr(self, name)) not in known:
+                expected = " or ".join(known)
+                raise InvalidArgument(f"{name}: expected {expected}, found '{given}'")
         if self.baseline == "oz" and self.reward == "none":
             raise InvalidArgument("baseline: without a reward nothing beats -Oz")
 
@@ -133,11 +131,10 @@ class EnvSettings:
             )
         if self.corpus is None:
             files = [Path(module).resolve() for module in self.modules or ()]
-            for file in files:
-                if not file.is_file():
-                    raise InvalidArgument(f"there is no module {file}")
             if not files:
                 raise InvalidArgument("modules: expected at least one")
+            if missing := [file for file in files if not file.is_file()]:
+                raise InvalidArgument(f"there is no module {missing[0]}")
             return [files]
         by_program: dict[str, list[Path]] = {}
         for path in manifest.load(Path(self.corpus).resolve()).modules(
@@ -205,9 +202,8 @@ class PhaseOrderingEnv(CompilerEnv):
         settings = EnvSettings(*arguments, **named)
         self.programs = settings.programs()
         kept = settings.kept_programs
-        self.options = settings.options(
-            self._kept_by_default() if kept is None else kept
-        )
+        kept = self._kept_by_default() if kept is None else kept
+        self.options = settings.options(kept)
         self.final = settings.final
         # For returns relative to -Oz.
         is_beside_oz = settings.baseline == "oz"
@@ -339,15 +335,12 @@ class PhaseOrderingEnv(CompilerEnv):
         table = Table("step", "action", title=title, title_justify="left")
         for column in ("instructions", "text size", "/ -Oz", "passes ms", "emit ms"):
             table.add_column(column, justify="right")
-        actions = self.options.space.actions
+        names = [*(action.name for action in self.options.space.actions), "stop"]
         for number, taken, info in self._rows:
-            label = "" if taken is None else "stop"
-            if taken is not None and taken < len(actions):
-                label = actions[taken].name
             size, stock = info.get("text_size"), info.get("oz_text_size")
             table.add_row(
                 str(number),
-                label,
+                "" if taken is None else names[taken],
                 f"{info['instructions']:,}",
                 "" if size is None else f"{size:,}",
                 f"{size / stock:.4f}" if size is not None and stock else "",

@@ -11,6 +11,7 @@ for which one of these has changed are ignored.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from os import SEEK_END
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,14 @@ class Kept:
 
     def load_all(self, modules: Sequence[Path]) -> dict[str, list[dict[str, Any]]]:
         """Returns all valid results of each module that has one."""
-        lines = self._lines()
+        lines: dict[str, list[dict[str, Any]]] = {}
+        file = self._file
+        texts = file.read_bytes() if file is not None and file.is_file() else b""
+        for text in texts.splitlines():
+            # A killed run may have cut off a line.
+            with suppress(ValueError, KeyError, TypeError, RecursionError):
+                line = json.loads(text)
+                lines.setdefault(line["module"], []).append(line)
         found: dict[str, list[dict[str, Any]]] = {}
         for module in {str(module) for module in modules} & set(lines):
             holds = self._made_with(Path(module))
@@ -67,15 +75,3 @@ class Kept:
 
     def _made_with(self, module: Path) -> dict[str, Any]:
         return {**self._with, "sha256": sha256(module)}
-
-    def _lines(self) -> dict[str, list[dict[str, Any]]]:
-        """Reads all lines, by module, without one that a killed run cut off."""
-        found: dict[str, list[dict[str, Any]]] = {}
-        if self._file is not None and self._file.is_file():
-            for text in self._file.read_text(encoding="utf-8").splitlines():
-                try:
-                    line = json.loads(text)
-                    found.setdefault(line["module"], []).append(line)
-                except (ValueError, KeyError, TypeError, RecursionError):
-                    continue
-        return found

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations.corpus import toolchain
@@ -84,8 +83,11 @@ def measure(
         alone = Path(folder, "nothing.json")
         space_of((), prologue)[0].save(alone)
         kept = Kept(log, replace(options, actions=str(alone)), {})
-        lines = kept.load_all(list(wanted))
-        known = {p: _merged(lines.get(str(p), [])) for p in wanted}
+        known = {path: Measured({}, [], 0) for path in wanted}
+        for name, lines in kept.load_all(list(wanted)).items():
+            sizes = {p: int(s) for line in lines for p, s in line["sizes"].items()}
+            oz = max(int(line["oz"]) for line in lines)
+            known[Path(name)] = Measured(sizes, [], oz)
 
         def size(runner: SequenceRunner, path: Path, number: int) -> tuple[int, int]:
             if with_oz:
@@ -114,8 +116,3 @@ def measure(
                 if fresh := dict(found.sizes.items() - known[path].sizes.items()):
                     kept.add(path, {"sizes": fresh, "oz": found.oz})
                 yield path, found
-
-
-def _merged(lines: Sequence[Mapping[str, Any]]) -> Measured:
-    sizes = {p: int(s) for line in lines for p, s in line["sizes"].items()}
-    return Measured(sizes, [], max((int(line["oz"]) for line in lines), default=0))

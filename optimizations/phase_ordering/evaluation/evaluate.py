@@ -15,7 +15,7 @@ falls back.
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -117,12 +117,21 @@ def evaluate(
     Without a core set the only baselines are random sequences of the model's space.
     Sizes are kept in the log; see `measure`. InvalidArgument is raised without files.
     """
-    units = _units(corpus, split, settings)
+    most = settings.most
+    units = [
+        (program, module)
+        for program in corpus.select(split, only=settings.programs or ())
+        for module in program.modules
+        if module.functions and (most is None or module.instructions <= most)
+    ]
+    if not units:
+        raise InvalidArgument(f"{corpus.folder} has no module of that size")
     paths = [corpus.folder / module.path for _, module in units]
     names = {path: module.path for path, (_, module) in zip(paths, units, strict=True)}
     oz = _sizes_of(oz_size, paths, "clang -Oz", jobs, show)
-    rollouts, failures = _rollouts(model, paths, settings, vocabulary, jobs, show)
-
+    rollouts = _rollouts(model, paths, settings, vocabulary, jobs, show)
+    tries = [(path, it) for path in paths for it in rollouts[path]]
+    failures = [(path, it) for path, it in tries if isinstance(it, SequenceFailed)]
     rules = _rules(model.task, core, settings, paths, rollouts)
     tried = [files for rule in rules for files in rule.draws]
     wanted = {
@@ -166,14 +175,17 @@ def _rules(
     core: CoreSet | None,
     settings: EvaluationSettings,
     paths: Sequence[Path],
-    rollouts: Sequence[Sequence[Order | None]],
+    rollouts: Mapping[Path, Sequence[Order | SequenceFailed]],
 ) -> list[_Rule]:
     """Makes the rules of the model, of the core set if there is one, and of chance."""
+
+    def joined(order: Order | SequenceFailed) -> Choice:
+        if isinstance(order, SequenceFailed):
+            return None
+        return task.actions.joined(order)
+
     count = settings.tries
-    ours = [
-        [None if order is None else task.actions.joined(order) for order in orders]
-        for orders in rollouts
-    ]
+    ours = [list(map(joined, rollouts[path])) for path in paths]
     space, length = task.actions, task.steps
     fixed: list[Choice] = []
     if core is not None:
@@ -224,21 +236,6 @@ def _way(
     return Way(rule.name, rule.tries, rule.emitted, means, chosen, len(found))
 
 
-def _units(
-    corpus: Corpus, split: str | None, settings: EvaluationSettings
-) -> list[tuple[Program, Module]]:
-    most = settings.most
-    found = [
-        (program, module)
-        for program in corpus.select(split, only=settings.programs or ())
-        for module in program.modules
-        if module.functions and (most is None or module.instructions <= most)
-    ]
-    if not found:
-        raise InvalidArgument(f"{corpus.folder} has no module of that size")
-    return found
-
-
 def random_sequences(
     actions: int, path: Path, size: tuple[int, int], seed: int
 ) -> list[Order]:
@@ -255,8 +252,8 @@ def _rollouts(
     vocabulary: Path | None,
     jobs: int,
     show: ShowStage,
-) -> tuple[list[list[Order | None]], list[tuple[Path, SequenceFailed]]]:
-    """Returns the model's sequences for each file, None for failures, and failures."""
+) -> dict[Path, list[Order | SequenceFailed]]:
+    """Returns the model's sequences and failures for each file."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
         task = model.task
         # No sizes are measured here.
@@ -277,14 +274,7 @@ def _rollouts(
                 return [error]
 
         with Runners(options, jobs, settings.timeout) as runners:
-            found = dict(runners.map(choose, paths, partial(show, "Deciding")))
-    every = [(path, order) for path in paths for order in found[path]]
-    failures = [(path, it) for path, it in every if isinstance(it, SequenceFailed)]
-    rollouts = [
-        [None if isinstance(order, SequenceFailed) else order for order in found[path]]
-        for path in paths
-    ]
-    return rollouts, failures
+            return dict(runners.map(choose, paths, partial(show, "Deciding")))
 
 
 def _stock(level: str, unit: tuple[Program, Module]) -> int:

@@ -69,7 +69,7 @@ class OutputsSettings:
     seed: int  # Of the first one.
     out: Path  # The folder for results and reproducers.
     timeout: float = TIMEOUT  # See `SequenceRunner`.
-    plugin: Path | None = None  # MLBridgeLLVM.so, if not found by itself.
+    plugin: Path | None = None  # Default: as for `mlbridge doctor`.
 
 
 @dataclass(frozen=True)
@@ -152,12 +152,10 @@ def check_outputs(
     kept = Kept(out / "results.jsonl", options, asked)
     folder = corpus.folder.resolve()
     linked = {folder / program.linked.path: program for program in programs}
-    known = {path: Outcome.parse(it) for path, it in kept.load(list(linked)).items()}
-    found = {
-        path: it
-        for path, it in known.items()
-        if all(failure.kind != TIMED_OUT for failure in it.failures)
-    }
+    found = {path: Outcome.parse(it) for path, it in kept.load(list(linked)).items()}
+    for path, outcome in list(found.items()):
+        if any(failure.kind == TIMED_OUT for failure in outcome.failures):
+            del found[path]
     left = [path for path in linked if str(path) not in found]
     show(len(found), len(linked))
 
@@ -171,23 +169,21 @@ def check_outputs(
         return outcome
 
     with Runners(options, jobs, settings.timeout) as runners:
-        for path, outcome in runners.map(work, left):
-            found[str(path)] = outcome
+        for file, outcome in runners.map(work, left):
+            found[str(file)] = outcome
             if not outcome.error:
-                kept.add(path, asdict(outcome))
+                kept.add(file, asdict(outcome))
             show(len(found), len(linked))
     return [found[str(path)] for path in linked]
 
 
 def _identity(spec: str) -> list[str]:
-    """Returns a spec with an id of its model, which is unique if the model is unknown.
-
-    Built-in models belong to the plug-in, which `Kept` checks.
-    """
+    """Returns a spec and an id of its model, which is unique for an unknown model."""
     scheme, _, rest = spec.partition("?")[0].partition(":")
     file = Path(unquote(rest))
     if scheme in _OF_A_FILE and file.is_absolute() and file.is_file():
         return [spec, sha256(file)]
+    # `Kept` checks the plug-in with its models.
     return [spec, "" if scheme in ("none", "builtin") else uuid4().hex]
 
 
@@ -243,16 +239,12 @@ class _Trial:
         outcome.policies += 1
         run = self._run_once((sha256(executable),), executable)
         if not run.passed:
-            see = self._command(flags)
+            program = self._program
+            target = self._settings.out.resolve() / program.name
+            command = toolchain.source_command(program, program.modules, "-Oz", flags)
+            command += [*program.libraries, "-o", str(target)]
+            see = f"cd {shlex.quote(program.root)} && {shlex.join(command)}"
             outcome.findings.append(self._finding(spec, run, executable, see))
-
-    def _command(self, flags: Sequence[str]) -> str:
-        """Returns a shell command that makes the whole program from its sources."""
-        program = self._program
-        target = self._settings.out.resolve() / program.name
-        command = toolchain.source_command(program, program.modules, "-Oz", flags)
-        command += [*program.libraries, "-o", str(target)]
-        return f"cd {shlex.quote(program.root)} && {shlex.join(command)}"
 
     def _random(self, seed: int, outcome: Outcome) -> None:
         space = SPACES[seed % len(SPACES)]

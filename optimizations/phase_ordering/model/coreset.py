@@ -38,11 +38,7 @@ class CoreSet:
 
     @classmethod
     def load(cls, path: Path) -> "CoreSet":
-        """Reads a file of `save`.
-
-        Raises InvalidArgument if it is missing, Malformed if it has another form, and
-        SchemaMismatch for an action outside the space.
-        """
+        """Reads a file of `save`; raises InvalidArgument, Malformed, SchemaMismatch."""
         try:
             root: Any = json.loads(path.read_text(encoding="utf-8"))
             found = cls(

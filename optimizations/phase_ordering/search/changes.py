@@ -80,11 +80,7 @@ class Library:
 
     @classmethod
     def load(cls, path: Path = LIBRARY) -> "Library":
-        """Reads a file.
-
-        Raises InvalidArgument if it is missing, and Malformed or SchemaMismatch if it
-        has another form.
-        """
+        """Reads a file; raises InvalidArgument, Malformed or SchemaMismatch."""
         try:
             root: Any = json.loads(path.read_text(encoding="utf-8"))
             return cls(
@@ -179,10 +175,7 @@ class Library:
         return render(_changed(self.tree, instead, inserted))
 
     def changes_of(self, pipeline: str) -> Changes:
-        """Returns changes that make a pipeline, and touch the fewest passes.
-
-        Passes of the same name and managers of the same text may stay.
-        """
+        """Returns the changes to a pipeline that touch the fewest passes."""
         return frozenset(_joined(_difference(self.tree, parse(pipeline)).changes))
 
 

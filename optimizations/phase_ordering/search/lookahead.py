@@ -9,6 +9,7 @@ results of the same module, so common parts cancel out.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -23,7 +24,7 @@ from mlbridge_optimizations.show import Show, quiet
 from ..environment.compiler import SequenceFailed, SequenceRunner
 from ..environment.runners import Runners
 from .measurements import Table
-from .value import module_weights
+from .value import Rows, module_weights
 
 Array = NDArray[np.float64]
 
@@ -81,35 +82,29 @@ class Foresight:
 
 def outcomes(
     runners: Runners, modules: Sequence[Path], ahead: int, show: Show = quiet
-) -> NDArray[np.float32]:
+) -> Rows:
     """Returns the features after each of the first actions, [modules, ahead, widths].
 
     After a failure of the compiler they are NaN, which is ignored in the training and
     never chosen, as in `Model`.
     """
     options = runners.options
-    nothing = np.full(sum(options.widths.values()), np.nan, np.float32)
+    width = sum(options.widths.values())
 
-    def row(runner: SequenceRunner, module: Path, action: int) -> NDArray[np.float32]:
-        try:
-            runner.reset(module)
-            return options.row(runner.step(module, [action]).features)
-        except SequenceFailed:
-            return nothing
-
-    def rows(runner: SequenceRunner, module: Path) -> NDArray[np.float32]:
-        return np.stack([row(runner, module, action) for action in range(ahead)])
+    def rows(runner: SequenceRunner, module: Path) -> Rows:
+        found = np.full((ahead, width), np.nan, np.float32)
+        for action in range(ahead):
+            with suppress(SequenceFailed):
+                runner.reset(module)
+                found[action] = options.row(runner.step(module, [action]).features)
+        return found
 
     found = dict(runners.map(rows, modules, show))
     return np.stack([found[module] for module in modules])
 
 
 def train(
-    rows: NDArray[np.float32],
-    table: Table,
-    widths: Mapping[str, int],
-    *,
-    show: Show = quiet,
+    rows: Rows, table: Table, widths: Mapping[str, int], *, show: Show = quiet
 ) -> Foresight:
     """Trains on all programs, with the settings that are best for programs left out.
 
@@ -117,47 +112,39 @@ def train(
     """
     settings = list(product(RIDGES, MARGINS))
     programs = np.asarray(table.programs)
-    ahead = rows.shape[1]
-    sizes = table.sizes[:, :ahead]
-    every = np.ones(len(programs), bool)
+    sizes = table.sizes[:, : rows.shape[1]]
     found: list[tuple[float, float, float]] = []
     for done, (ridge, margin) in enumerate(settings, 1):
         chosen = sizes[:, 0].copy()
         for program in np.unique(programs):
             out = programs == program
-            model = _fit(rows, sizes, table, ~out, widths, ridge, margin)
-            picked = _choices(model, rows[out])
-            chosen[out] = sizes[out, picked]
+            model = StateValue(widths, _fit(rows, table, ~out, widths, ridge), margin)
+            chosen[out] = sizes[out, _choices(model, rows[out])]
         found.append((table.ratio(chosen), ridge, margin))
         show(done, len(settings))
     ratio, ridge, margin = min(found)
-    return Foresight(
-        _fit(rows, sizes, table, every, widths, ridge, margin),
-        ridge,
-        margin,
-        ratio,
-        table.ratio(sizes[:, 0]),
-        table.ratio(sizes.min(axis=1)),
-        tuple((ridge, margin, ratio) for ratio, ridge, margin in found),
-    )
+    every = np.ones(len(programs), bool)
+    model = StateValue(widths, _fit(rows, table, every, widths, ridge), margin)
+    bounds = (table.ratio(sizes[:, 0]), table.ratio(sizes.min(axis=1)))
+    tried = tuple((ridge, margin, ratio) for ratio, ridge, margin in found)
+    return Foresight(model, ridge, margin, ratio, *bounds, tried)
 
 
 def _fit(
-    rows: NDArray[np.float32],
-    sizes: Array,
+    rows: Rows,
     table: Table,
     inside: NDArray[np.bool_],
     widths: Mapping[str, int],
     ridge: float,
-    margin: float,
-) -> StateValue:
+) -> Array:
     """Fits differences to the first sequence's result by weighted ridge regression."""
+    sizes = table.sizes[inside, : rows.shape[1]]
     count = widths["histogram"] + widths["counts"]
     states = rows[inside, :, :count].astype(np.float64)
     instructions = states[:, 0, : widths["histogram"]].sum(axis=1) + 1.0
     inputs = (states[:, 1:] - states[:, :1]) / instructions[:, None, None]
-    first = sizes[inside, :1]
-    wanted = np.clip((sizes[inside, 1:] - first) / first, -_CLIP, _CLIP)
+    first = sizes[:, :1]
+    wanted = np.clip((sizes[:, 1:] - first) / first, -_CLIP, _CLIP)
     weights = module_weights(table.part(inside, [0]), 0.5).astype(np.float64)
     weights = np.repeat(weights, wanted.shape[1])
     x, y = inputs.reshape(-1, count), wanted.reshape(-1)
@@ -167,12 +154,10 @@ def _fit(
     # Scale the regularisation by the variance of each input.
     scale = np.diag(gram) + 1e-9 * np.trace(gram) / count + 1e-12
     right = (x * weights[:, None]).T @ y
-    return StateValue(
-        widths, np.linalg.solve(gram + ridge * np.diag(scale), right), margin
-    )
+    return np.linalg.solve(gram + ridge * np.diag(scale), right)
 
 
-def _choices(model: StateValue, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+def _choices(model: StateValue, rows: Rows) -> NDArray[np.int64]:
     flat = torch.from_numpy(rows.reshape(-1, rows.shape[2]))
     with torch.no_grad():
         values = model(flat)["value"].reshape(rows.shape[:2])

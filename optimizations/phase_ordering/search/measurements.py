@@ -4,9 +4,7 @@
 """Measures modules after sequences and pipelines, and keeps the sizes in a file.
 
 Interrupted work continues from the file, except for pipelines that timed out. From the
-sizes a core set is chosen: the few sequences that suit all modules best, as in
-"Learning Compiler Pass Orders using Coreset and Normalized Value Prediction" (ICML
-2023).
+sizes a core set is chosen: the few sequences that suit all modules best.
 """
 
 import hashlib
@@ -25,7 +23,7 @@ from mlbridge_optimizations.show import Show, quiet
 from ..environment.actions import Order
 from ..environment.compiler import TIMED_OUT, TIMEOUT, EpisodeOptions
 from ..environment.kept import Kept
-from ..environment.measure import Measured, measure, oz_size
+from ..environment.measure import measure, oz_size
 
 FAILED_RATIO = 2.0  # The size / -Oz of a sequence on which the compiler fails.
 
@@ -89,7 +87,13 @@ class Measurements:
             plugin=self._options.plugin,
             with_oz=not self._through_files,
         ):
-            line = _line(missing[module], found)
+            failed = {error.pipeline: error.kind for error in found.failures}
+            # After a `ModuleFailed`, the last failure is that of all other pipelines.
+            rest = found.failures[-1].kind if found.failures else ""
+            line: dict[str, int | str] = {
+                _digest(pipeline): found.sizes.get(pipeline, failed.get(pipeline, rest))
+                for pipeline in missing[module]
+            }
             kept = {_OZ: self._oz[module]} if module in self._not_kept else {}
             self._not_kept.discard(module)
             self._kept.add(module, line | kept)
@@ -120,17 +124,6 @@ class Measurements:
     def _ratio(self, module: Path, digest: str) -> float:
         size = self._sizes[module][digest]
         return FAILED_RATIO if isinstance(size, str) else size / self._oz[module]
-
-
-def _line(pipelines: Sequence[str], found: Measured) -> dict[str, int | str]:
-    """Returns bytes or kinds of failures, by digest."""
-    failed = {error.pipeline: error.kind for error in found.failures}
-    # After a `ModuleFailed`, the last failure is that of all other pipelines.
-    rest = found.failures[-1].kind if found.failures else ""
-    return {
-        _digest(pipeline): found.sizes.get(pipeline, failed.get(pipeline, rest))
-        for pipeline in pipelines
-    }
 
 
 def _digest(pipeline: str) -> str:

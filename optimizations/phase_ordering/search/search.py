@@ -1,11 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches sequences by hill climbing, module by module.
-
-See "Learning Compiler Pass Orders using Coreset and Normalized Value Prediction" (ICML
-2023).
-"""
+"""Searches sequences by hill climbing, module by module, as `coreset`'s paper does."""
 
 import random
 import tempfile
@@ -47,12 +43,11 @@ def search_module(
     """Climbs from the space's own order and from random sequences.
 
     The result depends on the seed and the module only. The runner's reward should be
-    ``none``, because only last states count. Raises ModuleFailed.
+    ``none``, because only last states count.
     """
     draw = random.Random(f"{settings.seed} {module.parent.name}/{module.name}")
     actions = len(runner.options.space.actions)
     known: dict[Order, float] = {}
-
     stock = oz_size(module)
     with tempfile.TemporaryDirectory(prefix="mlbridge-search-") as folder:
         object_file = Path(folder, "module.o")
@@ -70,9 +65,9 @@ def search_module(
 
         # The beginning of the space's own order is close to -Oz.
         evaluate(tuple(range(min(actions, settings.length))))
-        tries = 0
-        while len(known) < settings.evaluations and tries < 4 * settings.evaluations:
-            tries += 1
+        for _ in range(4 * settings.evaluations):
+            if len(known) >= settings.evaluations:
+                break
             if len(known) < max(2, settings.evaluations // 10):
                 evaluate(tuple(draw.randrange(actions) for _ in range(settings.length)))
                 continue
@@ -106,10 +101,7 @@ def search(
     log: Path | None = None,
     show: Show = quiet,
 ) -> list[Best]:
-    """Searches modules one by one, except those with a line in the log.
-
-    New results are added to the log.
-    """
+    """Searches modules one by one, except those in the log; adds results to it."""
     kept = Kept(log, runners.options, {"settings": vars(settings)})
     known = {
         module: Best(module, tuple(map(tuple, it["sequences"])), tuple(it["ratios"]))

@@ -22,6 +22,8 @@ from mlbridge_optimizations.show import Show, quiet
 from ..model.network import Normalised
 from .measurements import Table
 
+Rows = NDArray[np.float32]
+
 
 @dataclass(frozen=True)
 class ValueSettings:
@@ -129,7 +131,7 @@ class Fitted:
 
 
 def train(
-    rows: NDArray[np.float32],
+    rows: Rows,
     table: Table,
     core: Sequence[int],
     widths: Mapping[str, int],
@@ -194,7 +196,7 @@ def _without(
     return np.array([known[number] for number in inside.greedy(len(core))])
 
 
-def _choices(model: ValueModel, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+def _choices(model: ValueModel, rows: Rows) -> NDArray[np.int64]:
     model.eval()
     with torch.no_grad():
         values = model(torch.from_numpy(rows))["values"]
@@ -203,7 +205,7 @@ def _choices(model: ValueModel, rows: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _fit(
-    model: ValueModel, rows: NDArray[np.float32], table: Table, settings: ValueSettings
+    model: ValueModel, rows: Rows, table: Table, settings: ValueSettings
 ) -> Iterator[int]:
     """Trains a model; yields before the first epoch, and after each."""
     torch.manual_seed(settings.seed)
@@ -247,7 +249,7 @@ def _fit(
     model.eval()
 
 
-def module_weights(table: Table, share: float) -> NDArray[np.float32]:
+def module_weights(table: Table, share: float) -> Rows:
     """Returns modules' weights, their -Oz bytes to that power, 1 / programs in sum.
 
     With power 1 they are shares of a program's size, with 0 all modules weigh the same.
