@@ -220,11 +220,7 @@ def _all_sizes(
 def _least_of(
     symbols: Sequence[str], compiled: CompiledModel, enough: Sequence[int]
 ) -> dict[str, int]:
-    """Returns the smallest sizes that the code accepts.
-
-    Raises:
-        ModelError: the code accepts none of the sizes in `enough`.
-    """
+    """Returns the smallest sizes that the code accepts, or raises ModelError."""
     for size in enough:
         found: dict[str, int] = {}
         for i, symbol in enumerate(symbols):
@@ -290,11 +286,7 @@ def _random(
 def _differences(
     name: str, found: NDArray[Any], expected: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Returns each element's difference, relative above 1; for integers 0 or infinity.
-
-    Raises:
-        ModelError: type or shape differ.
-    """
+    """Returns differences, relative for numbers above 1; for integers 0 or infinity."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise ModelError(
             f"{name}: expected {expected.dtype}{list(expected.shape)}, found "
@@ -321,9 +313,6 @@ def _check_not_finite(
 
     Compares only counts. Operators do not specify an order around NaN, and some of ONNX
     Runtime's own drop one.
-
-    Raises:
-        ModelError: an output has fewer non-finite elements than ONNX Runtime's.
     """
 
     def count(values: NDArray[Any]) -> int:

@@ -62,9 +62,7 @@ def points(
 def generalise(texts: tuple[str, str], at: tuple[Point, Point]) -> str:
     """Merges the texts at two points into one text for any extents.
 
-    Raises:
-        Unsupported: the texts differ in more than numbers, or a number is not a product
-            of extents plus a constant.
+    They may differ only by numbers that are products of extents plus a constant.
     """
     first, second = (_NUMBER.split(text) for text in texts)
     if first[::2] != second[::2]:

@@ -218,12 +218,7 @@ def _policy(by: _Options) -> tuple[Any, str | None]:
 
 
 def _load_file(path: Path, module: str | None) -> tuple[Any, str | None]:
-    """Loads a policy, and its framework if the file format determines it.
-
-    Raises:
-        InvalidArgument: the file format is unknown.
-        Malformed: the file cannot be loaded.
-    """
+    """Loads a policy, and its framework if the file format determines it."""
     if path.is_dir():
         from mlbridge.export import rllib
 

@@ -31,15 +31,10 @@ _LISTED = 8
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of a successful check.
-
-    Attributes:
-        requests: the number of requests.
-        differences: the largest difference of each output.
-    """
+    """The result of a successful check."""
 
     requests: int
-    differences: dict[str, float]
+    differences: dict[str, float]  # The largest of each output.
 
     def __str__(self) -> str:
         found = ", ".join(f"{k}: {v:.2g}" for k, v in self.differences.items())
@@ -137,11 +132,7 @@ def _compare(
 def _without_padding(
     name: str, padded: NDArray[Any], shape: tuple[int, ...], decide: str | None
 ) -> NDArray[Any]:
-    """Returns the framework's output without padding.
-
-    Raises:
-        ModelError: the policy chooses a row of padding.
-    """
+    """Returns the framework's output without padding, which it must not choose."""
     if decide == f"argmax:{name}" and (padded.argmax(-1) >= shape[-1]).any():
         raise ModelError(
             f"output '{name}': the network decides for padding, not for one of the"
