@@ -38,7 +38,7 @@ class CCompiler:
 
     @classmethod
     def find(cls, wanted: str | None = None) -> "CCompiler":
-        """Finds `wanted`, or $CC, cc, gcc, clang, clang-22; or raises InvalidArgument."""
+        """Finds `wanted`, or else $CC, cc, gcc, clang or clang-22."""
         named = wanted or os.environ.get("CC")
         candidates = [named] if named else ["cc", "gcc", "clang", "clang-22"]
         for candidate in candidates:
@@ -59,7 +59,7 @@ class CCompiler:
         )
 
     def object(self, source: Path, output: Path, *defines: str) -> None:
-        """Compiles a file; raises Unsupported if it needs more stack than `MAX_STACK`."""
+        """Compiles a file; raises Unsupported if it needs more than `MAX_STACK`."""
         files = ["-c", str(source), "-o", str(output)]
         _run([*self.command, *_FLAGS, *defines, *files])
         usage = output.with_suffix(".su")
