@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -54,17 +55,8 @@ class Variant:
         return sum(path.stat().st_size for path in self.files) / 2**20
 
 
-@dataclass
-class Runs:
-    """The compiles of one source by one variant."""
-
-    ms: list[float] = field(default_factory=list)
-    cpu_ms: list[float] = field(default_factory=list)
-    rss_mib: list[float] = field(default_factory=list)
-    asked: int = 0  # Decisions in one compile.
-
-
-Results = dict[tuple[str, str], Runs]  # By the names of the source and of the variant.
+Run = dict[str, float]  # One compile: ms, cpu_ms, rss_mib, and asked, its decisions.
+Results = dict[tuple[str, str], list[Run]]  # By the source's and the variant's name.
 
 
 def clang_files() -> tuple[Path, ...]:
@@ -93,19 +85,13 @@ def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant
     return made
 
 
-def compile_once(
-    build: Path, variant: Variant, source: Source, output: Path
-) -> tuple[dict[str, float], int]:
-    """Compiles the source; returns run-client's figures and the decisions."""
-    command: list[str | Path] = [build / "run-client", CLANG]
-    command += ["-Oz", "-w", *source.flags]
-    command += [*variant.options, "-c", source.path, "-o", output]
+def compile_once(build: Path, variant: Variant, source: Source, output: Path) -> Run:
+    """Compiles the source by run-client."""
+    command: list[str | Path] = [build / "run-client", CLANG, "-Oz", "-w"]
+    command += [*source.flags, *variant.options, "-c", source.path, "-o", output]
+    env = {**os.environ, **runtimes()}
     done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        env={**os.environ, **runtimes()},
+        command, capture_output=True, text=True, timeout=SECONDS, env=env
     )
     asked = re.search(r"asked=(\d+) ", done.stderr)
     if done.returncode or (variant.asks and not asked):
@@ -113,7 +99,13 @@ def compile_once(
             f"{variant.name}, {source.name}: clang ended with status "
             f"{done.returncode}: {done.stderr.strip()}"
         )
-    return json.loads(done.stdout), int(asked[1]) if asked else 0
+    found = json.loads(done.stdout)
+    return {
+        "ms": 1e3 * found["seconds"],
+        "cpu_ms": 1e3 * found["cpu_seconds"],
+        "rss_mib": found["rss_kib"] / 1024,
+        "asked": int(asked[1]) if asked else 0,
+    }
 
 
 def measure(
@@ -128,15 +120,10 @@ def measure(
     """Compiles each source with each variant in turns; the first round warms up."""
     results: Results = {}
     for i in range(rounds + 1):
-        for source in sources:
-            for variant in wanted:
-                found, asked = compile_once(build, variant, source, folder / "o.o")
-                runs = results.setdefault((source.name, variant.name), Runs())
-                runs.asked = asked
-                if i > 0:
-                    runs.ms.append(1e3 * found["seconds"])
-                    runs.cpu_ms.append(1e3 * found["cpu_seconds"])
-                    runs.rss_mib.append(found["rss_kib"] / 1024)
+        for source, variant in product(sources, wanted):
+            run = compile_once(build, variant, source, folder / "o.o")
+            if i > 0:
+                results.setdefault((source.name, variant.name), []).append(run)
         on_round()
     return results
 
@@ -167,13 +154,14 @@ def rows(results: Results, wanted: Sequence[Variant]) -> list[dict[str, Any]]:
     sizes = {variant.name: variant.disk_mib for variant in wanted}
     for (source, name), runs in results.items():
         base = results[source, wanted[0].name]
+        ms, base_ms = (median(run["ms"] for run in each) for each in (runs, base))
         row: dict[str, Any] = {
             **{"source": source, "clang": name, "disk_mib": round(sizes[name], 3)},
-            **{"asked": runs.asked, "rounds": len(runs.ms)},
-            "ratio": round(median(runs.ms) / median(base.ms), 4),
+            **{"asked": runs[-1]["asked"], "rounds": len(runs)},
+            "ratio": round(ms / base_ms, 4),
         }
         for what in ("ms", "cpu_ms", "rss_mib"):
-            ours, theirs = getattr(runs, what), getattr(base, what)
+            ours, theirs = ([run[what] for run in each] for each in (runs, base))
             row[what] = round(median(ours), 2)
             row[f"added_{what}"] = round(added(ours, theirs), 2)
         made.append(row)

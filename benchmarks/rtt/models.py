@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
+import onnx.numpy_helper
+import onnx.parser
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
 from mlbridge import aot
 from mlbridge.files import replacing
@@ -28,7 +28,21 @@ from mlbridge.files import replacing
 from .workload import Workload
 
 MLP = (300, 128, 64, 15)  # The widths of the network's layers.
-OPSET, IR_VERSION = 17, 9  # Old enough for all current runtimes.
+
+# Graphs in ONNX's own syntax, of versions that all current runtimes read; the
+# constants c0, c1, ... are added as initializers.
+_VERSIONS = '<ir_version: 9, opset_import: ["" : 17]>'
+_GRAPHS = {
+    "echo": "bench (float[{0}] x) => (float[1] y) {{ y = Gather(x, c0) }}",
+    "fc": "bench (float[1,{0}] x) => (float[1,1] y) {{ y = MatMul(x, c0) }}",
+    "mlp": """bench (float[1,{0}] x) => (float[1,15] y) {{
+        s0 = Gemm(x, c0, c1)
+        r0 = Relu(s0)
+        s1 = Gemm(r0, c2, c3)
+        r1 = Relu(s1)
+        y = Gemm(r1, c4, c5)
+    }}""",
+}
 
 
 @dataclass(frozen=True)
@@ -40,53 +54,37 @@ class InProcessModel:
 
     def onnx(self, work: Workload) -> bytes:
         """Returns the content of the .onnx file."""
-        return bytes(_GRAPHS[self.name](self.length, work).SerializeToString())
+        text = _GRAPHS[self.name].format(self.length)
+        model = onnx.parser.parse_model(f"{_VERSIONS} {text}")
+        constants: list[NDArray[Any]] = [*self.weights(work)]
+        if self.name == "echo":
+            constants = [np.array([self.length - 1])]
+        for i, constant in enumerate(constants):
+            tensor = onnx.numpy_helper.from_array(constant, f"c{i}")
+            model.graph.initializer.append(tensor)
+        return bytes(model.SerializeToString())
 
     def weights(self, work: Workload) -> list[NDArray[np.float32]]:
         """Returns a matrix and, except for ``fc``, a bias per layer."""
         if self.name == "mlp":
             return _mlp_weights()
-        return [_column(self.length, work)] if self.name == "fc" else []
+        column = work.weights[: self.length].reshape(self.length, 1)
+        return [column] if self.name == "fc" else []
 
     def check(self, work: Workload, reply: NDArray[np.float32]) -> None:
         """Compares a reply with the right one."""
-        if self.name == "mlp":
-            work.compare("mlp", self.length, reply, *_mlp_reply(work))
-        else:
+        if self.name != "mlp":
             alone = Workload((self.length,), work.features, work.weights)
             alone.check(self.name, reply)
-
-
-def _model(
-    nodes: Sequence[Any],
-    constants: Sequence[NDArray[Any]],
-    extents: tuple[list[int], list[int]],
-) -> onnx.ModelProto:
-    given, made = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in zip("xy", extents, strict=True)
-    )
-    named = [numpy_helper.from_array(c, f"c{i}") for i, c in enumerate(constants)]
-    graph = helper.make_graph(nodes, "bench", [given], [made], named)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
-    model.ir_version = IR_VERSION
-    return model
-
-
-def _echo(length: int, work: Workload) -> onnx.ModelProto:
-    last = np.array([length - 1], np.int64)
-    return _model(
-        [helper.make_node("Gather", ["x", "c0"], ["y"])], [last], ([length], [1])
-    )
-
-
-def _column(length: int, work: Workload) -> NDArray[np.float32]:
-    return work.weights[:length].reshape(length, 1)
-
-
-def _fc(length: int, work: Workload) -> onnx.ModelProto:
-    node = helper.make_node("MatMul", ["x", "c0"], ["y"])
-    return _model([node], [_column(length, work)], ([1, length], [1, 1]))
+            return
+        x = work.features[: self.length].astype(np.float64)
+        weights = _mlp_weights()
+        for matrix, bias in zip(weights[::2], weights[1::2], strict=True):
+            x = x @ matrix + bias
+            is_last = len(x) == MLP[-1]
+            x = x if is_last else np.maximum(x, 0)
+        # The tolerance of sums of float32.
+        work.compare("mlp", self.length, reply, x, np.full(len(x), 1e-4))
 
 
 def _mlp_weights() -> list[NDArray[np.float32]]:
@@ -97,37 +95,6 @@ def _mlp_weights() -> list[NDArray[np.float32]]:
         for n, m in pairwise(MLP)
         for shape in ((n, m), (m,))
     ]
-
-
-def _mlp(length: int, work: Workload) -> onnx.ModelProto:
-    nodes = []
-    for i in range(len(MLP) - 1):
-        constants = [f"c{2 * i}", f"c{2 * i + 1}"]
-        below = f"r{i - 1}" if i else "x"
-        nodes.append(helper.make_node("Gemm", [below, *constants], [f"s{i}"]))
-        nodes.append(helper.make_node("Relu", [f"s{i}"], [f"r{i}"]))
-    # The last layer's sums are the output.
-    nodes.pop()
-    nodes[-1].output[0] = "y"
-    return _model(nodes, _mlp_weights(), ([1, length], [1, MLP[-1]]))
-
-
-_GRAPHS: dict[str, Callable[[int, Workload], onnx.ModelProto]] = {
-    "echo": _echo,
-    "fc": _fc,
-    "mlp": _mlp,
-}
-
-
-def _mlp_reply(work: Workload) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the logits, and the tolerance of sums of float32."""
-    weights = _mlp_weights()
-    x = work.features[: MLP[0]].astype(np.float64)
-    for i in range(0, len(weights), 2):
-        x = x @ weights[i] + weights[i + 1]
-        if i + 2 < len(weights):
-            x = np.maximum(x, 0)
-    return x, np.full(len(x), 1e-4)
 
 
 @cache

@@ -5,9 +5,8 @@
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from contextlib import nullcontext as quiet
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,15 +37,6 @@ while os.getppid() == parent:
 """
 
 
-@contextmanager
-def neighbour(core: int) -> Iterator[None]:
-    """Keeps a core busy by a process while the body runs."""
-    with processes.started([sys.executable, "-c", BUSY, str(core)]) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield
-
-
 def measure(
     runner: str,
     placement: processes.Placement,
@@ -64,13 +54,16 @@ def measure(
         worker = workers.runner(Subject(RUNNERS[runner], "bitstream", "echo"))
         worker.sweep()
         for busy in (False, True):
-            with neighbour(placement.model) if busy else quiet():
-                times = []
-                for _ in range(sweeps_of(trips)):
-                    sweep = worker.sweep()
-                    work.check("echo", sweep.replies)
-                    times.append(sweep.microseconds)
-                    on_sweep()
+            if busy:
+                command = [sys.executable, "-c", BUSY, str(placement.model)]
+                process = stack.enter_context(processes.started(command))
+                processes.Worker("the neighbour", process).line()
+            times = []
+            for _ in range(sweeps_of(trips)):
+                sweep = worker.sweep()
+                work.check("echo", sweep.replies)
+                times.append(sweep.microseconds)
+                on_sweep()
             us = np.concatenate(times)
             rows.append(
                 {

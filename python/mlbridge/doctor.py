@@ -9,6 +9,8 @@ import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -191,15 +193,35 @@ def _program(name: str, hint: str, group: str = "LLVM") -> Check:
     return Check(group, name, f"{version[0] if version else '?'} ({path})")
 
 
+def _write_nosignal() -> None:
+    rwf_nosignal = 0x100
+    reader, writer = os.pipe()
+    try:
+        os.pwritev(writer, [b"x"], -1, rwf_nosignal)
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def _yes_if(call: Callable[[], object]) -> str | None:
+    """Returns "yes" if the call succeeds."""
+    with suppress(AttributeError, OSError, ValueError):
+        call()
+        return "yes"
+    return None
+
+
 def _kernel_checks() -> list[Check]:
     release = platform.release() if platform.system() == "Linux" else None
-    size = _max_pipe_size()
+    size = 0
+    with suppress(OSError, ValueError):
+        size = int(Path("/proc/sys/fs/pipe-max-size").read_text())
     return [
         Check("kernel", "Linux", release, "the bridge runs on Linux only"),
         Check(
             "kernel",
             "pidfd",
-            "yes" if _has_pidfd() else None,
+            _yes_if(lambda: os.close(os.pidfd_open(os.getpid()))),
             "reports a peer's death at once; Linux 5.3",
         ),
         Check(
@@ -211,35 +233,7 @@ def _kernel_checks() -> list[Check]:
         Check(
             "kernel",
             "RWF_NOSIGNAL",
-            "yes" if _has_rwf_nosignal() else None,
+            _yes_if(_write_nosignal),
             "writes without SIGPIPE; otherwise each write blocks the signal",
         ),
     ]
-
-
-def _has_pidfd() -> bool:
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except (AttributeError, OSError):
-        return False
-    return True
-
-
-def _max_pipe_size() -> int:
-    try:
-        return int(Path("/proc/sys/fs/pipe-max-size").read_text())
-    except (OSError, ValueError):
-        return 0
-
-
-def _has_rwf_nosignal() -> bool:
-    rwf_nosignal = 0x100
-    reader, writer = os.pipe()
-    try:
-        os.pwritev(writer, [b"x"], -1, rwf_nosignal)
-    except (AttributeError, OSError):
-        return False
-    finally:
-        os.close(reader)
-        os.close(writer)
-    return True

@@ -134,7 +134,10 @@ def _checked(path: Path, sections: dict[str, dict[str, Any]]) -> Vocabulary:
     for section, vectors in sections.items():
         for name, vector in vectors.items():
             where = f"{path}: {section}.{name}"
-            if not isinstance(vector, list) or not all(map(_is_number, vector)):
+            # isinstance would accept JSON's true as an int.
+            if not isinstance(vector, list) or not all(
+                type(number) in (int, float) for number in vector
+            ):
                 raise SchemaMismatch(f"{where}: expected an array of numbers")
             try:
                 vectors[name] = [float(number) for number in vector]
@@ -151,7 +154,3 @@ def _checked(path: Path, sections: dict[str, dict[str, Any]]) -> Vocabulary:
     if dimension is None:
         raise SchemaMismatch(f"{path}: expected vectors, found none")
     return Vocabulary(path.name, sections)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -241,7 +241,7 @@ class _Reader:
         self._record_size = 0
         self.score: TensorSpec | None = None
 
-    def malformed(self, what: str, offset: int) -> Malformed:
+    def malformed(self, what: str, offset: int = 0) -> Malformed:
         return Malformed(f"{self._path}: byte {offset}: {what}")
 
     def _bytes(self, size: int, what: str) -> bytes:
@@ -283,20 +283,20 @@ class _Reader:
     def read_header(self) -> list[TensorSpec]:
         header = self._line("the header")
         if header is None:
-            raise self.malformed("the file is empty", 0)
+            raise self.malformed("the file is empty")
         features = header.get("features")
         if not isinstance(features, list) or not features:
-            raise self.malformed("the header names no features", 0)
+            raise self.malformed("the header names no features")
         specs = [self._spec(feature) for feature in features]
         if len({spec.name for spec in specs}) < len(specs):
-            raise self.malformed("the header names a feature twice", 0)
+            raise self.malformed("the header names a feature twice")
         advice = header.get("advice")
         if advice is not None and self._spec(advice) != specs[-1]:
-            raise self.malformed("the advice is not the last tensor of the header", 0)
+            raise self.malformed("the advice is not the last tensor of the header")
         if "score" in header:
             self.score = self._spec(header["score"])
             if prod(self.score.shape) != 1:
-                raise self.malformed(f"a score is one number, not {self.score}", 0)
+                raise self.malformed(f"a score is one number, not {self.score}")
         self._record_size = sum(spec.nbytes for spec in specs)
         return specs
 
@@ -304,7 +304,7 @@ class _Reader:
         """Parses a tensor of the header and checks its size."""
         spec = parse_tensor_spec(value)
         if spec is None:
-            raise self.malformed(f"an invalid tensor is described by {value!r:.200}", 0)
+            raise self.malformed(f"an invalid tensor is described by {value!r:.200}")
         # LLVM lacks these types; the runner `record:` adds "semantics" for them.
         match value:
             case {"semantics": "bool", "type": "uint8_t"}:
@@ -313,9 +313,7 @@ class _Reader:
                 return replace(spec, lengths=(spec.nbytes,))
             case {"semantics": "strings", "type": "uint8_t", "lengths": list(lengths)}:
                 if not _are_sizes(lengths) or sum(lengths) != spec.nbytes:
-                    raise self.malformed(
-                        f"{spec.name!r:.200} is longer than its strings", 0
-                    )
+                    raise self.malformed(f"{spec.name!r:.200} exceeds its strings")
                 return replace(spec, lengths=tuple(lengths), is_list=True)
         return spec
 

@@ -61,22 +61,33 @@ def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> 
     return batched(_OnnxModel(fspath(path), threads, seed))
 
 
+def open_session(model: str | bytes, *, threads: int = 1, log_level: int = 2) -> Any:
+    """Opens an .onnx file, or its content, as a session of ONNX Runtime on the CPU."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = log_level
+    return onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"]
+    )
+
+
 class _OnnxModel:
     """A session and the descriptions of its inputs."""
 
     def __init__(self, path: str, threads: int, seed: int) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
         self._path = path
-        self._session = onnxruntime.InferenceSession(
-            path, options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(path, threads=threads)
         about = self._session.get_modelmeta().custom_metadata_map
         # Outputs that are not numbers count as strings: no decision uses them.
-        outputs = {o.name: _type_name(o.type) for o in self._session.get_outputs()}
+        outputs = {
+            o.name: element_type_name(_DTYPES[o.type])
+            if o.type in _DTYPES
+            else "string"
+            for o in self._session.get_outputs()
+        }
         self._decision = _core.Decision(path, about, outputs, seed)
         finite = self._decision.refuses_non_finite
         self._inputs = [_Input(path, i, finite) for i in self._session.get_inputs()]
@@ -186,7 +197,3 @@ def _fit(found: Sequence[int], wanted: Sequence[int | None]) -> tuple[int, ...] 
         else:
             return None
     return None if left else tuple(shape)
-
-
-def _type_name(kind: str) -> str:
-    return element_type_name(_DTYPES[kind]) if kind in _DTYPES else "string"

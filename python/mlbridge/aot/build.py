@@ -38,11 +38,7 @@ class CCompiler:
 
     @classmethod
     def find(cls, wanted: str | None = None) -> "CCompiler":
-        """Finds the compiler `wanted`, or $CC, cc, gcc, clang or clang-22.
-
-        Raises:
-            InvalidArgument: none of these compilers runs.
-        """
+        """Finds `wanted`, or else $CC, cc, gcc, clang or clang-22."""
         named = wanted or os.environ.get("CC")
         candidates = [named] if named else ["cc", "gcc", "clang", "clang-22"]
         for candidate in candidates:
@@ -63,12 +59,7 @@ class CCompiler:
         )
 
     def object(self, source: Path, output: Path, *defines: str) -> None:
-        """Compiles a file and checks the stack size that it needs.
-
-        Raises:
-            CompilerError: the compiler fails.
-            Unsupported: the model needs more stack than `MAX_STACK`.
-        """
+        """Compiles a file; raises Unsupported if it needs more than `MAX_STACK`."""
         files = ["-c", str(source), "-o", str(output)]
         _run([*self.command, *_FLAGS, *defines, *files])
         usage = output.with_suffix(".su")
@@ -82,11 +73,7 @@ class CCompiler:
 
 
 def archive(source: Path, output: Path) -> None:
-    """Puts an object into a new static library.
-
-    Raises:
-        CompilerError: `ar` is missing or fails.
-    """
+    """Puts an object into a new static library."""
     program = os.environ.get("AR") or shutil.which("ar") or shutil.which("llvm-ar-22")
     if program is None:
         raise CompilerError("found no `ar`: apt-get install binutils, or set AR")

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from mlbridge.aot.graph import Graph, Tensor
 from mlbridge.aot.library import CompiledModel
 from mlbridge.errors import ModelError
+from mlbridge.onnx import open_session
 
 _SIZES = (1, 2, 3, 5, 8, 17, 33)
 """Sizes of free extents: below, at and above the width of a register."""
@@ -110,16 +111,9 @@ class _Reference:
     """The model in ONNX Runtime."""
 
     def __init__(self, model: Path, pinned: Mapping[str, int]) -> None:
-        import onnxruntime
-
         self.graph = Graph(model, pinned)
         self.names = [output.name for output in self.graph.outputs]
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 4
-        self._session = onnxruntime.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(str(model), log_level=4)
 
     def run(self, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         feeds = {t.name: i for t, i in zip(self.graph.inputs, inputs, strict=True)}
@@ -226,11 +220,7 @@ def _all_sizes(
 def _least_of(
     symbols: Sequence[str], compiled: CompiledModel, enough: Sequence[int]
 ) -> dict[str, int]:
-    """Returns the smallest sizes that the code accepts.
-
-    Raises:
-        ModelError: the code accepts none of the sizes in `enough`.
-    """
+    """Returns the smallest sizes that the code accepts, or raises ModelError."""
     for size in enough:
         found: dict[str, int] = {}
         for i, symbol in enumerate(symbols):
@@ -296,11 +286,7 @@ def _random(
 def _differences(
     name: str, found: NDArray[Any], expected: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Returns each element's difference, relative above 1; for integers 0 or infinity.
-
-    Raises:
-        ModelError: type or shape differ.
-    """
+    """Returns differences, relative for numbers above 1; for integers 0 or infinity."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise ModelError(
             f"{name}: expected {expected.dtype}{list(expected.shape)}, found "
@@ -327,9 +313,6 @@ def _check_not_finite(
 
     Compares only counts. Operators do not specify an order around NaN, and some of ONNX
     Runtime's own drop one.
-
-    Raises:
-        ModelError: an output has fewer non-finite elements than ONNX Runtime's.
     """
 
     def count(values: NDArray[Any]) -> int:
@@ -375,19 +358,17 @@ def _noise(
     still = reference.run(inputs)
     noise = [0.0] * len(still)
     for _ in range(_ROUNDS):
-        moved = reference.run(
-            [_last_bits(i, random) if i.dtype.kind == "f" else i for i in inputs]
-        )
-        for i, (a, b) in enumerate(zip(still, moved, strict=True)):
+        near = []
+        for x in inputs:
+            if x.dtype.kind == "f":
+                step = np.finfo(x.dtype).eps * random.choice([-1, 0, 1], x.shape)
+                near.append((x * (1 + step)).astype(x.dtype).reshape(x.shape))
+            else:
+                near.append(x)
+        for i, (a, b) in enumerate(zip(still, reference.run(near), strict=True)):
             off = _differences(reference.names[i], b, a)
             noise[i] = max(noise[i], float(np.max(off, initial=0)))
     return noise
-
-
-def _last_bits(values: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
-    step = np.finfo(values.dtype).eps * random.choice([-1, 0, 1], values.shape)
-    moved: NDArray[Any] = (values * (1 + step)).astype(values.dtype)
-    return moved.reshape(values.shape)
 
 
 def _mismatch(

@@ -15,7 +15,7 @@ two primes, so both primes must lie on the same side of each number in the model
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from mlbridge.errors import Unsupported
 
@@ -49,7 +49,12 @@ def points(
     variables: Sequence[str], taken: set[int], start: int
 ) -> tuple[Point, Point]:
     """Returns two primes per variable, from `start` on, dividing no size in `taken`."""
-    primes = _primes(start, taken)
+    primes = (
+        n
+        for n in itertools.count(start | 1, 2)
+        if all(n % d for d in range(3, int(n**0.5) + 1, 2))
+        and not any(size and size % n == 0 for size in taken)
+    )
     pairs = {variable: (next(primes), next(primes)) for variable in variables}
     return {v: a for v, (a, _) in pairs.items()}, {v: b for v, (_, b) in pairs.items()}
 
@@ -57,9 +62,7 @@ def points(
 def generalise(texts: tuple[str, str], at: tuple[Point, Point]) -> str:
     """Merges the texts at two points into one text for any extents.
 
-    Raises:
-        Unsupported: the texts differ in more than numbers, or a number is not a product
-            of extents plus a constant.
+    They may differ only by numbers that are products of extents plus a constant.
     """
     first, second = (_NUMBER.split(text) for text in texts)
     if first[::2] != second[::2]:
@@ -90,10 +93,3 @@ def _expression(first: str, second: str, at: tuple[Point, Point]) -> str:
         f"the number {first} of the code depends on a free extent by more than a "
         "product and a constant"
     )
-
-
-def _primes(start: int, taken: set[int]) -> Iterator[int]:
-    for number in itertools.count(start | 1, 2):
-        prime = all(number % d for d in range(3, int(number**0.5) + 1, 2))
-        if prime and not any(size and size % number == 0 for size in taken):
-            yield number

@@ -200,11 +200,7 @@ class _Code:
 
 
 def _check_indices(nodes: str) -> str:
-    """Inserts a range check after each index.
-
-    Raises:
-        Unsupported: the index of an operator was not found.
-    """
+    """Inserts a range check after each index."""
     nodes = _INDEX.sub(_CHECKED_INDEX, nodes)
     parts = _OPERATOR.split(nodes)
     for operator, code in zip(parts[1::2], parts[2::2], strict=True):

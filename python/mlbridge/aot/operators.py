@@ -73,11 +73,7 @@ _PARAMETERS = {
 
 
 def check_operators(graph: Graph) -> None:
-    """Checks that every operator is safe for any feature values.
-
-    Raises:
-        Unsupported: the message names an operator that is not known to be safe.
-    """
+    """Raises Unsupported for an operator that is not safe for all feature values."""
     functions = graph.model.functions
     known = _PLAIN | CHECKED | {function.name for function in functions}
     bodies = [(graph.model.graph.node, {tensor.name for tensor in graph.inputs})]

@@ -23,6 +23,8 @@ from mlbridge.log import TrainingLog, read_log
 from mlbridge.options import with_options
 from mlbridge.terminal import console, errors
 
+_FILE: dict[str, Any] = {"metavar": "FILE", "exists": True, "dir_okay": False}
+
 
 @dataclass(frozen=True)
 class _Options:
@@ -78,12 +80,7 @@ class _Options:
     ] = None
     statistics: Annotated[
         Path | None,
-        Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Stable-Baselines3: the file written by `VecNormalize.save`.",
-        ),
+        Option(help="Stable-Baselines3: the file of `VecNormalize.save`.", **_FILE),
     ] = None
     module: Annotated[
         str | None, Option(metavar="NAME", help="RLlib: the module of a checkpoint.")
@@ -99,10 +96,7 @@ class _Options:
     vocabulary: Annotated[
         Path | None,
         Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Recorded by name and SHA-256: the vocabulary of the embeddings.",
+            help="Recorded by name and SHA-256: the embeddings' vocabulary.", **_FILE
         ),
     ] = None
     seed: Annotated[
@@ -218,12 +212,7 @@ def _policy(by: _Options) -> tuple[Any, str | None]:
 
 
 def _load_file(path: Path, module: str | None) -> tuple[Any, str | None]:
-    """Loads a policy, and its framework if the file format determines it.
-
-    Raises:
-        InvalidArgument: the file format is unknown.
-        Malformed: the file cannot be loaded.
-    """
+    """Loads a policy, and its framework if the file format determines it."""
     if path.is_dir():
         from mlbridge.export import rllib
 

@@ -8,7 +8,6 @@ import itertools
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from mlbridge.log import Observation, TrainingLog, read_log
+from mlbridge.log import TrainingLog, read_log
 from mlbridge.printable import name, words
 from mlbridge.terminal import console
 from mlbridge.types import Feature
@@ -140,16 +139,8 @@ def _write_csv(training_log: TrainingLog) -> None:
         names.append(training_log.reward.name)
     writer.writerow(names)
     for observation in training_log:
-        writer.writerow(_csv_row(observation))
-
-
-def _csv_row(observation: Observation) -> Iterator[Any]:
-    yield observation.context
-    yield observation.index
-    for value in (*observation.features.values(), observation.advice):
-        if isinstance(value, np.ndarray):
-            yield from value.ravel().tolist()
-        else:
-            yield value
-    if observation.reward is not None:
-        yield observation.reward
+        row: list[Any] = [observation.context, observation.index]
+        for value in (*observation.features.values(), observation.advice):
+            is_array = isinstance(value, np.ndarray)
+            row += value.ravel().tolist() if is_array else [value]
+        writer.writerow(row + [observation.reward] * bool(training_log.reward))

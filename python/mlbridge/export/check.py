@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mlbridge.errors import ModelError
 from mlbridge.export.features import free_extents
 from mlbridge.export.policy import Policy, Tensors
+from mlbridge.onnx import open_session
 
 ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
 """Tolerances, which are added, because sums have another order: a constant, a factor of
@@ -24,19 +25,16 @@ SIZES = 4
 """The number of different sizes of free extents; all extents of the first are 1."""
 _ROWS = 24
 """The most rows of a free extent without a limit."""
+_LISTED = 8
+"""The most features in a message."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of a successful check.
-
-    Attributes:
-        requests: the number of requests.
-        differences: the largest difference of each output.
-    """
+    """The result of a successful check."""
 
     requests: int
-    differences: dict[str, float]
+    differences: dict[str, float]  # The largest of each output.
 
     def __str__(self) -> str:
         found = ", ".join(f"{k}: {v:.2g}" for k, v in self.differences.items())
@@ -59,14 +57,7 @@ def compare(
     Raises:
         ModelError: an output differs; the message gives the difference and the place.
     """
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    session = open_session(model.SerializeToString(), log_level=3)
     random = np.random.default_rng(0)
     differences = {output.name: 0.0 for output in session.get_outputs()}
     groups = [samples] if samples else _draw(policy, requests, random)
@@ -141,11 +132,7 @@ def _compare(
 def _without_padding(
     name: str, padded: NDArray[Any], shape: tuple[int, ...], decide: str | None
 ) -> NDArray[Any]:
-    """Returns the framework's output without padding.
-
-    Raises:
-        ModelError: the policy chooses a row of padding.
-    """
+    """Returns the framework's output without padding, which it must not choose."""
     if decide == f"argmax:{name}" and (padded.argmax(-1) >= shape[-1]).any():
         raise ModelError(
             f"output '{name}': the network decides for padding, not for one of the"
@@ -171,8 +158,9 @@ def _difference(
     else:
         apart = np.abs(found.astype(np.float64) - expected.astype(np.float64))
         tolerance = ABSOLUTE + RELATIVE * np.abs(expected.astype(np.float64))
-        largest = _largest(features).reshape(-1, *[1] * (expected.ndim - 1))
-        tolerance = tolerance + CANCELLED * largest
+        rows = [np.abs(v.reshape(len(v), -1).astype(float)) for v in features.values()]
+        largest = np.max([row.max(axis=1) for row in rows], axis=0)
+        tolerance += CANCELLED * largest.reshape(-1, *[1] * (expected.ndim - 1))
         exact = expected.dtype.kind != "f"
         wrong = apart != 0 if exact else ~(apart <= tolerance)
         # Both sides may compute the same infinity or NaN.
@@ -182,31 +170,18 @@ def _difference(
         wrong, apart = wrong & ~same, np.where(same, 0, apart)
     if wrong.any():
         worst = tuple(np.argwhere(wrong)[np.argmax(apart[wrong])].tolist())
-        asked = {key: _shorten(values[worst[0]]) for key, values in features.items()}
+        asked = [f"{k}={_shorten(v[worst[0]])}" for k, v in features.items()]
+        more = f" and {len(asked) - _LISTED} more" if len(asked) > _LISTED else ""
         raise ModelError(
             f"output '{name}' differs in {np.count_nonzero(wrong)} of {wrong.size} "
             f"elements: at {list(worst)} the framework says {expected[worst]}, the "
-            f"exported graph {found[worst]}, for {_listed(asked)}. Where answers "
-            "depend on the other requests of a batch, export with batch=1 (--batch "
-            "1); where they are random, take the randomness out of the policy"
+            f"exported graph {found[worst]}, for {', '.join(asked[:_LISTED])}{more}. "
+            "Where answers depend on the other requests of a batch, export with "
+            "batch=1 (--batch 1); where they are random, take the randomness out of "
+            "the policy"
         )
     return float(apart.max())
 
 
-def _largest(features: Tensors) -> NDArray[np.float64]:
-    """Returns the largest absolute value of each request."""
-    each = [
-        np.abs(values.reshape(len(values), -1).astype(np.float64)).max(axis=1)
-        for values in features.values()
-    ]
-    return np.asarray(np.max(each, axis=0), np.float64)
-
-
 def _shorten(value: NDArray[Any]) -> str:
     return np.array2string(value.squeeze(), threshold=6, edgeitems=3, precision=5)
-
-
-def _listed(asked: dict[str, str], most: int = 8) -> str:
-    words = [f"{name}={value}" for name, value in asked.items()]
-    more = f" and {len(words) - most} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more

@@ -129,7 +129,9 @@ class FeatureSpec:
         kind = self.dtype.kind
         if kind == "b":
             return random.integers(0, 2, size).astype(np.bool_)
-        low, high = self._window()
+        # The part of [low, high] nearest to 0.
+        nearest = min(max(0.0, self.low), self.high)
+        low, high = max(self.low, nearest - _LARGE), min(self.high, nearest + _LARGE)
         if kind == "f":
             values = 3 * random.standard_normal(size)
             if max(-self.low, self.high) <= _LARGE or not low <= 0 <= high:
@@ -144,11 +146,6 @@ class FeatureSpec:
         near = random.integers(-_SMALL, _SMALL, (some, *size[1:]))
         values[:some] = np.clip(near + min(max(0, least), most), least, most)
         return values
-
-    def _window(self) -> tuple[float, float]:
-        """Returns the part of [low, high] nearest to 0."""
-        nearest = min(max(0.0, self.low), self.high)
-        return max(self.low, nearest - _LARGE), min(self.high, nearest + _LARGE)
 
     def __str__(self) -> str:
         extents = f"[{','.join(map(str, self.shape))}]" if self.shape else ""
@@ -198,25 +195,19 @@ def features_of(
         listed = [parse_feature(one) if isinstance(one, str) else one for one in source]
         names = [feature.name for feature in listed]
         found = [feature for feature in listed if feature.name not in without]
-    for name in without:
-        if name not in names:
-            raise InvalidArgument(
-                f"there is no feature '{name}' to leave out, only {', '.join(names)}"
-            )
-    _check_distinct(found)
-    return tuple(found)
-
-
-def _check_distinct(features: Sequence[FeatureSpec]) -> None:
+    if unknown := [name for name in without if name not in names]:
+        raise InvalidArgument(
+            f"there is no feature '{unknown[0]}' to leave out, only {', '.join(names)}"
+        )
     seen: dict[str, FeatureSpec] = {}
-    for feature in features:
-        if feature.name in seen:
+    for feature in found:
+        if first := seen.get(feature.name):
             raise InvalidArgument(
-                f"the feature '{feature.name}' is there twice, as "
-                f"'{seen[feature.name]}' and as '{feature}': a compiler sends one of "
-                "each name, so rename one"
+                f"the feature '{feature.name}' is there twice, as '{first}' and as "
+                f"'{feature}': a compiler sends one of each name, so rename one"
             )
         seen[feature.name] = feature
+    return tuple(found)
 
 
 _TEXT = re.compile(r"\s*(?P<type>\w+)\s*(\[(?P<shape>[\w\s,]*)\])?\s+(?P<name>\S+)\s*")

@@ -58,25 +58,17 @@ class Port:
 class Policy:
     """A policy as a graph that takes observations, and its framework's own replies.
 
-    Attributes:
-        graph: its inputs are those of `ports`, with a free first dimension if the
-            policy allows one.
-        ports: how each input is made of features.
-        framework: and its version.
-        reply: computes the framework's outputs, by name, for a batch of features.
-        decide: the rule by which a runner chooses from the outputs
-            (``argmax:logits``), if any.
-        outputs: exported by default; None for all.
-        limits: the sizes to which the framework pads free extents. Its outputs end with
-            padding; the graph's do not.
+    The graph's inputs are those of `ports`, with a free first dimension if the policy
+    allows one. `limits` are the sizes to which the framework pads free extents: its
+    outputs end with padding, the graph's do not.
     """
 
     graph: onnx.ModelProto
     ports: tuple[Port, ...]
-    framework: str
-    reply: Callable[[Tensors], dict[str, NDArray[Any]]]
-    decide: str | None = None
-    outputs: tuple[str, ...] | None = None
+    framework: str  # With its version.
+    reply: Callable[[Tensors], dict[str, NDArray[Any]]]  # The framework's outputs.
+    decide: str | None = None  # The rule for runners, such as ``argmax:logits``.
+    outputs: tuple[str, ...] | None = None  # Exported by default; None for all.
     limits: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -86,11 +78,7 @@ class Policy:
 
 
 def need_features(features: Sequence[FeatureSpec], what: str) -> None:
-    """Checks that features are given for a policy that does not describe its own.
-
-    Raises:
-        InvalidArgument: there are none.
-    """
+    """Raises InvalidArgument if there are no features, but the policy needs them."""
     if not features:
         raise InvalidArgument(
             f"{what}: say which features it takes, in the order of its input: "
