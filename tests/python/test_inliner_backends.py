@@ -54,14 +54,14 @@ class CountingPolicy:
     """The demo's policy for several compilers; counts decisions and close ones."""
 
     def __init__(self) -> None:
-        self._policy = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
+        self.network = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
         self.decisions = 0
         self.close = 0
         self.largest_batch = 0
 
     def __call__(self, requests: Sequence[Mapping[str, Any]]) -> list[int]:
-        rows = [np.concatenate(self._policy._gather(q)) for q in requests]
-        logits = self._policy.logit(np.stack(rows))
+        rows = [np.concatenate(self.network._gather(q)) for q in requests]
+        logits = self.network.logit(np.stack(rows))
         self.decisions += len(requests)
         self.close += int(np.count_nonzero(np.abs(logits) < CLOSE))
         self.largest_batch = max(self.largest_batch, len(requests))
