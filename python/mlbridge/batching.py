@@ -23,8 +23,9 @@ class Batched:
     """A policy that takes several requests; made by `batched`."""
 
     def __init__(self, policy: BatchPolicy) -> None:
-        self._policy = policy
+        # Copies the attributes of `policy`, so it comes first.
         update_wrapper(self, policy)
+        self._policy = policy
 
     def __call__(self, requests: Sequence[Features]) -> Sequence[Any]:
         """Returns the advice for each request, in order."""
