@@ -208,7 +208,9 @@ class GraphBuilder:
             [helper.make_tensor_value_info(*v) for v in p] for p in (inputs, outputs)
         )
         graph = helper.make_graph(self._nodes, name, values, results, self._constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+        domains = sorted({"", *(node.domain for node in self._nodes)})
+        opsets = [helper.make_opsetid(name, 3 if name else 17) for name in domains]
+        model = helper.make_model(graph, opset_imports=opsets)
         model.ir_version = 9
         helper.set_model_props(model, {"mlbridge.source": f"tests: {name}"})
         onnx.checker.check_model(model)

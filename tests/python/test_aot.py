@@ -254,13 +254,9 @@ def test_a_scaler_of_scikit_learn(tmp_path: Path, kind: int) -> None:
     g = GraphBuilder(1)
     g.op("Scaler", ["x"], "y", domain="ai.onnx.ml", **numbers)
     made = g.model("g", [("x", kind, ["n", 3])], [("y", FLOAT, ["n", 3])])
-    made.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 3))
     with compiled(made, tmp_path) as (runner, reference):
-        x = (
-            np.arange(15)
-            .reshape(5, 3)
-            .astype(onnx.helper.tensor_dtype_to_np_dtype(kind))
-        )
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
+        x = np.arange(15, dtype=dtype).reshape(5, 3)
         found = runner.evaluate({"x": x})["y"]
         np.testing.assert_allclose(found, reference({"x": x})["y"])
         expected = (x - numbers["offset"]) * numbers["scale"]

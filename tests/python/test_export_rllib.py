@@ -214,6 +214,6 @@ def test_connectors_that_nothing_is_known_of(tmp_path: Path) -> None:
     unknown = [PrevActionsPrevRewards(), FlattenObservations()]
     with (
         trained(Alone, lambda: unknown, space=ROW) as algorithm,
-        pytest.raises(Unsupported, match=r"PrevActionsPrev.* do it in the environment"),
+        pytest.raises(Unsupported, match=r"PrevActionsPrev.* to the environment"),
     ):
         export(algorithm, tmp_path / "m.onnx")
