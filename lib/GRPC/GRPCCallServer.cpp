@@ -19,7 +19,7 @@ using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
 /// How long a peer may take to acknowledge data.
-static constexpr std::chrono::seconds KeepaliveTimeout(20);
+static constexpr std::chrono::seconds ServerKeepaliveTimeout(20);
 
 static void setServerArguments(grpc::ServerBuilder &Builder,
                                const CallServer::Options &Settings) {
@@ -37,7 +37,7 @@ static void setServerArguments(grpc::ServerBuilder &Builder,
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 100);
   Builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   Builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                             millisOf(KeepaliveTimeout));
+                             millisOf(ServerKeepaliveTimeout));
   Builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
 }
 
@@ -48,7 +48,7 @@ CallServer::listen(const std::string &Address, const Options &Settings,
   if (!Credentials)
     return Credentials.takeError();
   Expected<std::unique_ptr<Acceptor>> Connections =
-      Acceptor::listen(Address, KeepaliveTimeout);
+      Acceptor::listen(Address, ServerKeepaliveTimeout);
   if (!Connections)
     return Connections.takeError();
   std::unique_ptr<CallServer> Made(new CallServer(std::move(OnCall)));
