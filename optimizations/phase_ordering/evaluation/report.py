@@ -4,6 +4,7 @@
 """The report of an evaluation: ratios, intervals, tables, JSON, and a plot."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -144,18 +145,45 @@ class Statistics:
         )
 
     def plot(self, path: Path) -> None:
-        """Writes a PNG: each way with its interval, and its programs as points."""
+        """Writes a PNG of the ways."""
         shown = [w for w in self.evaluation.ways if not w.name.startswith("clang -O2")]
-        ways = shown[::-1]
-        with panels_of(path, size=(9, 1.5 + 0.45 * len(ways))) as (axes,):
-            for row, way in enumerate(ways):
-                interval = self.interval(way)
-                colour = "C1" if way.name.startswith("model") else "C0"
-                axes.plot([interval.low, interval.high], [row, row], color=colour, lw=3)
-                axes.plot(interval.mean, row, "o", color=colour, ms=8)
-                ratios = list(self.by_program(way).values())
-                axes.plot(ratios, [row] * len(ratios), "|", color="0.4", ms=12)
-            axes.axvline(1, color="0.5", ls="--")
-            axes.set_yticks(range(len(ways)), [way.name for way in ways])
-            axes.set_xlabel("machine code / clang -Oz (bars: 95 % of the geomean)")
-            axes.grid(visible=True, axis="x", alpha=0.25)
+        draw(
+            path,
+            [
+                (w.name, self.interval(w), list(self.by_program(w).items()))
+                for w in shown
+            ],
+        )
+
+
+Row = tuple[str, Interval, Sequence[tuple[str, float]]]
+"""The name of a way, its geomean, and its ratio for each program."""
+
+
+def draw(path: Path, rows: Sequence[Row]) -> None:
+    """Writes a PNG: each way with its interval, and its programs as symbols."""
+    with panels_of(path, size=(10, 1.7 + 0.45 * len(rows))) as (axes,):
+        for row, (name, found, programs) in enumerate(rows):
+            colour = "C1" if "model" in name else "C0"
+            axes.plot([found.low, found.high], [row, row], color=colour, lw=4)
+            axes.plot(found.mean, row, "o", color=colour, ms=9)
+            axes.annotate(
+                f"{found.mean:.4f}",
+                (found.mean, row),
+                xytext=(0, 7),
+                textcoords="offset points",
+                ha="center",
+                fontsize="small",
+            )
+            for (program, ratio), marker in zip(programs, "v^<>sDPX", strict=False):
+                label = program if row == 0 else None
+                axes.plot(ratio, row, marker, color="0.35", ms=5, label=label)
+        axes.axvline(1, color="0.5", ls="--")
+        axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
+        axes.invert_yaxis()
+        axes.margins(y=0.12)
+        axes.set_xlabel(
+            "code size / clang -Oz: smaller is better (bars: 95 % interval)"
+        )
+        axes.grid(visible=True, axis="x", alpha=0.25)
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
