@@ -458,7 +458,7 @@ def plot(results: Results, path: Path) -> None:
         flows = list(dict.fromkeys(flow for flow, _ in keys))
         colours = [f"C{flows.index(flow)}" for flow, _ in keys]
         rates = [results.rate(*key) for key in keys]
-        words = "steps/s, without a learner"
+        words = "steps/s, without a learner (higher is better)"
         draw_bars(panels[0], labels, rates, colours, "%.1f", words)
         for (flow, workers), colour in zip(keys, colours, strict=True):
             if (flow, workers) in results.learned:
@@ -468,4 +468,4 @@ def plot(results: Results, path: Path) -> None:
                 panels[1].plot(iterations, seconds, style, label=f"{flow}, {workers}")
         if results.learned:
             words = "iterations of a DQN"
-            finish(panels[1], xlabel=words, ylabel="s", yscale="log")
+            finish(panels[1], xlabel=words, ylabel="s (lower is better)", yscale="log")

@@ -213,11 +213,11 @@ def bounds(found: Sequence[Measured]) -> list[Bound]:
         subject, more = f"{runtime} {model}", [m.difference_us for m in group]
         if model != "mlp" and (limit := FIRST_LIMIT_US.get(runtime)):
             first = f"{subject} of {group[0].floats}"
-            add(first, "floor, us more", more[0], limit)
+            add(first, "floor, µs more", more[0], limit)
         if model != "mlp" and (limit := SWEEP_LIMIT.get(runtime)):
             add(f"{subject}, sweep", "floor", _row(group, "")["ratio"], limit)
         if limit := CALL_LIMIT_US.get(runtime):
-            add(f"{subject}, worst", "floor, us more", max(more), limit)
+            add(f"{subject}, worst", "floor, µs more", max(more), limit)
     networks = {m.runtime: m.runner_us for m in found if m.model == "mlp"}
     aot = networks.pop("aot", None)
     if aot is not None and networks:
@@ -236,7 +236,7 @@ def _us(value: float) -> str:
 def table(found: Sequence[Measured]) -> Table:
     """Returns a table of calls; for a sweep, their sum and the difference per call."""
     shown_table = plain_table(
-        "in process: us a call, of a sweep their sum",
+        "in process: µs a call, of a sweep their sum",
         ("model", "floats", "runner"),
         ("floor", "runner", "more", "/floor", "mallocs", "runtime's"),
     )
@@ -270,4 +270,4 @@ def plot(found: Sequence[Measured], path: Path) -> None:
             is_last = panel is panels[-1]
             labels = {"title": policy, "xlabel": "float32s in a request"}
             finish(panel, legend=is_last, yscale="log", **labels)
-        panels[0].set_ylabel("median call, us")
+        panels[0].set_ylabel("median call, µs (lower is better)")

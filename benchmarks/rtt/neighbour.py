@@ -84,7 +84,7 @@ def sweeps_of(trips: int) -> int:
 def table(rows: Sequence[dict[str, Any]]) -> Table:
     """Returns the rows; each busy one is compared with the quiet one before it."""
     shown = plain_table(
-        "one core's busy neighbour, us a trip",
+        "one core's busy neighbour, µs a trip",
         ("runner", "placement", "neighbour"),
         ("trips", "median", "/ quiet", "mean", "p99", "max"),
     )

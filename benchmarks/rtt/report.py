@@ -104,7 +104,7 @@ def sweeps_table(results: Results) -> Table:
     """Returns the times of each row as a table."""
     at = shown(results.lengths)
     features = "fresh floats" if results.fresh else "floats"
-    title = f"{results.placement.name}: ms a sweep, us a trip of so many {features}"
+    title = f"{results.placement.name}: ms a sweep, µs a trip of so many {features}"
     columns = ("median", "/floor", "mean", "p99", *at, "mallocs")
     table = plain_table(title, [""], columns)
 
@@ -139,5 +139,5 @@ def plot(measured: Sequence[Results], path: Path) -> None:
                 panel.plot(lengths, baseline.median, ":", label=f"{name} alone")
             is_last, words = panel is panels[-1], "float32s in a request"
             finish(panel, legend=is_last, yscale="log", xlabel=words)
-            panel.set_title(results.placement.name)
-        panels[0].set_ylabel("median round trip, us")
+            panel.set_title(results.placement.name.replace("-", " "))
+        panels[0].set_ylabel("median round trip, µs (lower is better)")

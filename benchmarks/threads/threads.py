@@ -256,7 +256,10 @@ def compile_table(cells: Cells) -> Table:
 
 def plot(decided: Cells, compiled: Cells, path: Path) -> None:
     """Plots decisions per second, and compile times, over N."""
-    parts = [(decided, "decisions/s"), (compiled, "s to compile all")]
+    parts = [
+        (decided, "decisions/s (higher is better)"),
+        (compiled, "s to compile all (lower is better)"),
+    ]
     wanted = [(cells, label) for cells, label in parts if cells]
     with panels_of(path, len(wanted)) as panels:
         for panel, (cells, label) in zip(panels, wanted, strict=True):
