@@ -371,7 +371,7 @@ def plot(results: Results, path: Path) -> None:
         for colour, name in zip(colours, names, strict=True):
             runs = results.runs[name]
             times = [median(r.seconds for r in runs[file]) for file in results.files]
-            # Sorted, so that flows with similar times are curves that can be told apart.
+            # Sorted, so that flows with similar times are separate curves.
             points.plot(range(1, len(times) + 1), sorted(times), colour, label=name)
         words = "modules, by the time of each flow"
         label = "s a module (lower is better)"

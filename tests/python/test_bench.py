@@ -273,10 +273,10 @@ def test_statistics_and_limits_in_one_process() -> None:
         for b in inprocess.bounds(found)
     }
     assert limits == {
-        ("onnx fc of 500", "floor, us more"): (0.4, True),
+        ("onnx fc of 500", "floor, µs more"): (0.4, True),
         ("onnx fc, sweep", "floor"): (1.2, False),
-        ("aot fc, worst", "floor, us more"): (0.3, False),
-        ("aot mlp, worst", "floor, us more"): (0.1, True),
+        ("aot fc, worst", "floor, µs more"): (0.3, False),
+        ("aot mlp, worst", "floor, µs more"): (0.1, True),
         ("aot mlp", "onnx"): (1.125, False),
         ("onnx", "our allocations a call"): (0, True),
         ("aot", "our allocations a call"): (1, False),
