@@ -115,7 +115,7 @@ class FeatureSpec:
         random: np.random.Generator,
         extents: Mapping[str, int] | None = None,
     ) -> NDArray[Any]:
-        """Draws values that the compiler might send: [count, *shape].
+        """Draws values that the compiler might send, of shape ``[count, *shape]``.
 
         `extents` are the sizes of free extents, by name.
         """
