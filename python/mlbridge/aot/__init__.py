@@ -92,9 +92,7 @@ def compile_model(
         )
     name = name or default_name(output)
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise InvalidArgument(
-            f"expected a C identifier for the model's name, found '{name}'"
-        )
+        raise InvalidArgument(f"expected a C identifier as a name, found '{name}'")
     compiler = CCompiler.find(cc)
     pinned = dict(pin or {})
     last = time.monotonic()
@@ -124,10 +122,8 @@ def compile_model(
         except ModelError as error:
             if not graph.symbols:
                 raise
-            raise ModelError(
-                f"{error}; with fewer free sizes it may be right:"
-                f" --pin {graph.symbols[0]}=1"
-            ) from None
+            way_out = f"--pin {graph.symbols[0]}=1"
+            raise ModelError(f"{error}; it may be right with {way_out}") from None
         report(
             f"ONNX Runtime {checked.runtime} agrees with "
             f"{', '.join(checked.variants)}: "

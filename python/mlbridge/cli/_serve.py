@@ -93,14 +93,12 @@ def serve(
     The file's `mlbridge.decide` (see `mlbridge inspect`) selects the reply; without it,
     the reply is the model's outputs.
 
-    Foreign compilers only know bare pipes and use the SerDes that the spec names:
-    `--at "pipe:/tmp/advisor?serdes=json"`.
+    Foreign compilers know bare pipes and one SerDes: `pipe:/tmp/advisor?serdes=json`.
 
     Ctrl-C and SIGTERM stop the server after the current requests are answered.
     """
     policy = _load(model)
-    # A policy's messages quote requests. Highlighting takes time quadratic in a
-    # message's length.
+    # Highlighting takes time quadratic in a message's length.
     handler = RichHandler(
         console=errors, show_path=False, highlighter=NullHighlighter(), keywords=[]
     )
