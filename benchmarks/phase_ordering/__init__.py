@@ -1,4 +1,2 @@
-# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
-# Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Phase ordering, compared with the flow that starts a process for each pass."""

@@ -1,6 +1,4 @@
 #!/usr/bin/env python3
-# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
-# Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes the data of phase ordering from the -Oz pipeline of an LLVM.
 

@@ -1,5 +1,3 @@
-# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
-# Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiler of phase ordering: stock opt with the plug-in, for many modules."""
 
