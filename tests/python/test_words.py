@@ -3,11 +3,12 @@
 
 import re
 import subprocess
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pygments.lexers import get_lexer_for_filename
+from pygments.token import Name
 
 ROOT = Path(__file__).resolve().parents[2]
 WORD = re.compile(
@@ -16,39 +17,19 @@ WORD = re.compile(
 )
 PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-# Comments, strings and numbers.
-NO_NAMES = {
-    "c": re.compile(
-        r'R"(\w*)\((?:.|\n)*?\)\1"|//[^\n]*|/\*(?:.|\n)*?\*/|"(?:\\.|[^"\\\n])*"'
-        r"|\b\d[\w'.]*|'(?:\\.|[^'\\\n])*'"
-    ),
-    "cmake": re.compile(r'"(?:\\(?:.|\n)|[^"\\])*"|#[^\n]*'),
-}
-LANGUAGES = dict.fromkeys((".c", ".cpp", ".h", ".proto"), "c") | {".cmake": "cmake"}
+SUFFIXES = (".c", ".cpp", ".h", ".proto", ".cmake", ".py", ".pyi")
 
 
 def names(path: Path) -> Iterator[tuple[int, str]]:
     """The identifiers in a source file, each with its line."""
-    language = LANGUAGES.get(path.suffix)
-    if path.name == "CMakeLists.txt":
-        language = "cmake"
-    if language:
-        code = NO_NAMES[language].sub(
-            lambda match: " " + "\n" * match[0].count("\n"), path.read_text()
-        )
-        for number, line in enumerate(code.splitlines(), 1):
-            yield from ((number, name) for name in NAME.findall(line))
-    elif path.suffix in (".py", ".pyi") or is_python_program(path):
-        with tokenize.open(path) as file:
-            for token in tokenize.generate_tokens(file.readline):
-                if token.type == tokenize.NAME:
-                    yield token.start[0], token.string
-
-
-def is_python_program(path: Path) -> bool:
-    with path.open("rb") as file:
-        first = file.readline(80)
-    return first.startswith(b"#!") and b"python" in first
+    if not path.name.endswith((*SUFFIXES, "CMakeLists.txt")):
+        return
+    line = 1
+    lexer = get_lexer_for_filename(path.name, stripnl=False)
+    for kind, text in lexer.get_tokens(path.read_text()):
+        if kind in Name:
+            yield from ((line, name) for name in NAME.findall(text))
+        line += text.count("\n")
 
 
 def has_word(name: str) -> bool:
