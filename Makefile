@@ -50,7 +50,7 @@ lint: setup ## Check format, style and types: clang-format, clang-tidy, ruff, my
 format: setup ## Format the C++ and Python sources in place
 	@scripts/format
 
-docs: setup ## Generate the API documentation in build/docs
+docs: setup ## Build the documentation site in build/docs
 	@scripts/make-venv dev docs
 	@scripts/install-python-package
 	@scripts/docs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sphinx: the site, of Markdown pages, Python docstrings and Doxygen's C++ pages."""
 
 import re
@@ -46,5 +47,5 @@ def link_within_the_site(app, name, source):
 
 
 def setup(app):
-    """Connects what is above."""
+    """Registers the link rewriter."""
     app.connect("source-read", link_within_the_site)

@@ -71,12 +71,12 @@ CallServer::listen(const std::string &Address, const Options &Settings,
                                         printable(Address) +
                                         " (GRPC_VERBOSITY=debug says more)");
   Made->awaitCall();
-  Made->Thread = std::thread([L = Made.get()] { L->run(); });
-  Made->Connections->start({[L = Made.get()](posix::UniqueFD Connection) {
-                              L->serve(std::move(Connection));
+  Made->Thread = std::thread([S = Made.get()] { S->run(); });
+  Made->Connections->start({[S = Made.get()](posix::UniqueFD Connection) {
+                              S->serve(std::move(Connection));
                             },
-                            [L = Made.get()](posix::UniqueFD Connection) {
-                              L->Refusals->take(std::move(Connection));
+                            [S = Made.get()](posix::UniqueFD Connection) {
+                              S->Refusals->take(std::move(Connection));
                             }});
   return Made;
 }

@@ -59,8 +59,11 @@ void BareListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
     else if (!Pair)
       Failure = renew();
   }
-  if (!Pending)
-    return Failure ? Sessions.reportError(std::move(Failure)) : void();
+  if (!Pending) {
+    if (Failure)
+      Sessions.reportError(std::move(Failure));
+    return;
+  }
 
   // Do not wait for the first request, which may take long to compute.
   if (HasData || hasWriter(Pending->Ends.Read.get()))

@@ -49,7 +49,7 @@ Span<const TensorView> EnvironmentSession::greet() {
 }
 
 Span<const TensorView>
-EnvironmentSession::answer(Span<const TensorView> Message) {
+EnvironmentSession::reply(Span<const TensorView> Message) {
   Reply.clear();
   if (Error E = execute(Message)) {
     Reply.clear();

@@ -75,7 +75,7 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
       Error E = Command.takeError();
       return {E.code(), Channel.describe() + ": " + E.message()};
     }
-    Next = Session.answer(*Command);
+    Next = Session.reply(*Command);
     if (Session.isClosed())
       return Error::success();
   }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Draws held-out.png from the card's table of held-out programs.
 
-Of its rows, the picture has those with an interval; one random sequence is far off.
+Draws the rows that have an interval. Omits the random sequence, which would stretch
+the axis.
 """
 
 import re

@@ -77,7 +77,7 @@ def open_listeners(
 
 
 class RareLog:
-    """Counts events, so that not each needs a line in the log.
+    """Limits how often similar events are logged.
 
     The caller logs the first event of a kind. The others are logged together every few
     seconds and at the end, by ``log_more(new, total, last)``: the number since the last

@@ -68,7 +68,7 @@ protected:
     Message.set("_command", Command);
     if (Fill)
       Fill(Message);
-    Reply = Advice(Session.answer(Message.tensors()));
+    Reply = Advice(Session.reply(Message.tensors()));
   }
   void step(int Action) {
     command("step",
@@ -196,13 +196,13 @@ TEST_F(EnvironmentSessionTest, ActionsOfSeveralTensors) {
   EnvironmentSession Session(Pair);
   FeatureSet Message;
   Message.set("_command", "reset");
-  (void)Session.answer(Message.tensors());
+  (void)Session.reply(Message.tensors());
   Message.clear();
   Message.set("how", std::vector<float>{1, 2});
   Message.set("_command", "step");
   Message.set("_of_a_later_version", 1);
   Message.set("where", "here");
-  EXPECT_FALSE(Advice(Session.answer(Message.tensors())).find("_error"));
+  EXPECT_FALSE(Advice(Session.reply(Message.tensors())).find("_error"));
 }
 
 TEST_F(EnvironmentSessionTest, InvalidCommandsChangeNothing) {
@@ -215,13 +215,13 @@ TEST_F(EnvironmentSessionTest, InvalidCommandsChangeNothing) {
   command("step");
   expectError(ErrorCode::InvalidArgument, "without an action");
   FeatureSet Message;
-  Reply = Advice(Session.answer(Message.tensors()));
+  Reply = Advice(Session.reply(Message.tensors()));
   expectError(ErrorCode::InvalidArgument, "'_command'");
   Message.set("_command", 1);
-  Reply = Advice(Session.answer(Message.tensors()));
+  Reply = Advice(Session.reply(Message.tensors()));
   expectError(ErrorCode::InvalidArgument, "expected a string, found int32_t");
   Message.set("_command", std::vector<std::string>{"step"});
-  Reply = Advice(Session.answer(Message.tensors()));
+  Reply = Advice(Session.reply(Message.tensors()));
   expectError(ErrorCode::InvalidArgument, "expected a string, found string");
   command("reset", [](FeatureSet &M) { M.set("_seed", 0.5); });
   expectError(ErrorCode::SchemaMismatch, "_seed");
@@ -273,9 +273,9 @@ TEST_F(EnvironmentSessionTest, DoesNotAllocateOnceWarm) {
   Step.set("_command", "step");
   Step.set("action", 1);
   EXPECT_EQ(allocationsOnceWarm([&] {
-              (void)Session.answer(Reset.tensors());
+              (void)Session.reply(Reset.tensors());
               for (int I = 0; I < 3; ++I)
-                (void)Session.answer(Step.tensors());
+                (void)Session.reply(Step.tensors());
             }),
             0U);
 }

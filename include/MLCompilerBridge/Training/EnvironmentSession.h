@@ -41,7 +41,7 @@ public:
   /// observation, or `_error` and `_code`. The tensors are valid until the next
   /// call, and data that they borrow from the environment for as long as the
   /// environment promises. Send no reply to a `close`.
-  Span<const TensorView> answer(Span<const TensorView> Command);
+  Span<const TensorView> reply(Span<const TensorView> Command);
 
   /// True if the trainer has sent `close`.
   bool isClosed() const { return Closed; }
