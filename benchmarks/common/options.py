@@ -19,7 +19,9 @@ JsonFile = Annotated[
 
 Build = Annotated[
     Path | None,
-    typer.Option(help="The folder of the clients. [default: build/release/benchmarks]"),
+    typer.Option(
+        help="The folder of the benchmark clients. [default: build/release/benchmarks]"
+    ),
 ]
 
 HOW_TO_INSTALL = "`scripts/make-venv dev train` in the checkout installs them"

@@ -61,7 +61,7 @@ class _Options:
         bool,
         Option(
             "--fresh",
-            help="Write the features before each trip, untimed, so that only the "
+            help="Rewrite the features before each trip (not timed), so that only the "
             "compiler's cache has them. By default they are written once.",
         ),
     ] = False
@@ -71,7 +71,7 @@ class _Options:
         Option(
             "--plot",
             metavar="FILE",
-            help="The file of the plot; that of in-process models has the suffix "
+            help="Where to write the plot; that of in-process models has the suffix "
             "-inprocess. [default: rtt.png beside rtt-client]",
         ),
     ] = None
@@ -82,14 +82,14 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     """Time round trips between a compiler in C++ and a model.
 
     For each length, the compiler sends that many float32s to a model in Python and
-    waits for one float32. Each runner is compared with the raw floor of its transport,
-    measured in turns with it. Missed limits are shown but are not an error, since times
-    depend on the machine. A wrong reply is an error.
+    waits for one float32. Each runner is compared with the bare cost of its transport
+    (the floor); both are measured in turns. Missed limits are shown but are not an
+    error, since times depend on the machine. A wrong reply is an error.
 
     The runners of in-process models, onnx, aot and tf, are compared with a direct call
     of the same runtime, whose tensors are bound once; --placement, --serdes and --fresh
     do not affect them. Their models are cached in the folder `models` beside
-    rtt-client; the first run compiles them, in some seconds each.
+    rtt-client; the first run compiles them, which takes a few seconds each.
 
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000

@@ -32,7 +32,7 @@ using namespace MLBridge;
 // One value
 //===----------------------------------------------------------------------===//
 
-/// The absolute value of any integer, including the smallest.
+/// The absolute value of any integer, including the most negative one.
 template <typename T> static std::uint64_t magnitude(T Value) {
   auto Bits = static_cast<std::uint64_t>(Value);
   return Value < 0 ? -Bits : Bits;

@@ -59,10 +59,11 @@ static std::string pathOf(const std::string &File) {
   std::vector<std::string> Folders = libraryFolders();
   if (std::string Named = namedFolder(); !Named.empty())
     Folders.insert(Folders.begin(), std::move(Named));
-  for (const std::string &Folder : Folders)
-    if (std::string Path = Folder + "/" + File;
-        ::access(Path.c_str(), F_OK) == 0)
-      return Path;
+  for (std::string &Path : Folders) {
+    Path.append("/").append(File);
+    if (::access(Path.c_str(), F_OK) == 0)
+      return std::move(Path);
+  }
   return File;
 }
 

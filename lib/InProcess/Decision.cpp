@@ -134,8 +134,8 @@ static Span<const std::int64_t> essential(const Shape &Dims) {
   return {First, std::size_t(Dims.end() - First)};
 }
 
-/// True if a mask has the shape of its scores, or another rank and as many
-/// elements, such as a list for a table.
+/// True if a mask has the shape of its scores, or another rank and the same
+/// number of elements, such as a flat list for a table.
 static bool fitsScores(const Shape &Mask, const Shape &Scores) {
   Span<const std::int64_t> A = essential(Mask), B = essential(Scores);
   if (A.size() == B.size())

@@ -147,7 +147,8 @@ Error RecordModelRunner::Log::decide(const TensorView &Decided) {
   if (Current == State::None)
     return {ErrorCode::InvalidArgument,
             "a decision was logged before the first request"};
-  // A decision after the model failed is not an observation.
+  // After the model has failed, a decision belongs to no observation:
+  // ignore it.
   if (Current == State::Abandoned)
     return Error::success();
 

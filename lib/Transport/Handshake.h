@@ -49,7 +49,8 @@ struct Hello {
   /// "pipe" or "shm".
   std::string Transport;
   std::string SerDes;
-  /// elementTypeName() of the advice that the first request expects, or empty.
+  /// The element type of the advice that the first request expects, as
+  /// elementTypeName() spells it; empty if the compiler does not say.
   std::string AdviceType;
 
   std::string encode() const;

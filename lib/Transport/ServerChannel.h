@@ -44,7 +44,8 @@ public:
   /// True if the peer can write to the memory of message(), and the memory that
   /// acquire() returns keeps its contents.
   virtual bool isShared() const { return false; }
-  /// An owner of the memory of message(), to keep views of it alive.
+  /// Shared ownership of the memory of message(). Hold it while using views of
+  /// that memory.
   virtual std::shared_ptr<const void> memory() const = 0;
   /// Whether a message has been received in part.
   virtual bool isInsideMessage() const = 0;

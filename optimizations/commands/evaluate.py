@@ -53,7 +53,7 @@ def _command(described: Optimization[Any]) -> Callable[..., None]:
 app = group_of(
     "evaluate",
     _command,
-    "How good a trained model is, on programs that it has not seen.",
+    "Measure how good a trained model is, on programs that it has not seen.",
 )
 
 

@@ -64,7 +64,7 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
             return guarded(f"{cmd_name}: its options", as_click, cmd_name, found)
 
     of_files = (
-        "NAME is one of these, or a Python file that describes your own optimisation:"
+        "COMMAND is one of those below, or a file that describes your optimisation:"
         f" mlbridge {verb} ./mine.py."
     )
     app = typer.Typer(cls=Group, no_args_is_help=True, help=f"{text}\n\n{of_files}")

@@ -88,7 +88,7 @@ def open_corpus(folder: Path) -> Corpus:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Locks a folder: a second writer waits, and finds the programs of the first."""
+    """Locks a folder: a second writer waits, then reuses the programs of the first."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -150,8 +150,8 @@ private:
   std::string Description;
   nanobind::object OnWarning;
   FeatureViews Views;
-  /// The first NumAsked wait for their replies. The others are kept for the
-  /// memory that they have allocated.
+  /// The first NumAsked exchanges wait for their replies. The others are kept
+  /// so that their memory can be reused.
   std::vector<std::unique_ptr<Exchange>> Exchanges;
   std::size_t NumAsked = 0;
   /// The dicts of these requests.

@@ -182,7 +182,7 @@ class _Input:
 
 
 def _fit(found: Sequence[int], wanted: Sequence[int | None]) -> tuple[int, ...] | None:
-    """Returns the row's shape for the input, adding or dropping dimensions of 1."""
+    """Returns a row's shape with 1s added or dropped to fit the input, or None."""
     left = [size for size in found if size != 1]
     shape = []
     for index, size in enumerate(wanted):

@@ -91,7 +91,7 @@ public:
   }
 
 private:
-  /// Enough to keep memory busy; more does not help.
+  /// Enough to hide the latency of memory; more does not help.
   static constexpr unsigned MaxInFlight = 8;
 
   /// The position of a block in the function, from 1 on, or 0 if unknown; and

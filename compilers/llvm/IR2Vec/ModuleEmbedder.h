@@ -75,7 +75,7 @@ public:
   const EntityHistogram &histogram(llvm::Function &F,
                                    llvm::FunctionAnalysisManager &FAM);
 
-  /// Write embeddings to \p Into, which has the vocabulary's dimension.
+  /// Write embeddings to \p Into, whose length is the vocabulary's dimension.
   void embed(llvm::Module &M, llvm::FunctionAnalysisManager &FAM,
              llvm::MutableArrayRef<float> Into);
   void embed(llvm::Function &F, llvm::FunctionAnalysisManager &FAM,

@@ -25,8 +25,8 @@ namespace MLBridge {
 
 /// The scheme `aot:FILE`.
 RunnerFactory::Scheme aotScheme();
-/// The scheme `builtin:NAME`, which finds \p Models by their names. The
-/// descriptors must outlive the factory and its runners.
+/// The scheme `builtin:NAME`, which looks NAME up among \p Models. What \p
+/// Models points to must outlive the factory and its runners.
 RunnerFactory::Scheme
 builtinScheme(std::vector<const MLBridgeAOTModel *> Models);
 

@@ -72,8 +72,8 @@ public:
   /// the session belongs to the parent.
   virtual bool isConnected() const = 0;
   virtual void close() = 0;
-  /// How long connect() needs to detect whether the peer is listening, for a
-  /// caller that does not wait for the peer to appear.
+  /// How long connect() takes to find out whether a peer is listening. For
+  /// callers that do not wait for the peer to appear.
   virtual Duration timeToLook() const { return Duration::zero(); }
 
   /// Returns a region for the next message: at least \p Size bytes that start 8

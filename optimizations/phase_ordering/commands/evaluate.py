@@ -209,7 +209,7 @@ class Tried:
 
 
 def _outputs(context: typer.Context, tried: Tried) -> None:
-    """Compare the outputs of programs by any policy with those without optimisation.
+    """Check that programs compiled with a policy print what unoptimised ones print.
 
     A random policy takes random actions of one of the spaces oz, odg and passes. Known
     results, in `results.jsonl`, are not tried again.

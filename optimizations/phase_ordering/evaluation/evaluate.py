@@ -57,7 +57,7 @@ class EvaluationSettings(Compared):
 
 @dataclass
 class Way:
-    """One way to choose, and its result for each file."""
+    """One way of choosing a pass sequence, and its result for each file."""
 
     name: str
     tries: int  # Sequences compiled for a file.

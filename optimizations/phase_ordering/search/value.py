@@ -138,11 +138,12 @@ def train(
     origins: Sequence[frozenset[str]] = (),
     show: Show = quiet,
 ) -> Fitted:
-    """Trains on all programs, for the number of epochs that is best for those left out.
+    """Trains on all programs, for the number of epochs that is best for others.
 
-    The rows are features, [modules, widths]; the table has all sequences on the same
-    modules; ``core`` has the numbers of the core set. ``origins`` has for each sequence
-    the programs in which it was found; it is left out with the only one.
+    That number is found by leaving programs out. The rows are features, [modules, widths]; the table has all sequences on the same
+    modules; ``core`` has the indices of the core set's sequences. ``origins`` has, for each
+    sequence, the programs in which it was found; if there is only one, the sequence is
+    left out with it.
     """
     torch.set_num_threads(1)
     programs = sorted(set(table.programs))

@@ -28,7 +28,7 @@ MAX_RANK = 8
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or an output; a free extent is a str, its symbol."""
+    """An input or an output. An extent is an int; a free one is a str, its symbol."""
 
     name: str
     onnx_type: int

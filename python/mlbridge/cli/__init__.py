@@ -26,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="""The model's side of ML-Compiler-Bridge: any compiler asks any ML model.
+    help="""The model side of ML-Compiler-Bridge: any compiler asks any ML model.
 
 Start here:
 

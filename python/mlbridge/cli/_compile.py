@@ -32,7 +32,7 @@ def compile_(
     ] = None,
     emit: Annotated[
         aot.Kind | None,
-        typer.Option(help="The kind of file to write, instead of the suffix's."),
+        typer.Option(help="The kind of file; overrides the suffix of --output."),
     ] = None,
     header: Annotated[
         Path | None,
@@ -81,7 +81,7 @@ def compile_(
     mlbridge compile policy.onnx -o policy.o --header policy.h
     ```
 
-    On x86-64 it contains code for x86-64-v4 (AVX-512), x86-64-v3 (AVX2) and the
+    On x86-64, the result has code for x86-64-v4 (AVX-512), x86-64-v3 (AVX2) and the
     baseline, which share the weights; the CPU selects one. Other architectures have one
     variant.
 

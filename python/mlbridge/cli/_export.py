@@ -52,10 +52,11 @@ class _Options:
     ] = None
     without: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="A feature to leave out. Repeated."),
+        Option(metavar="NAME", help="A feature to leave out. May be repeated."),
     ] = None
     output: Annotated[
-        list[str] | None, Option(metavar="NAME", help="An output to keep. Repeated.")
+        list[str] | None,
+        Option(metavar="NAME", help="An output to keep. May be repeated."),
     ] = None
     decide: Annotated[
         str | None,
@@ -73,7 +74,7 @@ class _Options:
         str | None,
         Option(
             metavar="|".join(FRAMEWORKS),
-            help="The policy's framework; only needed for a function.",
+            help="The policy's framework; needed only for a plain function.",
         ),
     ] = None
     statistics: Annotated[
@@ -89,16 +90,19 @@ class _Options:
     ] = None
     reward: Annotated[
         str | None,
-        Option(metavar="TEXT", help="Recorded in the file: the training's reward."),
+        Option(
+            metavar="TEXT", help="The reward used in training, as text for the file."
+        ),
     ] = None
     vocabulary: Annotated[
         Path | None,
         Option(
-            help="Recorded by name and SHA-256: the embeddings' vocabulary.", **_FILE
+            help="The embeddings' vocabulary, recorded by name and SHA-256.", **_FILE
         ),
     ] = None
     seed: Annotated[
-        int | None, Option(help="Recorded in the file: the training's random seed.")
+        int | None,
+        Option(help="The random seed of the training, recorded in the file."),
     ] = None
     allow_non_finite: Annotated[
         bool,

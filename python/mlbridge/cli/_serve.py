@@ -42,7 +42,8 @@ def serve(
         ),
     ],
     max_batch: Annotated[
-        int, typer.Option(min=1, help="The most requests per call of the model.")
+        int,
+        typer.Option(min=1, help="Maximum number of requests per call of the model."),
     ] = 32,
     max_delay: Annotated[
         float,
@@ -88,10 +89,11 @@ def serve(
     mlbridge serve inliner.onnx --at pipe:/tmp/advisor --max-batch 32 --max-delay 0.5
     ```
 
-    The file's `mlbridge.decide` (see `mlbridge inspect`) selects the reply; without it,
+    For an .onnx model, its metadata `mlbridge.decide` selects the reply; without it,
     the reply is the model's outputs.
 
-    Foreign compilers know bare pipes and one SerDes: `pipe:/tmp/advisor?serdes=json`.
+    Compilers without this library need a bare pipe with a fixed SerDes:
+    `pipe:/tmp/advisor?serdes=json`.
 
     Ctrl-C and SIGTERM stop the server after the current requests are answered.
     """

@@ -161,7 +161,7 @@ class Padded(spaces.Dict):
         return self.pad_tensors(tensors, 0)
 
     def pad_tensors(self, tensors: Mapping[str, Any], axis: int = 1) -> dict[str, Any]:
-        """Pads tensors by name along an axis and adds the masks; see `pad`."""
+        """Pads tensors along an axis and adds a mask per free extent; see `pad`."""
         found = dict(tensors)
         sizes: dict[str, int] = {}
         for name, extent in self.extents.items():

@@ -142,9 +142,9 @@ class Inliner(Advisor):
 
 
 class Eviction(Advisor):
-    """Decides which register's live ranges are evicted: an index where ``mask`` is 1.
+    """Chooses the register whose live ranges are evicted: an index where ``mask`` is 1.
 
-    The last index stands for the live range that wants a register.
+    The last index evicts nothing: the live range itself is split or spilled.
     """
 
     name = "eviction"

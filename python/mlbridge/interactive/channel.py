@@ -64,9 +64,9 @@ class Decoder:
     def __init__(
         self, peer: str, fd: int, on_header: Callable[[Header], None] = lambda _: None
     ) -> None:
-        """Decodes bytes from ``fd``, which must not block.
+        """Decodes bytes from ``fd``, a non-blocking descriptor.
 
-        Calls ``on_header`` with the header of each process; it raises to refuse one.
+        Calls ``on_header`` with each process's header; it may raise to refuse the process.
         """
         self.header: Header | None = None
         self.features: Features = {}
