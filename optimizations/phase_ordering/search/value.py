@@ -140,10 +140,10 @@ def train(
 ) -> Fitted:
     """Trains on all programs, for the number of epochs that is best for others.
 
-    That number is found by leaving programs out. The rows are features, [modules, widths]; the table has all sequences on the same
-    modules; ``core`` has the indices of the core set's sequences. ``origins`` has, for each
-    sequence, the programs in which it was found; if there is only one, the sequence is
-    left out with it.
+    That number is found by leaving programs out. The rows are features, [modules,
+    widths]; the table has all sequences on the same modules; ``core`` has the indices
+    of the core set's sequences. ``origins`` has, for each sequence, the programs in
+    which it was found; if there is only one, the sequence is left out with it.
     """
     torch.set_num_threads(1)
     programs = sorted(set(table.programs))

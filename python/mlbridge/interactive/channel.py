@@ -66,7 +66,7 @@ class Decoder:
     ) -> None:
         """Decodes bytes from ``fd``, a non-blocking descriptor.
 
-        Calls ``on_header`` with each process's header; it may raise to refuse the process.
+        Calls ``on_header`` with each process's header; it may raise to refuse it.
         """
         self.header: Header | None = None
         self.features: Features = {}
