@@ -67,7 +67,7 @@ def guarded(name: str, function: Callable[..., T], *arguments: Any) -> T:
         return function(*arguments)
     except Error:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         *_, frame = extract_tb(error.__traceback__)
         why = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
         raise InvalidArgument(f"{name} failed: {why}") from error

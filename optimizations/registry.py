@@ -39,7 +39,7 @@ def known() -> dict[str, Optimization[Any]]:
         try:
             one = point.load()
             why = f"expected an Optimization, found a {type(one).__name__}"
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             one, why = None, f"{type(error).__name__}: {error}"
         if not isinstance(one, Optimization):
             logger.warning("%s (%s) is left out: %s", point.name, point.value, why)
@@ -78,7 +78,7 @@ def _load(path: Path) -> ModuleType:
     sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Malformed(f"{path}: {type(error).__name__}: {error}") from error
     # Checkpoints then contain the file's networks and load where the file is absent.
     if importlib.util.find_spec("cloudpickle") is not None:

@@ -16,8 +16,8 @@
 ///
 /// gcc allows one `=` in an argument; pass a spec with more in the environment
 /// variable UNROLL_MODEL. Each compile waits 5 s for the model unless the spec
-/// has `connect`. If the model fails, gcc decides, with one warning for each
-/// file (an error under -Werror).
+/// has `connect`. If the model fails, gcc decides, with one note for each
+/// file.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -10,7 +10,6 @@
 
 #include "MLCompilerBridge/Extend/LibraryCheck.h"
 #include "Support/LibraryFolders.h"
-#include "Support/OpenLibrary.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>

@@ -8,23 +8,33 @@
 
 #include "Support/LibraryFolders.h"
 
-#include "Support/OpenLibrary.h"
-
 #include <algorithm>
+#include <dlfcn.h>
 #include <filesystem>
+#include <link.h>
 #include <system_error>
 
 using namespace MLBridge;
+namespace fs = std::filesystem;
+
+/// The folder of the library, plug-in or program that this code is linked into,
+/// without symbolic links; empty if unknown.
+static fs::path ownFolder() {
+  Dl_info Here;
+  ::link_map *Map = nullptr;
+  if (::dladdr1(reinterpret_cast<void *>(&ownFolder), &Here,
+                reinterpret_cast<void **>(&Map), RTLD_DL_LINKMAP) == 0 ||
+      !Map)
+    return {};
+  // The dynamic linker has no name for the program. What dladdr() reports is
+  // argv[0], which the caller chooses, and which may be relative.
+  const char *Name = *Map->l_name ? Map->l_name : "/proc/self/exe";
+  std::error_code Failure;
+  return fs::canonical(Name, Failure).parent_path();
+}
 
 std::vector<std::string> MLBridge::libraryFolders() {
-  namespace fs = std::filesystem;
-  fs::path Own = ownFolder();
-  // The dynamic linker knows a program found through PATH by its bare name.
-  std::error_code Failure;
-  if (Own.empty())
-    Own = fs::read_symlink("/proc/self/exe", Failure);
-  Own = Own.parent_path();
-
+  const fs::path Own = ownFolder();
   std::vector<std::string> Folders;
   auto Add = [&Folders](const fs::path &Folder) {
     std::string Name = Folder.lexically_normal().string();
@@ -35,7 +45,8 @@ std::vector<std::string> MLBridge::libraryFolders() {
     Add(Own);
   // Undefined in a wheel, which is built for an unknown prefix.
 #ifdef MLBRIDGE_INSTALL_LIBDIR
-  if (!Own.empty())
+  // Only of an installed program: the folder beside any other one is not ours.
+  if (Own.filename() == "bin")
     Add(Own / ".." / MLBRIDGE_INSTALL_LIBDIR);
   Add(MLBRIDGE_INSTALL_FULL_LIBDIR);
 #endif

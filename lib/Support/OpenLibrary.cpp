@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Support/OpenLibrary.h"
-
 #include "MLCompilerBridge/Extend/LibraryCheck.h"
+
 #include "Support/PrintableText.h"
 
 #include <cerrno>
@@ -17,15 +16,6 @@
 #include <unistd.h>
 
 using namespace MLBridge;
-
-std::string MLBridge::ownFolder() {
-  Dl_info Here;
-  if (::dladdr(reinterpret_cast<void *>(&ownFolder), &Here) == 0 ||
-      !Here.dli_fname)
-    return {};
-  const std::string_view Path = Here.dli_fname;
-  return std::string(Path.substr(0, Path.rfind('/') + 1));
-}
 
 /// Whether \p Why, the dynamic linker's message about \p Path, means that
 /// memory ran out. \p Path is empty if the linker searched for the file. The

@@ -9,7 +9,6 @@
 #include "TF/TFRuntime.h"
 
 #include "MLCompilerBridge/Extend/LibraryCheck.h"
-#include "Support/OpenLibrary.h"
 #include "Support/PrintableText.h"
 
 #include <cstdlib>

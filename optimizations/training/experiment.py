@@ -108,7 +108,7 @@ class Experiment:
 
     def models(self) -> list[Path]:
         """Returns the models of a finished training in the folder."""
-        return sorted(self.settings.out.glob("*.onnx")) if self.file.exists() else []
+        return sorted(self.settings.out.glob("*.onnx"))
 
     def curve(self, done: int = 0) -> Curve:
         """Returns the curve, with the episodes of a resumed training so far."""

@@ -183,8 +183,8 @@ def _program(name: str, hint: str, group: str = "LLVM") -> Check:
         return Check(group, name, None, hint)
     try:
         output = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=20, check=True
-        ).stdout
+            [path, "--version"], capture_output=True, timeout=20, check=True
+        ).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError) as error:
         return Check(group, name, None, f"{path} does not run: {error}")
     version = re.search(r"\d+\.\d+\.\d+", output)

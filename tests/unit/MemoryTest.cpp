@@ -16,7 +16,6 @@
 #include "FunctionModel.h"
 #include "MLCompilerBridge/Extend/LibraryCheck.h"
 #include "MLCompilerBridge/Extend/ModelFormat.h"
-#include "Support/OpenLibrary.h"
 #include "support/AllocationCounter.h"
 #include "support/Child.h"
 #include "support/EchoModel.h"

@@ -180,6 +180,7 @@ def _pin(model: onnx.ModelProto, sizes: Mapping[str, int]) -> None:
 
 
 _TO_THE_END = 2**31 - 2
+_DOUBLE = TensorProto.DOUBLE
 
 
 def _integers(graph: onnx.GraphProto) -> set[int]:
@@ -201,8 +202,13 @@ def _integers(graph: onnx.GraphProto) -> set[int]:
 def _expand_scalers(model: onnx.ModelProto) -> None:
     """Replaces ai.onnx.ml's Scaler, which the generator lacks, by its definition.
 
-    Scaler computes ``(x - offset) * scale`` in floats, from any type of number.
+    Scaler computes ``(x - offset) * scale`` in doubles if x is one, else in floats.
     """
+    graph = onnx.shape_inference.infer_shapes(model).graph
+    values = (*graph.input, *graph.value_info)
+    doubles = {v.name for v in values if v.type.tensor_type.elem_type == _DOUBLE}
+    used = {name for node in graph.node for name in (*node.input, *node.output)}
+    used |= {tensor.name for tensor in graph.initializer}
     nodes: list[onnx.NodeProto] = []
     for node in model.graph.node:
         if (node.domain, node.op_type) != ("ai.onnx.ml", "Scaler"):
@@ -210,15 +216,19 @@ def _expand_scalers(model: onnx.ModelProto) -> None:
             continue
         (x,), (y,) = node.input, node.output
         given = {attribute.name: attribute.floats for attribute in node.attribute}
+        own = f"{y}_scaler"
+        while any(name.startswith(own) for name in used):
+            own += "_"
+        kind, dtype = (_DOUBLE, "f8") if x in doubles else (TensorProto.FLOAT, "f4")
         for name, default in (("offset", 0.0), ("scale", 1.0)):
-            numbers = np.array(given.get(name, [default]), np.float32)
-            constant = numpy_helper.from_array(numbers, f"{y}_scaler_{name}")
+            numbers = np.array(given.get(name, [default]), np.float32).astype(dtype)
+            constant = numpy_helper.from_array(numbers, f"{own}_{name}")
             model.graph.initializer.append(constant)
-        number, centred = f"{y}_scaler_number", f"{y}_scaler_centred"
         nodes += [
-            helper.make_node("Cast", [x], [number], to=TensorProto.FLOAT),
-            helper.make_node("Sub", [number, f"{y}_scaler_offset"], [centred]),
-            helper.make_node("Mul", [centred, f"{y}_scaler_scale"], [y]),
+            helper.make_node("Cast", [x], [f"{own}_number"], to=kind),
+            helper.make_node("Sub", [f"{own}_number", f"{own}_offset"], [f"{own}_sub"]),
+            helper.make_node("Mul", [f"{own}_sub", f"{own}_scale"], [f"{own}_mul"]),
+            helper.make_node("Cast", [f"{own}_mul"], [y], to=TensorProto.FLOAT),
         ]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
