@@ -91,7 +91,8 @@ def serve(
 
     For an .onnx model, its metadata `mlbridge.decide` selects the reply; without it,
     the reply is the model's outputs. Compilers without this library need a bare pipe
-    with a fixed SerDes: `pipe:/tmp/advisor?serdes=json`. Ctrl-C and SIGTERM stop the server after the current requests are answered.
+    with a fixed SerDes: `pipe:/tmp/advisor?serdes=json`. Ctrl-C and
+    SIGTERM stop the server after the current requests are answered.
     """
     policy = _load(model)
     # Highlighting takes time quadratic in a message's length.
