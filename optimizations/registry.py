@@ -79,6 +79,8 @@ def _load(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
+        sys.path.remove(str(path.parent))
+        del sys.modules[path.stem]
         raise Malformed(f"{path}: {type(error).__name__}: {error}") from error
     # Checkpoints then contain the file's networks and load where the file is absent.
     if importlib.util.find_spec("cloudpickle") is not None:

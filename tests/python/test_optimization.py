@@ -282,9 +282,12 @@ def test_a_file_that_describes_none(
         of_file(tmp_path / "mine.py")
     with pytest.raises(InvalidArgument, match="there is no file"):
         of_file(tmp_path / "none.py")
-    (tmp_path / "json.py").write_text(text)
+    # Not beside mine.py, whose folder Python now searches, Ray's workers included.
+    other = tmp_path / "other/json.py"
+    other.parent.mkdir()
+    other.write_text(text)
     with pytest.raises(InvalidArgument, match="hide the module 'json' of Python"):
-        of_file(tmp_path / "json.py")
+        of_file(other)
 
 
 @pytest.mark.parametrize(
