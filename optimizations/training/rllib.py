@@ -89,6 +89,7 @@ def cluster(cpus: int, address: str | None) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as own:
         if address is None:
             settings |= {
+                "address": "local",  # Not a cluster that happens to run here.
                 "num_cpus": cpus,
                 "include_dashboard": False,
                 "object_store_memory": 150 << 20,

@@ -79,6 +79,7 @@ class InTurn(MultiAgentEnv):
 @pytest.fixture(scope="module", autouse=True)
 def _ray() -> Iterator[None]:
     ray.init(
+        "local",  # Not the cluster of another test.
         num_cpus=1,
         include_dashboard=False,
         log_to_driver=False,
