@@ -14,16 +14,17 @@
 ///     gcc -O2 -fplugin=build/release/compilers/gcc/unroll.so
 ///         -fplugin-arg-unroll-model=pipe:/tmp/unroll -c x.c
 ///
-/// gcc allows one `=` in an argument; pass a spec with more in the environment
-/// variable UNROLL_MODEL. Each compile waits 5 s for the model unless the spec
-/// has `connect`. If the model fails, gcc decides, with one note for each
-/// file.
+/// gcc allows only one `=` in an argument. If a spec contains `=`, pass it in
+/// the environment variable UNROLL_MODEL instead. Each compile waits 5 s for
+/// the model unless the spec has the option `connect`. If the model fails, gcc
+/// decides, and the plug-in prints one note for each file.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "MLCompilerBridge-C/MLCompilerBridge.h"
 
-// gcc's headers do not include what they need: their order matters.
+// Do not sort these headers. gcc's headers do not include the headers that they
+// need.
 #include <gcc-plugin.h>
 
 #include <context.h>
@@ -43,10 +44,12 @@ int plugin_is_GPL_compatible;
 
 namespace {
 
-/// The maximum unroll factor. A larger reply is a model's mistake.
+/// The maximum unroll factor. A larger reply is treated as an error of the
+/// model.
 constexpr int MostTimes = 64;
 
-/// How long each compile waits for the model: a build compiles many files.
+/// The time for which each compile waits for the model. It is short, because a
+/// build compiles many files.
 constexpr int64_t ConnectTimeout = 5'000'000'000; // ns
 
 constexpr pass_data AboutPass = {GIMPLE_PASS,
@@ -92,15 +95,15 @@ static int numInstructions(const class loop &Loop) {
 }
 
 void UnrollPass::decide(function *Function, class loop &Loop) {
-  // A `#pragma GCC unroll` is the user's decision. After a failure, no further
-  // request waits for the model.
+  // Respect `#pragma GCC unroll`, because it is the user's decision. After a
+  // failure, send no more requests, so that the compile does not wait again.
   if (HasFallenBack || Loop.unroll != 0)
     return;
   MLBridgeFeatureSetRef Features = mlbridgeGetFeatures(Model);
   mlbridgeSetInt32(Features, "instructions", numInstructions(Loop));
   mlbridgeSetInt32(Features, "blocks", static_cast<int32_t>(Loop.num_nodes));
   mlbridgeSetInt32(Features, "depth", static_cast<int32_t>(loop_depth(&Loop)));
-  // -1 if gcc does not know.
+  // The estimate is -1 if gcc has none.
   mlbridgeSetInt64(Features, "iterations",
                    estimated_loop_iterations_int(&Loop));
   int32_t Times = 0;
@@ -118,7 +121,8 @@ void UnrollPass::decide(function *Function, class loop &Loop) {
   Function->has_unroll = true;
 }
 
-/// Says once that gcc decides: a note, which -Werror does not make an error.
+/// Reports the first failure and makes gcc decide from then on. The report is a
+/// note, because -Werror does not turn notes into errors.
 void UnrollPass::fallBack(const char *Status, const char *Why) {
   if (!HasFallenBack)
     inform(UNKNOWN_LOCATION, "unroll: %s: %s; gcc decides", Status, Why);
@@ -127,7 +131,8 @@ void UnrollPass::fallBack(const char *Status, const char *Why) {
 
 static void dispose(void *, void *Model) {
   auto *Runner = static_cast<MLBridgeModelRunnerRef>(Model);
-  // Flush first: disposing could not report that record: has lost its log.
+  // Flush first. If the log of a record: runner cannot be written,
+  // mlbridgeFlush() reports it, but mlbridgeDisposeModelRunner() does not.
   if (mlbridgeFlush(Runner) != MLBridgeStatusSuccess)
     warning_at(UNKNOWN_LOCATION, 0, "unroll: %s",
                mlbridgeGetLastErrorMessage());
@@ -157,7 +162,7 @@ int plugin_init(plugin_name_args *Info, plugin_gcc_version *Version) {
     error("unroll: %s", mlbridgeGetLastErrorMessage());
     return 1;
   }
-  // gcc never deletes its passes.
+  // The pass is never deleted, because gcc keeps its passes until it exits.
   register_pass_info Where = {new UnrollPass(g, Model), "loopinit", 1,
                               PASS_POS_INSERT_AFTER};
   register_callback(Info->base_name, PLUGIN_PASS_MANAGER_SETUP, nullptr,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model for unroll.cpp: unrolls small loops that run often.
+"""A model for unroll.cpp, which unrolls small loops with many iterations.
 
-Run this, then gcc as described at the top of unroll.cpp.
+Run this program first, and then gcc as described at the top of unroll.cpp.
 """
 
 import argparse
@@ -15,7 +15,7 @@ FITS = 32
 
 
 def unroll(features: mlbridge.Features) -> np.int32:
-    """How often to unroll a loop; 0 leaves it to gcc."""
+    """Returns the unroll factor of a loop, or 0 to let gcc decide."""
     if features["depth"] > 2 or 0 <= features["iterations"] < 4:
         return np.int32(0)
     return np.int32(min(8, FITS // max(1, int(features["instructions"]))))

@@ -7,14 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Lists the built-in models. Each is linked into the plug-in through its
-/// descriptor.
+/// Lists the descriptors of the built-in models. Because the list refers to a
+/// descriptor, the linker adds its model to the plug-in.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "BuiltinModels.h"
 
-// `mlbridge compile` chooses these names, which C uses too.
+// `mlbridge compile` generates these names. They follow C's naming style,
+// because C programs can use compiled models too.
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 #ifdef MLBRIDGE_HAS_IMITATION

@@ -7,15 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The models in this plug-in: machine code that `mlbridge compile` makes from
-/// .onnx files of this repository while the plug-in is built. `builtin:NAME`
-/// selects one and needs no file.
+/// The models that are built into this plug-in. While the plug-in is built,
+/// `mlbridge compile` turns .onnx files of this repository into machine code.
+/// The model spec `builtin:NAME` selects a built-in model and needs no file.
 ///
-/// - `imitation`, for -mlbridge-inliner: decides like LLVM at -Oz; from
-///   models/inlining-imitation
-/// - `phase_ordering_oz`, for -mlbridge-phase-ordering: chooses the passes that
-///   run instead of -Oz; from models/phase-ordering-oz.onnx, if that file
-///   exists
+/// - `imitation`, for -mlbridge-inliner, decides like LLVM at -Oz. Its source
+///   is models/inlining-imitation.
+/// - `phase_ordering_oz`, for -mlbridge-phase-ordering, chooses the passes that
+///   run instead of -Oz. Its source is models/phase-ordering-oz.onnx. If that
+///   file does not exist, the plug-in lacks this model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,8 @@
 
 namespace MLBridge {
 
-/// The built-in models; empty if the plug-in was built without `mlbridge`.
+/// Returns the built-in models. The list is empty if the plug-in was built
+/// without the program `mlbridge`.
 std::vector<const MLBridgeAOTModel *> builtinModels();
 
 } // namespace MLBridge

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Converts LLVM's tensor specs to the bridge's views, and untyped requests.
+/// Converts LLVM's tensor specs to the bridge's tensor views, and LLVM's
+/// untyped evaluation to a typed request.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,10 +8,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelRunnerAdapter: lets LLVM's own ML advisors (inliner, register
-/// allocator, ...) use any runner of this library. LLVM fills the tensors
-/// through getTensor<T>() and evaluates. Each request lends the same buffers to
-/// the runner, so nothing is copied or allocated here.
+/// ModelRunnerAdapter lets LLVM's own ML advisors (inliner, register allocator,
+/// ...) use any runner of this library. LLVM fills the input tensors through
+/// getTensor<T>() and then evaluates the model. The runner reads the tensors in
+/// place, so the adapter copies and allocates nothing.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,20 +29,21 @@
 
 namespace MLBridge {
 
-/// An llvm::MLModelRunner that sends requests to a bridge runner, which it does
-/// not own. (Inside this class, MLModelRunner means the base class.) Used by
-/// one thread at a time, like both runners.
+/// An llvm::MLModelRunner that sends its requests to a runner of this library.
+/// The adapter does not own that runner. Only one thread at a time may use the
+/// adapter. Inside this class, the unqualified name MLModelRunner means LLVM's
+/// base class.
 class ModelRunnerAdapter final : public llvm::MLModelRunner {
 public:
-  /// \p Inputs are the tensors of a request; \p Advice is the advice's name and
-  /// type. \p Subject names the subject of all requests, such as the pass and
-  /// the module; switchContext() extends it.
+  /// \p Inputs are the tensors of a request. \p Advice is the advice's name and
+  /// type. \p Subject names what all requests are about, such as a pass and a
+  /// module. switchContext() can append to the subject.
   ModelRunnerAdapter(llvm::LLVMContext &Ctx, MLBridge::MLModelRunner &Runner,
                      llvm::ArrayRef<llvm::TensorSpec> Inputs,
                      llvm::TensorSpec Advice, std::string Subject);
 
-  /// Unlike llvm::MLModelRunner::evaluate, returns a failure or Deferred
-  /// instead of failing the compile.
+  /// Sends a request. If the model fails or defers, returns an error, whereas
+  /// llvm::MLModelRunner::evaluate fails the compile.
   template <typename T> Expected<T> tryEvaluate() {
     Expected<MLBridge::Advice> Reply =
         Runner.ask(Features, AdviceSpec::of<T>());
@@ -51,8 +52,8 @@ public:
     return Reply->template get<T>();
   }
 
-  /// Tells the runner the final decision, under the advice's name and shape. T
-  /// is the advice's type.
+  /// Passes the final decision to the runner, which may log it. The logged
+  /// tensor has the advice's name and shape. T must be the advice's type.
   template <typename T>
   Error logOutcome(const T &Decision,
                    std::optional<double> Reward = std::nullopt) {
@@ -60,24 +61,26 @@ public:
     return Runner.logOutcomeUntyped(&View, Reward);
   }
 
-  /// Names the subject of the next requests: the subject, followed by \p Name
-  /// if given.
+  /// Sets the subject of the next requests to the constructor's subject,
+  /// followed by ":" and \p Name unless \p Name is empty.
   void switchContext(llvm::StringRef Name) override;
 
 private:
   static TensorView viewOf(const llvm::TensorSpec &Spec, const void *Data);
   template <typename T> Error readAdvice();
 
-  /// For LLVM's own callers of evaluate<T>(). A failure, including Deferred,
-  /// fails the compile; the returned zero is then irrelevant.
+  /// LLVM's evaluate<T>() calls this function. If the model fails or defers,
+  /// this function reports an error, which fails the compile, and returns
+  /// zeros.
   void *evaluateUntyped() override;
 
   MLBridge::MLModelRunner &Runner;
   const llvm::TensorSpec AdviceTensor;
   const std::string Subject;
-  /// Views of the input buffers, made once.
+  /// Views of the input buffers. The constructor creates them.
   FeatureSet Features;
-  /// The advice of evaluateUntyped(). Doubles, for alignment.
+  /// Holds the advice that evaluateUntyped() returns. The elements are doubles
+  /// so that the buffer is aligned for every type.
   std::vector<double> AdviceBuffer;
 };
 

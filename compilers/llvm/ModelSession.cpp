@@ -28,11 +28,11 @@ using namespace llvm;
 namespace MLBridge {
 
 void printLine(const Twine &Line) {
-  // A separate, unbuffered stream shares only the write itself.
+  // Use a separate, unbuffered stream, because llvm::errs() is not thread-safe.
   raw_fd_ostream Stderr(STDERR_FILENO, /*shouldClose=*/false,
                         /*unbuffered=*/true);
   Stderr << (Line + "\n").str();
-  // Otherwise LLVM ends the process when an error goes unreported.
+  // Clear a write error, because the stream's destructor would end the process.
   Stderr.clear_error();
 }
 
@@ -40,8 +40,8 @@ static void emitError(Module &M, const Twine &Message) {
   M.getContext().diagnose(DiagnosticInfoGeneric(Message, DS_Error));
 }
 
-/// Escapes line breaks and terminal control characters in a module's name,
-/// which is a file name.
+/// Escapes line breaks and control characters in a module's name. The name is a
+/// file name, so it can contain characters that would disturb a terminal.
 static std::string withoutControls(StringRef Name) {
   std::string Shown;
   raw_string_ostream OS(Shown);
@@ -78,14 +78,15 @@ void ModelSession::report(const std::string &Failure, StringRef WhatNow) {
   if (onModelError() == OnError::Fatal)
     emitError(M, Prefix + Failure);
   else
-    // Not through the diagnostics engine: -Werror in clang and --fatal-warnings
-    // in lld turn warnings into errors, and neither shows a plug-in's remarks
-    // or notes by default.
+    // Print the remark directly instead of emitting a diagnostic. A warning
+    // would become an error under clang's -Werror or lld's --fatal-warnings. A
+    // remark or a note of a plug-in would not be shown by default.
     printLine("remark: " + Prefix + Failure + WhatNow);
 }
 
 void ModelSession::fail(const Error &E) {
-  // Set first: without a handler in the context, emitting an error exits.
+  // Set this before reporting, because emitting an error ends the process if
+  // the context has no diagnostic handler.
   Failed = true;
   report(E.str(), "; using LLVM's heuristic for the rest of this module");
 }

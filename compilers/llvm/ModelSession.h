@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelSession: the runner that decides for one optimisation in one module,
-/// and the handling of its failures. Every optimisation of the plug-in opens
-/// one session for each module, so parallel ThinLTO back ends share nothing.
+/// ModelSession owns the runner that decides for one optimisation in one
+/// module, and reports the runner's failures. Every optimisation of the plug-in
+/// opens its own session for each module, so parallel ThinLTO back ends share
+/// nothing.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,16 +31,18 @@ class Twine;
 
 namespace MLBridge {
 
-/// Prints \p Line and a newline to stderr in one write, since other back ends
-/// may print at the same time. Ignores write errors.
+/// Prints \p Line and a newline to stderr. The function uses a single write,
+/// because other ThinLTO back ends may print at the same time. Write errors are
+/// ignored.
 void printLine(const llvm::Twine &Line);
 
 class ModelSession {
 public:
-  /// Opens a session with the model that \p Spec names (after expanding
-  /// `{module}`), for \p Optimization, such as "mlbridge-inliner", in \p M. If
-  /// the model cannot be created, emits an error and returns null: that is a
-  /// mistake in the command line, not a failure to fall back from.
+  /// Opens a session for \p Optimization, such as "mlbridge-inliner", in the
+  /// module \p M. \p Spec is the model spec, in which `{module}` is expanded
+  /// first. If the runner cannot be created, the function emits an error and
+  /// returns null. It does so even with -mlbridge-on-error=fallback, because
+  /// the cause is a mistake in the command line.
   static std::unique_ptr<ModelSession>
   open(llvm::StringRef Optimization, llvm::StringRef Spec, llvm::Module &M);
 
@@ -48,15 +51,17 @@ public:
 
   MLModelRunner &runner() { return *Runner; }
 
-  /// Reports \p E according to -mlbridge-on-error: as a remark, which no
-  /// compiler option hides or turns into an error, or as an error that fails
-  /// the compile. The optimisation must send no further requests.
+  /// Reports \p E. With -mlbridge-on-error=fallback, the report is a remark,
+  /// which no compiler option hides or turns into an error. With `fatal`, it is
+  /// an error that fails the compile. After this call, the optimisation must
+  /// not send further requests.
   void fail(const Error &E);
   bool hasFailed() const { return Failed; }
 
-  /// Makes the runner write what it buffers, such as the end of a log. Reports
-  /// a failure like fail(), but only once, and the session remains usable. Call
-  /// this before the module is written, so that an error leaves no output.
+  /// Makes the runner write its buffers, such as the end of a log. A failure is
+  /// reported in the same way as by fail(), but the session remains usable, and
+  /// a repeated failure is not reported again. Call flush() before the compiler
+  /// writes the module, so that after an error no output is written.
   void flush();
 
 private:
@@ -64,7 +69,7 @@ private:
                std::unique_ptr<MLModelRunner> Runner)
       : M(M), Prefix(prefix(Optimization, M)), Runner(std::move(Runner)) {}
 
-  /// "mlbridge-inliner: a.c: "
+  /// Returns the start of each message, for example "mlbridge-inliner: a.c: ".
   static std::string prefix(llvm::StringRef Optimization, llvm::Module &M);
   void report(const std::string &Failure, llvm::StringRef WhatNow);
 
@@ -72,7 +77,7 @@ private:
   const std::string Prefix;
   const std::unique_ptr<MLModelRunner> Runner;
   bool Failed = false;
-  /// The last message that was reported.
+  /// The error text of the last report.
   std::string Reported;
 };
 

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelSpecParser: the parser of `cl::opt<std::string, false,
-/// ModelSpecParser>`, an option whose value is a model spec. It checks the
-/// spec, with its options and paths, while the command line is parsed.
+/// ModelSpecParser parses options whose value is a model spec. An option uses
+/// it through the type `cl::opt<std::string, false, ModelSpecParser>`. While
+/// LLVM parses the command line, ModelSpecParser checks the spec, its options
+/// and its paths.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +23,8 @@
 
 namespace MLBridge {
 
-/// Checks the spec without making the runner, which would already create the
-/// file of a `record:`.
+/// Checks the spec without creating the runner, because a `record:` runner
+/// would already create its log file.
 struct ModelSpecParser : llvm::cl::parser<std::string> {
   using llvm::cl::parser<std::string>::parser;
   bool parse(llvm::cl::Option &O, llvm::StringRef, llvm::StringRef Arg,

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines the options. Model specs are checked, with their options and paths,
-/// while the command line is parsed, so that a typo ends the compile at once,
-/// even if the model would not have been used.
+/// Defines the options. Model specs are checked, including their options and
+/// paths, while LLVM parses the command line. A typo therefore fails the
+/// compile even if this compile would not have used the model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,8 @@ using namespace llvm;
 namespace MLBridge {
 
 cl::OptionCategory &optionCategory() {
-  // A function-local static: any file's option may be constructed first.
+  // The category is a function-local static, because options in other files may
+  // be constructed before the globals of this file.
   static cl::OptionCategory Category("ML-Compiler-Bridge options");
   return Category;
 }
@@ -120,20 +121,23 @@ static RunnerFactory makeFactory() {
 }
 
 RunnerFactory runnerFactory() {
-  // Copies share the loaded models. Never destroyed: at exit, a model's library
-  // is unloaded first.
+  // All copies of this factory share the loaded models. The factory is never
+  // destroyed. At exit, the libraries of the models are unloaded first, so the
+  // factory's destructor would call unloaded code.
   static const RunnerFactory &Factory = *new RunnerFactory(makeFactory());
   return Factory;
 }
 
-/// The replacement for `{module}`: the end of the module's name, for
-/// readability, and a hash of its path, for uniqueness.
+/// Returns the replacement for `{module}`. It contains the end of the module's
+/// name, so that a person recognises the file, and a hash of the module's path,
+/// so that the file name is unique.
 static std::string fileNameFor(const Module &M) {
   constexpr std::size_t MaxReadable = 100;
   StringRef Identifier = M.getModuleIdentifier();
   std::string Name;
   for (char C : Identifier.take_back(MaxReadable)) {
-    // Keep a dot only inside a word, so that no name is hidden or "..".
+    // Keep a dot only after a letter or a digit. The file name is then neither
+    // ".." nor the name of a hidden file.
     bool Keep = isAlnum(C) || C == '-' ||
                 (C == '.' && !Name.empty() && isAlnum(Name.back()));
     Name += Keep ? C : '_';

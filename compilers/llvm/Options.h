@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Access to the plug-in's options. `opt -load-pass-plugin=X.so --help` lists
-/// them.
+/// Functions that return the values of the plug-in's options. `opt
+/// -load-pass-plugin=X.so --help` lists the options.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,8 @@ class OptionCategory;
 
 namespace MLBridge {
 
-/// The category of all options, including those that subfolders define.
+/// Returns the category of all options of the plug-in, including options that
+/// are defined in subfolders.
 llvm::cl::OptionCategory &optionCategory();
 
 /// The effect of a model's failure on the compile.
@@ -41,44 +42,47 @@ enum class OnError {
   Fatal,    ///< The compile fails.
 };
 
-/// `-mlbridge-on-error=fallback|fatal`; default: fallback.
+/// Returns the value of `-mlbridge-on-error=fallback|fatal`. The default is
+/// fallback.
 OnError onModelError();
 
-/// `-mlbridge-print-statistics`: prints one line to stderr for each module and
-/// optimisation.
+/// True if `-mlbridge-print-statistics` was given. Each optimisation then
+/// prints one line to stderr for each module.
 bool printStatistics();
 
-/// `-mlbridge-inliner=SPEC`: the model that decides what to inline. Already
-/// checked, apart from opening the model. Empty: LLVM's inliner runs unchanged.
+/// Returns the value of `-mlbridge-inliner=SPEC`, the spec of the model that
+/// decides what to inline. The spec has been checked, but the model has not
+/// been opened. If the spec is empty, LLVM's inliner runs unchanged.
 llvm::StringRef inlinerSpec();
 
-/// `-mlbridge-inliner-include-default`: the model also gets LLVM's own
-/// decision, as the feature `inlining_default`.
+/// True if `-mlbridge-inliner-include-default` was given. The model then also
+/// receives LLVM's own decision as the feature `inlining_default`.
 bool inlinerIncludesDefault();
 
-/// `-mlbridge-ir2vec-vocabulary=FILE`: the vocabulary for embeddings; empty if
-/// not given.
+/// Returns the value of `-mlbridge-ir2vec-vocabulary=FILE`, the vocabulary file
+/// for embeddings. The value is empty if the option was not given.
 llvm::StringRef ir2vecVocabulary();
 
-/// `-mlbridge-ir2vec-kind`, `-mlbridge-ir2vec-normalization`.
+/// Returns the values of `-mlbridge-ir2vec-kind` and
+/// `-mlbridge-ir2vec-normalization`.
 EmbeddingOptions ir2vecOptions();
-/// True for options that the command line sets.
+/// Each field is true if the command line contains the option.
 struct IR2VecOptionsGiven {
   bool Kind, Normalization;
 };
 IR2VecOptionsGiven ir2vecOptionsGiven();
 
-/// The factory for this plug-in's runners. Unless the spec has `connect`, they
-/// wait 5 s for the model instead of the library's 30 s: if the model is
-/// missing, every compile of a build waits this long without a message. A model
-/// in this process is loaded at its first request, once for all modules and
-/// threads.
+/// Returns the factory of this plug-in's runners. A runner waits 5 s for its
+/// model unless the spec has the option `connect`. The library's default of 30
+/// s would be too long here, because if the model is missing, every compile of
+/// a build waits without a message. A model in this process is loaded at its
+/// first request. All modules and threads share it.
 RunnerFactory runnerFactory();
 
-/// Replaces each `{module}` in \p Spec with a file name for \p M: the last 100
-/// characters of its name, with slashes and similar characters replaced by `_`,
-/// and a hash of its path. This gives each module its own log when many are
-/// compiled in parallel.
+/// Replaces each `{module}` in \p Spec with a file name for \p M. The file name
+/// consists of the last 100 characters of the module's name and a hash of the
+/// module's path. Slashes and other special characters become `_`. Modules that
+/// are compiled in parallel therefore write different logs.
 std::string specForModule(llvm::StringRef Spec, const llvm::Module &M);
 
 } // namespace MLBridge

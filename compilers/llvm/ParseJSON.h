@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LLVM's JSON parser is recursive, so deeply nested brackets would overflow
-/// the stack. Vocabularies, action spaces, model metadata and reset options are
-/// parsed with this instead.
+/// parseJSON() parses JSON from files, models and trainers. LLVM's parser is
+/// recursive, so deeply nested brackets would overflow the stack. This function
+/// rejects them first.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,8 @@
 
 namespace MLBridge {
 
-/// llvm::json::parse(), but fails if \p Text is nested more than 16 deep.
+/// Parses \p Text with llvm::json::parse(). Returns an error if brackets are
+/// nested more than 16 deep.
 llvm::Expected<llvm::json::Value> parseJSON(llvm::StringRef Text);
 
 } // namespace MLBridge

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The entry point that LLVM's tools call when they load MLBridgeLLVM.so. Each
-/// optimisation is a folder with a registration function, and does nothing
-/// unless its option is given: with this plug-in and no options, the compiler
-/// behaves like the stock compiler.
+/// Defines the function that LLVM's tools call when they load MLBridgeLLVM.so.
+/// Each optimisation has a folder and a registration function. An optimisation
+/// does nothing unless its option is given. With this plug-in and no options,
+/// the compiler therefore behaves like the stock compiler.
 /// \code
 ///   clang -fpass-plugin=X.so -mllvm -mlbridge-inliner=SPEC
 ///   opt -load-pass-plugin=X.so -mlbridge-inliner=SPEC -passes='default<Oz>'

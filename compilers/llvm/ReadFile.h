@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// readFile(): unlike MemoryBuffer::getFile(), refuses FIFOs, which would
-/// block, and devices such as /dev/zero, which would exhaust memory.
+/// readFile() reads a file that the user has named. Unlike
+/// MemoryBuffer::getFile(), it refuses FIFOs, because reading them could block,
+/// and devices such as /dev/zero, because their contents could exhaust memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +23,9 @@
 
 namespace MLBridge {
 
-/// Reads \p Path, a regular file of at most \p MaxBytes, into memory; not
-/// mapped, so that nobody can change the contents. The error gives the reason
-/// but not the file name.
+/// Reads the regular file \p Path into memory. The file may have at most \p
+/// MaxBytes bytes. The file is not mapped, so later changes to it do not affect
+/// the result. The error's message contains the reason but not the file name.
 Expected<std::unique_ptr<llvm::MemoryBuffer>> readFile(llvm::StringRef Path,
                                                        std::uint64_t MaxBytes);
 

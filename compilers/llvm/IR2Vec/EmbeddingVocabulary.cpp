@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Converts LLVM's JSON format of a vocabulary to a matrix and a hash, and a
-/// histogram to an embedding. LLVM's own reader is not used: its analysis reads
-/// one file per process, named by a global option, and asserts on some invalid
-/// files.
+/// Reads a vocabulary in LLVM's JSON format, and computes embeddings from
+/// histograms. LLVM's own reader is not used for two reasons: it reads only one
+/// file per process, which a global option names, and some invalid files
+/// violate its assertions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,8 @@ StringRef normalizationName(Normalization How) {
   return "logarithmic";
 }
 
-/// The defaults of LLVM's options of that name, which are floats.
+/// Returns IR2Vec's weight of a section. The weights are the default values of
+/// LLVM's options, which are floats.
 static double weightOf(EntitySection Section) {
   switch (Section) {
   case EntitySection::Opcodes:
@@ -63,7 +64,8 @@ static double weightOf(EntitySection Section) {
 
 namespace {
 
-/// The input of the hash; see docs/reference/ir2vec.md.
+/// Computes the hash from the canonical form of a vocabulary, which
+/// docs/reference/ir2vec.md defines.
 class CanonicalForm {
 public:
   explicit CanonicalForm(unsigned Dimension) {
@@ -71,12 +73,12 @@ public:
   }
 
   void add(EntitySection Section, StringRef Name, ArrayRef<double> Vector) {
-    // A missing vector equals a zero vector.
+    // Skip zero vectors, because a missing vector means a zero vector.
     if (all_of(Vector, [](double Element) { return Element == 0; }))
       return;
     add((entitySectionName(Section) + ("/" + Name) + "\n").str());
     for (double Element : Vector) {
-      // The hash does not distinguish the two zeros.
+      // Hash -0.0 as 0.0, because the two zeros are equal.
       const double Value = Element == 0 ? 0.0 : Element;
       std::uint8_t Bytes[sizeof(double)];
       support::endian::write64le(Bytes, bit_cast<std::uint64_t>(Value));
@@ -94,7 +96,7 @@ private:
   SHA256 Hash;
 };
 
-/// The vectors of one vocabulary file.
+/// Parses one vocabulary file and holds its vectors.
 class Reader {
 public:
   explicit Reader(StringRef Name) : Name(Name) {}
@@ -113,7 +115,8 @@ public:
   }
 
   unsigned dimension() const { return Dimension; }
-  /// The vector of that name; empty if the file lacks it.
+  /// Returns the vector with the name \p Key, or an empty result if the file
+  /// lacks it.
   std::optional<ArrayRef<double>> find(EntitySection Section,
                                        StringRef Key) const {
     const auto &Found = Vectors[static_cast<unsigned>(Section)];
@@ -121,7 +124,7 @@ public:
       return ArrayRef(It->second);
     return std::nullopt;
   }
-  /// All names of a section, sorted by their bytes.
+  /// Returns all names of a section, sorted by their bytes.
   std::vector<StringRef> names(EntitySection Section) const {
     auto Keys = Vectors[static_cast<unsigned>(Section)].keys();
     std::vector<StringRef> Names(Keys.begin(), Keys.end());
@@ -308,7 +311,8 @@ void EmbeddingVocabulary::embed(const EntityHistogram &Histogram,
       How == Normalization::PerInstruction && Histogram.instructions() != 0
           ? 1.0 / double(Histogram.instructions())
           : 1.0;
-  // In blocks whose sums fit in registers and the first-level cache.
+  // Compute the embedding in blocks, so that the sums of a block fit in
+  // registers and the first-level cache.
   constexpr unsigned BlockSize = 64;
   for (unsigned Begin = 0; Begin < Dimension; Begin += BlockSize) {
     const unsigned Size = std::min(BlockSize, Dimension - Begin);

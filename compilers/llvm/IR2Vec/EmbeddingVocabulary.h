@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EmbeddingVocabulary: an IR2Vec vocabulary as a matrix, read from LLVM's JSON
-/// format, and its hash, by which models identify the vocabulary that they were
-/// trained with. docs/reference/ir2vec.md defines the format and the hash.
+/// EmbeddingVocabulary is an IR2Vec vocabulary, read from LLVM's JSON format.
+/// It holds the vectors as a matrix. Its hash identifies the vocabulary, so
+/// that a model can name the vocabulary with which it was trained.
+/// docs/reference/ir2vec.md defines the format and the hash.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,64 +30,75 @@
 
 namespace MLBridge {
 
-/// The scaling of the sum over all instructions, which grows with the program.
+/// The scaling of an embedding. An embedding is a sum over all instructions, so
+/// without scaling it grows with the program.
 enum class Normalization : std::uint8_t {
   /// No scaling.
   None,
   /// Divides by the number of instructions, so that embeddings do not depend on
-  /// program size. Zero if there are no instructions.
+  /// program size. The result is zero if there are no instructions.
   PerInstruction,
-  /// sign(x) * log(1 + |x|) of each element: keeps program size visible, in
-  /// numbers that suit a network.
+  /// Replaces each element x by sign(x) * log(1 + |x|). Embeddings then still
+  /// depend on program size, but their elements are small enough for a network.
   Logarithmic,
 };
 
-/// "none", "per-instruction" or "logarithmic".
+/// Returns "none", "per-instruction" or "logarithmic".
 llvm::StringRef normalizationName(Normalization How);
 
-/// Immutable; any number of threads can use it at the same time.
+/// An object does not change after its creation, so any number of threads can
+/// use it at the same time.
 class EmbeddingVocabulary {
 public:
-  /// Larger files are refused.
+  /// The maximum size of a vocabulary file, in bytes.
   static constexpr std::uint64_t MaxFileSize = std::uint64_t(1) << 28;
 
-  /// Reads the file at \p Path. Errors: System: the file cannot be read.
-  /// Malformed: it is not JSON, is too large, or its vectors differ in
-  /// dimension. SchemaMismatch: it contains other JSON.
+  /// Reads the vocabulary file at \p Path. Returns one of these errors:
+  ///
+  /// - System: The file cannot be read.
+  /// - InvalidArgument: The path does not name a regular file.
+  /// - Malformed: The file is not JSON or is too large, or its vectors differ
+  ///   in dimension.
+  /// - SchemaMismatch: The file contains JSON of another form.
   static Expected<EmbeddingVocabulary> load(llvm::StringRef Path);
-  /// The same for the text of a file. Errors and metadata contain \p Name.
+  /// Parses \p Text, the contents of a vocabulary file. Error messages and
+  /// metadata() contain \p Name.
   static Expected<EmbeddingVocabulary> parse(llvm::StringRef Text,
                                              llvm::StringRef Name);
 
   /// The number of elements of an embedding.
   unsigned dimension() const { return Dimension; }
-  /// The file name without its folder.
+  /// The name of the vocabulary file, without its folder.
   const std::string &name() const { return Name; }
-  /// "sha256:...": depends on the contents, but neither on their spelling nor
-  /// on the entities of this LLVM.
+  /// The hash of the vectors, "sha256:...". It depends neither on the
+  /// formatting of the JSON nor on the version of LLVM.
   const std::string &hash() const { return Hash; }
-  /// The names of entities without a vector in the file; their vectors are
-  /// zero.
+  /// The names of LLVM's entities that have no vector in the file. Their
+  /// vectors are zero.
   const std::vector<std::string> &missing() const { return Missing; }
-  /// The names in the file that this LLVM does not have; they are ignored.
+  /// The names in the file that are not entities of this LLVM. Their vectors
+  /// are ignored.
   const std::vector<std::string> &unknown() const { return Unknown; }
 
-  /// The metadata `mlbridge.vocabulary` for models trained with it.
+  /// Returns the metadata entry `mlbridge.vocabulary` for models that are
+  /// trained with this vocabulary.
   std::string metadata() const;
-  /// Checks that the model \p Model, whose metadata `mlbridge.vocabulary` is \p
-  /// Metadata, was trained with this vocabulary. SchemaMismatch if it was
-  /// trained with another one; Malformed if \p Metadata is invalid.
+  /// Checks that a model was trained with this vocabulary. \p Metadata is the
+  /// model's metadata entry `mlbridge.vocabulary`. \p Model is the model's
+  /// name, for error messages. Returns SchemaMismatch if the model was trained
+  /// with another vocabulary, and Malformed if \p Metadata is invalid.
   Error check(llvm::StringRef Metadata, llvm::StringRef Model) const;
 
-  /// The vector of \p Entity: the file's vector, multiplied by IR2Vec's weight
-  /// of its section.
+  /// Returns the vector of \p Entity. It is the vector in the file, multiplied
+  /// by IR2Vec's weight of the entity's section.
   llvm::ArrayRef<double> operator[](unsigned Entity) const {
     return llvm::ArrayRef(Matrix).slice(std::size_t(Entity) * Dimension,
                                         Dimension);
   }
 
-  /// Multiplies the histogram by the vocabulary. \p Into has the vocabulary's
-  /// dimension. Sums in double precision.
+  /// Multiplies the histogram by the vocabulary's matrix and writes the
+  /// embedding to \p Into. The length of \p Into must be dimension(). Sums are
+  /// computed in double precision.
   void embed(const EntityHistogram &Histogram, Normalization How,
              llvm::MutableArrayRef<float> Into) const;
 
@@ -96,7 +108,7 @@ private:
   std::string Name;
   std::string Hash;
   unsigned Dimension = 0;
-  /// One row for each entity.
+  /// The matrix, which has one row for each entity.
   std::vector<double> Matrix;
   std::vector<std::string> Missing, Unknown;
 };

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Counts the same blocks and operands as LLVM's Embedder; tests/ir2vec
-/// compares the two.
+/// Counts the same blocks and operands as LLVM's Embedder. tests/ir2vec
+/// compares the results with LLVM's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ StringRef embeddingKindName(EmbeddingKind Kind) {
   return "llvm-flow-aware";
 }
 
-/// Counts during the traversal.
+/// The counts during a traversal, as integers.
 using Tally = std::array<std::uint32_t, NumIREntities>;
 
 static void count(const Instruction &I, Tally &Counts) {
@@ -59,15 +59,15 @@ static void count(const Instruction &I, Tally &Counts) {
 
 namespace {
 
-/// Counts a function whose blocks are all reachable, which is nearly always the
-/// case.
+/// Counts a function whose blocks are all reachable. Nearly all functions are
+/// of this kind.
 ///
-/// After some passes, a block's instructions are scattered over memory, and a
-/// traversal waits for each one. Therefore this traverses several blocks
-/// alternately, one step each, and prefetches what the next steps need. This
-/// takes half the time in that case, and two thirds in a module that has just
-/// been read, whose instructions are contiguous.
-/// has just been read, whose instructions lie one after the other.
+/// After some passes, the instructions of a block are scattered over memory, so
+/// a simple traversal waits for each instruction. Therefore, this class
+/// traverses several blocks in alternation. It counts one instruction of each
+/// block and prefetches the memory that the next instructions need. For
+/// scattered instructions, this halves the time. For a module that has just
+/// been read, whose instructions are contiguous, it saves a third.
 class BlockCounter {
 public:
   BlockCounter(const Function &F, Tally &Counts)
@@ -84,18 +84,20 @@ public:
       for (unsigned Index = 0; Index < InFlight;)
         Index += step(Walks[Index]);
     }
-    // The entry has no predecessor.
+    // The entry block has no predecessor, so it is not proven.
     if (NumProven + 1 != NumStarted)
       return std::nullopt;
     return Instructions;
   }
 
 private:
-  /// Enough to hide the latency of memory; more does not help.
+  /// The number of blocks that are traversed in alternation. A larger number
+  /// was not faster.
   static constexpr unsigned MaxInFlight = 8;
 
-  /// The position of a block in the function, from 1 on, or 0 if unknown; and
-  /// whether one of its predecessors precedes it.
+  /// Describes a block. `Order` is the block's position in the function, which
+  /// starts at 1 and is 0 while unknown. `Proven` is true if one of the block's
+  /// predecessors precedes the block.
   struct Place {
     unsigned Order = 0;
     bool Proven = false;
@@ -131,15 +133,16 @@ private:
       }
       Walk = start();
     }
-    // The operands precede the instruction in memory.
+    // Prefetch the cache line before the instruction too, because the operands
+    // precede the instruction in memory.
     constexpr std::size_t CacheLine = 64;
     __builtin_prefetch(Walk);
     __builtin_prefetch(reinterpret_cast<const char *>(Walk) - CacheLine);
     return true;
   }
 
-  /// All blocks are reachable if each block except the entry has a predecessor
-  /// that precedes it.
+  /// Marks the successors of \p Block that follow it. If each block except the
+  /// entry has a predecessor that precedes it, all blocks are reachable.
   void finish(const BasicBlock &Block) {
     const unsigned Order = Places[Block.getNumber()].Order;
     for (const BasicBlock *Successor : successors(&Block)) {
@@ -162,16 +165,17 @@ private:
   unsigned InFlight = 0;
 };
 
-/// A function's embedding with flow is a weighted sum over its instructions.
-/// The weight is 1 plus the instruction's share in the weight of each user. An
-/// operand stands for its defining instruction if that one precedes the user in
-/// depth-first order. In reverse order, all users therefore come first, and one
-/// pass suffices. Only the weights can grow large.
+/// Computes a function's histogram for flow-aware embeddings, as a weighted sum
+/// over its instructions. Each instruction starts with weight 1. If an operand
+/// is an instruction that comes earlier in depth-first order, the user passes a
+/// share of its own weight to that instruction. Instructions are processed in
+/// reverse order, so users come before their operands and one pass is enough.
 class FlowCounter {
 public:
   explicit FlowCounter(EmbeddingKind Kind) : Kind(Kind) {}
 
-  /// Adds \p F to \p Counts; returns the number of instructions.
+  /// Adds the weighted counts of \p F to \p Counts. Returns the number of
+  /// instructions.
   std::uint64_t count(const Function &F, MutableArrayRef<double> Counts) {
     for (const BasicBlock *Block : depth_first(&F))
       for (const Instruction &I : *Block)

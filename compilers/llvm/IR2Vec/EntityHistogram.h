@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EntityHistogram: the counts of IR entities from which an IR2Vec embedding is
-/// computed. The embedding is linear in the counts
-/// (EmbeddingVocabulary::embed), with or without flow, so the IR is traversed
-/// once and without vectors.
+/// EntityHistogram holds the counts of IR entities from which an IR2Vec
+/// embedding is computed. Symbolic and flow-aware embeddings are both linear in
+/// these counts. Therefore, one traversal counts the entities, and
+/// EmbeddingVocabulary::embed() multiplies the counts by the vectors
+/// afterwards.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,22 +34,24 @@ class Module;
 namespace MLBridge {
 
 enum class EmbeddingKind : std::uint8_t {
-  /// Counts an instruction's opcode, its type, its operands' kinds and its
-  /// predicate: LLVM's symbolic embedding.
+  /// LLVM's symbolic embedding. It counts an instruction's opcode, type, kinds
+  /// of operands, and predicate.
   Symbolic,
-  /// An operand that an instruction defines contributes that instruction,
-  /// including its own operands, with the paper's weight of operands. All
-  /// operands of an instruction together weigh at most half of it, so the total
-  /// weight of a function is at most twice its number of instructions.
-  /// their number.
+  /// A flow-aware embedding with bounded weights. If an operand is defined by
+  /// an instruction, the embedding adds that instruction and its operands
+  /// instead, with the weight of operands from the IR2Vec paper. All operands
+  /// of an instruction together have at most half of the instruction's weight.
+  /// The total weight of a function is therefore at most twice its number of
+  /// instructions.
   FlowAware,
-  /// LLVM's flow-aware embedding, in which such operands have full weight. The
-  /// weight doubles with each `x = x + x`, which is unsuitable for networks.
-  /// Weights are limited to MaxFlowWeight, where LLVM's grow to infinity.
+  /// LLVM's flow-aware embedding, in which operands have the full weight of
+  /// their user. The weight doubles with each `x = x + x`, so the embedding is
+  /// unsuitable for networks. LLVM's weights can become infinite. Here,
+  /// MaxFlowWeight limits them.
   LLVMFlowAware,
 };
 
-/// "symbolic", "flow-aware" or "llvm-flow-aware".
+/// Returns "symbolic", "flow-aware" or "llvm-flow-aware".
 llvm::StringRef embeddingKindName(EmbeddingKind Kind);
 
 class EntityHistogram {
@@ -56,20 +59,20 @@ public:
   /// The maximum weight of an instruction in an LLVMFlowAware embedding.
   static constexpr double MaxFlowWeight = 18446744073709551616.0; // 2^64
 
-  /// An empty histogram.
+  /// Creates an empty histogram.
   EntityHistogram() = default;
-  /// The histogram of one instruction without flow: Symbolic.
+  /// Returns the histogram of one instruction. Its kind is Symbolic.
   static EntityHistogram of(const llvm::Instruction &I);
-  /// The histogram of all blocks that are reachable from the entry; empty if \p
-  /// F has no body.
+  /// Returns the histogram of all blocks of \p F that are reachable from the
+  /// entry. It is empty if \p F has no body.
   static EntityHistogram of(const llvm::Function &F,
                             EmbeddingKind Kind = EmbeddingKind::Symbolic);
-  /// The histogram of all functions with a body. For repeated use on a changing
-  /// module, see ModuleEmbedder.
+  /// Returns the histogram of all functions with a body. ModuleEmbedder is
+  /// faster if the module changes and is counted repeatedly.
   static EntityHistogram of(const llvm::Module &M,
                             EmbeddingKind Kind = EmbeddingKind::Symbolic);
 
-  /// The count of each entity; a weighted sum with flow.
+  /// The count of each entity. For flow-aware kinds, it is a weighted sum.
   llvm::ArrayRef<double> counts() const { return Counts; }
   double operator[](unsigned Entity) const { return Counts[Entity]; }
   /// The number of counted instructions.
@@ -85,9 +88,10 @@ private:
 
 class KeptHistograms;
 
-/// The histogram of a function, cached while passes preserve the function. Uses
-/// kept histograms (KeptHistograms) instead of counting. Registered like any
-/// analysis:
+/// An LLVM analysis whose result is a function's histogram. The result stays
+/// cached while passes preserve the function. If KeptHistograms has the
+/// function's histogram, the analysis returns it instead of counting. Register
+/// it like any other analysis:
 /// \code
 ///   FAM.registerPass([] { return EntityHistogramAnalysis(Kind); });
 /// \endcode

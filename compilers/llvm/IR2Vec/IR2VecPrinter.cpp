@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The passes and the registration of their analysis.
+/// Defines the printer passes and registers them with their analysis.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ namespace MLBridge {
 static void print(raw_ostream &OS, ArrayRef<float> Embedding) {
   OS << " [";
   for (float Element : Embedding)
-    // Nine digits distinguish any two floats.
+    // Print nine digits, which distinguish any two floats.
     OS << ' ' << format("%.9g", Element);
   OS << " ]\n";
 }
@@ -55,7 +55,8 @@ public:
     }
     FunctionAnalysisManager &FAM =
         MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
-    // In one write, since other back ends may print at the same time.
+    // Print everything in one write, because other ThinLTO back ends may print
+    // at the same time.
     SmallString<0> Text;
     raw_svector_ostream OS(Text);
     print(OS, M, FAM, *Vocabulary);

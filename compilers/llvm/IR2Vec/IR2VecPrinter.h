@@ -13,10 +13,10 @@
 ///       -mlbridge-ir2vec-vocabulary=ir2vec-300d.json
 ///       -passes='print<mlbridge-ir2vec>' -disable-output a.ll
 /// \endcode
-/// `print<mlbridge-ir2vec>` prints the vocabulary to stderr, followed by an
-/// embedding for each function and for the module.
-/// `print<mlbridge-ir2vec;instructions>` also prints one for each instruction.
-/// Numbers have enough digits to reproduce each float.
+/// `print<mlbridge-ir2vec>` prints to stderr the vocabulary's name and hash, an
+/// embedding for each function, and an embedding for the module.
+/// `print<mlbridge-ir2vec;instructions>` also prints an embedding for each
+/// instruction. Numbers have enough digits to reproduce each float.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ class PassBuilder;
 
 namespace MLBridge {
 
-/// Registers the passes, and the analysis that they use, with \p PB. They run
-/// only when requested.
+/// Registers the passes, and the analysis that they use, with \p PB. The passes
+/// run only if -passes names them.
 void registerIR2Vec(llvm::PassBuilder &PB);
 
 } // namespace MLBridge

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The names of entities.
+/// Defines the names of entities and sections.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,8 @@ EntitySection sectionOfEntity(unsigned Entity) {
 }
 
 std::string entityName(unsigned Entity) {
-  // Names of other entities are constants and therefore thread-safe.
+  // Only LLVM's names of predicates are in a static buffer, which is not
+  // thread-safe. For all other entities, call LLVM's function.
   if (Entity < FirstPredicateEntity)
     return ir2vec::Vocabulary::getStringKey(Entity).str();
   unsigned Local = Entity - FirstPredicateEntity;

@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The entities of LLVM IR with a vector in IR2Vec vocabularies: each opcode,
-/// each kind of type, four kinds of operands and each comparison predicate.
-/// Their numbers are those of LLVM's ir2vec::Vocabulary.
+/// The entities of LLVM IR that have a vector in an IR2Vec vocabulary. Each
+/// opcode, each kind of type, each of four kinds of operands and each
+/// comparison predicate is an entity. An entity has the same index as in LLVM's
+/// ir2vec::Vocabulary.
 ///
-/// LLVM's numbering is duplicated here because it is needed for every operand
-/// of a module: LLVM's functions are calls into another library, and return
-/// names in a static buffer, which is not thread-safe.
+/// This file computes the indices itself, because they are needed for every
+/// operand of a module. LLVM's functions would be slower, because each one is a
+/// call into another library. LLVM's function for names is also not
+/// thread-safe, because it returns a static buffer.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +30,7 @@
 
 namespace MLBridge {
 
-/// The number of entities; entities are smaller numbers.
+/// The number of entities. An entity is an index below this number.
 inline constexpr unsigned NumIREntities =
     llvm::ir2vec::Vocabulary::getCanonicalSize();
 
@@ -38,17 +40,18 @@ inline constexpr unsigned FirstOperandEntity =
 inline constexpr unsigned FirstPredicateEntity =
     FirstOperandEntity + llvm::ir2vec::Vocabulary::MaxOperandKinds;
 
-/// The sections of a vocabulary file, each a JSON object of names and vectors.
+/// The sections of a vocabulary file. Each section is a JSON object that maps
+/// names to vectors.
 enum class EntitySection { Opcodes, Types, Arguments };
 inline constexpr EntitySection EntitySections[] = {
     EntitySection::Opcodes, EntitySection::Types, EntitySection::Arguments};
 
-/// "Opcodes", "Types" or "Arguments".
+/// Returns "Opcodes", "Types" or "Arguments".
 const char *entitySectionName(EntitySection Section);
-/// The section of \p Entity.
+/// Returns the section of \p Entity.
 EntitySection sectionOfEntity(unsigned Entity);
-/// The name in a vocabulary file: "GetElementPtr", "IntegerTy", "Variable",
-/// "ICMP_slt".
+/// Returns the name of \p Entity in a vocabulary file, for example
+/// "GetElementPtr", "IntegerTy", "Variable" or "ICMP_slt".
 std::string entityName(unsigned Entity);
 
 inline unsigned entityOfOpcode(const llvm::Instruction &I) {
@@ -59,8 +62,9 @@ inline unsigned entityOfType(const llvm::Type &Type) {
   return llvm::ir2vec::Vocabulary::getIndex(Type.getTypeID());
 }
 
-/// Function, or else pointer, or else constant, or else variable. Branchless,
-/// since branches would often be mispredicted.
+/// Returns the first kind that fits the operand: function, pointer, constant or
+/// variable. The code has no branches, because they would often be
+/// mispredicted.
 inline unsigned entityOfOperand(const llvm::Value &Operand) {
   using Kind = llvm::ir2vec::Vocabulary::OperandKind;
   unsigned Found = static_cast<unsigned>(
@@ -84,8 +88,8 @@ inline unsigned entityOfPredicate(llvm::CmpInst::Predicate Predicate) {
                     CmpInst::FIRST_FCMP_PREDICATE + 1);
 }
 
-/// True if \p I is not counted because it is not part of the program: LLVM's
-/// debug intrinsics and pseudo probes, all of which are calls.
+/// True if \p I is a debug intrinsic or a pseudo probe of LLVM. These calls are
+/// not part of the program, so they are not counted.
 inline bool isWithoutEntities(const llvm::Instruction &I) {
   return I.getOpcode() == llvm::Instruction::Call && I.isDebugOrPseudoInst();
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// These passes of LLVM 22 only set attributes of functions but report that
-/// they preserve nothing.
+/// Keeps histograms across two passes of LLVM 22. These passes only set
+/// attributes of functions but report that they preserve nothing.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ KeptHistograms::follow(PassInstrumentationCallbacks &Callbacks,
 
 void KeptHistograms::take(const Module &M, FunctionAnalysisManager &FAM) {
   for (const Function &F : M)
-    // getCachedResult() takes a non-const function but does not change it.
+    // The cast is safe, because getCachedResult() does not change the function.
     if (const auto *Known = FAM.getCachedResult<EntityHistogramAnalysis>(
             const_cast<Function &>(F)))
       Histograms[&F] = *Known;

@@ -8,9 +8,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// KeptHistograms: keeps the histograms of functions across module passes that
-/// change only attributes without reporting it. LLVM's pass manager then drops
-/// all function analyses, although attributes do not affect histograms.
+/// KeptHistograms keeps the histograms of functions across module passes that
+/// change only attributes. Some of these passes report that they preserve
+/// nothing, so LLVM's pass manager drops all function analyses. The histograms
+/// remain valid, because attributes do not affect them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,18 +31,20 @@ class PassInstrumentationCallbacks;
 
 namespace MLBridge {
 
-/// Any other pass clears the histograms, so entries always describe the current
-/// IR. Call forget() after changing a function outside of a pass. Used by one
-/// thread at a time.
+/// The stored histograms always describe the current IR, because any other pass
+/// clears them. Call forget() after you change a function outside of a pass.
+/// Only one thread at a time may use an object.
 class KeptHistograms {
 public:
-  /// Before each such pass that runs with \p Callbacks, copies the histograms
-  /// that \p FAM has. \p FAM must outlive the callbacks.
+  /// Returns an object that follows the passes that run with \p Callbacks.
+  /// Before each pass that changes only attributes, it copies the histograms
+  /// that \p FAM has cached. \p FAM must outlive the callbacks.
   static std::shared_ptr<KeptHistograms>
   follow(llvm::PassInstrumentationCallbacks &Callbacks,
          llvm::FunctionAnalysisManager &FAM);
 
-  /// The histogram of \p F, or null.
+  /// Returns the stored histogram of \p F, or null if there is no stored
+  /// histogram.
   const EntityHistogram *find(const llvm::Function &F) const;
   void forget() { Histograms.clear(); }
 

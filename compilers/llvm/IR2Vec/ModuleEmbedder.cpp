@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The histogram of a module is summed again each time, in the order of its
-/// functions, instead of being updated by differences. Summing is much faster
-/// than counting, and with flow the terms are fractions, whose differences
-/// would accumulate rounding errors.
+/// Computes the histogram of a module as the sum of its functions' histograms,
+/// in the order of the functions. The sum is computed again each time. It is
+/// not updated with the differences of changed functions, because flow-aware
+/// counts are fractions and rounding errors would accumulate. Summing is fast
+/// in comparison with counting.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +44,7 @@ void ModuleEmbedder::distrustInstCombine(
           return;
         PreservedAnalyses Others = PreservedAnalyses::all();
         Others.abandon<EntityHistogramAnalysis>();
-        // invalidate() takes a non-const function but does not change it.
+        // The cast is safe, because invalidate() does not change the function.
         FAM.invalidate(const_cast<Function &>(**F), Others);
       });
 }

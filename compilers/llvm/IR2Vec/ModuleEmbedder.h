@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModuleEmbedder: IR2Vec embeddings of a module and its functions while passes
-/// change it. The counts of a function are an LLVM analysis
-/// (EntityHistogramAnalysis), so the pass manager decides what must be counted
-/// again.
+/// ModuleEmbedder computes IR2Vec embeddings of a module and its functions
+/// while passes change the module. An LLVM analysis, EntityHistogramAnalysis,
+/// counts each function. Therefore, LLVM's pass manager decides which functions
+/// must be counted again.
 /// \code
 ///   ModuleEmbedder Embedder(*Vocabulary, {});
 ///   Embedder.registerAnalyses(FAM, PIC);  // those of the passes
@@ -41,8 +41,8 @@ struct EmbeddingOptions {
   Normalization Normalize = Normalization::PerInstruction;
 };
 
-/// Used by one thread at a time. Embedders of several threads may share a
-/// vocabulary.
+/// Only one thread at a time may use an embedder. Embedders of several threads
+/// may share a vocabulary.
 class ModuleEmbedder {
 public:
   /// \p Vocabulary must outlive this object.
@@ -50,47 +50,52 @@ public:
                  EmbeddingOptions Options)
       : Vocabulary(Vocabulary), Options(Options) {}
 
-  /// Registers the histograms of this kind of embedding with \p FAM. False if
-  /// \p FAM already has histograms, since a manager supports one kind.
+  /// Registers the histogram analysis for this kind of embedding with \p FAM.
+  /// Returns false if \p FAM already has a histogram analysis, because a
+  /// manager supports only one kind.
   bool registerAnalyses(llvm::FunctionAnalysisManager &FAM);
-  /// The same, and keeps histograms across passes that only set attributes
-  /// (KeptHistograms). \p Callbacks are those of the passes.
+  /// Registers the histogram analysis and also keeps histograms across passes
+  /// that only set attributes (see KeptHistograms). \p Callbacks must be the
+  /// callbacks with which the passes run.
   bool registerAnalyses(llvm::FunctionAnalysisManager &FAM,
                         llvm::PassInstrumentationCallbacks &Callbacks);
 
-  /// Makes functions be counted again after each run of InstCombine, whatever
-  /// it reports: LLVM 22's InstCombine sometimes replaces a variable by a
-  /// constant and reports no change (one function of sqlite3 under -Oz; no
-  /// other pass of -Oz is known to do so). Without this, the old operand is
-  /// counted until the function changes again; with it, each run of InstCombine
-  /// costs a count of all functions. \p Callbacks are those of the passes; both
-  /// arguments must outlive the passes.
+  /// Makes each run of InstCombine invalidate the histogram of its function,
+  /// even if InstCombine reports no change. LLVM 22's InstCombine sometimes
+  /// replaces a variable by a constant and reports no change. This occurs in
+  /// one function of sqlite3 at -Oz. No other pass of -Oz is known to do so.
+  /// Without this function, such a histogram stays outdated until another pass
+  /// changes the function. With this function, all functions are counted again
+  /// after each run of InstCombine. \p Callbacks must be the callbacks with
+  /// which the passes run. Both arguments must outlive the passes.
   static void distrustInstCombine(llvm::PassInstrumentationCallbacks &Callbacks,
                                   llvm::FunctionAnalysisManager &FAM);
 
-  /// The sum over the functions of \p M. Counts only functions without a
-  /// histogram in \p FAM.
+  /// Returns the sum of the histograms of all functions of \p M. Only functions
+  /// without a cached histogram in \p FAM are counted.
   EntityHistogram histogram(llvm::Module &M,
                             llvm::FunctionAnalysisManager &FAM);
   const EntityHistogram &histogram(llvm::Function &F,
                                    llvm::FunctionAnalysisManager &FAM);
 
-  /// Write embeddings to \p Into, whose length is the vocabulary's dimension.
+  /// Write an embedding to \p Into. The length of \p Into must be the
+  /// vocabulary's dimension.
   void embed(llvm::Module &M, llvm::FunctionAnalysisManager &FAM,
              llvm::MutableArrayRef<float> Into);
   void embed(llvm::Function &F, llvm::FunctionAnalysisManager &FAM,
              llvm::MutableArrayRef<float> Into);
-  /// The embedding of one instruction: Symbolic, and not normalized.
+  /// Writes the embedding of one instruction to \p Into. It is symbolic and not
+  /// normalized.
   void embed(const llvm::Instruction &I,
              llvm::MutableArrayRef<float> Into) const;
 
   /// The number of functions counted so far.
   std::size_t functionsCounted() const { return FunctionsCounted; }
 
-  /// Counts every function of \p M again and compares. The Error names the
-  /// first function with an outdated histogram in \p FAM, because a pass
-  /// changed the function but reported no change. For debugging passes; takes
-  /// the time that the analysis saves.
+  /// Checks the cached histograms, for debugging passes. Counts every function
+  /// of \p M again, so it is slow. If a pass changed a function but reported no
+  /// change, the histogram in \p FAM is outdated. The error names the first
+  /// such function.
   Error verify(llvm::Module &M, llvm::FunctionAnalysisManager &FAM) const;
 
   const EmbeddingVocabulary &vocabulary() const { return Vocabulary; }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelInlineAdvisor::getAdviceFromModel sends the request; the rest adds an
-/// advisor to LLVM's pipelines.
+/// ModelInlineAdvisor::getAdviceFromModel() sends the request. The second half
+/// of the file adds the advisor to LLVM's pipelines.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,8 +38,8 @@ namespace {
 // The advisor
 //===----------------------------------------------------------------------===//
 
-/// The inliner's state for a module across all its runs; LLVM creates an
-/// advisor for each run.
+/// The state that all runs of the inliner on a module share. It cannot be part
+/// of the advisor, because LLVM creates a new advisor for each run.
 struct InlinerState {
   InlinerState(std::unique_ptr<ModelSession> Session, const Module &M)
       : Session(std::move(Session)), Statistics(M.getModuleIdentifier()) {}
@@ -74,29 +74,32 @@ private:
   ModelRunnerAdapter &model() {
     return static_cast<ModelRunnerAdapter &>(*ModelRunner);
   }
-  /// LLVM's own decision at this state.
+  /// Returns LLVM's own decision for \p CB in the current IR.
   bool heuristicInlines(CallBase &CB);
-  /// True if \p CB calls the function that contains it, and is reachable.
+  /// True if \p CB calls the function that contains it, and the call is
+  /// reachable.
   bool isSelfCall(CallBase &CB);
-  /// True if nothing is left for a model to decide, so the stock advisor takes
-  /// over and MLInlineAdvisor's bookkeeping ends: after a failure, or if the
-  /// model deferred every time and the heuristic reached the size limit, which
-  /// is meant for models.
+  /// True if the stock advisor makes all further decisions, without
+  /// MLInlineAdvisor's bookkeeping. This is the case after a failure of the
+  /// model. It is also the case if the size limit is reached although the model
+  /// has always deferred, because the limit should not restrict the heuristic.
   bool heuristicTakesOver() const {
     return State.Session->hasFailed() || (isForcedToStop() && !ModelHasDecided);
   }
 
   InlinerState &State;
   DefaultInlineAdvisor Heuristic;
-  /// The index of the feature `inlining_default`, if requested.
+  /// The index of the feature `inlining_default`, if the request has it.
   std::optional<std::size_t> DefaultFeature;
   bool ModelHasDecided = false;
 };
 
 } // namespace
 
-/// The tensors of a request: LLVM's features, and LLVM's decision if requested.
-/// (LLVM's own -inliner-interactive-include-default has already added it.)
+/// Returns the tensors of a request. These are LLVM's features and, with
+/// -mlbridge-inliner-include-default, LLVM's decision. If the last feature
+/// already is that decision, LLVM's option -inliner-interactive-include-default
+/// has added it.
 static std::vector<TensorSpec> inputsFor(std::vector<TensorSpec> FeatureMap) {
   if (inlinerIncludesDefault() &&
       FeatureMap.back().name() != DefaultDecisionName)
@@ -123,8 +126,8 @@ ModelInlineAdvisor::ModelInlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
     DefaultFeature = Inputs.size() - 1;
 }
 
-/// Flushes here, since LLVM destroys an advisor after each run of the inliner,
-/// but the state only after writing the module.
+/// The advisor flushes the log, because LLVM destroys the state only after
+/// writing the module. An error would then be too late to prevent the output.
 ModelInlineAdvisor::~ModelInlineAdvisor() { State.Session->flush(); }
 
 bool ModelInlineAdvisor::heuristicInlines(CallBase &CB) {
@@ -167,9 +170,10 @@ ModelInlineAdvisor::getAdviceFromModel(CallBase &CB,
 std::unique_ptr<InlineAdvice> ModelInlineAdvisor::getAdviceImpl(CallBase &CB) {
   if (heuristicTakesOver())
     return Heuristic.getAdvice(CB);
-  // MLInlineAdvisor never inlines a function into itself; the stock inliner
-  // sometimes does. (MLInlineAdvice then counts the new calls twice, so the
-  // feature edge_count is slightly too high from here on.)
+  // Let the heuristic decide about recursive calls, because MLInlineAdvisor
+  // never inlines a function into itself, whereas the stock inliner sometimes
+  // does. As a side effect, MLInlineAdvice counts the new calls twice, so the
+  // feature edge_count is slightly too high afterwards.
   if (isSelfCall(CB) && !isForcedToStop())
     return std::make_unique<MLInlineAdvice>(this, CB, getCallerORE(CB),
                                             heuristicInlines(CB));
@@ -177,7 +181,8 @@ std::unique_ptr<InlineAdvice> ModelInlineAdvisor::getAdviceImpl(CallBase &CB) {
 }
 
 bool ModelInlineAdvisor::isSelfCall(CallBase &CB) {
-  // MLInlineAdvice cannot handle changes in unreachable code.
+  // Exclude unreachable calls, because MLInlineAdvice cannot handle changes in
+  // unreachable code.
   return CB.getCaller() == CB.getCalledFunction() &&
          FAM.getResult<DominatorTreeAnalysis>(*CB.getCaller())
              .isReachableFromEntry(CB.getParent());
@@ -189,9 +194,9 @@ ModelInlineAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
                               : MLInlineAdvisor::getMandatoryAdvice(CB, Advice);
 }
 
-/// Once the heuristic has taken over, deletions are no longer recorded, so the
-/// call graph nodes that MLInlineAdvisor stores may be dead. Without an SCC, it
-/// ignores them.
+/// After the heuristic has taken over, deleted functions are no longer
+/// recorded, so MLInlineAdvisor may have stored call graph nodes that no longer
+/// exist. With a null SCC, MLInlineAdvisor does not use these nodes.
 void ModelInlineAdvisor::onPassEntry(LazyCallGraph::SCC *SCC) {
   MLInlineAdvisor::onPassEntry(heuristicTakesOver() ? nullptr : SCC);
 }
@@ -205,20 +210,20 @@ void ModelInlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
 
 namespace {
 
-/// The module and the analyses of a pass that runs other passes; null if there
-/// is no such pass.
+/// The module and the analyses of the outer pass, which runs other passes. Both
+/// pointers are null if there is no outer pass.
 struct OuterPipeline {
   Module *M = nullptr;
   ModuleAnalysisManager *MAM = nullptr;
 };
 
-/// The inliner's state for a module: created once, never invalidated, and
-/// shared by all runs of the inliner in one pipeline and in pipelines inside
-/// it.
+/// Holds the inliner's state for a module. The state is created once and never
+/// invalidated. All runs of the inliner in a pipeline and in its inner
+/// pipelines share it.
 class InlinerStateAnalysis : public AnalysisInfoMixin<InlinerStateAnalysis> {
 public:
   struct Result {
-    /// Null after a reported error.
+    /// Null if the session could not be opened. The error has been reported.
     std::shared_ptr<InlinerState> State;
     bool invalidate(Module &, const PreservedAnalyses &,
                     ModuleAnalysisManager::Invalidator &) {
@@ -243,9 +248,10 @@ private:
   OuterPipeline Outer;
 };
 
-/// Gives access to the module analyses from the function analyses. LLVM passes
-/// only the latter to the factory of an advisor, which is a plain function
-/// pointer without a context.
+/// A function analysis whose result is the module analysis manager. The
+/// advisor's factory needs that manager, but LLVM passes it only the function
+/// analysis manager. The factory is a plain function pointer, so it cannot
+/// capture the manager.
 class ModuleManagerAnalysis : public AnalysisInfoMixin<ModuleManagerAnalysis> {
 public:
   struct Result {
@@ -256,8 +262,8 @@ public:
     }
   };
 
-  /// \p Slot is set when the pass builder registers the module analyses,
-  /// possibly after the function analyses.
+  /// \p Slot points to the module analysis manager. The pass builder may set it
+  /// later than it constructs this object.
   explicit ModuleManagerAnalysis(std::shared_ptr<ModuleAnalysisManager *> Slot)
       : Slot(std::move(Slot)) {}
   Result run(Function &, FunctionAnalysisManager &) { return {**Slot}; }
@@ -272,15 +278,15 @@ private:
 AnalysisKey InlinerStateAnalysis::Key;
 AnalysisKey ModuleManagerAnalysis::Key;
 
-/// True if the user gave LLVM a vocabulary for embeddings.
+/// True if the command line contains LLVM's option -ir2vec-vocab-path.
 static bool wantsEmbeddings() {
   const cl::Option *Vocabulary =
       cl::getRegisteredOptions().lookup("ir2vec-vocab-path");
   return Vocabulary && Vocabulary->getNumOccurrences() > 0;
 }
 
-/// The inliner's AdvisorFactory. Null fails the compile; the error has been
-/// reported.
+/// The factory that LLVM calls to create an advisor. If it returns null, it has
+/// reported an error, and the compile fails.
 static InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
                                     InlineParams Params, InlineContext IC) {
   auto Defined =
@@ -290,7 +296,8 @@ static InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
 
   ModuleAnalysisManager &MAM =
       FAM.getResult<ModuleManagerAnalysis>(*Defined).Manager;
-  // MLInlineAdvisor adds the embeddings when it finds the vocabulary here.
+  // Compute the vocabulary here, because MLInlineAdvisor adds embeddings only
+  // if it finds a cached vocabulary.
   if (wantsEmbeddings() && !MAM.getResult<IR2VecVocabAnalysis>(M).isValid())
     return nullptr;
   InlinerState *State = MAM.getResult<InlinerStateAnalysis>(M).State.get();

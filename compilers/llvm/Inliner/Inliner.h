@@ -7,37 +7,46 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LLVM's inliner with a model instead of its heuristic.
+/// Makes a model decide in LLVM's inliner, instead of LLVM's heuristic.
 /// \code
 ///   clang -Oz -fpass-plugin=MLBridgeLLVM.so
 ///         -mllvm -mlbridge-inliner=pipe:/tmp/advisor -c a.c
 /// \endcode
 ///
-/// **The request.** One for each call site whose inlining is legal and not
-/// determined by an attribute. (LLVM's heuristic decides recursive calls; calls
-/// in dead code are not inlined.) The features are those of LLVM's
-/// MLInlineAdvisor (llvm/Analysis/InlineModelFeatureMaps.h): 38 tensors
-/// int64_t[1]; with -ir2vec-vocab-path=FILE also `callee_embedding` and
-/// `caller_embedding` (float[n]); with -mlbridge-inliner-include-default, last,
-/// `inlining_default` (int64_t[1]), LLVM's own decision at this state.
+/// **The request.** The model receives one request for each call site whose
+/// inlining is legal and not determined by an attribute. There are two
+/// exceptions: LLVM's heuristic decides about recursive calls, and calls in
+/// dead code are not inlined. A request has these features:
 ///
-/// **Phase ordering** (-mlbridge-phase-ordering). The actions of an episode
-/// also inline according to this model, including actions that are only tried.
+/// - the 38 features of LLVM's MLInlineAdvisor, each int64_t[1]
+///   (llvm/Analysis/InlineModelFeatureMaps.h)
+/// - with -ir2vec-vocab-path=FILE: `callee_embedding` and `caller_embedding`,
+///   each float[n]
+/// - with -mlbridge-inliner-include-default, as the last feature:
+///   `inlining_default`, int64_t[1], which is LLVM's own decision for this call
+///   site
 ///
-/// **The reply** is one integer, named `inlining_decision` in logs: 0, or else
-/// inline. A model that defers leaves this decision to LLVM's heuristic. The
-/// runner is told every decision, whether the model or the heuristic made it,
-/// so `record:FILE|none` logs the heuristic's.
+/// **Phase ordering.** With -mlbridge-phase-ordering, the passes of an episode
+/// also inline according to this model. This includes actions whose result is
+/// discarded.
+///
+/// **The reply.** The model replies with one integer. 0 means that the call is
+/// not inlined. Any other integer means that it is inlined. If the model
+/// defers, LLVM's heuristic decides about this call. Logs contain each decision
+/// under the name `inlining_decision`, including decisions after a deferral.
+/// `record:FILE|none` therefore logs the decisions of LLVM's heuristic.
 ///
 /// **Failures.** If the model fails and -mlbridge-on-error is `fallback`,
-/// LLVM's heuristic decides this call and all others of the module.
+/// LLVM's heuristic decides about this call and all following calls of the
+/// module.
 ///
-/// **The limit.** As with all of LLVM's ML inliners, once a model has doubled
-/// the size of the module's IR (-ml-advisor-size-increase-threshold=2.0), only
-/// calls with an attribute are inlined, and no more requests are sent. If the
-/// model deferred every time, so that the heuristic alone made the module grow,
-/// the heuristic continues without requests and logs: the object code is the
-/// stock compiler's.
+/// **The limit.** All of LLVM's ML inliners have a size limit, by default twice
+/// the original size of the module's IR
+/// (-ml-advisor-size-increase-threshold=2.0). When the limit is reached, no
+/// more requests are sent, and only calls with an attribute are inlined. The
+/// limit has no effect if the model has always deferred. In that case, LLVM's
+/// heuristic continues, but its further decisions are not logged. The object
+/// code then equals the stock compiler's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -52,14 +61,15 @@ class PassBuilder;
 
 namespace MLBridge {
 
-/// Registers the advisor with \p PB, if -mlbridge-inliner was given.
+/// If -mlbridge-inliner was given, registers the inline advisor with \p PB.
 void registerInliner(llvm::PassBuilder &PB);
 
-/// The same for \p Inner, which builds the passes that another pass runs on its
-/// module \p M or on copies of it. The inliner then uses the model of \p M in
-/// \p Outer, the analyses of that pass: one session, one log and one line of
-/// statistics for each module. \p M and \p Outer must outlive what \p Inner
-/// builds.
+/// Registers the inline advisor for the case that a pass runs other passes. \p
+/// Inner builds these other passes. They run on the outer pass's module \p M or
+/// on copies of \p M. \p Outer has the outer pass's analyses. Through \p Outer,
+/// the inner inliner shares the session of \p M, so that each module has one
+/// session, one log and one line of statistics. \p M and \p Outer must outlive
+/// the passes that \p Inner builds.
 void registerInlinerInside(llvm::PassBuilder &Inner, llvm::Module &M,
                            llvm::ModuleAnalysisManager &Outer);
 

@@ -7,16 +7,21 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Statistics for -mlbridge-print-statistics, one line for each module:
+/// InlinerStatistics counts the decisions for -mlbridge-print-statistics. The
+/// plug-in prints one line for each module, which is wrapped here:
 /// \code
 ///   mlbridge-inliner: a.c: asked=204 inlined=62 deferred=0 failed=0
 ///     compared=204 default_inlined=60 both_inlined=58 agreement=97.06%
 ///     first_us=412.0 mean_us=8.3 total_us=2096.9
 /// \endcode
-/// The counts from compared= on (all on one line) are present if the model was
-/// given LLVM's decision; they determine the confusion matrix. The times are
-/// those of requests to the model: the first request, which includes
-/// connecting; the mean of the others; the total.
+/// The counts from `compared=` to `agreement=` are printed only if the model
+/// has received LLVM's decision. The confusion matrix can be computed from
+/// them. The times are durations of requests to the model:
+///
+/// - `first_us` is the duration of the first request, which includes
+///   connecting.
+/// - `mean_us` is the mean duration of the other requests.
+/// - `total_us` is the sum over all requests.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,13 +49,13 @@ public:
     Clock::time_point Start = Clock::now();
   };
 
-  /// One call site.
+  /// The decision about one call site.
   struct Decision {
     bool Inline = false;
-    /// Success: the model decided. Otherwise the heuristic did, for this
-    /// reason.
+    /// Success if the model decided. Otherwise, the heuristic decided, and this
+    /// code gives the reason.
     ErrorCode By = ErrorCode::Success;
-    /// LLVM's own decision, if the model was given it.
+    /// LLVM's own decision, if the model has received it.
     std::optional<bool> Default;
     Clock::duration Time{};
   };
@@ -59,7 +64,7 @@ public:
       : ModuleName(std::move(ModuleName)) {}
 
   void add(const Decision &Made);
-  /// The line, without a newline.
+  /// Returns the line, without a newline.
   std::string str() const;
 
 private:

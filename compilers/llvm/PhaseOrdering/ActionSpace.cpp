@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Built-in spaces are the text of their files and are parsed like other files.
+/// Loads and parses action spaces. A built-in space is stored as the text of
+/// its JSON file, so it is parsed in the same way as any other file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -83,7 +84,8 @@ Error ActionSpace::checkPipelines(StringRef Source) const {
   PassBuilder PB;
   auto Check = [&](const Twine &What, StringRef Pipeline) {
     ModulePassManager Passes;
-    // LLVM rejects an empty pipeline; here it is a valid action.
+    // Accept an empty pipeline, which is a valid action although LLVM rejects
+    // it.
     if (Pipeline.empty())
       return Error::success();
     if (llvm::Error E = PB.parsePassPipeline(Passes, Pipeline))

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ActionSpace: the actions of phase ordering, each a named pipeline of LLVM
-/// passes. Action spaces are data: three are built into the plug-in
-/// (optimizations/phase_ordering/action_spaces); others come from files.
+/// ActionSpace is a list of actions for phase ordering. Each action is a named
+/// pipeline of LLVM passes. Three action spaces are built into the plug-in from
+/// optimizations/phase_ordering/action_spaces. Other action spaces are read
+/// from files.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,7 @@ class PassBuilder;
 
 namespace MLBridge {
 
-/// Immutable once created; copies are independent.
+/// An object does not change after its creation. Copies are independent.
 class ActionSpace {
 public:
   struct Action {
@@ -38,28 +39,31 @@ public:
     std::string Pipeline;
     bool operator==(const Action &) const = default;
   };
-  /// The maximum number of actions, so that tables of all actions stay small.
+  /// The maximum number of actions. The limit keeps tables of all actions
+  /// small.
   static constexpr std::size_t MaxActions = 65535;
 
-  /// Loads the built-in space of that name (`oz`, `odg`, `passes`), or else the
-  /// file of that name. Errors: System if neither exists; those of parse().
+  /// Loads the built-in action space \p NameOrFile (`oz`, `odg` or `passes`).
+  /// If there is no built-in space of this name, reads the file \p NameOrFile.
+  /// Returns System if the file cannot be read, and otherwise the errors of
+  /// parse().
   static Expected<ActionSpace> load(llvm::StringRef NameOrFile);
   /// Parses the JSON `{"name": ..., "description": ..., "prologue": PIPELINE,
   /// "actions": [{"name": ..., "pipeline": PIPELINE}, ...]}` and checks every
-  /// pipeline with LLVM. Errors contain \p Source. Malformed if the JSON has
-  /// another form; InvalidArgument if LLVM rejects a pipeline.
+  /// pipeline with LLVM. Error messages contain \p Source. Returns Malformed if
+  /// the JSON has another form, and InvalidArgument if LLVM rejects a pipeline.
   static Expected<ActionSpace> parse(llvm::StringRef Text,
                                      llvm::StringRef Source);
 
   const std::string &name() const { return Name; }
   const std::string &description() const { return Description; }
-  /// The pipeline that always runs before the first action: passes that
-  /// implement what the source demands.
+  /// The pipeline that always runs before the first action. It contains the
+  /// passes that the source code requires, for example for attributes.
   const std::string &prologue() const { return Prologue; }
   std::size_t size() const { return Actions.size(); }
   const Action &operator[](std::size_t Index) const { return Actions[Index]; }
 
-  /// True if equal action numbers run equal passes.
+  /// True if each action index runs the same passes in both spaces.
   bool isEquivalentTo(const ActionSpace &Other) const {
     return Prologue == Other.Prologue && Actions == Other.Actions;
   }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Examines the module and the compiler's options.
+/// Looks for signs in the module and in the pipeline that LLVM would build.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,8 @@ namespace MLBridge {
 bool isMostlyForSize(const Module &M) {
   std::uint64_t Small = 0, All = 0;
   for (const Function &F : M) {
-    // No code is generated for functions imported for inlining.
+    // Skip functions that were imported for inlining, because no code is
+    // generated for them.
     if (F.isDeclarationForLinker())
       continue;
     const std::uint64_t Size = F.getInstructionCount();
@@ -43,7 +44,8 @@ StringRef whyNotReplaced(PassBuilder &PB) {
       {"SampleProfileLoaderPass", "a profile is used"},
       {"MemProfUsePass", "a profile is used"},
   };
-  // PGOOptions are private to PassBuilder, but show in the pipelines it builds.
+  // PassBuilder's PGOOptions are private. Build a pipeline and look for the
+  // passes that these options add.
   std::string Pipeline;
   raw_string_ostream OS(Pipeline);
   PB.buildPerModuleDefaultPipeline(OptimizationLevel::Oz)
@@ -55,7 +57,8 @@ StringRef whyNotReplaced(PassBuilder &PB) {
 }
 
 StringRef whyNotReplaced(const Module &M) {
-  // These calls are inserted before inlining.
+  // LLVM's pipeline inserts these calls before it inlines, which an episode
+  // does not do.
   if (any_of(M, [](const Function &F) {
         return F.hasFnAttribute("instrument-function-entry") ||
                F.hasFnAttribute("instrument-function-exit");

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Decides for which modules a model may replace LLVM's pipeline. LLVM's
-/// pipelines do more than optimise, and none of that may be lost.
+/// Decides whether a model may replace LLVM's pipeline for a module. LLVM's
+/// pipelines do more than optimise. For example, they insert instrumentation,
+/// which must not be lost.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,19 +25,22 @@ class PassBuilder;
 
 namespace MLBridge {
 
-/// True if functions marked `optsize` or `minsize` make up most of the code
-/// generated from \p M, counted in instructions.
+/// True if more than half of the instructions for which \p M generates code are
+/// in functions marked `optsize` or `minsize`.
 bool isMostlyForSize(const llvm::Module &M);
 
-/// Why the pipelines that \p PB builds must stay; empty if they can be
-/// replaced. Profiles describe the code at one position in a pipeline, and so
-/// the passes that write and read profiles depend on that position.
+/// Returns the reason why the pipelines that \p PB builds must not be replaced,
+/// or an empty string if they can be replaced. The reason is a profile: a
+/// profile describes the code at one position of a pipeline, so the passes that
+/// write and read the profile must run there.
 llvm::StringRef whyNotReplaced(llvm::PassBuilder &PB);
-/// The same for a pipeline for \p M.
+/// Returns the reason why a pipeline for \p M must not be replaced, or an empty
+/// string if it can be replaced.
 llvm::StringRef whyNotReplaced(const llvm::Module &M);
 
-/// Why the code that a search would measure differs from the final code of \p
-/// M; empty if it does not, as far as the module shows.
+/// Returns the reason why the code that a search measures would differ from the
+/// final code of \p M. Returns an empty string if the module shows no such
+/// reason.
 llvm::StringRef whyNotMeasured(const llvm::Module &M);
 
 } // namespace MLBridge

@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The pass `mlbridge-phase-ordering-environment`: opt serves a
-/// PhaseOrderingEnvironment until its trainer has finished:
+/// The pass `mlbridge-phase-ordering-environment`. While the pass runs, opt
+/// serves a PhaseOrderingEnvironment to a trainer, until the trainer closes the
+/// environment:
 /// \code
 ///   opt -load-pass-plugin=MLBridgeLLVM.so -mlbridge-environment=shm:trainer
 ///       -passes=mlbridge-phase-ordering-environment -disable-output /dev/null
 /// \endcode
-/// The module given to opt does not change; each episode names its own module.
+/// The pass does not change the module that opt has read. Each episode names
+/// the file of its own module.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +26,8 @@
 
 namespace MLBridge {
 
-/// Registers the pass. Programs are optimised with the additions of \p
-/// Register.
+/// Registers the pass. \p Register adds other optimisations to the passes of an
+/// episode.
 void registerPhaseOrderingEnvironment(llvm::PassBuilder &PB,
                                       RegisterInsideOf Register);
 

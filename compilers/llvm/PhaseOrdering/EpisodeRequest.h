@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EpisodeRequest: the options of a reset, as JSON.
+/// EpisodeRequest holds the options that a trainer sends with a reset, as JSON.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,25 +23,27 @@
 namespace MLBridge {
 
 struct EpisodeRequest {
-  /// The state that is the result of an episode.
+  /// Selects the state that is the result of an episode.
   enum class Final : std::uint8_t {
-    Last, ///< The final state.
+    Last, ///< The state after the last action.
     Best, ///< The first state with the highest value.
   };
 
-  /// The file of the program.
+  /// The path of the program's module.
   std::string Module;
   /// Actions to apply before the episode starts.
   ActionSequence Sequence;
   Final Result = Final::Last;
-  /// The maximum number of actions, if not the default.
+  /// The maximum number of actions. If empty, the default applies.
   std::optional<unsigned> Steps;
-  /// The file to write the result to at the end of the episode; may be empty.
+  /// The file to which the result is written at the end of the episode. If
+  /// empty, no file is written.
   std::string Output;
 
   /// Parses `{"module": FILE, "sequence": [0, ...], "final": "last" or "best",
-  /// "steps": N, "output": FILE}`, where every key is optional, or an empty
-  /// text. InvalidArgument for anything else, so that typos are reported.
+  /// "steps": N, "output": FILE}`, where every key is optional. An empty text
+  /// is allowed too. Returns InvalidArgument for anything else, including
+  /// unknown keys, so that typos are reported.
   static Expected<EpisodeRequest> parse(llvm::StringRef JSON,
                                         const ActionSpace &Actions);
 };

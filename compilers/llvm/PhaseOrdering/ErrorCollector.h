@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Passes report errors to a context. If their work is only tried, nobody else
-/// should see the errors.
+/// ErrorCollector and ErrorScope catch the errors that passes report to an LLVM
+/// context. A search runs passes on copies of a module. If such passes fail,
+/// the user should not see their errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +28,8 @@
 
 namespace MLBridge {
 
-/// Stores errors, which would otherwise end the process, and drops other
-/// diagnostics.
+/// Stores errors and drops other diagnostics. Without this handler, an error
+/// would end the process.
 class ErrorCollector final : public llvm::DiagnosticHandler {
 public:
   bool handleDiagnostics(const llvm::DiagnosticInfo &Diagnostic) override {
@@ -47,7 +48,7 @@ private:
   std::string Text;
 };
 
-/// Collects the errors of another context during its lifetime.
+/// Collects the errors of an existing context while this object lives.
 class ErrorScope {
 public:
   explicit ErrorScope(llvm::LLVMContext &Context)
@@ -58,8 +59,9 @@ public:
   }
   ErrorScope(const ErrorScope &) = delete;
   ErrorScope &operator=(const ErrorScope &) = delete;
-  /// A context does not reveal whether it respected filters. Filtering twice is
-  /// harmless: clang's handler filters as well.
+  /// Restores the previous handler. A context does not reveal whether it
+  /// respected filters, so this restores the handler with filters. That is
+  /// harmless for clang, whose own handler filters too.
   ~ErrorScope() {
     Context.setDiagnosticHandler(std::move(Before), /*RespectFilters=*/true);
   }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Sets up the code generator like clang.
+/// Sets up the code generator in the same way as clang.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,9 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// True if LLVM can generate code for \p Target with this code model. Otherwise
-/// LLVM would end the process.
+/// True if LLVM can generate code for \p Target with this code model. This is
+/// checked first, because LLVM ends the process if the code model is not
+/// supported.
 static bool hasCodeModel(const Triple &Target, CodeModel::Model Model) {
   const bool HasMediumAndMore = Target.isX86() || Target.isPPC() ||
                                 Target.isRISCV() || Target.isLoongArch() ||
@@ -45,7 +46,7 @@ static bool hasCodeModel(const Triple &Target, CodeModel::Model Model) {
   case CodeModel::Large:
     return HasMediumAndMore || Target.isAArch64();
   }
-  // The number comes from the module.
+  // Reject other numbers, because the number comes from the module.
   return false;
 }
 
@@ -83,8 +84,9 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
 }
 
 Expected<ObjectCode> emitObject(Module &M) {
-  // Create a new target machine each time: it keeps pointers to globals of its
-  // last module, and might confuse them with another module's.
+  // Create a new target machine each time. A target machine keeps pointers to
+  // the globals of its last module and might confuse them with globals of the
+  // next module.
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();

@@ -31,31 +31,37 @@ class Triple;
 
 namespace MLBridge {
 
-/// Creates the target machine for \p M: with its triple, its code model,
-/// position-independent code if the module requires it, and the code
-/// generator's settings of -Os and -Oz. (CPU and features are attributes of
-/// functions.) Unsupported if this LLVM lacks the target or does not support
-/// the code model for it, or if \p M has another data layout.
+/// Creates the target machine for \p M. The target machine has the module's
+/// triple and code model, and the code generator's settings of -Os and -Oz. It
+/// generates position-independent code if the module requires it. CPU and
+/// features are not set, because they are attributes of functions. Returns
+/// Unsupported in these cases:
+///
+/// - This LLVM lacks the target.
+/// - LLVM does not support the module's code model for the target.
+/// - The module's data layout is not the target's.
 Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const llvm::Module &M);
 
-/// An object file.
+/// The bytes of an object file.
 using ObjectCode = llvm::SmallVector<char, 0>;
 
-/// Generates the object file of \p M. The code generator modifies \p M. (Its
-/// results depend on the order of uses, so pass a module that was written and
-/// read with that order, not a clone.) Diagnostics go to the module's context.
-/// Errors: those of createTargetMachine(); Unsupported if the target does not
-/// support object files.
+/// Generates the object file of \p M. The code generator modifies \p M. Its
+/// result depends on the order of uses, which a clone does not preserve.
+/// Therefore, pass a module that was written and read as bitcode with its use
+/// order. Diagnostics go to the module's context. Returns the errors of
+/// createTargetMachine(), or Unsupported if the target does not support object
+/// files.
 Expected<ObjectCode> emitObject(llvm::Module &M);
 
-/// The total size of all code sections, in bytes.
+/// Returns the total size of all code sections, in bytes.
 Expected<std::uint64_t> textSize(const ObjectCode &Object);
 
-/// The sum of llvm-mca's cycles over all functions, each executed once from
-/// start to end: llvm-mca knows neither loops nor branches. Each call costs 10
-/// cycles. \p CPU is as for -mcpu. Only a proxy for execution time. Unsupported
-/// if LLVM has no scheduling model for the CPU.
+/// Returns the sum of llvm-mca's cycles over all functions. llvm-mca does not
+/// model loops and branches, so each function runs once from start to end. Each
+/// call counts as 10 cycles. The sum is therefore only a rough substitute for
+/// execution time. \p CPU is a name that -mcpu accepts. Returns Unsupported if
+/// LLVM has no scheduling model for the CPU.
 Expected<double> machineCycles(const ObjectCode &Object,
                                const llvm::Triple &Target, llvm::StringRef CPU);
 

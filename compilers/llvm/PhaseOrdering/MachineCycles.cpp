@@ -40,18 +40,20 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// llvm-mca does not know the callee, and warns about each call on stderr.
+/// The cycles that each call counts. Calls are not simulated, because llvm-mca
+/// does not know the callee and prints a warning to stderr for each call.
 static constexpr double CyclesOfCall = 10;
 
 namespace {
 
-/// LLVM's description of a target's machine code. Its parts refer to each
-/// other.
+/// Simulates code of one target. The members are LLVM's descriptions of the
+/// target, and they refer to each other.
 class Simulator {
 public:
   static Expected<std::unique_ptr<Simulator>> create(const Triple &Machine,
                                                      StringRef CPU);
-  /// The cycles of \p Code on its own.
+  /// Returns the cycles of \p Code, which is simulated without the code around
+  /// it.
   Expected<double> cycles(ArrayRef<std::uint8_t> Code);
 
 private:
@@ -101,7 +103,8 @@ Expected<std::unique_ptr<Simulator>> Simulator::create(const Triple &Machine,
   S->Subtarget.reset(Found->createMCSubtargetInfo(Machine, CPU, ""));
   if (!S->Registers || !S->Assembly || !S->Instructions || !S->Subtarget)
     return Unsupported("LLVM has no description of its machine code");
-  // Otherwise LLVM warns on stderr and uses another CPU.
+  // Return an error here, because LLVM would print a warning and simulate
+  // another CPU.
   if (!S->Subtarget->isCPUStringValid(CPU) ||
       !S->Subtarget->getSchedModel().hasInstrSchedModel())
     return Unsupported("LLVM has no scheduling model for it; choose another "
@@ -118,7 +121,7 @@ Expected<std::unique_ptr<Simulator>> Simulator::create(const Triple &Machine,
 
 Expected<double> Simulator::cycles(ArrayRef<std::uint8_t> Code) {
   mca::InstrumentManager Instruments(*Subtarget, *Instructions);
-  constexpr unsigned CallLatency = 100; // Unused, since calls are left out.
+  constexpr unsigned CallLatency = 100; // Unused, because calls are skipped.
   mca::InstrBuilder Builder(*Subtarget, *Instructions, *Registers,
                             Analysis.get(), Instruments, CallLatency);
   const SmallVector<mca::Instrument *> None;
@@ -179,7 +182,8 @@ Expected<double> machineCycles(const ObjectCode &Object, const Triple &Target,
     return Machine.takeError();
 
   double Sum = 0;
-  // By section and offset, since a function may have several names.
+  // Remember each function's section and offset, so that a function with
+  // several names is counted once.
   std::set<std::pair<std::uint64_t, std::uint64_t>> Counted;
   for (const object::ELFSymbolRef Symbol : ELF->symbols()) {
     auto Type = expectedToOptional(Symbol.getType());

@@ -19,7 +19,7 @@ namespace MLBridge {
 static void clear(Module &M) {
   for (NamedMDNode &Node : make_early_inc_range(M.named_metadata()))
     Node.eraseFromParent();
-  // Globals may refer to each other.
+  // Drop all references first, because globals may refer to each other.
   M.dropAllReferences();
   for (GlobalAlias &Alias : make_early_inc_range(M.aliases()))
     Alias.eraseFromParent();
@@ -31,7 +31,7 @@ static void clear(Module &M) {
     Variable.eraseFromParent();
 }
 
-/// Moves a comdat to its new module.
+/// Replaces the comdat of \p Moved by an equal comdat in \p M, its new module.
 static void adopt(GlobalObject &Moved, Module &M) {
   const Comdat *Theirs = Moved.getComdat();
   if (!Theirs)

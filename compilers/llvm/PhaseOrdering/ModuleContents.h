@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A pass cannot replace the compiler's module object, only its contents.
+/// replaceContents() replaces the contents of a module. A pass needs this
+/// function because it cannot replace the compiler's module object itself.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +21,10 @@ class Module;
 
 namespace MLBridge {
 
-/// Moves the contents of \p From, a changed copy of \p M in the same context,
-/// into \p M, and leaves \p From empty. Pointers to functions, variables and
-/// metadata of \p M become invalid: invalidate their analyses.
+/// Moves the contents of \p From into \p M and leaves \p From empty. \p From
+/// must be a changed copy of \p M in the same context. Pointers to functions,
+/// variables and metadata of \p M become invalid, so the caller must invalidate
+/// the analyses of \p M.
 void replaceContents(llvm::Module &M, llvm::Module &From);
 
 } // namespace MLBridge

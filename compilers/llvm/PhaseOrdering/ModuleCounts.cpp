@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Counts everything again each time, in one traversal, which is much faster
-/// than any pass over the module.
+/// Counts the whole module again at each call. One traversal is enough, and it
+/// is much faster than any LLVM pass on the module.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,8 @@ namespace MLBridge {
 
 using Counters = std::array<std::uint64_t, ModuleCounts::NumKinds>;
 
-/// Empty for inline assembly, which calls nothing.
+/// Returns the kind of \p Call. The result is empty for inline assembly,
+/// because inline assembly calls no function.
 static std::optional<ModuleCounts::Kind> kindOfCall(const CallBase &Call) {
   if (Call.isInlineAsm())
     return std::nullopt;

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModuleCounts: facts about a module that a histogram of instructions lacks.
+/// ModuleCounts counts parts of a module that a histogram of instructions does
+/// not contain, such as blocks and calls.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,14 +26,14 @@ namespace MLBridge {
 
 struct ModuleCounts {
   /// The counts, in the order of values(). Only reachable blocks and their
-  /// contents are counted; debug intrinsics are not.
+  /// contents are counted. Debug intrinsics are not counted.
   enum Kind : unsigned {
-    Functions,         ///< With a body.
-    InternalFunctions, ///< With a body, and called only in this module.
+    Functions,         ///< Functions with a body.
+    InternalFunctions, ///< Functions with a body and local linkage.
     Blocks,
     Joins,            ///< Blocks with more than one predecessor.
     Branches,         ///< Blocks with more than one successor.
-    ConstantIntegers, ///< Operands of instructions.
+    ConstantIntegers, ///< Constant integers that are operands.
     IndirectCalls,
     IntrinsicCalls,
     InternalCalls, ///< Calls of functions with a body in this module.
@@ -46,7 +47,7 @@ struct ModuleCounts {
 
   float operator[](Kind What) const { return Values[What]; }
   const std::array<float, NumKinds> &values() const { return Values; }
-  /// values()[Instructions], exactly.
+  /// The exact number of instructions, which values() has only as a float.
   std::uint64_t instructions() const { return NumInstructions; }
 
 private:

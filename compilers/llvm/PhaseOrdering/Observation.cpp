@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Converts the state of an episode to tensors.
+/// Converts the state of an episode to feature tensors.
 ///
 //===----------------------------------------------------------------------===//
 

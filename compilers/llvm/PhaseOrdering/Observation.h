@@ -7,17 +7,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Observation: the features of phase ordering, selected by name; the same in
-/// training and inference.
+/// Observation computes the features of phase ordering. The user selects
+/// features by name. Training and inference use the same code.
 ///
-/// | name | | |
+/// | feature | type | meaning |
 /// | --- | --- | --- |
-/// | `histogram` | float[110] | count of each IR entity (IR2Vec) |
-/// | `embedding` | float[n] | the IR2Vec embedding, by its options |
-/// | `counts` | float[12] | ModuleCounts |
-/// | `step` | float[1] | number of actions taken |
+/// | `histogram` | float[110] | count of each IR entity of IR2Vec |
+/// | `embedding` | float[n] | the IR2Vec embedding |
+/// | `counts` | float[12] | the counts of ModuleCounts |
+/// | `step` | float[1] | number of actions taken so far |
 /// | `actions` | float[2a] | how often each of the a actions was taken, |
-/// | | | then 1 at the last action |
+/// | | | then a one-hot vector of the last action |
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,36 +35,38 @@
 
 namespace MLBridge {
 
-/// Action numbers, in the order in which the actions were taken.
+/// Indices of actions, in the order in which the actions were taken.
 using ActionSequence = std::vector<std::uint16_t>;
 
-/// The observable facts about a module's IR.
+/// The facts about a module's IR from which observations are computed.
 struct ModuleView {
   EntityHistogram Histogram;
   ModuleCounts Counts;
 };
 
-/// Used by one thread at a time.
+/// Only one thread at a time may use an object.
 class Observation {
 public:
-  /// \p Features is a list of names, such as "histogram,step"; \p
-  /// VocabularyFile is the vocabulary for `embedding`. Errors: InvalidArgument
-  /// for unknown names, and for embeddings without a vocabulary; those of the
-  /// vocabulary.
+  /// Creates an observation with the given features. \p Features is a list of
+  /// names, such as "histogram,step". \p VocabularyFile is the vocabulary file
+  /// for `embedding`. Returns InvalidArgument if a name is unknown, or if \p
+  /// Features contains `embedding` and \p VocabularyFile is empty. Otherwise,
+  /// returns the errors of EmbeddingVocabulary::load().
   static Expected<Observation> create(llvm::StringRef Features,
                                       std::size_t NumActions,
                                       llvm::StringRef VocabularyFile,
                                       EmbeddingOptions Options);
 
-  /// True if histograms are needed.
+  /// True if write() needs the histogram of the module.
   bool needsHistogram() const { return Histogram || Vocabulary; }
   EmbeddingKind kind() const { return Options.Kind; }
   const EmbeddingVocabulary *vocabulary() const {
     return Vocabulary ? &*Vocabulary : nullptr;
   }
 
-  /// Sets the features of a module after the actions \p Taken. They borrow
-  /// memory of this object until the next call.
+  /// Writes the features of \p Module after the actions \p Taken to \p Into.
+  /// The features borrow this object's memory, which is valid until the next
+  /// call.
   void write(const ModuleView &Module, llvm::ArrayRef<std::uint16_t> Taken,
              FeatureSet &Into);
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Sets up the managers like clang and opt.
+/// Sets up LLVM's managers in the same way as clang and opt.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// The options of clang and lld.
+/// Returns the tuning options that clang and lld use at \p Level.
 static PipelineTuningOptions tuning(OptimizationLevel Level) {
   PipelineTuningOptions Options;
   Options.SLPVectorization = true;
@@ -44,8 +44,9 @@ PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind,
   FAM.registerPass([Kind, Kept = KeptHistograms::follow(Callbacks, FAM)] {
     return EntityHistogramAnalysis(Kind, Kept);
   });
-  // A sequence must give the same observation, whether its actions run step by
-  // step or start from a cached state.
+  // Count functions again after InstCombine. A sequence must give the same
+  // observation whether its histogram was updated after each action or computed
+  // once at the end.
   ModuleEmbedder::distrustInstCombine(Callbacks, FAM);
   if (Register)
     Register(Builder);
@@ -71,7 +72,7 @@ Error PassRunner::run(StringRef Pipeline) {
   return Error::success();
 }
 
-/// The adaptor that walks the call graph and contains inliners.
+/// The pass that walks the call graph and contains the inliners.
 static constexpr StringLiteral Walk = "ModuleToPostOrderCGSCCPassAdaptor";
 
 void PassRunner::provideAdvisor() {
@@ -85,18 +86,19 @@ void PassRunner::provideAdvisor() {
         if (Pass != Walk || !MayInlineAlone)
           return;
         auto &Advisors = MAM.getResult<InlineAdvisorAnalysis>(M);
-        // Inside a wrapper, an advisor exists.
+        // If an advisor exists, the inliner runs inside LLVM's wrapper pass.
         if (Advisors.getAdvisor())
           return;
         HasProvided = Advisors.tryCreate(
             getInlineParams(), InliningAdvisorMode::Default, {},
             {ThinOrFullLTOPhase::None, InlinePass::CGSCCInliner});
-        // The error has been reported. The inliner continues without an
+        // tryCreate() has reported the error. The inliner continues without an
         // advisor.
         if (!HasProvided)
           Drop();
       });
-  // The advisor caches the call graph, which other passes change.
+  // Drop the advisor after the walk, because the advisor caches the call graph
+  // and other passes change it.
   Callbacks.registerAfterPassCallback(
       [this, Drop](StringRef Pass, const Any &, const PreservedAnalyses &) {
         if (Pass == Walk && std::exchange(HasProvided, false))
@@ -108,7 +110,8 @@ void PassRunner::run(const StockPipeline &Stock) {
   PassBuilder Stocked(&TM, tuning(Stock.Level), std::nullopt, &Callbacks);
   ModulePassManager Passes =
       Stock.Phase == ThinOrFullLTOPhase::ThinLTOPostLink
-          // Without a summary: passes that use it have already run here.
+          // Pass no summary, because the passes that use a summary have already
+          // run.
           ? Stocked.buildThinLTODefaultPipeline(Stock.Level, nullptr)
           : Stocked.buildPerModuleDefaultPipeline(Stock.Level);
   Passes.run(M, MAM);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PassRunner: LLVM's pass and analysis managers for one module. They run one
-/// pipeline after another like `opt -passes=ONE,ANOTHER`: analyses are cached
-/// for as long as they are valid.
+/// PassRunner runs pipelines on one module. It owns LLVM's pass and analysis
+/// managers. Two calls of run() have the same effect as one run of `opt
+/// -passes=ONE,ANOTHER`, because valid analyses stay cached between the calls.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,28 +35,31 @@ class TargetMachine;
 
 namespace MLBridge {
 
-/// Used by one thread at a time.
+/// Only one thread at a time may use an object.
 class PassRunner {
 public:
-  /// \p M and \p TM must outlive this object. \p Kind is that of histograms.
+  /// \p M and \p TM must outlive this object. \p Kind is the kind of histogram
+  /// that histogram() returns. \p Register adds other optimisations to the
+  /// pipelines, unless it is empty.
   PassRunner(llvm::Module &M, llvm::TargetMachine &TM, EmbeddingKind Kind,
              const RegisterInside &Register);
   PassRunner(const PassRunner &) = delete;
   PassRunner &operator=(const PassRunner &) = delete;
 
-  /// InvalidArgument if LLVM cannot parse \p Pipeline. An empty one does
-  /// nothing.
+  /// Runs \p Pipeline. An empty pipeline does nothing. Returns InvalidArgument
+  /// if LLVM cannot parse \p Pipeline.
   Error run(llvm::StringRef Pipeline);
   /// Runs LLVM's own pipeline.
   void run(const StockPipeline &Stock);
 
-  /// The histogram of the current module. Counts only functions that have
-  /// changed since the last call.
+  /// Returns the histogram of the current module. Only functions that have
+  /// changed since the last call are counted again.
   EntityHistogram histogram();
 
 private:
-  /// Provides a plug-in's inline advisor to an inliner without a wrapper, as in
-  /// `cgscc(inline)`: only LLVM's wrapper of inliners looks for one.
+  /// Provides the plug-in's inline advisor to inliners that run without LLVM's
+  /// wrapper pass, as in `cgscc(inline)`. This is necessary because only the
+  /// wrapper pass creates an advisor.
   void provideAdvisor();
 
   llvm::Module &M;
@@ -66,7 +69,8 @@ private:
   /// Skips functions that are marked `optnone`.
   llvm::OptNoneInstrumentation OptNone;
   llvm::PassBuilder Builder;
-  // In this order, since their proxies depend on it.
+  // These members must keep their order, because their proxies refer to each
+  // other during destruction.
   llvm::LoopAnalysisManager LAM;
   llvm::FunctionAnalysisManager FAM;
   llvm::CGSCCAnalysisManager CGAM;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines an episode; Program implements the actions.
+/// Implements the episodes of the environment. Program applies the actions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -114,7 +114,8 @@ Error PhaseOrderingEnvironment::step(const Advice &Action, FeatureSet &Into) {
       setDone();
     else if (Error E = take(static_cast<std::uint16_t>(Number)))
       return E;
-    // The limit is part of the task: inference stops there, too.
+    // The episode ends at the limit and is not merely truncated, because the
+    // limit is part of the task: inference stops there too.
     if (Taken.size() >= Limit)
       setDone();
     if (checkDone())
@@ -157,7 +158,8 @@ Expected<PhaseOrderingEnvironment::Point> PhaseOrderingEnvironment::look() {
   return Point{*Found, Value};
 }
 
-/// Writes the observation, and at the end of the episode the requested result.
+/// Writes the observation. At the end of the episode, also writes the output
+/// file if the trainer has requested one.
 Error PhaseOrderingEnvironment::finish(FeatureSet &Into) {
   json::Object About = describe();
   if (checkDone()) {

@@ -8,10 +8,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PhaseOrderingEnvironment: the POSET-RL environment. An episode is a program,
-/// an action runs a few passes on it, and the reward is the relative decrease
-/// in the size (or time) of its machine code. docs/guides/phase-ordering.md
-/// describes the trainer's view.
+/// PhaseOrderingEnvironment is the environment of the POSET-RL paper. An
+/// episode optimises one program. An action runs a few passes on the program.
+/// The reward is the relative decrease of the machine code's size, or of its
+/// estimated cycles. docs/guides/phase-ordering.md describes the environment
+/// for trainers.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,10 +36,10 @@ public:
         Programs(this->Settings.Programs, this->Settings.KeptPrograms),
         Features(std::move(Features)) {}
 
-  /// The options of the episode are those of EpisodeRequest.
+  /// Starts an episode. The trainer's options are parsed by EpisodeRequest.
   Error reset(FeatureSet &Into) override;
-  /// \p Action is the number of an action, or several numbers, whose actions
-  /// are applied in order.
+  /// Applies actions. \p Action contains the index of one action, or the
+  /// indices of several actions, which are applied in order.
   Error step(const Advice &Action, FeatureSet &Into) override;
   double reward() const override { return LastReward; }
 
@@ -52,7 +53,7 @@ private:
   Error check(const std::vector<std::int64_t> &Numbers) const;
   Error take(std::uint16_t Action);
   Error finish(FeatureSet &Into);
-  /// Evaluates the state after the actions in Taken.
+  /// Returns the state after the actions in Taken, and its value.
   Expected<Point> look();
   llvm::json::Object describe();
 
@@ -67,7 +68,7 @@ private:
   ActionSequence Taken;
   Point Last;
   bool HasChanged = false;
-  /// The value of the best state so far, its measurements, and the number of
+  /// The best state so far: its value, its measurements, and the number of
   /// actions that led to it.
   double BestValue = 0;
   Measurements Best;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines the options.
+/// Defines the options and reads the metadata of models.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -145,7 +145,8 @@ static Error readActions(const json::Value &Value, StringRef Model,
   return Error::success();
 }
 
-/// Finds the value in \p Values whose name according to \p NameOf is given.
+/// Reads the string \p Key of \p Object and stores the value in \p Values that
+/// \p NameOf gives this name.
 template <typename T>
 static Error readName(const json::Object &Object, StringRef Key,
                       std::initializer_list<T> Values, StringRef (*NameOf)(T),
@@ -246,7 +247,8 @@ static Error conflict(StringRef Option, const Twine &Given,
               .str()};
 }
 
-/// The option's value, or the trained value if the option was not given.
+/// Returns the option's value, or the trained value if the option was not
+/// given. Returns an error if the two values differ and the option was given.
 template <typename T, typename Opt>
 static Expected<T> resolve(const Opt &Option, const std::optional<T> &Trained,
                            StringRef Model) {

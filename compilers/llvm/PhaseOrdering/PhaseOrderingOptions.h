@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The options of phase ordering, converted to settings.
+/// Converts the command line's options of phase ordering to settings.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +20,12 @@
 
 namespace MLBridge {
 
-/// How a model was trained, according to its metadata: the entry
-/// `mlbridge.phase-ordering`, `{"actions": NAME or SPACE, "steps": N, "stop":
-/// BOOL, "observation": "histogram,step", "embedding": {"kind": "symbolic",
-/// "normalization": "none"}}`, where every key is optional, and
-/// `mlbridge.vocabulary`.
+/// Describes how a model was trained, according to two entries of the model's
+/// metadata. The entry `mlbridge.vocabulary` identifies the vocabulary. The
+/// entry `mlbridge.phase-ordering` has this form, in which every key is
+/// optional: `{"actions": NAME or SPACE, "steps": N, "stop": BOOL, "lookahead":
+/// N, "observation": "histogram,step", "embedding": {"kind": "symbolic",
+/// "normalization": "none"}}`.
 struct PhaseOrderingContract {
   std::optional<ActionSpace> Actions;
   std::optional<bool> Stop;
@@ -37,41 +38,45 @@ struct PhaseOrderingContract {
   /// The model's name, for messages.
   std::string Model;
 
-  /// Reads the metadata. Errors: Malformed if the entry has another form; those
-  /// of ActionSpace, and of a model that cannot be loaded.
+  /// Reads the metadata of the runner's model. Returns Malformed if the entry
+  /// has another form. Also returns the errors of ActionSpace, and the runner's
+  /// error if the model cannot be loaded.
   static Expected<PhaseOrderingContract> of(MLModelRunner &Runner);
 };
 
-/// The settings of an environment and its observations.
+/// The settings of an episode and its observation.
 struct PhaseOrderingSetup {
   PhaseOrderingSettings Settings;
   Observation Features;
 
-  /// Uses the options; options that were not given are taken from \p Trained.
-  /// Errors: SchemaMismatch if an option contradicts the model's training;
-  /// those of ActionSpace, RewardFunction and Observation.
+  /// Creates the settings from the command line. An option that was not given
+  /// has the value from \p Trained. Returns SchemaMismatch if an option
+  /// contradicts the model's training. Also returns the errors of ActionSpace,
+  /// RewardFunction and Observation.
   static Expected<PhaseOrderingSetup>
   fromOptions(const PhaseOrderingContract &Trained = {});
 };
 
-/// `-mlbridge-phase-ordering=SPEC`: the model that decides. Empty: LLVM's
-/// pipeline stays.
+/// Returns the value of `-mlbridge-phase-ordering=SPEC`, the spec of the model
+/// that decides. If the spec is empty, LLVM's pipeline is not replaced.
 llvm::StringRef phaseOrderingSpec();
 
-/// `-mlbridge-search=K` and related options.
+/// The values of `-mlbridge-search=K` and related options.
 struct SearchOptions {
-  /// The number of sequences to try besides LLVM's own pipeline. 0: no search;
-  /// the model decides on one sequence.
+  /// The number of sequences to try in addition to LLVM's own pipeline. If 0,
+  /// there is no search, and the model chooses one sequence.
   unsigned Rollouts = 0;
-  /// When to stop starting new sequences, in milliseconds; 0: no limit.
+  /// The time in milliseconds after which no new sequence is tried. If 0, there
+  /// is no limit.
   unsigned Budget = 0;
   /// The random seed.
   unsigned Seed = 0;
 };
 SearchOptions searchOptions();
 
-/// `-mlbridge-environment=SPEC`, or else the environment variable
-/// MLBRIDGE_SPEC: the address of the trainer. Empty if neither is set.
+/// Returns the spec of the trainer. The spec is the value of
+/// `-mlbridge-environment=SPEC` or, if the option was not given, of the
+/// environment variable MLBRIDGE_SPEC. The spec is empty if neither is set.
 std::string environmentSpec();
 
 } // namespace MLBridge

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs an episode on the compiler's module, and adds it to pipelines.
+/// Runs an episode on the compiler's module, and adds episodes to LLVM's
+/// pipelines.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +43,7 @@ namespace {
 
 constexpr StringLiteral PassName = "mlbridge-phase-ordering";
 
-/// One module's episode.
+/// An episode on one module.
 class Episode {
 public:
   Episode(Module &M, MLModelRunner &Runner, PhaseOrderingSetup Given)
@@ -63,7 +64,7 @@ public:
 private:
   Expected<bool> decide();
   Expected<bool> decideByOutcome();
-  /// Runs an action on a copy of the module, which it stores in \p Copy.
+  /// Copies the module to \p Copy and runs an action on the copy.
   Expected<ModuleView> tryOnCopy(std::uint16_t Action, TargetMachine &TM,
                                  std::unique_ptr<Module> &Copy) const;
   Expected<bool> searchFor(const SearchOptions &How);
@@ -71,8 +72,8 @@ private:
   /// Applies the chosen sequence to the module itself.
   Error apply(const ActionSequence &Sequence);
   ModuleView look(PassRunner &Passes, const Module &Of) const;
-  /// Sends the first request, for the module after the prologue. The prologue
-  /// runs on a copy.
+  /// Sends the first request. Its features describe a copy of the module on
+  /// which the prologue has run.
   Expected<PhaseOrderingPolicy::Reply> askFirst(TargetMachine &TM);
   EmbeddingKind kind() const {
     return Setup.Settings.Programs.Histograms.value_or(EmbeddingKind::Symbolic);
@@ -125,8 +126,8 @@ Expected<bool> Episode::decide() {
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
-  // Most failures occur at the first request. Until its reply, the module stays
-  // unchanged for LLVM's pipeline.
+  // Do not change the module before the first reply. Most failures occur at the
+  // first request, and LLVM's pipeline must then run on the unchanged module.
   Expected<PhaseOrderingPolicy::Reply> Given = askFirst(**TM);
   PassRunner Passes(M, **TM, kind(), Setup.Settings.Programs.Register);
   bool IsFirst = true;
@@ -194,7 +195,8 @@ Expected<bool> Episode::decideByOutcome() {
   if (Error E = Policy.tell(*Action))
     return E;
   if (hasRemarks(M.getContext())) {
-    // Passes emit remarks when they run, so run only the chosen action here.
+    // Passes emit remarks when they run. Therefore, run the chosen action
+    // again, on the module itself, so that only its remarks are emitted.
     if (Error E = apply({*Action}))
       return E;
     return true;
@@ -245,15 +247,16 @@ std::string Episode::describe() const {
   return Text;
 }
 
-/// Prints in one line what the plug-in did not do to \p M and what happens
-/// instead. This is not a failure of the model.
+/// Prints a remark of one line about \p M. \p Text says what the plug-in does
+/// not do and what happens instead. The cause is not a failure of the model.
 static void remark(const Module &M, const Twine &Text) {
   if (phaseOrderingSpec() != "none")
     printLine("remark: " + PassName + ": " + M.getModuleIdentifier() + ": " +
               Text);
 }
 
-/// Disables the search if the code that it would measure is not the final code.
+/// Returns the options of the search. The search is disabled if the code that
+/// it would measure is not the final code.
 static SearchOptions searchOptionsFor(const Module &M,
                                       const StockPipeline &Stock) {
   const SearchOptions How = searchOptions();
@@ -268,9 +271,10 @@ static SearchOptions searchOptionsFor(const Module &M,
   return {};
 }
 
-/// Runs an episode with the additions of \p Register unless \p WhyNot has a
-/// reason against it. Returns true if the episode has replaced \p Stock.
-/// Failures have been reported.
+/// Runs an episode. If \p WhyNot is not empty, it is a reason to keep LLVM's
+/// pipeline, and no episode runs. \p Register adds other optimisations to the
+/// passes. Returns true if the episode has replaced \p Stock. Reports failures
+/// itself.
 static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot,
                      const RegisterInside &Register) {
   // A module without code needs no model.
@@ -324,14 +328,16 @@ namespace {
 
 /// The state of the pipeline that a PassBuilder builds.
 struct Pipeline {
-  /// Why it must stay; empty if it can be replaced.
+  /// The reason why the pipeline must not be replaced, or empty if it can be
+  /// replaced.
   StringRef WhyNot;
-  /// Not known when a pipeline is built, only when it runs.
+  /// The phase is only known when a callback sets it, after the first episode
+  /// has been added to the pipeline.
   ThinOrFullLTOPhase Phase = ThinOrFullLTOPhase::None;
   /// True if LLVM's passes after the episode are skipped.
   bool IsReplaced = false;
   /// The number of nested plug-in passes that are running. LLVM's passes inside
-  /// them belong to them and are not skipped.
+  /// a plug-in's pass are not skipped, because they belong to it.
   unsigned Added = 0;
 };
 
@@ -342,13 +348,15 @@ public:
               RegisterInsideOf Register)
       : Level(Level), Around(std::move(Around)), Register(Register) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
-    // The linker has its own levels: functions are marked for -Os and -Oz.
+    // Check the functions' attributes, because the linker's optimisation level
+    // does not say whether the module was compiled with -Os or -Oz.
     if (Around->Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
         !isMostlyForSize(M))
       return PreservedAnalyses::all();
     Around->IsReplaced = optimize(M, {Level, Around->Phase}, Around->WhyNot,
                                   registerInside(Register, M, MAM));
-    // A failed model may have changed the module.
+    // Preserve no analyses even after a failure, because a model that failed
+    // late has changed the module.
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
@@ -390,9 +398,10 @@ private:
 
 } // namespace
 
-/// Optional passes of LLVM on which later stages rely: passes of LTO and of
-/// instrumentation, and passes that contain other, possibly required, passes.
-/// (LLVM marks adaptors as required.)
+/// True for optional passes of LLVM that must not be skipped. Later stages need
+/// the passes of LTO and of instrumentation. Other passes in the list contain
+/// further passes, which may be required. Adaptors are not in the list, because
+/// LLVM marks them as required.
 static bool isNeeded(StringRef Pass) {
   static constexpr StringLiteral Names[] = {
       "ModuleInlinerWrapperPass", "DevirtSCCRepeatedPass",
@@ -403,9 +412,9 @@ static bool isNeeded(StringRef Pass) {
   return is_contained(Names, Pass);
 }
 
-/// True if the class \p Pass is not LLVM's but added by a plug-in: LLVM's
-/// passes have names for -passes, except passes that only run others or only
-/// drop an analysis.
+/// True if a plug-in has added the pass class \p Pass. Passes of LLVM have a
+/// name for -passes, which plug-in passes lack. Exceptions are passes of LLVM
+/// that only run other passes or only handle an analysis.
 static bool isAdded(PassInstrumentationCallbacks &Callbacks, StringRef Pass) {
   return Callbacks.getPassNameForClassName(Pass).empty() &&
          !isSpecialPass(Pass,

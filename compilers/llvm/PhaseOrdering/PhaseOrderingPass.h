@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Phase ordering in a compiler: with -mlbridge-phase-ordering=SPEC, an episode
-/// replaces the optimisation pipeline.
+/// Phase ordering in a compiler. With -mlbridge-phase-ordering=SPEC, an episode
+/// replaces the optimisation pipeline. In an episode, the model chooses one
+/// action after another, and each action runs a few passes.
 /// \code
 ///   clang -Oz -fpass-plugin=MLBridgeLLVM.so
 ///         -mllvm -mlbridge-phase-ordering=onnx:policy.onnx -c a.c
@@ -17,20 +18,29 @@
 ///         -passes=mlbridge-phase-ordering a.bc
 /// \endcode
 ///
-/// **Where.** At the start of the pipelines of -Os and -Oz, including LTO's
-/// pre-link pipelines, and of ThinLTO's post-link pipeline for modules that
-/// consist mostly of functions marked `optsize` or `minsize`. After an episode,
-/// the following optional passes of LLVM are skipped. Required passes
-/// (sanitizers, writers) and passes of other plug-ins still run. At other
-/// levels nothing happens. If a profile is written or used, or functions are
-/// instrumented (-finstrument-functions), LLVM's pipeline runs, with a remark.
-/// As a separate pass, an episode runs at its position.
+/// **Where an episode runs.** An episode runs at the start of these pipelines:
 ///
-/// **Failures.** If the model fails (with -mlbridge-on-error=fallback) or
-/// defers, or a search finds nothing better than LLVM's pipeline, that pipeline
-/// runs unchanged: the object is the stock compiler's. Only a model that fails
-/// after its first reply has already changed the module. As a separate pass, it
-/// runs -Oz instead.
+/// - the pipelines of -Os and -Oz, including LTO's pre-link pipelines
+/// - ThinLTO's post-link pipeline, if the module consists mostly of functions
+///   marked `optsize` or `minsize`
+///
+/// After the episode, LLVM's optional passes of the pipeline are skipped.
+/// Required passes (sanitizers, writers) and passes of other plug-ins still
+/// run. LLVM's own pipeline runs instead, with a remark, if a profile is
+/// written or used, or if functions are instrumented (-finstrument-functions).
+/// The pass `mlbridge-phase-ordering` runs an episode at the pass's own
+/// position.
+///
+/// **Failures.** LLVM's pipeline runs unchanged in these cases, so that the
+/// object file equals the stock compiler's:
+///
+/// - The model fails, and -mlbridge-on-error is `fallback`.
+/// - The model defers.
+/// - A search finds nothing better than LLVM's pipeline.
+///
+/// There is one exception: if the model fails or defers after its first reply,
+/// earlier actions have already changed the module. In all these cases, the
+/// pass `mlbridge-phase-ordering` runs the pipeline of -Oz.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,9 +51,9 @@
 
 namespace MLBridge {
 
-/// Registers the pass `mlbridge-phase-ordering` and, if
-/// -mlbridge-phase-ordering was given, its positions in the pipelines. Episodes
-/// run with the additions of \p Register.
+/// Registers the pass `mlbridge-phase-ordering`. If -mlbridge-phase-ordering
+/// was given, also adds episodes to LLVM's pipelines. \p Register adds other
+/// optimisations to the passes of an episode.
 void registerPhaseOrdering(llvm::PassBuilder &PB, RegisterInsideOf Register);
 
 } // namespace MLBridge

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The rules of an episode, shared by training and inference.
+/// The settings of an episode. Training and inference share them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,17 +22,18 @@ namespace MLBridge {
 
 struct PhaseOrderingSettings {
   ProgramSettings Programs;
-  /// True if a last action, after those of the space, ends the episode.
+  /// True if there is a stop action, which ends the episode. Its index follows
+  /// the last action of the space.
   bool WithStop = false;
   /// The maximum number of actions in an episode.
   unsigned Steps = 15;
-  /// If not 0, this many of the first actions are tried without generating
-  /// machine code, and the action whose resulting state the model values most
-  /// is taken. If 0, the model chooses without trying. Requires episodes of one
-  /// action.
+  /// If not 0, the first `Lookahead` actions are tried without generating
+  /// machine code. The model scores each resulting state, and the action with
+  /// the highest score is taken. Episodes must then have one action. If 0, the
+  /// model chooses an action without trying it.
   unsigned Lookahead = 0;
-  /// True: measures are relative to the program before the first action. False:
-  /// to the program after -Oz.
+  /// If true, measures are relative to the program before the first action. If
+  /// false, measures are relative to the program after -Oz.
   bool RelativeToInitial = false;
   /// The number of programs kept in memory.
   std::size_t KeptPrograms = 16;

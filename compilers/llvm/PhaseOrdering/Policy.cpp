@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Converts features to a request and a reply to an action.
+/// Converts features to a request, and the reply to an action.
 ///
 //===----------------------------------------------------------------------===//
 

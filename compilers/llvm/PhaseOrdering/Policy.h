@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PhaseOrderingPolicy: requests the next action from a model.
+/// PhaseOrderingPolicy requests the next action from a model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +20,16 @@
 
 namespace MLBridge {
 
-/// Used by one thread at a time.
+/// Only one thread at a time may use an object.
 class PhaseOrderingPolicy {
 public:
   struct Reply {
-    /// The best action; the first of equals. The number after the last action
-    /// of the space ends the episode.
+    /// The index of the chosen action. If several actions have the highest
+    /// score, it is the first one. The index after the space's last action is
+    /// the stop action.
     std::size_t Action = 0;
-    /// The model's value of each action; empty if the model chose an action.
+    /// The model's score of each action. The vector is empty if the model
+    /// replied with the index of an action.
     std::vector<float> Values;
   };
 
@@ -37,26 +39,29 @@ public:
                       std::size_t NumChoices)
       : Runner(Runner), Features(Features), NumChoices(NumChoices) {}
 
-  /// Requests an action for a module after the actions \p Taken. The reply is
-  /// an integer, or one number for each choice: the only output, or the output
-  /// `action`, `logits` or `values`. SchemaMismatch for anything else; Deferred
-  /// to leave the rest to LLVM.
+  /// Requests the next action for \p Module, after the actions \p Taken. The
+  /// model replies with the index of an action, or with one score per action,
+  /// including the stop action. If the model has several outputs, the deciding
+  /// output must be named `action`, `logits` or `values`. Returns
+  /// SchemaMismatch for any other reply. Returns Deferred if the model defers.
   Expected<Reply> ask(const ModuleView &Module,
                       llvm::ArrayRef<std::uint16_t> Taken);
-  /// Requests the value of the state after the actions \p Taken. The reply is
-  /// one number: the only output, or the output `value`. Errors as for ask().
+  /// Requests the model's score of the state after the actions \p Taken. The
+  /// reply is one number. If the model has several outputs, that output must be
+  /// named `value`. The errors are the same as for ask().
   Expected<float> value(const ModuleView &Module,
                         llvm::ArrayRef<std::uint16_t> Taken);
-  /// Tells the runner which action was taken.
+  /// Passes the action that was taken to the runner, which may log it.
   Error tell(std::size_t Action);
 
-  /// The number of requests.
+  /// The number of requests so far.
   unsigned asked() const { return Asked; }
 
 private:
   Error mismatch(const std::string &Why) const;
-  /// Sends a request for a state and returns the first output among these
-  /// names, or the only output. Valid until the next request.
+  /// Sends a request for a state. Returns the first output whose name is in \p
+  /// Names, or the only output if no name matches. The output is valid until
+  /// the next request.
   Expected<const TensorView *> consult(const ModuleView &Module,
                                        llvm::ArrayRef<std::uint16_t> Taken,
                                        llvm::ArrayRef<const char *> Names);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Computes states lazily: a sequence with a known state runs no passes;
-/// otherwise the passes of all missing actions run.
+/// Computes states on demand. If the state of a sequence is cached, no passes
+/// run. Otherwise, the passes of all missing actions run.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -58,13 +58,14 @@ private:
 
 } // namespace
 
-/// The module that passes run on.
+/// A module on which passes run.
 struct Program::Work {
   explicit Work(std::unique_ptr<ErrorCollector> Collector)
       : Diagnostics(*Collector) {
     Context.setDiagnosticHandler(std::move(Collector));
   }
-  /// The errors reported to the context since the last call.
+  /// Returns the errors that passes have reported to the context since the last
+  /// call.
   Error takeDiagnostics() {
     std::string Text = Diagnostics.take();
     if (Text.empty())
@@ -81,8 +82,8 @@ struct Program::Work {
   ActionSequence Done;
 };
 
-/// Writes bitcode with the use order, so that reading it yields a module that
-/// passes and the code generator treat the same.
+/// Returns bitcode with the use order. Without that order, passes and the code
+/// generator could treat the module differently after it is read again.
 static std::string bitcodeOf(const Module &M) {
   std::string Bitcode;
   raw_string_ostream OS(Bitcode);
@@ -97,7 +98,7 @@ Program::Program(std::unique_ptr<MemoryBuffer> IR,
 
 Program::~Program() = default;
 
-/// The target CPU of the first function that has one.
+/// Returns the target CPU of the first function that has one.
 static StringRef targetCPU(const Module &M) {
   for (const Function &F : M)
     if (F.hasFnAttribute("target-cpu"))
@@ -107,7 +108,7 @@ static StringRef targetCPU(const Module &M) {
 
 Expected<std::unique_ptr<Program>>
 Program::load(StringRef Path, const ProgramSettings &Settings) {
-  // More than fits into a compiler's memory.
+  // Reject files that would exhaust a compiler's memory.
   constexpr std::uint64_t MaxBytes = std::uint64_t(4) << 30;
   auto File = readFile(Path, MaxBytes);
   if (!File) {
@@ -268,7 +269,7 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
   }
 
   if (Settings.CachedStates != 0) {
-    // A full cache is cleared, which is simple and rare.
+    // Clear a full cache. This is simple, and a full cache is rare.
     if (States.size() >= Settings.CachedStates) {
       States.clear();
       ByHash.clear();

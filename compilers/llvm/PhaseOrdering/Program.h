@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Program: one module, and the states that sequences of actions lead to.
-/// Generating machine code dominates the time of a step, so a measured state is
-/// not measured again, neither for the same sequence nor for another one that
-/// leads to the same IR.
+/// Program is a module together with the states that sequences of actions lead
+/// to. Most of the time of a step is spent on generating machine code.
+/// Therefore, measurements are cached by sequence, and also by IR, because
+/// different sequences can lead to the same IR.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,59 +40,64 @@ namespace MLBridge {
 struct ProgramSettings {
   ActionSpace Actions;
   RewardFunction Reward;
-  /// The kind of histograms; empty if they are not needed.
+  /// The kind of histograms, or empty if no histograms are needed.
   std::optional<EmbeddingKind> Histograms;
-  /// True to run LLVM's verifier on each state, and to compare histograms with
-  /// complete counts.
+  /// If true, LLVM's verifier checks each state, and each histogram is compared
+  /// with a count of the whole module.
   bool Verify = false;
-  /// The number of states that a program caches; 0: no cache.
+  /// The number of states that a program caches. If 0, there is no cache.
   std::size_t CachedStates = 0;
-  /// For mca-cycles; empty: the target CPU of the functions.
+  /// The CPU for the measure mca-cycles. If empty, the functions' target CPU is
+  /// used.
   std::string CPU;
-  /// The pipeline of LLVM that is replaced.
+  /// LLVM's own pipeline, with which sequences are compared.
   StockPipeline Stock = {};
   /// Adds other optimisations to pipelines.
   RegisterInside Register = nullptr;
 };
 
-/// Used by one thread at a time.
+/// Only one thread at a time may use an object.
 class Program {
 public:
   struct State {
     ModuleView View;
     Measurements Sizes;
-    /// The hash of the IR, if machine code was needed.
+    /// The hash of the IR, if the reward needs machine code.
     std::optional<std::uint64_t> Hash;
   };
-  /// Milliseconds.
+  /// Durations in milliseconds.
   struct Times {
-    double Passes = 0;   ///< For the passes of actions.
-    double Emission = 0; ///< For generating and measuring machine code.
+    double Passes = 0;   ///< Running the passes of actions.
+    double Emission = 0; ///< Generating and measuring machine code.
   };
 
-  /// Reads a module, as bitcode or text, into its own context, and drops its
-  /// debug information, which does not influence decisions. \p Settings must
-  /// outlive the program. Errors: System if the file does not exist; Malformed
-  /// if it is not a valid module; those of createTargetMachine().
+  /// Reads a module from a file of bitcode or textual IR. The module has its
+  /// own context. Its debug information is dropped, because it does not
+  /// influence decisions. \p Settings must outlive the program. Returns System
+  /// if the file cannot be read, Malformed if it is not a valid module, or an
+  /// error of createTargetMachine().
   static Expected<std::unique_ptr<Program>>
   load(llvm::StringRef Path, const ProgramSettings &Settings);
-  /// The same for a copy of \p M.
+  /// Creates a program from a copy of \p M.
   static Expected<std::unique_ptr<Program>>
   create(const llvm::Module &M, const ProgramSettings &Settings);
   ~Program();
 
-  /// The state after \p Sequence. Errors: Malformed if the verifier rejects the
-  /// result of a pass; those of machine code.
+  /// Returns the state after \p Sequence. Returns Malformed if LLVM's verifier
+  /// rejects the result of a pass, or an error of generating or measuring
+  /// machine code.
   Expected<State> state(const ActionSequence &Sequence);
-  /// The observable facts after \p Sequence; measures nothing.
+  /// Returns only the observable facts about the state after \p Sequence. No
+  /// machine code is generated.
   Expected<ModuleView> view(const ActionSequence &Sequence);
-  /// The measurements after LLVM's own pipeline; computed once.
+  /// Returns the measurements after LLVM's own pipeline. They are computed at
+  /// the first call.
   Expected<Measurements> stock();
-  /// Writes the result of \p Sequence: an object file if the name ends in ".o",
-  /// or else bitcode.
+  /// Writes the module after \p Sequence to \p Path. If the path ends in ".o",
+  /// the file is an object file. Otherwise, it is bitcode.
   Error write(const ActionSequence &Sequence, llvm::StringRef Path);
 
-  /// The time since the last call of takeTimes().
+  /// Returns the time spent since the last call of takeTimes().
   Times takeTimes();
 
 private:
@@ -103,27 +108,30 @@ private:
   static Expected<std::unique_ptr<Program>>
   create(std::unique_ptr<llvm::MemoryBuffer> IR,
          const ProgramSettings &Settings);
-  /// Reads the module, ready to run passes.
+  /// Reads the module and prepares it for passes.
   Expected<std::unique_ptr<Work>> start(EmbeddingKind Kind);
-  /// The same, and runs the prologue.
+  /// Reads the module, prepares it for passes and runs the prologue.
   Expected<std::unique_ptr<Work>> startEpisode();
-  /// Observes the current IR.
+  /// Returns the observable facts about the current IR.
   ModuleView look();
   /// Brings the current module to the state after \p Sequence.
   Error advance(const ActionSequence &Sequence);
   Error check(Work &At, const llvm::Twine &Culprit) const;
-  /// Measures a module whose instructions have been counted.
+  /// Generates machine code from \p Bitcode and measures it, as far as the
+  /// reward needs it. The caller has already counted the instructions.
   Error measure(llvm::StringRef Bitcode, Measurements &Into);
-  /// Generates the object file of a module that was written with its use order.
+  /// Generates an object file from \p Bitcode, which must contain the use
+  /// order.
   Expected<llvm::SmallVector<char, 0>> emit(llvm::StringRef Bitcode);
 
   const ProgramSettings &Settings;
-  /// The contents of the file. Read again for each episode, into a new context:
-  /// a clone has another order of uses, on which passes depend, and in a shared
-  /// context types get other names.
+  /// The contents of the file. Each episode parses them again into a new
+  /// context, because a clone of the module would differ. A clone has another
+  /// order of uses, on which passes depend, and types in a shared context get
+  /// other names.
   const std::unique_ptr<llvm::MemoryBuffer> IR;
   std::string Name, CPU;
-  /// Answers the passes' queries about the target; generates no code.
+  /// Gives the passes information about the target. It generates no code.
   std::unique_ptr<llvm::TargetMachine> TM;
   std::unique_ptr<Work> Now;
   std::optional<Measurements> Stock;

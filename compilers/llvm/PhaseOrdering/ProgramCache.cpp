@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Searches linearly, since the programs are few.
+/// Searches the list linearly, because a cache has few programs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,8 @@ Expected<Program *> ProgramCache::get(StringRef Path) {
   }
   if (Known != Entries.end())
     Entries.erase(Known);
-  // Before reading the next program, which may need as much memory.
+  // Remove old programs before reading the next one, so that both are never in
+  // memory together.
   while (!Entries.empty() && Entries.size() >= Limit)
     Entries.pop_back();
   Expected<std::unique_ptr<Program>> Loaded = Program::load(Path, Settings);

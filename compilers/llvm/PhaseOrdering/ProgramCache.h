@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProgramCache: the most recently used programs, by file name.
+/// ProgramCache keeps the most recently used programs in memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +22,14 @@ namespace MLBridge {
 
 class ProgramCache {
 public:
-  /// Keeps at most \p Limit programs, and at least 1. \p Settings must outlive
-  /// this object.
+  /// Creates a cache of at most \p Limit programs, but at least one. \p
+  /// Settings must outlive this object.
   ProgramCache(const ProgramSettings &Settings, std::size_t Limit)
       : Settings(Settings), Limit(Limit) {}
 
-  /// The program in the file at \p Path, which is read again if it has changed.
-  /// Valid until the next call. Errors: those of Program::load().
+  /// Returns the program in the file at \p Path. The file is read again if it
+  /// has changed. The pointer is valid until the next call. Returns the errors
+  /// of Program::load().
   Expected<Program *> get(llvm::StringRef Path);
 
 private:
@@ -41,7 +42,7 @@ private:
 
   const ProgramSettings &Settings;
   const std::size_t Limit;
-  /// Most recently used first.
+  /// The entries, with the most recently used entry first.
   std::list<Entry> Entries;
 };
 

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RegisterInside: adds other optimisations of the plug-in to an episode, whose
-/// passes are built by a separate PassBuilder. Phase ordering does not depend
-/// on those optimisations; Plugin.cpp passes the function.
+/// RegisterInside is a function that adds other optimisations of the plug-in to
+/// an episode. It is needed because a separate PassBuilder builds the passes of
+/// an episode. Plugin.cpp passes the function, so phase ordering does not
+/// depend on the other optimisations.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +28,14 @@ class PassBuilder;
 
 namespace MLBridge {
 
-/// Registers with \p Inner, which builds the passes that another pass runs on
-/// its module \p M or on copies of it. \p Outer has the analyses of that pass.
-/// All arguments must outlive what \p Inner builds.
+/// Registers an optimisation with \p Inner. \p Inner builds the passes that an
+/// outer pass runs on its module \p M or on copies of \p M. \p Outer has the
+/// analyses of the outer pass. All arguments must outlive the passes that \p
+/// Inner builds.
 using RegisterInsideOf = void (*)(llvm::PassBuilder &Inner, llvm::Module &M,
                                   llvm::ModuleAnalysisManager &Outer);
 
-/// The same for one pass. May be empty.
+/// A RegisterInsideOf with the last two arguments bound. It may be empty.
 using RegisterInside = std::function<void(llvm::PassBuilder &Inner)>;
 
 inline RegisterInside registerInside(RegisterInsideOf Register, llvm::Module &M,

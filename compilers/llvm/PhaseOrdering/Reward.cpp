@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Parses the measures and computes their sum.
+/// Parses the measures and computes their weighted sum.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -78,7 +78,7 @@ double RewardFunction::value(const Measurements &State,
                              const Measurements &Reference) const {
   double Sum = 0;
   for (const Term &T : Terms)
-    // A module without code has a measure of 0; avoid division by it.
+    // Avoid a division by 0, which is the measure of a module without code.
     Sum -= T.Weight * valueOf(T.What, State) /
            std::max(valueOf(T.What, Reference), 1.0);
   return Sum;

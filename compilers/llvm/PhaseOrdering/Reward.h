@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RewardFunction: selects the measures of a module and computes the reward of
-/// a step from them: a weighted sum of relative changes, as in the POSET-RL
-/// paper.
+/// RewardFunction selects the measures of a module and computes the reward of a
+/// step. As in the POSET-RL paper, the reward is a weighted sum of the
+/// measures' relative changes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@
 
 namespace MLBridge {
 
-/// Measures of a module; smaller is better.
+/// The measures of a module. For all of them, smaller is better.
 struct Measurements {
   std::uint64_t Instructions = 0;
   std::optional<std::uint64_t> TextSize;
@@ -37,9 +37,11 @@ class RewardFunction {
 public:
   enum class Measure : std::uint8_t { TextSize, Instructions, Cycles };
 
-  /// Parses `text-size:10,mca-cycles:5`: the measures text-size, instructions
-  /// and mca-cycles, each with its weight (default 1; 0: measured but without
-  /// reward), or `none`. InvalidArgument for anything else.
+  /// Parses a reward function such as `text-size:10,mca-cycles:5`. The text is
+  /// `none`, or a list of the measures text-size, instructions and mca-cycles.
+  /// Each measure can have a weight, which is 1 by default. A measure with
+  /// weight 0 is measured but does not change the reward. Returns
+  /// InvalidArgument for any other text.
   static Expected<RewardFunction> parse(llvm::StringRef Text);
 
   bool isNone() const { return Terms.empty(); }
@@ -50,9 +52,10 @@ public:
     return needs(Measure::TextSize) || needs(Measure::Cycles);
   }
 
-  /// The value of \p State: minus the weighted sum of its measures relative to
-  /// those of \p Reference. The reward of a step is the change in value. Both
-  /// arguments must contain the required measures.
+  /// Returns the value of \p State. Each measure is divided by the same measure
+  /// of \p Reference, and the value is minus the weighted sum of these ratios.
+  /// The reward of a step is the change in value. Both arguments must contain
+  /// the required measures.
   double value(const Measurements &State, const Measurements &Reference) const;
 
 private:

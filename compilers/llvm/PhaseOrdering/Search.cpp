@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs rollouts one after another.
+/// Tries the sequences one after another.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,14 +26,16 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// Draws an index with the probabilities softmax(\p Values). Not from a
-/// distribution of the standard library, since implementations differ.
+/// Draws an index with the probabilities softmax(\p Values). It does not use
+/// std::discrete_distribution, because implementations of the standard library
+/// draw differently.
 static std::size_t draw(ArrayRef<float> Values, std::mt19937_64 &Random) {
   const double Max = *max_element(Values);
   std::vector<double> Weights;
   double Sum = 0;
   for (float Value : Values) {
-    // For infinities, whose difference is NaN.
+    // Handle the maximum separately, because the difference of two infinities
+    // is NaN.
     Weights.push_back(Value == Max ? 1 : std::exp(Value - Max));
     Sum += Weights.back();
   }
@@ -54,7 +56,7 @@ Expected<std::uint16_t> lookAhead(Outcome Of, unsigned Count,
   float BestValue = 0;
   Error FirstFailure;
   for (unsigned Number = 0; Number < Count; ++Number) {
-    // Action spaces have no more actions than this type holds.
+    // The cast is safe, because ActionSpace limits the number of actions.
     const auto Action = static_cast<std::uint16_t>(Number);
     Expected<ModuleView> Made = Of(Action);
     if (!Made) {
@@ -90,10 +92,12 @@ public:
 private:
   Error trySteps();
   Error tryFirstChoices();
-  /// The actions in the order to try them, best first.
+  /// Returns the actions in the order in which to try them.
   Expected<std::vector<std::size_t>> firstChoices();
-  /// Runs an episode, \p AtRandom or by the policy's choices. Empty if the
-  /// program failed; the failure is recorded.
+  /// Runs an episode and returns its sequence. If \p AtRandom, actions are
+  /// sampled from the policy's scores. Otherwise, they are the policy's
+  /// choices. The sequence is empty if a pass failed, and the failure is then
+  /// recorded.
   Expected<std::optional<ActionSequence>> rollOut(bool AtRandom);
   void consider(const ActionSequence &Candidate);
   void noteFailure(Error E);

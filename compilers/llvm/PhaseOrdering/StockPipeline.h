@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// StockPipeline: the pipeline of LLVM that a sequence of actions replaces and
-/// is compared with.
+/// StockPipeline selects one of LLVM's own pipelines. Sequences of actions
+/// replace that pipeline and are compared with it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,8 @@
 
 namespace MLBridge {
 
-/// As in clang and lld; default: that of clang -Oz.
+/// The level and phase, as clang and lld set them. The default is the pipeline
+/// of `clang -Oz`.
 struct StockPipeline {
   llvm::OptimizationLevel Level = llvm::OptimizationLevel::Oz;
   llvm::ThinOrFullLTOPhase Phase = llvm::ThinOrFullLTOPhase::None;
