@@ -18,7 +18,8 @@
 using namespace MLBridge;
 using namespace MLBridge::Python;
 
-/// A number that differs between this process and those it was forked from.
+/// Returns a number that differs between this process and the processes from
+/// which it was forked.
 static std::uint64_t processNumber() {
   static ForkDetector Fork;
   static std::uint64_t Number = 1;
@@ -29,9 +30,10 @@ static std::uint64_t processNumber() {
   return Number;
 }
 
-/// True in a child's main thread: the thread that forked, and the only one that
-/// the child inherits, with the calls it was in. A thread started later may
-/// have the identifier of one of the parent's threads.
+/// True in the main thread of a process. After a fork, the child's main thread
+/// is a copy of the thread that forked, and it still executes that thread's
+/// calls. Its marks are therefore valid. Other threads of the child were
+/// started later, and a thread of the parent may have had the same identifier.
 static bool hasForked() { return ::gettid() == ::getpid(); }
 
 ExclusiveUse::ExclusiveUse(UseMark &Mark, std::string_view What) : Mark(Mark) {
@@ -57,7 +59,8 @@ Duration Python::durationOf(std::optional<double> Seconds) {
     raise({ErrorCode::InvalidArgument,
            "expected a timeout in seconds, found nan"});
   std::chrono::duration<double> Wait(std::max(0.0, *Seconds));
-  // Durations up to half the maximum, 146 years, are safe to convert.
+  // Treat more than half of the maximum, which is 146 years, as no limit.
+  // Shorter durations cannot overflow in the conversion.
   if (Wait > std::chrono::duration<double>(Duration::max() / 2))
     return Duration::max();
   return std::chrono::duration_cast<Duration>(Wait);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The signatures and docstrings of mlbridge._core.Server.
+/// Defines the signatures and docstrings of mlbridge._core.Server.
 ///
 //===----------------------------------------------------------------------===//
 

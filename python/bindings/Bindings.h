@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the files of mlbridge._core share. Each file has one bind function.
+/// Declarations that the files of mlbridge._core share. Each of these files
+/// defines one bind function.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,26 +34,32 @@ void bindRunner(nanobind::module_ &M);
 void bindInProcess(nanobind::module_ &M);
 void bindServer(nanobind::module_ &M);
 
-/// mlbridge._core.Listener: owns a listener until a server takes it. Modules of
-/// optional parts, such as mlbridge._grpc, make them too.
+/// The Python class mlbridge._core.Listener. It owns a listener until a server
+/// takes the listener over. Optional modules, such as mlbridge._grpc, also
+/// create objects of this class.
 struct ListenerInPython {
-  /// Null after a server has taken it.
+  /// The listener, or null after a server has taken it over.
   std::unique_ptr<Listener> Opened;
 };
 
-/// The thread that uses an object. Read and written with the GIL.
+/// Records which thread uses an object. The GIL must be held to read or write
+/// it.
 struct UseMark {
-  /// The number of the thread's process; 0 while the object is not in use. A
-  /// forked child has another number, so the threads of its parent, which do
-  /// not exist in the child, do not count.
+  /// The number of the process that uses the object, or 0 while the object is
+  /// not in use. A forked child has another number than its parent. Marks of
+  /// the parent's threads are therefore ignored in the child, where these
+  /// threads do not exist.
   std::uint64_t Process = 0;
   unsigned long Thread = 0;
 };
 
-/// Marks an object as in use while a call releases the GIL, or runs Python code
-/// that may release it. A second thread then gets an error instead of a race.
+/// Marks an object as in use for the duration of a call. It is needed in calls
+/// that release the GIL or run Python code, which may release it. If a second
+/// thread uses the object meanwhile, it gets an error instead of causing a data
+/// race.
 class ExclusiveUse {
 public:
+  /// Marks the object. Raises InvalidArgument if the object is already in use.
   /// \p What names the object in the error message.
   ExclusiveUse(UseMark &Mark, std::string_view What);
   ~ExclusiveUse() { Mark = {}; }
@@ -63,13 +70,14 @@ private:
   UseMark &Mark;
 };
 
-/// Converts a timeout in seconds. None and inf mean no limit; a negative number
-/// means zero. Raises InvalidArgument for NaN.
+/// Converts a timeout in seconds. None and inf mean that there is no limit. A
+/// negative number means zero. Raises InvalidArgument for NaN.
 Duration durationOf(std::optional<double> Seconds);
 
-/// The advice that a caller wants: one element of the type named \p Type, a
-/// list if \p Many, or anything without a type. Raises InvalidArgument for an
-/// unknown name.
+/// Returns the advice that a caller expects. This is one element of the type
+/// named \p Type, or a list of such elements if \p Many is true. Without \p
+/// Type, any advice is accepted. Raises InvalidArgument if \p Type is not the
+/// name of a type.
 AdviceSpec adviceSpecOf(std::optional<std::string_view> Type, bool Many);
 
 } // namespace MLBridge::Python

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Converts one message to bytes and back, for tests and tools, by the same
-/// classes that a session uses.
+/// Converts one message to bytes and back, for tests and tools. It uses the
+/// same classes as a session.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ namespace MLBridge::Python {
 
 namespace {
 
-/// Memory for one message, laid out as in a transport: MessageOffset bytes
-/// after a 64-byte boundary, and followed by padding.
+/// Memory for one message, with the same layout as in a transport. The message
+/// starts MessageOffset bytes after a 64-byte boundary, and padding follows it.
 class MessageBuffer {
 public:
   explicit MessageBuffer(std::size_t Size)
@@ -52,7 +52,7 @@ private:
   std::size_t Size;
 };
 
-/// The format of a message and the side that writes or reads it.
+/// Describes a message: its format, and the side that writes or reads it.
 struct MessageKind {
   std::string_view Format;
   std::string_view Side;
@@ -60,7 +60,8 @@ struct MessageKind {
   nb::handle Formats;
 };
 
-/// A message and its SerDes. Decoded tensors view the memory of either.
+/// A message and its SerDes. Decoded tensors are views into the memory of the
+/// message or of the SerDes.
 struct Decoded {
   MessageBuffer Buffer;
   std::unique_ptr<BaseSerDes> Codec;

@@ -21,14 +21,14 @@
 
 namespace MLBridge::Python {
 
-/// The exception for \p E; does not raise it.
+/// Returns the Python exception that corresponds to \p E, without raising it.
 nanobind::object exceptionFor(const Error &E);
 
-/// Raises \p Exception, or the exception for \p E.
+/// Raises \p Exception, or the exception that corresponds to \p E.
 [[noreturn]] void raise(const nanobind::object &Exception);
 [[noreturn]] void raise(const Error &E);
 
-/// Returns the value, or raises the error.
+/// Returns the value of \p Result, or raises its error.
 template <typename T> T valueOrRaise(Expected<T> Result) {
   if (!Result)
     raise(Result.takeError());

@@ -38,8 +38,8 @@ FeatureViews::viewsOf(const ModelServer::Request &Request) {
     return *Last;
   auto Found = Sessions.find(Request.Session);
   if (Found == Sessions.end()) {
-    // When a compiler connects, forget the sessions that have ended: only this
-    // cache still holds their memory.
+    // When a compiler connects, forget the sessions that have ended. A session
+    // has ended if no server owns its memory any more.
     std::erase_if(Sessions, [](const auto &Entry) {
       return Entry.second.Memory.use_count() <= 1;
     });
@@ -52,7 +52,8 @@ FeatureViews::viewsOf(const ModelServer::Request &Request) {
 
 nb::dict FeatureViews::dictFor(const ModelServer::Request &Request) {
   SessionViews &Views = viewsOf(Request);
-  // IDs start at 1, so a new session never matches.
+  // A new session never matches, because it has the ID 0 and the IDs of memory
+  // start at 1.
   if (Views.MemoryId != Request.Layout.Memory) {
     Views.forgetLayouts();
     Views.Owner = ownerOf(Request.Memory);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FeatureViews: makes the dict of features that a policy gets, and caches the
-/// arrays in it across requests.
+/// FeatureViews creates the dict of features that a policy receives, and caches
+/// the dict's arrays across requests.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +23,13 @@
 
 namespace MLBridge::Python {
 
-/// The arrays of each session's layouts. Most compilers send the same few sets
-/// of features at the same addresses; such a request costs one copy of a small
-/// dict.
+/// Caches the arrays for each session and each layout of a request. Most
+/// compilers repeatedly send a few sets of features, which always arrive at the
+/// same addresses. For such a request, only a small dict is copied.
 class FeatureViews {
 public:
-  /// The features by name. The arrays show the request until the next one is
-  /// received, and keep their memory alive.
+  /// Returns the features by name. The arrays keep their memory alive, but
+  /// their contents are valid only until the next request is received.
   nanobind::dict dictFor(const ModelServer::Request &Request);
   /// Releases all memory.
   void clear() {
@@ -38,11 +38,11 @@ public:
   }
 
 private:
-  /// The Python objects of a layout.
+  /// The Python objects for one layout.
   struct LayoutViews {
-    /// The array of each name in order; None for a string.
+    /// Maps each name to its array, in order. The value for a string is None.
     nanobind::dict Arrays;
-    /// The strings, which are converted for each request.
+    /// A string feature. Strings are converted again for each request.
     struct Text {
       std::size_t Index;
       nanobind::object Name;
@@ -51,14 +51,16 @@ private:
   };
   struct SessionViews {
     std::uint64_t Session = 0;
-    /// The owner of the arrays, and the memory it keeps alive.
+    /// The Python object that owns the arrays, and the memory that this object
+    /// keeps alive.
     nanobind::object Owner;
     std::weak_ptr<const void> Memory;
     std::uint64_t MemoryId = 0;
-    /// By schema.
+    /// The cached objects for each schema.
     std::unordered_map<std::uint64_t, LayoutViews> Layouts;
-    /// In all layouts. A bound on the number of layouts would not do: a peer
-    /// chooses how many features each has.
+    /// The number of features in all layouts. The cache limits this number
+    /// instead of the number of layouts, because a peer chooses how many
+    /// features a layout has.
     std::size_t NumFeatures = 0;
     static constexpr std::size_t MaxFeatures = 4096;
 
@@ -72,7 +74,7 @@ private:
   static LayoutViews make(const ModelServer::Request &Request,
                           const nanobind::object &Owner);
 
-  /// By session number.
+  /// The cached objects for each session number.
   std::unordered_map<std::uint64_t, SessionViews> Sessions;
   /// The session of the last request.
   SessionViews *Last = nullptr;

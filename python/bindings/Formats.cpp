@@ -19,22 +19,25 @@ namespace MLBridge::Python {
 
 using Format = SerDesFactory::Format;
 
-/// The formats with modules of their own, from python/CMakeLists.txt.
+/// The formats that have their own module. python/CMakeLists.txt defines the
+/// list.
 static constexpr std::array<std::string_view, MLBRIDGE_NUM_FORMAT_MODULES>
     Modules{MLBRIDGE_FORMAT_MODULES};
 
-/// Imports a format's module. Needs the GIL.
+/// Imports the module of a format. The caller must hold the GIL.
 static Format load(std::string_view Name) {
   std::string Module = "mlbridge._format_" + std::string(Name);
   return nb::cast<Format>(nb::module_::import_(Module.c_str()).attr("FORMAT"));
 }
 
-/// A format whose module is imported when it makes its first SerDes.
+/// Returns a format whose module is imported when the format creates its first
+/// SerDes.
 static Format deferred(std::string_view Name) {
   auto Make =
       [Name](SerDes::Side Our) -> Expected<std::unique_ptr<BaseSerDes>> {
     nb::gil_scoped_acquire Acquire;
-    // The caller catches no exceptions.
+    // Convert exceptions to an error, because the caller does not catch
+    // exceptions.
     try {
       return load(Name).Make(Our);
     } catch (const std::exception &E) {
@@ -63,7 +66,8 @@ static nb::list formats() {
   return All;
 }
 
-/// The help of a format, whose module may have to be imported.
+/// Returns the help of a format. If the format has its own module, imports that
+/// module.
 static std::string helpOf(const Format &F) {
   bool IsDeferred = std::ranges::find(Modules, F.Name) != Modules.end();
   return IsDeferred ? load(F.Name).Help : F.Help;

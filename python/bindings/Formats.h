@@ -8,9 +8,10 @@
 ///
 /// \file
 /// The SerDes formats of this build. A format that needs a library has its own
-/// extension module, mlbridge._format_NAME, whose FORMAT is a
-/// SerDesFactory::Format. The module is imported when the format is first used:
-/// TensorFlow or Ray may have loaded another version of the same library.
+/// extension module, mlbridge._format_NAME. The module's attribute FORMAT is a
+/// SerDesFactory::Format. The module is imported only when the format is first
+/// used, because TensorFlow or Ray may have loaded another version of the same
+/// library.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,8 @@
 
 namespace MLBridge::Python {
 
-/// The formats of this build and those in \p More, a sequence of Format.
+/// Returns a factory with the formats of this build and the formats in \p More,
+/// which is a sequence of Format.
 SerDesFactory formatsWith(nanobind::handle More);
 
 } // namespace MLBridge::Python

@@ -29,7 +29,8 @@ static PyArrayObject *asArray(nb::handle Value) {
   return reinterpret_cast<PyArrayObject *>(Value.ptr());
 }
 
-/// The element type of an array's dtype, whatever its byte order.
+/// Returns the element type for an array's dtype. The byte order does not
+/// matter.
 static std::optional<ElementType> elementTypeOfDtype(const PyArray_Descr *D) {
   auto OfSize = [](npy_intp Bytes,
                    ElementType First) -> std::optional<ElementType> {
@@ -75,7 +76,7 @@ std::string toString(const nb::str &Str) {
   return std::string(toText(Str, Backing));
 }
 
-/// True if an array has masked elements, whose contents are meaningless.
+/// True if an array has masked elements. Their contents are meaningless.
 static bool hasMaskedValues(nb::handle Array) {
   if (PyArray_CheckExact(Array.ptr()))
     return false;
@@ -166,7 +167,7 @@ void TensorsFromPython::addInt(const Entry &E, nb::handle Value) {
   addScalar<std::uint64_t>(E, Unsigned, std::nullopt);
 }
 
-/// Adds a NumPy scalar without converting it to an array first.
+/// Adds a NumPy scalar directly, without converting it to an array.
 void TensorsFromPython::addNumPyScalar(const Entry &E, nb::handle Value) {
   nb::object Descr = nb::steal(
       reinterpret_cast<PyObject *>(PyArray_DescrFromScalar(Value.ptr())));
@@ -189,8 +190,8 @@ void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
   std::optional<ElementType> Type =
       elementTypeOfDtype(PyArray_DESCR(asArray(Array)));
   if (!Type) {
-    // An array of NumPy's fixed-width strings is one string or a list of them.
-    // It has a type even if it is empty.
+    // Convert an array of NumPy's fixed-width strings to one str or a list of
+    // str. Pass the type String, because an empty list would not show it.
     if (PyArray_TYPE(asArray(Array)) == NPY_UNICODE &&
         PyArray_NDIM(asArray(Array)) <= 1) {
       refuseMasked(E, Array);
@@ -202,7 +203,7 @@ void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
   }
   refuseMasked(E, Array);
   if (!PyArray_ISCARRAY_RO(asArray(Array))) {
-    // NumPy copies an array that is strided, unaligned or byte-swapped.
+    // Let NumPy copy an array that is strided, unaligned or byte-swapped.
     PyArray_Descr *Native =
         PyArray_DescrNewByteorder(PyArray_DESCR(asArray(Array)), NPY_NATIVE);
     PyObject *Plain =
@@ -228,7 +229,8 @@ void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
 // Lists
 //===----------------------------------------------------------------------===//
 
-/// Writes \p Int to \p Out. Returns false if \p Out cannot hold it exactly.
+/// Writes \p Int to \p Out. Returns false if \p Out cannot represent \p Int
+/// exactly.
 static bool exactInt(PyObject *Int, std::int64_t &Out) {
   int Overflow = 0;
   Out = PyLong_AsLongLongAndOverflow(Int, &Overflow);
@@ -251,7 +253,7 @@ static bool exactInt(PyObject *Int, double &Out) {
   return Out < 0x1p63 && static_cast<std::int64_t>(Out) == Value;
 }
 
-/// Like exactInt(), but also accepts a float.
+/// Does the same as exactInt(), but also accepts a float.
 static bool exactNumber(PyObject *Number, double &Out) {
   if (!PyFloat_CheckExact(Number))
     return exactInt(Number, Out);
@@ -259,8 +261,8 @@ static bool exactNumber(PyObject *Number, double &Out) {
   return true;
 }
 
-/// Makes \p Tensor a list of T, converting each item by \p Take. Returns false
-/// if a T cannot hold one of them.
+/// Makes \p Tensor a list of T. \p Take converts each item. Returns false if a
+/// T cannot represent an item.
 template <typename T>
 static bool takeItems(Span<PyObject *> Items, bool (*Take)(PyObject *, T &),
                       void *Memory, TensorView &Tensor) {
@@ -274,8 +276,9 @@ static bool takeItems(Span<PyObject *> Items, bool (*Take)(PyObject *, T &),
   return true;
 }
 
-/// Adds a list whose items are all bool, all int, or int and float. Returns
-/// false for any other list, which NumPy converts.
+/// Adds a list whose items are all bool, all int, or a mixture of int and
+/// float. Returns false for any other list. The caller then lets NumPy convert
+/// the list.
 bool TensorsFromPython::addNumbers(const Entry &E, nb::handle Sequence) {
   Span<PyObject *> Items(
       PySequence_Fast_ITEMS(Sequence.ptr()),
@@ -332,7 +335,8 @@ bool TensorsFromPython::addStrings(const Entry &E, nb::handle Sequence) {
 
 void TensorsFromPython::addList(const Entry &E, nb::handle Sequence) {
   if (PySequence_Fast_GET_SIZE(Sequence.ptr()) == 0) {
-    // Only the caller knows the type of an empty list.
+    // Use the type that the caller wants, because an empty list does not show a
+    // type.
     if (E.Wanted == ElementType::String)
       Set.set(E.Name, std::vector<std::string_view>());
     else
@@ -342,17 +346,19 @@ void TensorsFromPython::addList(const Entry &E, nb::handle Sequence) {
   }
   if (addStrings(E, Sequence) || addNumbers(E, Sequence))
     return;
-  // NumPy would ignore the masks of arrays in a list.
+  // Check each array in the list here, because NumPy would ignore its mask.
   for (Py_ssize_t I = 0; I < PySequence_Fast_GET_SIZE(Sequence.ptr()); ++I)
     if (nb::handle Item = PySequence_Fast_GET_ITEM(Sequence.ptr(), I);
         PyArray_Check(Item.ptr()))
       refuseMasked(E, Item);
-  // Nested lists, lists of NumPy scalars.
+  // Let NumPy convert other lists, such as nested lists and lists of NumPy
+  // scalars.
   nb::object Array = nb::steal(PyArray_FROM_O(Sequence.ptr()));
   if (!Array.is_valid())
     mismatch(E, "a list that cannot be converted to an array: " +
                     textOf(nb::python_error().value()));
-  // NumPy would convert the numbers among strings to strings.
+  // Refuse an array of strings, because NumPy converts numbers to strings if
+  // the list contains a str.
   if (PyArray_TYPE(asArray(Array)) == NPY_UNICODE)
     mismatch(E, "a list of str and something else, or of lists of str");
   addArray(E, std::move(Array));
@@ -362,8 +368,8 @@ void TensorsFromPython::add(std::string_view Name, nb::handle Value,
                             std::optional<ElementType> Wanted) {
   Entry E{Name, Wanted};
   PyObject *Object = Value.ptr();
-  // Most policies return an element of an array or the result of argmax(), so
-  // test for these types first.
+  // Check for float32 and int64 scalars first, because most policies return an
+  // element of an array or the result of argmax().
   if (Py_TYPE(Object) == &PyFloatArrType_Type)
     return addScalar<float>(E, PyArrayScalar_VAL(Object, Float), std::nullopt);
   if (Py_TYPE(Object) == &PyInt64ArrType_Type)
@@ -374,7 +380,8 @@ void TensorsFromPython::add(std::string_view Name, nb::handle Value,
   } else if (PyLong_Check(Object)) {
     addInt(E, Value);
   } else if (PyFloat_Check(Object)) {
-    // A NumPy float64 is also a Python float, but keeps its type.
+    // Do not apply the default type to a NumPy float64, which is also a Python
+    // float.
     addScalar<double>(E, PyFloat_AS_DOUBLE(Object),
                       PyFloat_CheckExact(Object) ? std::optional(Numbers.Float)
                                                  : std::nullopt);

@@ -7,13 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// TensorsFromPython: converts the advice of a policy, or the features of a
-/// compiler written in Python, to tensors.
+/// TensorsFromPython converts Python values to tensors. The values are a
+/// policy's advice, or the features of a compiler that is written in Python.
 ///
-/// A bool, int, float or str is a scalar; a list or tuple of them is a tensor
-/// of rank 1; a NumPy array or scalar keeps its type and shape; anything else
-/// that NumPy can convert to an array (a CPU torch.Tensor, array.array) is
-/// converted.
+/// - A bool, int, float or str becomes a scalar.
+/// - A list or tuple of these becomes a tensor of rank 1.
+/// - A NumPy array or scalar keeps its type and shape.
+/// - Any other object that NumPy can convert to an array is converted, for
+///   example a torch.Tensor on the CPU or an array.array.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,27 +32,29 @@
 
 namespace MLBridge::Python {
 
-/// A reusable FeatureSet filled from Python objects.
+/// A FeatureSet that is filled from Python objects and can be reused.
 ///
-/// Dense arrays in native byte order are borrowed: the set keeps a reference to
-/// them until clear(). Everything else is copied.
+/// Dense arrays in native byte order are not copied, and the set keeps
+/// references to them until clear(). All other values are copied.
 class TensorsFromPython {
 public:
-  /// The types of Python's int and float if the caller wants no other type.
+  /// The element types for Python's int and float. They apply unless add() is
+  /// called with another type.
   struct NumberTypes {
     ElementType Int = ElementType::Int64;
     ElementType Float = ElementType::Double;
   };
 
-  /// \p Noun names an entry in messages: "feature", "reply".
+  /// \p Noun names an entry in error messages, for example "feature" or
+  /// "reply".
   explicit TensorsFromPython(std::string_view Noun) : Noun(Noun) {}
 
   void clear();
   void setNumberTypes(NumberTypes New) { Numbers = New; }
 
-  /// Adds \p Value, converted to \p Wanted if that is set. Raises
-  /// SchemaMismatch, a TypeError, if \p Value is no tensor or the conversion
-  /// would change it.
+  /// Adds \p Value under \p Name. If \p Wanted is given, converts \p Value to
+  /// that type. Raises SchemaMismatch, which is a TypeError, if \p Value is not
+  /// a tensor or if the conversion would change its value.
   void add(std::string_view Name, nanobind::handle Value,
            std::optional<ElementType> Wanted = std::nullopt);
 
@@ -72,7 +75,8 @@ private:
   bool addStrings(const Entry &E, nanobind::handle Sequence);
   template <typename T>
   void addScalar(const Entry &E, T Value, std::optional<ElementType> Default);
-  /// Converts \p Tensor to \p Type, and copies it if it is not \p Borrowed.
+  /// Converts \p Tensor to \p Type and adds it to the set. Copies the data
+  /// unless \p Borrowed is true.
   void store(const Entry &E, TensorView Tensor, std::optional<ElementType> Type,
              bool Borrowed);
   void *allocate(std::size_t NumBytes);
@@ -83,21 +87,22 @@ private:
   std::string Noun;
   NumberTypes Numbers;
   FeatureSet Set;
-  /// The memory of copies and conversions. The first 2048 bytes need no
-  /// allocation.
+  /// The memory for copies and converted tensors. The first 2048 bytes are part
+  /// of this object and need no allocation.
   std::array<std::byte, 2048> FirstBlock;
   std::pmr::monotonic_buffer_resource Storage{FirstBlock.data(),
                                               FirstBlock.size()};
-  /// The objects that the set borrows from.
+  /// The Python objects whose memory the set refers to.
   std::vector<nanobind::object> Borrowed;
 };
 
-/// The UTF-8 text of a str; lone surrogates become the bytes they stand for, as
-/// in textObject(). \p Backing owns the text if Python does not.
+/// Returns the text of a str as UTF-8. A lone surrogate becomes the byte that
+/// it represents, which reverses textObject(). If Python does not store the
+/// UTF-8 text, \p Backing is set to an object that owns it.
 std::string_view toText(nanobind::handle Str, nanobind::object &Backing);
 
-/// Like toText(), but returns a copy: a spec, or a path, which need not be
-/// UTF-8.
+/// Returns a copy of the text of a str, converted as by toText(). It is used
+/// for specs and paths, which may contain bytes that are not UTF-8.
 std::string toString(const nanobind::str &Str);
 
 } // namespace MLBridge::Python

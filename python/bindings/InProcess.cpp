@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes of in-process models, for mlbridge.inprocess, and Decision,
-/// which turns a model's outputs into advice, for models that Python runs.
+/// Binds the schemes of in-process models, which mlbridge.inprocess uses. Also
+/// binds Decision, which turns a model's outputs into advice, for models that
+/// Python runs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +45,8 @@ public:
   }
 };
 
-/// inprocess::Decision, for one output at a time. mlbridge._core.Decision.
+/// The Python class mlbridge._core.Decision. It wraps inprocess::Decision and
+/// decides from one output.
 class DecisionInPython {
 public:
   DecisionInPython(const nb::str &Name, const nb::dict &About,
@@ -100,13 +102,13 @@ private:
   DescribedModel Described;
   bool RefusesNonFinite;
   inprocess::Decision Rules;
-  /// All are empty except the one to choose from.
+  /// The tensor of each output. Only the tensor of the deciding output is set.
   std::vector<TensorView> Outputs;
 };
 
 } // namespace
 
-/// The schemes that in-process models add to a factory.
+/// Returns the schemes that in-process models add to a factory.
 static nb::list inProcessSchemes([[maybe_unused]] std::string ONNXRuntime) {
   RunnerFactory Factory;
   const std::size_t NumOthers = Factory.schemes().size();

@@ -29,7 +29,8 @@ static nb::tuple serverSpec(const nb::str &Given) {
     raise(
         {ErrorCode::Unsupported,
          "a model is served at pipe:NAME or shm:NAME, not at '" + Text + "'"});
-  // The first two concern bare compilers, which use pipes only.
+  // Accept the first two options only for pipes, because bare compilers use
+  // only pipes.
   const std::string_view Known[] = {"serdes", "bare", "max-message",
                                     "max-sessions"};
   if (Error E = Spec.checkOptions(Span(Known).subspan(IsPipe ? 0 : 2)))

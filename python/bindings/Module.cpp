@@ -34,7 +34,8 @@ static nb::dict schemes() {
   return ByName;
 }
 
-/// printable(), with lone surrogates spelt out (\udcff).
+/// Binds printable(). A lone surrogate is replaced by its escape sequence, such
+/// as \udcff.
 static nb::object printableText(const nb::str &Text, std::size_t Most) {
   nb::object Bytes = nb::steal(
       PyUnicode_AsEncodedString(Text.ptr(), "utf-8", "backslashreplace"));

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runner: an MLModelRunner made from a spec.
+/// The Python class mlbridge._core.Runner, which wraps an MLModelRunner.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,8 @@ private:
   MLModelRunner &open();
 
   std::unique_ptr<MLModelRunner> Impl;
-  /// Kept so that describe() works while the runner is in use or closed.
+  /// A copy of the runner's description, so that describe() works while the
+  /// runner is in use or closed.
   std::string Description;
   TensorsFromPython Features{"feature"};
   UseMark InUse;
@@ -120,7 +121,7 @@ void Runner::close() {
 // Advice
 //===----------------------------------------------------------------------===//
 
-/// A scalar as a Python bool, float or int.
+/// Returns a scalar as a Python bool, float or int.
 template <typename T> static nb::object numberObject(T Value) {
   if constexpr (std::is_same_v<T, bool>)
     return nb::bool_(Value);
@@ -157,7 +158,7 @@ static nb::object takeNumbers(const MLModelRunner &Runner, const Advice &Reply,
   return numberObject(valueOrRaise(Runner.convert<T>(Reply)));
 }
 
-/// The advice converted by the same code as in C++.
+/// Converts the advice with the functions that evaluate<T>() uses in C++.
 static nb::object takeAs(const MLModelRunner &Runner, const Advice &Reply,
                          ElementType Type, bool Many) {
   switch (Type) {
@@ -195,7 +196,7 @@ static nb::object takeAs(const MLModelRunner &Runner, const Advice &Reply,
   return Strings;
 }
 
-/// A tensor with its own type and shape.
+/// Converts a tensor to Python and keeps its type and shape.
 static nb::object objectOf(const TensorView &Tensor) {
   return Tensor.Type == ElementType::String ? textObject(Tensor)
                                             : copyArray(Tensor);
@@ -219,7 +220,8 @@ nb::object Runner::evaluate(const nb::dict &Named,
                             Deadline::in(Model.timeout()).unless(Heard)));
   }
   Features.clear();
-  // Also if the runner returned a reply, as a fallback does.
+  // Rethrow even if there is a reply, because a `fallback|` runner replies
+  // after an interrupt too.
   Heard.rethrow();
   Advice Outputs = valueOrRaise(std::move(*Reply));
   if (Type)

@@ -49,8 +49,8 @@ Server::Server(const nb::sequence &Listeners, nb::object OnWarning)
   Description = "the server at " + Name;
 }
 
-/// A forked child abandons its copy: the sessions and threads belong to its
-/// parent.
+/// A forked child abandons its copy of the server without closing it, because
+/// the sessions and threads belong to the parent.
 Server::~Server() {
   if (Fork.isForked())
     abandon(std::move(Impl));
@@ -62,7 +62,8 @@ void Server::close() {
   ExclusiveUse Use(InUse, Description);
   NumAsked = 0;
   Counts.Open = 0;
-  // The arrays that Python still has keep their memory alive.
+  // Release this object's references. Arrays that Python still uses keep their
+  // memory alive themselves.
   forget();
   for (const auto &E : Exchanges)
     E->Reply.clear();
@@ -95,7 +96,7 @@ bool Server::advance(const BatchLimits &Limits, std::optional<double> Timeout) {
   checkOpen();
   ExclusiveUse Use(InUse, Description);
   Signals Heard;
-  // Counted down by the time waited, so that the clock is not read.
+  // Subtract each wait from the timeout, so that the clock need not be read.
   Duration Left = durationOf(Timeout);
   while (true) {
     const Duration Wait = std::min<Duration>(Left, Slice);
@@ -133,7 +134,7 @@ bool Server::take(Span<const ModelServer::Request> Requests) {
     try {
       Shown.push_back(Views.dictFor(Requests[I]));
     } catch (const nb::python_error &E) {
-      // KeyboardInterrupt is not an Exception.
+      // Do not catch KeyboardInterrupt, which is not an Exception.
       if (!E.matches(PyExc_Exception))
         throw;
       refuse(Requests[I], I, nb::cast<std::string>(nb::repr(E.value())));
@@ -148,7 +149,7 @@ bool Server::take(Span<const ModelServer::Request> Requests) {
   return NumAsked != 0;
 }
 
-/// Releases the messages of ended sessions.
+/// Releases the cached messages and arrays of all sessions.
 void Server::forget() {
   for (const auto &E : Exchanges)
     E->Request = {};
@@ -169,7 +170,8 @@ void Server::refuse(const ModelServer::Request &Request, std::size_t Index,
                          " (process " + std::to_string(Request.Pid) +
                          "): " + Text}));
   nb::gil_scoped_release Release;
-  // If this reply cannot be sent, the session ends, which is reported later.
+  // Ignore a failure to send this reply. The session then ends, and report()
+  // reports its end.
   (void)bool(Impl->replyError(Text, Index));
 }
 
@@ -178,20 +180,22 @@ void Server::warn(std::string_view What, const nb::object &Why) {
     OnWarning(toStr(What), Why);
 }
 
-/// Warns of the sessions that ended and the compilers that were refused since
-/// the last call, and of the replies in \p Last that could not be sent.
+/// Warns about sessions that have ended and compilers that were refused since
+/// the last call. Also warns about the replies in \p Last that could not be
+/// sent.
 void Server::report(const Sent &Last) {
   if (RefusalsReported != Counts.Refused) {
-    // One warning for each refusal, since refusals are counted. All refusals of
-    // one call get the reason of the last.
+    // Emit one warning for each refusal. Only the reason of the last refusal is
+    // known, so all warnings contain that reason.
     nb::object Why = exceptionFor(Impl->lastRefusal());
     while (RefusalsReported != Counts.Refused) {
       ++RefusalsReported;
       warn("refused a compiler", Why);
     }
   }
-  // The message names the session, so comparing messages reports each end once.
-  // A reply's failure may be the same message; the loop below reports it.
+  // Report each end once. Messages contain the session's number, so a different
+  // message means a different session. Skip a message that is also the failure
+  // of a reply, because the loop below reports it.
   const MLBridge::Error &End = Impl->lastSessionError();
   if (End && End.message() != LastReported) {
     LastReported = End.message();
@@ -210,7 +214,7 @@ void Server::report(const Sent &Last) {
 // Replies
 //===----------------------------------------------------------------------===//
 
-/// The first request that waits for its reply, or an empty one.
+/// Returns the first request that waits for its reply, or an empty request.
 const ModelServer::Request &Server::first() const {
   static const ModelServer::Request None;
   return NumAsked == 0 ? None : Exchanges.front()->Request;
@@ -230,8 +234,9 @@ Server::Exchange &Server::at(std::size_t Index) {
   return *Exchanges[Index];
 }
 
-/// A text for a compiler as UTF-8. A lone surrogate is spelt out (\udcff)
-/// rather than refused, so that the rest of the explanation is sent.
+/// Converts a text for a compiler to UTF-8. A lone surrogate is replaced by its
+/// escape sequence, such as \udcff. The compiler thus receives the rest of the
+/// text.
 static std::string readable(const nb::str &Text) {
   nb::object Bytes = nb::steal(
       PyUnicode_AsEncodedString(Text.ptr(), "utf-8", "backslashreplace"));
@@ -259,8 +264,8 @@ void Server::setText(Exchange &E, ReplyKind Kind, std::string Text) {
     Mistyped.erase(E.Request.Session);
 }
 
-/// Adds one output to the reply. \p IsTaken: a compiler that wants a single
-/// output takes this one.
+/// Adds one output to the reply. If \p IsTaken is true, a compiler that expects
+/// a single output uses this output.
 void Server::addOutput(Exchange &E, std::string_view Name, nb::handle Value,
                        bool IsTaken) {
   std::optional<ElementType> Wanted;
@@ -271,12 +276,13 @@ void Server::addOutput(Exchange &E, std::string_view Name, nb::handle Value,
   } catch (nb::python_error &Failure) {
     if (!Wanted || !Failure.matches(PyExc_TypeError))
       throw;
-    // AdviceType is what the session's first request wants; later requests may
-    // want another type. The policy is at fault if it has never given that
-    // type.
+    // AdviceType is the type that the session's first request expects, and
+    // later requests may expect another type. Therefore, raise the error only
+    // if no reply of this session had that type. Otherwise, send the value with
+    // its own type.
     const std::uint64_t Session = E.Request.Session;
     if (E.Request.IsFirst || Mistyped.contains(Session)) {
-      // Most of these sessions have ended.
+      // Clear the set when it is full, because most of its sessions have ended.
       if (Mistyped.size() >= MaxMistyped)
         Mistyped.clear();
       Mistyped.insert(Session);
@@ -299,7 +305,8 @@ void Server::setReply(nb::handle Value, std::size_t Index) {
     return;
   }
   E.Reply.clear();
-  // Bare compilers read Python's numbers as C's int and float.
+  // Convert Python's numbers to int32 and float32, because bare compilers read
+  // them as C's int and float.
   TensorsFromPython::NumberTypes Numbers;
   if (E.Request.Bare)
     Numbers = {ElementType::Int32, ElementType::Float};
@@ -330,8 +337,8 @@ void Server::setReply(nb::handle Value, std::size_t Index) {
   E.Pending = ReplyKind::Advice;
 }
 
-/// Sets a training message in place of a reply. Reserved names are allowed, and
-/// values keep their types.
+/// Sets a training message as the reply. Unlike in setReply(), reserved names
+/// are allowed, and values keep their types.
 void Server::setMessage(const nb::dict &Tensors) {
   ExclusiveUse Use(InUse, Description);
   Exchange &E = at(0);
@@ -351,7 +358,7 @@ void Server::setMessage(const nb::dict &Tensors) {
 
 Server::Sent Server::sendReplies() {
   Sent Result;
-  // NumAsked is zero first, so that other threads do not see these requests
+  // Set NumAsked to zero first, so that other threads do not see these requests
   // while the GIL is released.
   for (std::size_t I = 0, N = std::exchange(NumAsked, 0); I < N; ++I) {
     Exchange &E = *Exchanges[I];
@@ -378,15 +385,18 @@ Server::Sent Server::sendReplies() {
   return Result;
 }
 
-/// True if the author of the reply must know. A compiler that has disconnected,
-/// or a bare one that cannot be told of an error, is not the author's fault.
+/// True if the failure is an error in the policy, so that an exception must be
+/// raised. A compiler that has disconnected or does not read the reply is not
+/// the policy's fault. An error or a deferral that could not be sent is not the
+/// policy's fault either.
 bool Server::Sent::Failed::isAuthorsFault() const {
   return Kind == ReplyKind::Advice && Why.code() != ErrorCode::PeerClosed &&
          Why.code() != ErrorCode::Timeout;
 }
 
-/// Raises the first of the author's failures, with the others as its attribute
-/// `others`. Returns if there are none.
+/// Raises the first failure that is the policy's fault. The attribute `others`
+/// of the exception contains the policy's other failures. If there are no such
+/// failures, the function returns.
 void Server::Sent::raiseAuthorsFaults() const {
   nb::object First;
   nb::list Others;
@@ -404,11 +414,11 @@ void Server::Sent::raiseAuthorsFaults() const {
   raise(First);
 }
 
-/// The failure as an exception that names the session.
+/// Returns the failure as an exception that names the session.
 nb::object Server::Sent::Failed::exception() const {
   std::string Number = "session " + std::to_string(Session);
   std::string Text(Why.message());
-  // Messages of the codec do not name the session.
+  // Add the session to messages of a SerDes, which do not name it.
   if (Text.find("(" + Number + ")") == std::string::npos)
     Text =
         Number + " (process " + std::to_string(Pid) + ") got no reply: " + Text;
@@ -419,7 +429,8 @@ nb::object Server::Sent::Failed::exception() const {
   return Exception;
 }
 
-/// Updates the counts after a send, reports, and raises. Needs the GIL.
+/// Updates the counts after replies were sent, emits warnings, and raises the
+/// policy's failures. The caller must hold the GIL.
 void Server::finishSend(const Sent &Last) {
   for (const auto &E : Exchanges)
     E->Reply.clear();

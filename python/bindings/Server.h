@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Server: a ModelServer whose requests are dicts of arrays and whose replies
-/// are Python values.
+/// Server wraps a ModelServer for Python. Requests become dicts of arrays, and
+/// replies are Python values.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,33 +35,36 @@
 
 namespace MLBridge::Python {
 
-/// mlbridge._core.Server. Used by one thread at a time, except stop() and
-/// latencies().
+/// The Python class mlbridge._core.Server. Only one thread at a time may use a
+/// server, but any thread may call stop() and latencies().
 ///
-/// Waits without the GIL, in slices of 100 ms between which it runs Python's
-/// signal handlers, so that Ctrl-C takes effect.
+/// A server waits without the GIL. Every 100 ms, it runs Python's signal
+/// handlers, so that Ctrl-C interrupts the wait.
 class Server {
 public:
-  /// Takes the listeners from \p Listeners, a sequence of ListenerInPython.
+  /// Takes over the listeners in \p Listeners, a sequence of ListenerInPython.
+  /// Failures and refusals are passed to \p OnWarning.
   Server(const nanobind::sequence &Listeners, nanobind::object OnWarning);
   ~Server();
   Server(const Server &) = delete;
   Server &operator=(const Server &) = delete;
 
-  /// Sends the replies that are set, waits for the next request, and returns
-  /// its features. Returns None after \p Timeout seconds or after stop().
+  /// Sends the replies that have been set, waits for the next request, and
+  /// returns the request's features. Returns None after \p Timeout seconds or
+  /// after stop().
   nanobind::object exchange(std::optional<double> Timeout);
-  /// Like exchange(), but returns a list of the dicts of all requests that wait
-  /// at the same moment.
+  /// Does the same as exchange(), but returns a list with the features of all
+  /// requests that are waiting at the same time.
   nanobind::object exchangeBatch(std::size_t MaxSize, double MaxDelay,
                                  std::optional<double> Timeout);
 
-  // Each sets the reply to request number \p Index of the last batch.
+  // // These functions set the reply to the request with index \p Index in the
+  // last batch.
   void setReply(nanobind::handle Value, std::size_t Index);
   void setMessage(const nanobind::dict &Tensors);
   void setError(const nanobind::str &Message, std::size_t Index);
   void setDeferred(const nanobind::str &Why, std::size_t Index);
-  /// Sends the replies that are set, without waiting for a request.
+  /// Sends the replies that have been set, without waiting for a request.
   void send();
 
   void stop() { Stopped.store(true, std::memory_order_relaxed); }
@@ -97,15 +100,16 @@ private:
     std::string Text;
   };
 
-  /// The result of sending the replies.
+  /// The failures that occurred while replies were sent.
   struct Sent {
     struct Failed {
       ReplyKind Kind;
       std::uint64_t Session;
       int Pid;
-      /// Why the reply could not be sent.
+      /// The reason why the reply could not be sent.
       MLBridge::Error Why;
-      /// True if the session ended because the compiler could not be told.
+      /// True if the session has ended, because no error could be sent to the
+      /// compiler either.
       bool IsOver;
 
       bool isAuthorsFault() const;
@@ -119,13 +123,15 @@ private:
     void raiseAuthorsFaults() const;
   };
 
-  /// The longest delay of a signal handler.
+  /// The maximum time between two runs of Python's signal handlers.
   static constexpr std::chrono::milliseconds Slice{100};
   static constexpr std::size_t MaxMistyped = 4096;
 
-  /// Sends the replies and waits. Returns true if there are requests.
+  /// Sends the replies and waits for requests. Returns true if requests have
+  /// arrived.
   bool advance(const BatchLimits &Limits, std::optional<double> Timeout);
-  /// Takes the requests that Python can represent. Returns true if it took any.
+  /// Stores the requests that Python can represent, and refuses the others.
+  /// Returns true if it has stored a request.
   bool take(Span<const ModelServer::Request> Requests);
   const ModelServer::Request &first() const;
   Exchange &at(std::size_t Index);
@@ -133,7 +139,7 @@ private:
   void addOutput(Exchange &E, std::string_view Name, nanobind::handle Value,
                  bool IsTaken);
   void checkOpen() const;
-  /// Called without the GIL.
+  /// The caller must not hold the GIL.
   Sent sendReplies();
   void finishSend(const Sent &Last);
   void refuse(const ModelServer::Request &Request, std::size_t Index,
@@ -143,26 +149,27 @@ private:
   void report(const Sent &Last);
 
   ForkDetector Fork;
-  /// Null after close().
+  /// The wrapped server, or null after close().
   std::unique_ptr<ModelServer> Impl;
   std::string Name;
-  /// For messages.
+  /// /// Names the server in messages.
   std::string Description;
   nanobind::object OnWarning;
   FeatureViews Views;
-  /// The first NumAsked exchanges wait for their replies. The others are kept
-  /// so that their memory can be reused.
+  /// The first NumAsked elements are requests that wait for a reply. The
+  /// remaining elements are unused. They are kept so that their memory can be
+  /// reused.
   std::vector<std::unique_ptr<Exchange>> Exchanges;
   std::size_t NumAsked = 0;
-  /// The dicts of these requests.
+  /// The features of the last batch, as Python dicts.
   std::vector<nanobind::dict> Shown;
   UseMark InUse;
   std::atomic<bool> Stopped = false;
   ModelServer::Statistics Counts;
   std::uint64_t NumRefused = 0;
   std::uint64_t NumMistyped = 0;
-  /// The open sessions whose replies so far could never be converted to the
-  /// type that the session's first request wants.
+  /// The open sessions for which no reply could be converted so far. The
+  /// conversion is to the advice type of the session's first request.
   std::unordered_set<std::uint64_t> Mistyped;
   std::string LastReported;
   std::uint64_t RefusalsReported = 0;

@@ -18,10 +18,10 @@ namespace MLBridge::Python {
 /// The state of the process's only interpreter.
 namespace {
 struct {
-  /// The threads that have waited in this module; joined at shutdown.
+  /// The threads that have waited in this module. They are joined at shutdown.
   std::unordered_set<unsigned long> Users;
   unsigned long LastUser = 0;
-  /// The thread that shuts the interpreter down; 0 before shutdown.
+  /// The thread that shuts the interpreter down, or 0 before shutdown.
   std::atomic<unsigned long> Ender = 0;
 } State;
 } // namespace
@@ -40,11 +40,12 @@ Signals::Signals() {
 }
 
 bool Signals::isRequested() {
-  // During shutdown a wait for the GIL may never return.
+  // Return before acquiring the GIL, because during shutdown the GIL may never
+  // become available.
   if (Raised || isEnding())
     return true;
-  // Do not take the GIL for each piece of a long message: another thread may
-  // hold it for 5 ms every time.
+  // Do not acquire the GIL for each piece of a long message, because another
+  // thread may hold it for 5 ms each time.
   const Deadline::Clock::time_point Now = Deadline::Clock::now();
   if (Now - LastLook < Interval / 2)
     return false;

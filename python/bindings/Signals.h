@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Signals: ends a wait of the library when a Python signal handler raises an
-/// exception, or when the interpreter shuts down. Python runs signal handlers
-/// in the main thread, which a wait would block. A thread that still waits when
-/// the interpreter shuts down would never free what it uses.
+/// Signals ends a wait of the library in two cases. The first case is that a
+/// Python signal handler raises an exception. Python runs signal handlers in
+/// the main thread, so a waiting main thread must run them itself. The second
+/// case is that the interpreter shuts down. A thread that is still waiting then
+/// would never free its resources.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,8 @@
 
 namespace MLBridge::Python {
 
-/// Interrupts one wait of a thread that has released the GIL:
+/// Interrupts one wait of a thread that has released the GIL. Use it as
+/// follows:
 /// \code
 ///   Signals Heard;
 ///   {
@@ -35,11 +37,12 @@ namespace MLBridge::Python {
 /// \endcode
 class Signals final : public Interrupt {
 public:
-  /// Needs the GIL, like all functions except isRequested().
+  /// The caller must hold the GIL for all functions except isRequested().
   Signals();
   bool isRequested() override;
-  /// Raises the exception of a signal handler, if any. While the interpreter
-  /// shuts down it raises SystemExit, which ends this thread silently.
+  /// If a signal handler has raised an exception, raises it again. While the
+  /// interpreter shuts down, raises SystemExit, which ends this thread without
+  /// a message.
   void rethrow();
 
 private:
@@ -47,7 +50,8 @@ private:
   std::optional<nanobind::python_error> Raised;
 };
 
-/// Binds end_waits(), for mlbridge.ending. Each extension module has its own.
+/// Binds the Python function end_waits(), which mlbridge.ending calls. Each
+/// extension module has its own end_waits().
 void bindSignals(nanobind::module_ &M);
 
 } // namespace MLBridge::Python

@@ -46,8 +46,8 @@ static int numpyType(ElementType Type) {
   return NPY_NOTYPE;
 }
 
-/// A new array of the tensor's type and shape. It views \p Data, or owns new
-/// memory if \p Data is null.
+/// Creates an array with the tensor's type and shape. The array is a view of \p
+/// Data. If \p Data is null, the array owns new memory.
 static nb::object makeArray(const TensorView &Tensor, void *Data, int Flags) {
   std::array<npy_intp, Shape::MaxRank> Extents{};
   std::ranges::copy(Tensor.Dims, Extents.begin());
@@ -69,10 +69,12 @@ nb::object ownerOf(std::shared_ptr<const void> Memory) {
 }
 
 nb::object viewArray(const TensorView &Tensor, nb::handle Owner) {
-  // NumPy allocates if the address is null, so give empty tensors an address.
+  // Use a non-null address for an empty tensor, because NumPy allocates memory
+  // if the address is null.
   static const std::uint64_t Nowhere = 0;
   const void *Data = Tensor.NumBytes == 0 ? &Nowhere : Tensor.Data;
-  // Without NPY_ARRAY_WRITEABLE the array is read-only, so the cast is safe.
+  // The cast is safe, because the array is read-only without
+  // NPY_ARRAY_WRITEABLE.
   nb::object Array =
       makeArray(Tensor, const_cast<void *>(Data), NPY_ARRAY_C_CONTIGUOUS);
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject *>(Array.ptr()),

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Converts a tensor to Python: a NumPy array (0-d for a scalar), a str, or a
-/// list of str.
+/// Converts a tensor to a NumPy array, a str or a list of str. A scalar becomes
+/// a 0-d array.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,21 +23,23 @@
 
 namespace MLBridge::Python {
 
-/// A Python object that keeps \p Memory alive.
+/// Returns a Python object that keeps \p Memory alive.
 nanobind::object ownerOf(std::shared_ptr<const void> Memory);
 
-/// A read-only array that views the tensor's elements in place and keeps
-/// \p Owner alive. Not for strings.
+/// Returns a read-only array that views the tensor's elements in place and
+/// keeps \p Owner alive. \p Tensor must not be a string tensor.
 nanobind::object viewArray(const TensorView &Tensor, nanobind::handle Owner);
 
-/// A writable array with a copy of the elements. Not for strings.
+/// Returns a writable array with a copy of the elements. \p Tensor must not be
+/// a string tensor.
 nanobind::object copyArray(const TensorView &Tensor);
 
-/// A str, or a list of str. Bytes that are not UTF-8 become lone surrogates, as
-/// in os.fsdecode, so that any symbol name can be represented.
+/// Converts a string tensor to a str or a list of str. Bytes that are not UTF-8
+/// become lone surrogates, as in os.fsdecode. Therefore, every symbol name can
+/// be represented.
 nanobind::object textObject(const TensorView &Tensor);
 
-/// A str, made like those of textObject().
+/// Converts one text to a str, in the same way as textObject().
 inline nanobind::object toStr(std::string_view Text) {
   PyObject *Str = PyUnicode_DecodeUTF8(
       Text.data(), static_cast<Py_ssize_t>(Text.size()), "surrogateescape");

@@ -7,20 +7,22 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs a compiler for mlbridge.interactive:
+/// mlbridge-guard runs a compiler for mlbridge.interactive:
 ///
 ///     mlbridge-guard HOST MILLISECONDS FOLDER COMMAND [ARGUMENT...]
 ///
-/// A stock compiler spins forever when its interactive channel closes. The
-/// guard ends the compiler when the process HOST cannot: after kill -9, or
-/// while a policy hangs. The guard runs COMMAND and exits with its status. When
-/// HOST exits, or after MILLISECONDS (-1: no limit), the guard kills its
-/// process group: COMMAND, all processes that COMMAND started, and the guard
-/// itself. In each case it first removes FOLDER and the files in it.
+/// The guard is needed because a stock compiler spins forever when its
+/// interactive channel closes. The process HOST cannot always end the compiler:
+/// HOST may have been killed, or its policy may hang. The guard runs COMMAND
+/// and exits with the command's status. When HOST exits, or after MILLISECONDS,
+/// the guard kills its process group, which contains COMMAND, all processes
+/// that COMMAND has started, and the guard itself. If MILLISECONDS is -1, there
+/// is no time limit. In each case, the guard first removes FOLDER and the files
+/// in it.
 ///
-/// PR_SET_PDEATHSIG in the compiler does not suffice: it watches the thread
-/// that started the child, not the process, and cc1 and linkers do not inherit
-/// it.
+/// PR_SET_PDEATHSIG in the compiler would not be enough. It depends on the
+/// thread that started the child instead of on the process, and cc1 and linkers
+/// do not inherit it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +48,7 @@
 using Clock = std::chrono::steady_clock;
 
 static constexpr int BadUsage = 2;
-/// The status of a shell for a command that cannot be run.
+/// The exit status for a command that cannot be run, as in a shell.
 static constexpr int CannotRun = 127;
 
 static int fail(const char *What, int Code) {
@@ -64,7 +66,8 @@ static int openProcess(pid_t Process) {
   return static_cast<int>(::syscall(SYS_pidfd_open, Process, 0));
 }
 
-/// Removes a folder of FIFOs. Ignores errors, which nobody could be told.
+/// Removes a folder of FIFOs. Ignores errors, because no process is left that
+/// could handle them.
 static void removeFolder(const char *Path) {
   if (DIR *Folder = ::opendir(Path)) {
     while (const dirent *Entry = ::readdir(Folder))
@@ -74,7 +77,8 @@ static void removeFolder(const char *Path) {
   ::rmdir(Path);
 }
 
-/// Executes the command in this process, which dies when the guard does.
+/// Executes the command in this process. The kernel kills this process when the
+/// guard dies.
 [[noreturn]] static void runCommand(pid_t Guard, char **Command) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() == Guard) {
@@ -84,7 +88,8 @@ static void removeFolder(const char *Path) {
   ::_exit(CannotRun);
 }
 
-/// Waits until one of the processes has ended. Returns false at the deadline.
+/// Waits until one of the processes has ended. Returns false if the time limit
+/// passes first.
 static bool waitForEither(pollfd (&Processes)[2], long Milliseconds) {
   const auto End = Clock::now() + std::chrono::milliseconds(Milliseconds);
   while (true) {
@@ -108,7 +113,8 @@ static bool waitForEither(pollfd (&Processes)[2], long Milliseconds) {
 static int endAs(int Status) {
   if (WIFEXITED(Status))
     return WEXITSTATUS(Status);
-  // The command has already dumped core if that was wanted.
+  // Do not dump core again, because the command has already done so if core
+  // dumps are enabled.
   const rlimit NoCore = {};
   ::setrlimit(RLIMIT_CORE, &NoCore);
   const int Signal = WTERMSIG(Status);
@@ -139,7 +145,8 @@ int main(int Count, char **Arguments) {
   pollfd Processes[2] = {};
   Processes[0].fd = openProcess(static_cast<pid_t>(Host));
   const int OpenError = errno;
-  // If HOST is not the parent, the host has exited and its ID may be reused.
+  // If HOST is not the parent, HOST has already exited, and another process may
+  // have its ID.
   if (::getppid() != Host) {
     removeFolder(Folder);
     return CannotRun;
@@ -161,7 +168,8 @@ int main(int Count, char **Arguments) {
                      waitForEither(Processes, Milliseconds) &&
                      Processes[1].revents != 0;
   removeFolder(Folder);
-  // If the host has exited, also kill what the command left running.
+  // If the time is over or HOST has exited, kill the process group. It may
+  // contain processes that the command has left running.
   if (!Ended || Processes[0].revents != 0)
     ::kill(0, SIGKILL);
   int Status = 0;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes for Python: the generic messages, and the user's own
-/// messages, defined by serialised descriptors. Python's protobuf package and
-/// this module share no objects.
+/// Binds ProtobufSerDes, both for the generic messages and for the user's own
+/// messages. The user's messages are passed as serialised descriptors, because
+/// Python's protobuf package and this module cannot share objects.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -70,7 +70,8 @@ static SerDesFactory::Format messages(const nb::bytes &Descriptors,
   SerDesFactory Formats;
   addProtobuf(Formats, messageOf(Pool, Request), messageOf(Pool, Reply));
   SerDesFactory::Format Made = Formats.formats().back();
-  // Report invalid messages now rather than at the first session.
+  // Create a SerDes now, so that invalid messages are reported here and not at
+  // the first session.
   if (Error E = Made.Make(SerDes::Side::Model).takeError())
     raise(E);
   return Made;
@@ -78,7 +79,7 @@ static SerDesFactory::Format messages(const nb::bytes &Descriptors,
 
 NB_MODULE(_format_protobuf, M) {
   M.doc() = "Protobuf for mlbridge; see mlbridge.protobuf.";
-  // _core defines the class Format.
+  // // Import _core, which defines the class Format.
   nb::module_::import_("mlbridge._core");
   SerDesFactory Formats;
   addProtobuf(Formats);

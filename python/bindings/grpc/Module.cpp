@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// gRPC for Python, in a separate module so that gRPC's library is loaded only
-/// when a spec names gRPC. _core defines the classes Listener and Scheme.
+/// Defines the module mlbridge._grpc. It is separate from mlbridge._core, so
+/// that gRPC's library is loaded only when a spec names gRPC. _core defines the
+/// classes Listener and Scheme.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,7 @@ static ListenerInPython listener(const nb::str &Spec, double PeerTimeout,
   return {valueOrRaise(openGRPCListener(toString(Spec), std::move(Options)))};
 }
 
-/// The schemes that gRPC adds to a factory.
+/// Returns the schemes that gRPC adds to a factory.
 static nb::list schemes() {
   RunnerFactory Factory;
   const std::size_t NumOthers = Factory.schemes().size();

@@ -29,14 +29,16 @@ using namespace MLBridge::Python;
 
 namespace {
 
-/// mlbridge._grpc.Trainer. Used by one thread at a time.
+/// The Python class mlbridge._grpc.Trainer. Only one thread at a time may use
+/// an object.
 class Trainer {
 public:
   Trainer(const nb::str &Spec, nb::handle Formats);
 
   void connect(std::optional<double> Timeout);
   void send(const nb::dict &Message);
-  /// Returns None after \p Timeout seconds; the message may still arrive.
+  /// Returns the next message, or None after \p Timeout seconds. A later call
+  /// can still receive the message.
   nb::object receive(std::optional<double> Timeout);
   void close();
   bool isUnary() const {
@@ -118,7 +120,8 @@ nb::object Trainer::receive(std::optional<double> Timeout) {
     return nb::none();
   Span<const std::byte> Bytes = valueOrRaise(std::move(*Message));
   nb::dict ByName;
-  // An `_error` in the message comes from the environment, with its own code.
+  // Read the message as a request, so that an `_error` of the environment is
+  // returned as a tensor and does not fail the decoding.
   for (const TensorView &Tensor :
        valueOrRaise(Parts.Codec->deserializeRequest(Bytes)))
     ByName[toStr(Tensor.Name)] = Tensor.Type == ElementType::String

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Trainer: exchanges messages with a compiler that serves an environment over
-/// gRPC.
+/// Binds Trainer, which exchanges messages through gRPC with a compiler that
+/// serves an environment.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,8 @@
 
 namespace MLBridge::Python {
 
-/// A factory of the formats in \p Formats, a sequence of Format.
+/// Returns a factory with the formats in \p Formats, which is a sequence of
+/// Format.
 SerDesFactory formatsOf(nanobind::handle Formats);
 
 void bindTrainer(nanobind::module_ &M);
