@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Parses the clients' command lines and reports their failures: a sentence on
-/// stderr, and exit status 1.
+/// Functions for the benchmark clients. They parse command lines and report
+/// failures. After a failure, a client prints a sentence to stderr and exits
+/// with status 1.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,14 +35,15 @@ namespace MLBridge::bench {
   std::exit(1);
 }
 
-/// Returns the value, or ends the process.
+/// Returns the value of \p Result. If \p Result is an error, reports it and
+/// ends the process.
 template <typename T> T orFail(Expected<T> Result) {
   if (!Result)
     fail(Result.takeError().str());
   return std::move(*Result);
 }
 
-/// Parses "500,1000,1500".
+/// Parses a list such as "500,1000,1500".
 inline std::vector<std::size_t> parseNumbers(std::string_view Text) {
   std::vector<std::size_t> Numbers;
   const char *Next = Text.data();

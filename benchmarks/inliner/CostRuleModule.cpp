@@ -7,11 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MLBridge-cost-rule.so: the baseline of `mlbridge bench inliner`. `cost-rule`
-/// inlines where `cost_estimate < max(1, threshold)`: the plug-in does
-/// everything except asking a model. `cost-rule+ask|SPEC` asks SPEC and then
-/// decides by the same rule: both compiles are equal, and their difference in
-/// time is the cost of asking.
+/// MLBridge-cost-rule.so is the baseline of `mlbridge bench inliner`. The
+/// runner `cost-rule` inlines a call if `cost_estimate < max(1, threshold)`,
+/// without a request to a model. The runner `cost-rule+ask|SPEC` also sends a
+/// request to the model SPEC, ignores the reply, and applies the same rule.
+/// Both runners make the same decisions, so the difference between their
+/// compile times is the cost of the requests.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,8 @@ using namespace MLBridge;
 
 namespace {
 
-/// A feature of one integer; remembers its position between requests.
+/// A feature that is one integer. The class remembers the feature's position
+/// between requests.
 class Feature {
 public:
   explicit Feature(std::string_view Name) : Name(Name) {}
@@ -55,7 +57,8 @@ private:
 
 class CostRuleRunner final : public MLModelRunner {
 public:
-  /// \p Asked may be null.
+  /// Creates a runner that also sends its requests to \p Asked, unless it is
+  /// null.
   explicit CostRuleRunner(std::unique_ptr<MLModelRunner> Asked)
       : Asked(std::move(Asked)) {}
 

@@ -7,13 +7,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ir2vec-bench VOCABULARY.json MODULE.bc [REPETITIONS [PIPELINE]]: times the
-/// embedding of a module from scratch, by this project and by LLVM, and again
-/// after each of a sequence of passes. PIPELINE, such as 'default<O2>', runs
-/// first and scatters the instructions in memory. Prints Markdown tables.
+/// Times the embedding of a module:
 ///
-/// Measures the thread's CPU time, since the thread never waits and other load
-/// disturbs CPU time least.
+///     ir2vec-bench VOCABULARY.json MODULE.bc [REPETITIONS [PIPELINE]]
+///
+/// The first table compares this project with LLVM when a module is embedded
+/// from scratch. The second table has the times of this project after each pass
+/// of a sequence. If PIPELINE is given, such as 'default<O2>', it runs first.
+/// It scatters the instructions in memory. The tables are printed as Markdown.
+///
+/// The benchmark measures the thread's CPU time, because the thread never waits
+/// and other load disturbs CPU time the least.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +44,8 @@ using llvm::formatv;
 using llvm::outs;
 using llvm::StringRef;
 
-/// The passes of -Oz, one by one: function, call graph and module passes.
+/// The passes of -Oz, one pipeline per pass. They include function, call graph
+/// and module passes.
 static constexpr StringRef Passes[] = {
     "annotation2metadata",
     "forceattrs",
@@ -93,13 +98,13 @@ static double now() {
 }
 
 namespace {
-/// In ms.
+/// Durations in ms.
 struct Times {
   double Median, Best, Worst;
 };
 } // namespace
 
-/// Times \p Repetitions runs.
+/// Calls \p Run \p Repetitions times and returns the statistics of the times.
 template <typename Callable>
 static Times measure(unsigned Repetitions, Callable Run) {
   std::vector<double> All;
@@ -119,7 +124,7 @@ static void printRow(StringRef What, const Times &T,
                     1e6 * T.Median / double(Instructions));
 }
 
-/// Converts the vocabulary to LLVM's.
+/// Converts the vocabulary to LLVM's data structure.
 static llvm::ir2vec::Vocabulary forLLVM(const EmbeddingVocabulary &Vocabulary) {
   const unsigned Ends[] = {llvm::ir2vec::Vocabulary::MaxOpcodes,
                            FirstOperandEntity, FirstPredicateEntity,
@@ -191,7 +196,7 @@ static void fromNothing(llvm::Module &M, const EmbeddingVocabulary &Vocabulary,
                      Used += embedByLLVM(M, LLVMs, llvm::IR2VecKind::FlowAware);
                    }),
            Instructions);
-  // Keeps the compiler from removing the calls.
+  // Use the results, so that the compiler does not remove the calls.
   if (Used == 1)
     outs() << "\n";
 }
@@ -206,7 +211,7 @@ hashes(const llvm::Module &M) {
 }
 
 namespace {
-/// Runs LLVM passes, with their analysis managers.
+/// Runs LLVM passes and owns their analysis managers.
 class PassRunner {
 public:
   explicit PassRunner(ModuleEmbedder *Embedder = nullptr)

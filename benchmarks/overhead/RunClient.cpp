@@ -7,13 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Starts compilers for `mlbridge bench overhead`:
+/// Runs a compiler for `mlbridge bench overhead` and measures it:
 ///
 ///     run-client COMMAND ARGUMENT...
 ///
 /// Prints the duration, the CPU time and the peak memory as a line of JSON on
-/// stdout. The kernel's peak of a process includes its parent's memory at the
-/// start; so this is a small program instead of Python.
+/// stdout. This is a small program instead of Python code, because the kernel's
+/// peak of a process includes the memory that its parent used when it started
+/// the process.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// rtt_floor, a Python module that answers the floors' requests. Its loop is in
-/// C++, since a call from Python per trip would make the floor slower than the
-/// runner that it bounds.
+/// rtt_floor is a Python module that replies to the requests of the floors. A
+/// floor is the fastest possible round trip with the same bytes, without this
+/// library. The loop is in C++, because a call from Python for each trip would
+/// make the floor slower than the library's runner.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,8 @@ namespace nb = nanobind;
 using namespace MLBridge;
 using namespace MLBridge::bench;
 
-/// Answers each request with its last number, until the client ends.
+/// Replies to each request with the request's last number, until the client
+/// ends.
 static void servePipe(int Read, int Write) {
   nb::gil_scoped_release Release;
   FloorPipe Pipe(Read, Write);
@@ -40,8 +42,9 @@ static void servePipe(int Read, int Write) {
   }
 }
 
-/// Does the same through shared memory, until a second passes without a request
-/// after the parent process has ended.
+/// Replies to each request in shared memory with the request's last number.
+/// Returns if no request arrives within a second and the parent process has
+/// ended.
 static void serveFutex(int Memory) {
   nb::gil_scoped_release Release;
   std::unique_ptr<FutexFloor> Floor = FutexFloor::map(Memory);

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floor of the shared memory runner: the same bytes written once into the
-/// same kind of memory, and a futex each way. Both ends sleep until woken.
-/// RttClient.cpp uses the client's end, FloorModule.cpp the model's.
+/// FutexFloor is the floor of the shared memory runner. It copies the same
+/// bytes once into the same kind of memory, and a futex wakes the other end.
+/// Both ends sleep while they wait. RttClient.cpp uses the client's end, and
+/// FloorModule.cpp uses the model's end.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,10 +30,10 @@
 
 namespace MLBridge::bench {
 
-/// The shared memory of a descriptor, which the caller owns.
+/// Maps the shared memory of a file descriptor. The caller owns the descriptor.
 class FutexFloor {
 public:
-  /// Maps the memory. Returns null if that fails.
+  /// Maps the memory. Returns null if the mapping fails.
   static std::unique_ptr<FutexFloor> map(int Memory) {
     void *Address = ::mmap(nullptr, Size, PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_POPULATE, Memory, 0);
@@ -58,8 +59,8 @@ public:
     return true;
   }
 
-  /// Answers the next request with its last number. Returns false if no request
-  /// arrives within a second.
+  /// Replies to the next request with the request's last number. Returns false
+  /// if no request arrives within a second.
   bool serve() {
     if (!await(Shared->Request, Last + 1))
       return false;

@@ -20,12 +20,13 @@ using namespace MLBridge;
 using namespace MLBridge::bench;
 using grpc::internal::RpcMethod;
 
-/// Returns a message of as many bytes as the runner's request.
+/// Returns a message that has the same size as the runner's request.
 static grpc::ByteBuffer requestOf(Span<const float> Features) {
   const std::size_t NumBytes = Features.size() * sizeof(float);
   grpc::Slice Bytes(FloorFrames::requestSize(Features.size()) -
                     sizeof(std::uint64_t));
-  // The server ignores the header; a byte follows the features.
+  // Leave the header unset, because the server ignores it. Write the features
+  // before the message's last byte.
   auto *End = const_cast<std::uint8_t *>(Bytes.end()) - 1;
   std::memcpy(End - NumBytes, Features.data(), NumBytes);
   return {&Bytes, 1};
@@ -95,7 +96,8 @@ std::unique_ptr<GRPCFloor> GRPCFloor::connect(const std::string &Address,
                                               bool IsStream) {
   std::shared_ptr<grpc::Channel> Channel =
       grpc::CreateChannel(Address, grpc::InsecureChannelCredentials());
-  // A server in Python may still be starting, on a busy machine.
+  // Wait long enough for a Python server that is still starting on a busy
+  // machine.
   if (!Channel->WaitForConnected(std::chrono::system_clock::now() +
                                  std::chrono::seconds(60)))
     return nullptr;

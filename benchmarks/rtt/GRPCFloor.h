@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floor of the gRPC runner: sends the same bytes by gRPC's synchronous API
-/// with default settings, as a user's own stub would. Messages are bytes, so
-/// that no time goes into Protobuf. RttClient.cpp uses the client's end;
-/// GRPCFloorServer.cpp and, in Python, mlbridge_benchmarks.rtt.peers implement
-/// the model's end.
+/// GRPCFloor is the floor of the gRPC runner. Like a user's own stub, it sends
+/// the same bytes through gRPC's synchronous API with default settings.
+/// Messages are plain bytes, so no time is spent in Protobuf. RttClient.cpp
+/// uses the client's end. GRPCFloorServer.cpp and the Python module
+/// mlbridge_benchmarks.rtt.peers implement the model's end.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,9 @@ public:
   /// Sends \p Features and receives \p Reply. Returns false if the call fails.
   virtual bool ask(Span<const float> Features, float &Reply) = 0;
 
-  /// Connects to a server at \p Address, by one stream or by unary calls.
-  /// Returns null if no server listens within a minute.
+  /// Connects to a server at \p Address. If \p IsStream is true, all requests
+  /// use one stream. Otherwise, each request is a unary call. Returns null if
+  /// no server listens within a minute.
   static std::unique_ptr<GRPCFloor> connect(const std::string &Address,
                                             bool IsStream);
 };

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Answers the gRPC floor's requests with their last float32:
+/// The server of the gRPC floor, which replies to each request with the
+/// request's last float32:
 ///
 ///     grpc-floor-server CPU ADDRESS
 ///
-/// by gRPC's synchronous API, on core CPU, until it is terminated.
+/// The server uses gRPC's synchronous API. It runs on core CPU until it is
+/// terminated.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +49,8 @@ static ByteBuffer replyTo(const ByteBuffer &Request) {
 
 namespace {
 
-/// The service that protoc would generate for two methods of bytes.
+/// A service like the one that protoc generates, with two methods whose
+/// messages are bytes.
 class FloorService final : public grpc::Service {
 public:
   FloorService() {

@@ -7,16 +7,19 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler of `mlbridge bench rtt` for in-process models:
+/// The compiler's side of `mlbridge bench rtt` for in-process models:
 ///
 ///     inprocess-client CPU FEATURES BATCHES
 ///
-/// Runs on core CPU. A line on stdin, "SCHEME LENGTH FILE", names a model that
-/// takes the first LENGTH float32s of FEATURES. A line of JSON on stdout gives
-/// the time of each of BATCHES batches of calls, for the runner and for its
-/// floor, a direct call of the same model. The two run batches in turns and
-/// alternate in going first, so that noise affects both. The line "kinds" asks
-/// for the schemes of this build.
+/// The client runs on core CPU and reads commands from stdin. For each command,
+/// it prints a line of JSON to stdout:
+///
+/// - "SCHEME LENGTH FILE" measures a model whose input is the first LENGTH
+///   float32s of the file FEATURES. The result contains the times of BATCHES
+///   batches of calls, both for the runner and for its floor. The floor is a
+///   direct call of the same model. The runner and the floor alternate, so that
+///   noise affects both.
+/// - "kinds" prints the schemes of this build.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,15 +38,17 @@ using namespace MLBridge;
 using namespace MLBridge::bench;
 using Clock = std::chrono::steady_clock;
 
-/// The time of the runner's batch: long compared with reading the clock, and
-/// short compared with a time slice, so that most batches are not preempted.
+/// The approximate time of a batch of the runner. It is long compared with the
+/// time to read the clock. It is short compared with a time slice, so that most
+/// batches are not preempted.
 static constexpr std::chrono::nanoseconds BatchTime =
     std::chrono::microseconds(150);
-/// Refills the caches after other processes have used the core.
+/// The time for which the model runs before it is measured, to refill the
+/// caches after other processes have used the core.
 static constexpr std::chrono::nanoseconds WarmTime =
     std::chrono::milliseconds(20);
 
-/// Asks as a pass does, in three lines.
+/// Returns a function that requests advice in the same way as a compiler pass.
 static Ask makeRunner(const std::shared_ptr<const Model> &M,
                       Span<const float> Features) {
   auto Load = [M]() -> Expected<std::shared_ptr<const Model>> { return M; };
@@ -72,7 +77,7 @@ static std::chrono::nanoseconds timeOfOne(const Ask &Asked) {
 }
 
 namespace {
-/// One side's times and reply.
+/// The function and the times of the runner or of the floor.
 struct Side {
   explicit Side(Ask TheAsk) : Asked(std::move(TheAsk)) {}
 

@@ -43,7 +43,7 @@ static std::size_t countOutputs(const Model &M) {
 
 #ifdef MLBRIDGE_HAS_ONNX
 namespace {
-/// OrtApi::Run with tensors in the caller's memory.
+/// Calls OrtApi::Run with tensors in the caller's memory.
 struct ONNXFloor {
   std::shared_ptr<const onnx::ONNXModel> M;
   onnx::Handle<OrtRunOptions> Options;
@@ -65,7 +65,8 @@ struct ONNXFloor {
 };
 } // namespace
 
-/// Makes a tensor in \p Data with the extents of \p Spec.
+/// Creates a tensor that uses the memory \p Data and has the extents of \p
+/// Spec.
 static onnx::Handle<OrtValue> bindTensor(const onnx::Runtime &Library,
                                          const TensorSpec &Spec,
                                          Span<float> Data) {
@@ -86,12 +87,13 @@ static InProcessSubject openONNX(const std::string &File,
   Floor->Reply.resize(countOutputs(*M));
   Floor->InputName = M->inputs().front().Name;
   Floor->OutputName = M->outputs().front().Name;
-  // Without options, each evaluation would make them.
+  // Create the options once, because without options each evaluation would
+  // create them.
   Floor->Options = orFail(Library.make<OrtRunOptions>(
       "floor", ErrorCode::Model, [&](OrtRunOptions **Made) {
         return Library.api().CreateRunOptions(Made);
       }));
-  // The runtime does not write to inputs.
+  // The cast is safe, because the runtime does not write to inputs.
   Floor->Input =
       bindTensor(Library, M->inputs().front(),
                  {const_cast<float *>(Features.data()), Features.size()});
@@ -106,7 +108,7 @@ static InProcessSubject openONNX(const std::string &File,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The entry point of the widest variant that this CPU can run.
+/// Calls the entry point of the fastest variant that this CPU can run.
 struct AOTFloor {
   struct Close {
     void operator()(void *Library) const { ::dlclose(Library); }
@@ -164,7 +166,7 @@ static InProcessSubject openAOT(const std::string &File,
 
 #ifdef MLBRIDGE_HAS_TF
 namespace {
-/// TF_SessionRun, whose output is a new tensor each time.
+/// Calls TF_SessionRun, which creates a new output tensor each time.
 struct TFFloor {
   std::shared_ptr<const tf::TFModel> M;
   std::shared_ptr<tf::OpenModel> Opened;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floors of the in-process runners: a direct call of the same runtime, as
-/// in a compiler with one hard-coded model. The tensors are made and bound
-/// once, so that the time is that of the runtime's own function.
+/// The floors of the in-process runners. A floor calls the runtime directly,
+/// like a compiler with one hard-coded model. The tensors are created and bound
+/// once, so only the runtime's own function is timed.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,19 +25,20 @@
 
 namespace MLBridge::bench {
 
-/// Evaluates a model once; the reply is valid until the next call.
+/// Evaluates a model once. The reply is valid until the next call.
 using Ask = std::function<Span<const float>()>;
 
 struct InProcessSubject {
-  /// The model for the runner. The floor calls the same object, so that both
-  /// read the same weights.
+  /// The model for the runner. The floor calls the same object where possible,
+  /// so that both read the same weights.
   std::shared_ptr<const Model> M;
   Ask Floor;
 };
 
-/// Opens a model of one input, `x`, and one output, both float32 with fixed
-/// extents. \p Features are the input, and must outlive the subject. \p Scheme
-/// is the scheme of a model spec: onnx, aot or tf. Ends the process on failure.
+/// Opens a model and prepares its floor. The model must have one input, `x`,
+/// and one output, both float32 with fixed extents. \p Features is the input
+/// and must outlive the result. \p Scheme is the scheme of a model spec: onnx,
+/// aot or tf. Ends the process on failure.
 InProcessSubject openInProcess(const std::string &Scheme,
                                const std::string &File,
                                Span<const float> Features);

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floors of the pipe runner: the same bytes over the same kind of pipe.
-/// Both ends block, read no byte needlessly, and allocate all memory at the
-/// start. RttClient.cpp uses the client's end, FloorModule.cpp the model's.
+/// The floors of the pipe runner. They send the same bytes through the same
+/// kind of pipe. Both ends block while they wait, and all memory is allocated
+/// at the start. RttClient.cpp uses the client's end, and FloorModule.cpp uses
+/// the model's end.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,7 @@
 
 namespace MLBridge::bench {
 
-/// The two ends of one side. The caller owns the descriptors.
+/// The two pipe ends that one side uses. The caller owns the descriptors.
 class FloorPipe {
 public:
   FloorPipe(int Read, int Write) : Read(Read), Write(Write) {}
@@ -44,8 +45,8 @@ public:
         Bytes);
   }
 
-  /// Sends without the kernel's copy where that is faster, as the library does
-  /// (lib/Transport/PipeWriter.h).
+  /// Sends a frame. Like the library (lib/Transport/PipeWriter.h), it avoids
+  /// the kernel's copy of frames for which that is faster.
   bool lend(Span<const std::byte> Bytes) const {
     constexpr std::size_t WorthLending = std::size_t(16) << 10;
     if (Bytes.size() < WorthLending)
@@ -58,8 +59,9 @@ public:
         Bytes);
   }
 
-  /// Reads a frame, an 8-byte length and that many bytes, into the front of
-  /// \p Into. Returns its size including the length, or 0.
+  /// Reads a frame to the start of \p Into. A frame is an 8-byte length
+  /// followed by this number of bytes. Returns the size of the frame including
+  /// the length field, or 0 if no complete frame could be read.
   std::size_t receive(Span<std::byte> Into) const {
     std::size_t Got = 0;
     std::size_t Wanted = sizeof(std::uint64_t);
@@ -98,9 +100,9 @@ private:
   int Write;
 };
 
-/// The frames of a round trip. The request has the size of the library's: 128
-/// bytes for the length and the header line of one vector, and a final newline.
-/// The reply has the smallest possible size.
+/// The frames of a round trip. The request has the same size as the library's
+/// request. It consists of 128 bytes for the length and the header line, the
+/// features, and a newline. The reply has the smallest possible size.
 struct FloorFrames {
   static constexpr std::size_t MaxLength = 1 << 20;
   static constexpr std::size_t HeaderSize = 128;
@@ -115,7 +117,8 @@ struct FloorFrames {
   }
 };
 
-/// A page-aligned buffer for any request, resident before anything is timed.
+/// A page-aligned buffer for a request of any length. The constructor writes to
+/// all pages, so that they are in memory before anything is timed.
 class FloorRequest {
 public:
   FloorRequest()

@@ -11,17 +11,23 @@
 ///
 ///     rtt-client CPU FEATURES LENGTHS (kept|fresh) SPEC
 ///
-/// where SPEC is a model spec or, for the raw floors,
-/// floor:pipe:READ_FD,WRITE_FD, floor:lent-pipe:READ_FD,WRITE_FD or
-/// floor:futex:MEMORY_FD, floor:grpc-stream:ADDRESS or
-/// floor:grpc-unary:ADDRESS.
+/// SPEC is a model spec or one of these floors. A floor is the fastest possible
+/// round trip with the same bytes, without this library.
 ///
-/// Runs on core CPU, and sends the first N float32s of the file FEATURES for
-/// each N in LENGTHS ("500,1000,1500"). It writes them to the runner's buffer
-/// once or, with "fresh", before each trip, untimed, so that only this core's
-/// cache has them. A line on stdin asks for one sweep over all lengths; a line
-/// of JSON on stdout is its result: each trip's time and reply, and the number
-/// of heap allocations. Ends at the end of stdin.
+/// - floor:pipe:READ_FD,WRITE_FD
+/// - floor:lent-pipe:READ_FD,WRITE_FD
+/// - floor:futex:MEMORY_FD
+/// - floor:grpc-stream:ADDRESS
+/// - floor:grpc-unary:ADDRESS
+///
+/// The client runs on core CPU. Each line on stdin starts a sweep over all
+/// lengths in LENGTHS, such as "500,1000,1500". For each length N, the client
+/// sends the first N float32s of the file FEATURES. With "kept", it writes the
+/// features to the runner's buffer once. With "fresh", it writes them again
+/// before each trip, so that they are only in this core's cache. This writing
+/// is not timed. For each sweep, the client prints a line of JSON to stdout
+/// with the time and the reply of each trip and the number of heap allocations.
+/// It exits at the end of stdin.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -48,8 +54,8 @@
 using namespace MLBridge;
 using namespace MLBridge::bench;
 
-/// Uncounted trips before each sweep: other processes have used the core, and
-/// the model sleeps.
+/// The number of trips before each sweep that are not measured. They are needed
+/// because other processes have used the core and the model sleeps.
 static constexpr int WarmTrips = 50;
 
 //===----------------------------------------------------------------------===//
@@ -58,17 +64,18 @@ static constexpr int WarmTrips = 50;
 
 namespace {
 
-/// A way to ask a model.
+/// A function that makes one round trip, and the buffer that it sends.
 struct RoundTrip {
   /// The buffer for the features of the next request.
   Span<float> Features;
-  /// Sends the first features, of this number, and returns the reply.
+  /// Sends the given number of features and returns the reply.
   std::function<float(std::size_t)> Ask;
 };
 
 } // namespace
 
-/// Asks as a pass does, through the library in three lines.
+/// Returns a round trip through the library, with the same calls as in a
+/// compiler pass.
 static RoundTrip makeRunnerTrip(std::string_view Spec, std::size_t Longest) {
   RunnerFactory Factory;
 #ifdef MLBRIDGE_HAS_GRPC
@@ -88,7 +95,8 @@ static RoundTrip makeRunnerTrip(std::string_view Spec, std::size_t Longest) {
 
 using SendFunction = bool (FloorPipe::*)(Span<const std::byte>) const;
 
-/// Computes the features in the message itself.
+/// Returns a round trip through raw pipes. The features are written directly
+/// into the message.
 static RoundTrip makeFloorTrip(Span<const std::size_t> Ends,
                                SendFunction Send) {
   if (Ends.size() != 2)

@@ -7,13 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compilers of `mlbridge bench serve`:
+/// A compiler of `mlbridge bench serve`:
 ///
 ///     serve-client SPEC FLOATS
 ///
-/// Sends one request of FLOATS float32s and prints "ready". A line on stdin is
-/// the number of seconds to send one request after another; a line of JSON on
-/// stdout is the result. Ends at the end of stdin.
+/// The client sends one request of FLOATS float32s and prints "ready". Then it
+/// reads numbers of seconds from stdin. For each number, it sends requests
+/// without a pause for that time and prints the result as a line of JSON to
+/// stdout. It exits at the end of stdin.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +36,7 @@ using namespace MLBridge;
   std::exit(1);
 }
 
-/// Sends a request and expects its first feature as the reply.
+/// Sends a request and checks that the reply is the first feature.
 static void ask(MLModelRunner &Runner, Span<const float> Features) {
   Runner.populateFeatures(std::pair{"x", Features});
   Expected<float> Reply = Runner.tryEvaluate<float>();

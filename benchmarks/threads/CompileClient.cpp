@@ -7,15 +7,16 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler of `mlbridge bench threads`: runs LLVM's -Oz and code generator
-/// on clang's bitcode, as a build server or a JIT would.
+/// The compiler of `mlbridge bench threads`. It runs LLVM's -Oz pipeline and
+/// code generator on clang's bitcode, like a build server or a JIT:
 ///
 ///     compile-client THREADS FOLDER PLUGIN SPEC FILE...
 ///
-/// THREADS threads compile one module after another, each in its own context,
-/// and write the object files to FOLDER. The plug-in is loaded once; SPEC is
-/// its inliner's model, or empty for LLVM's own heuristic. Any failure, also of
-/// the model, ends the process with status 1.
+/// THREADS threads compile the modules and write the object files to FOLDER.
+/// Each module has its own LLVM context. The plug-in PLUGIN is loaded once.
+/// SPEC is the model of the plug-in's inliner. If SPEC is empty, LLVM's own
+/// heuristic decides. Any failure, including a failure of the model, ends the
+/// process with status 1.
 ///
 //===----------------------------------------------------------------------===//
 

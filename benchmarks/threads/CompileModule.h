@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// compileModule() compiles clang's bitcode to an object file, by -Oz with the
-/// plug-in, as a compiler library does. It is thread-safe: each call has its
-/// own LLVMContext.
+/// compileModule() compiles clang's bitcode to an object file, with -Oz and the
+/// plug-in. It is thread-safe, because each call has its own LLVMContext.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +54,8 @@ inline void optimize(llvm::Module &M, llvm::TargetMachine &Machine,
       .run(M, MAM);
 }
 
-/// Compiles a bitcode file to an object file for the module's target.
+/// Compiles a bitcode file. Returns the bytes of an object file for the
+/// module's target.
 inline llvm::Expected<std::string>
 compileModule(llvm::StringRef File, const llvm::PassPlugin &Plugin) {
   auto Fail = [&](const llvm::Twine &Why) {
@@ -71,7 +71,7 @@ compileModule(llvm::StringRef File, const llvm::PassPlugin &Plugin) {
       llvm::TargetRegistry::lookupTarget(M->getTargetTriple(), Why);
   if (!Found)
     return Fail(Why);
-  // The CPU is an attribute of each function.
+  // Pass no CPU, because the CPU is an attribute of each function.
   const std::unique_ptr<llvm::TargetMachine> Machine(Found->createTargetMachine(
       M->getTargetTriple(), /*CPU=*/"",
       /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_));

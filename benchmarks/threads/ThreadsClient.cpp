@@ -7,17 +7,18 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The requests of `mlbridge bench threads`, without a compiler:
+/// Sends the requests of `mlbridge bench threads` without a compiler:
 ///
 ///     threads-client SPEC THREADS NAMES
 ///
-/// Each of THREADS threads has a runner for SPEC, made by copies of one
-/// factory, so that they share one model. A request has an int64[1] for each
-/// line of the file NAMES, and the reply is an int64, as for LLVM's inliner.
-/// Prints "ready" once each thread has its first reply. A number of seconds on
-/// stdin makes all threads ask for that time; a line of JSON gives the number
-/// of decisions, the CPU time, and the memory of this process. Ends at the end
-/// of stdin.
+/// Each of THREADS threads has a runner for SPEC. Copies of one factory create
+/// the runners, so that all threads share one model. As for LLVM's inliner, a
+/// request has one int64[1] feature for each line of the file NAMES, and the
+/// reply is an int64. The client prints "ready" when each thread has received
+/// its first reply. Then it reads numbers of seconds from stdin. For each
+/// number, all threads send requests for that time, and the client prints a
+/// line of JSON with the number of decisions, the CPU time, and the memory of
+/// this process. It exits at the end of stdin.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -47,15 +48,15 @@ namespace {
 struct Round {
   explicit Round(std::ptrdiff_t Threads) : Gate(Threads + 1) {}
 
-  /// Passed at the start and at the end of a round.
+  /// All threads wait here at the start and at the end of a round.
   std::barrier<> Gate;
   std::atomic<bool> IsOver = false;
   std::atomic<bool> IsLast = false;
   std::atomic<std::uint64_t> Decisions = 0;
 };
 
-/// One thread's compiler. It writes the features before each request, as an
-/// LLVM pass does.
+/// The compiler of one thread. Like an LLVM pass, it writes the features before
+/// each request.
 class Compiler {
 public:
   Compiler(const RunnerFactory &Factory, std::string_view Spec,
@@ -95,7 +96,7 @@ static void work(Compiler &Asking, Round &Shared) {
   }
 }
 
-/// Returns the CPU time of all threads of this process.
+/// Returns the CPU time of all threads of this process, in seconds.
 static double cpuSeconds() {
   timespec Time{};
   if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &Time) != 0)
@@ -104,7 +105,7 @@ static double cpuSeconds() {
          1e-9 * static_cast<double>(Time.tv_nsec);
 }
 
-/// Returns the proportional set size of this process.
+/// Returns the proportional set size of this process, in KiB.
 static std::uint64_t memoryKiB() {
   std::ifstream File("/proc/self/smaps_rollup");
   for (std::string Word; File >> Word;)

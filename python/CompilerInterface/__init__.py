@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The paper's import name for `mlbridge`: ``import CompilerInterface as CI``.
 
-`PipeCompilerInterface` also takes the arguments of the paper's published package,
-``PipeCompilerInterface(data_format, pipe_name)``. `evaluate` returns a dict by name in
-every format.
+`PipeCompilerInterface` also accepts the arguments of the package that the paper's
+authors published. `evaluate` returns a dict by name in every format.
 """
 
 from os import PathLike
@@ -21,7 +20,7 @@ _SERDES = {"bytes": "bitstream", "json": "json"}
 
 
 class PipeCompilerInterface(_PipeCompilerInterface):
-    """`mlbridge.PipeCompilerInterface` that also takes the published arguments."""
+    """`mlbridge.PipeCompilerInterface` that also accepts the published arguments."""
 
     def __init__(
         self,
@@ -32,10 +31,10 @@ class PipeCompilerInterface(_PipeCompilerInterface):
         pipe_name: str | PathLike[str] | None = None,
         **options: Any,
     ) -> None:
-        """Takes (name, serdes) or (data_format, pipe_name), by position or keyword.
+        """Accepts (name, serdes) or (data_format, pipe_name), by position or keyword.
 
-        ``data_format`` is ``"bytes"`` or ``"json"``. The other arguments are those of
-        `mlbridge.PipeCompilerInterface`.
+        ``data_format`` is ``"bytes"`` or ``"json"``. The other arguments have the same
+        meaning as in `mlbridge.PipeCompilerInterface`.
         """
         if name in _SERDES and data_format is None:
             name, serdes, data_format = serdes, None, str(name)
@@ -48,7 +47,7 @@ class PipeCompilerInterface(_PipeCompilerInterface):
         super().__init__(pipe, _SERDES.get(chosen, chosen), **options)
 
     def reset_pipes(self) -> None:
-        """Does nothing: each compiler gets new pipes when it connects."""
+        """Does nothing, because each compiler gets new pipes when it connects."""
 
 
 __all__ = [

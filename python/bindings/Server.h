@@ -58,7 +58,7 @@ public:
   nanobind::object exchangeBatch(std::size_t MaxSize, double MaxDelay,
                                  std::optional<double> Timeout);
 
-  // // These functions set the reply to the request with index \p Index in the
+  // These functions set the reply to the request with index \p Index in the
   // last batch.
   void setReply(nanobind::handle Value, std::size_t Index);
   void setMessage(const nanobind::dict &Tensors);
@@ -152,7 +152,7 @@ private:
   /// The wrapped server, or null after close().
   std::unique_ptr<ModelServer> Impl;
   std::string Name;
-  /// /// Names the server in messages.
+  /// Names the server in messages.
   std::string Description;
   nanobind::object OnWarning;
   FeatureViews Views;

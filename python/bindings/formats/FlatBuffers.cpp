@@ -16,7 +16,7 @@ namespace nb = nanobind;
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 NB_MODULE(_format_flatbuffers, M) {
   M.doc() = "FlatBuffers for mlbridge.";
-  // // Import _core, which defines the class Format.
+  // Import _core, which defines the class Format.
   nb::module_::import_("mlbridge._core");
   MLBridge::SerDesFactory Formats;
   MLBridge::addFlatBuffers(Formats);

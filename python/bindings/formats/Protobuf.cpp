@@ -79,7 +79,7 @@ static SerDesFactory::Format messages(const nb::bytes &Descriptors,
 
 NB_MODULE(_format_protobuf, M) {
   M.doc() = "Protobuf for mlbridge; see mlbridge.protobuf.";
-  // // Import _core, which defines the class Format.
+  // Import _core, which defines the class Format.
   nb::module_::import_("mlbridge._core");
   SerDesFactory Formats;
   addProtobuf(Formats);
