@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures the cost of asking a model: docs/reference/benchmarks.md.
+"""Measures the cost of requests to a model: docs/reference/benchmarks.md.
 
-Each benchmark has a folder with both of its sides; ``command.py`` joins them as
-``mlbridge bench``. Every failure is a `mlbridge.Error`: ModelError for a wrong reply or
-compile, PeerClosed if a process ended, Timeout if one hangs, OSFailure if a file is
-missing, Unsupported if a package is missing.
+Each benchmark has a folder with its compiler and its model. Failures are a
+`mlbridge.Error`: ModelError for a wrong reply or object file, PeerClosed if a process
+has ended, Timeout if a process hangs, OSFailure if a file is missing, and Unsupported
+if a package is missing.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench``: measures what asking costs; see docs/reference/benchmarks.md."""
+"""The command ``mlbridge bench``; see docs/reference/benchmarks.md."""
 
 from importlib import import_module
 from typing import Any
@@ -24,7 +24,7 @@ COMMANDS = {
 
 
 class _Benchmarks(TyperGroup):
-    """Imports a benchmark on demand, so that `mlbridge` starts fast."""
+    """Imports a benchmark only when it runs, so that `mlbridge` starts fast."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -40,11 +40,11 @@ class _Benchmarks(TyperGroup):
 app = typer.Typer(
     cls=_Benchmarks,
     no_args_is_help=True,
-    help="Measure the cost of asking a model on this machine.",
+    help="Measure the cost of requests to a model on this machine.",
 )
 
 
 @app.callback()
 def _options(context: typer.Context) -> None:
-    # Servers and compilers run in sessions of their own; only this process ends them.
+    # Exit on SIGTERM, so that this process ends its servers and compilers.
     context.with_resource(sigterm_exits())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The packages of this folder: mlbridge_benchmarks, with each folder below it."""
+"""Builds the package mlbridge_benchmarks from this folder and its subfolders."""
 
 from setuptools import find_packages, setup
 

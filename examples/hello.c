@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 // Run `.venv/bin/python examples/hello.py`, then this program:
 //   build/release/examples/hello-c [SPEC]
-// (default: fallback|pipe:/tmp/hello)
-// `fallback|` stops asking after the first failure, so later requests do not
-// wait for a missing model.
+// SPEC is fallback|pipe:/tmp/hello by default. After the first failure,
+// `fallback|` sends no more requests, so later calls do not wait for a missing
+// model.
 #include "MLCompilerBridge-C/MLCompilerBridge.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-"""Answer the compiler of examples/hello.cpp; Ctrl-C ends it.
+"""The model for examples/hello.cpp. Press Ctrl-C to stop it.
 
-Run `.venv/bin/python examples/hello.py [SPEC]`; SPEC is pipe:/tmp/hello by default.
+Run `.venv/bin/python examples/hello.py [SPEC]`. By default, SPEC is pipe:/tmp/hello.
 """
 
 import sys
@@ -9,7 +9,7 @@ import mlbridge
 
 
 def should_inline(features: mlbridge.Features) -> bool:
-    """Small callees, or those whose embedding is heavy."""
+    """Inlines callees that are small or whose embedding has a large sum."""
     return bool(features["callee_size"] < 10 or features["embedding"].sum() > 20)
 
 

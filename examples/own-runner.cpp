@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A model inside your compiler: a threshold. As a scheme, it works in specs and
-// with decorators like any other model:
+// A runner whose model is a threshold inside your compiler. Because the runner
+// has a scheme, model specs can name it and combine it with decorators:
 //   build/release/examples/own-runner 'record:/tmp/log|threshold:100'
 //
 //===----------------------------------------------------------------------===//
@@ -39,7 +39,7 @@ protected:
 
 private:
   long Limit;
-  FeatureSet Reply; // The advice's views must outlive the call.
+  FeatureSet Reply; // A member, because the advice refers to it.
 };
 
 } // namespace

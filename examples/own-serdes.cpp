@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Writes numbers as text, one line `name value` each. The runner, the pipes and
-// the server use it like the library's own formats, since transports do not
-// depend on the contents of messages.
+// A message format that writes each number as a line of text, `name value`. The
+// runner and the server use it like the library's own formats, because
+// transports do not depend on the contents of messages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,7 +78,7 @@ int main() {
     return std::fprintf(stderr, "%s\n", Server.takeError().str().c_str()), 1;
   std::thread Model([&] {
     if (auto Asked = (*Server)->next(Deadline::in(std::chrono::seconds(10))))
-      (void)bool((*Server)->reply(Asked->Features)); // Returns the features.
+      (void)bool((*Server)->reply(Asked->Features)); // Reply with the features.
   });
   PipeModelRunner Runner("/tmp/own-serdes", std::make_unique<LinesSerDes>());
   Runner.populateFeatures(std::pair{"callee_size", 12});

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Code shared by the benchmarks: options, processes, programs, tables."""
+"""Code that the benchmarks share: options, processes, models and tables."""

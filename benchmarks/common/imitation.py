@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The imitation inliner as clang runs it, and the C files compiled with it."""
+"""The imitation inliner for clang, and the C files that clang compiles with it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MODEL = "models/inlining-imitation/inliner.onnx"
 
 @dataclass(frozen=True)
 class Model:
-    """The imitation inliner with one runner."""
+    """The imitation inliner, run by one runner."""
 
     runner: str  # ``onnx``, ``aot``, or ``llvm`` for LLVM's own heuristic.
     spec: str
@@ -22,7 +22,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Source:
-    """A C file with clang's flags, and the name of its module."""
+    """A C file, its flags for clang, and the name of its module."""
 
     name: str
     path: Path
@@ -30,7 +30,7 @@ class Source:
 
 
 def models(runners: Sequence[str], folder: Path) -> list[Model]:
-    """Returns the imitation inliner by each runner; compiles it into `folder`."""
+    """Returns the imitation inliner for each runner. For aot, compiles it."""
     from mlbridge.aot import compile_model
 
     source, library = in_checkout(MODEL), folder / "libinliner.so"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Options and output shared by the benchmarks' command lines."""
+"""Options and output that the benchmarks' commands share."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from .processes import ROOT, existing
 
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the rows to FILE.")
 ]
 
 Build = Annotated[
@@ -28,7 +28,7 @@ HOW_TO_INSTALL = "`scripts/make-venv dev train` in the checkout installs them"
 
 
 def only(option: str, known: Sequence[str], what: str) -> Any:
-    """Returns a repeatable option; `choice` checks its value."""
+    """Returns a repeatable option. `choice` checks its values."""
     return typer.Option(option, metavar="|".join(known), help=f"Only this {what}.")
 
 
@@ -41,10 +41,10 @@ def plot_file(default: str) -> Any:
 Names = list[str] | None
 LOCAL_RUNNERS = ("pipe", "shm")
 LocalRunner = Annotated[Names, only("--runner", LOCAL_RUNNERS, "runner")]
-MODEL_RUNNERS = ("onnx", "aot")  # These run a model in clang's own process.
+MODEL_RUNNERS = ("onnx", "aot")  # They run the model in clang's own process.
 ModelRunner = Annotated[Names, only("--runner", MODEL_RUNNERS, "runner")]
 Rounds = Annotated[
-    int, typer.Option(min=1, help="Measurements of each; medians are shown.")
+    int, typer.Option(min=1, help="Rounds of measurements. Tables show the medians.")
 ]
 
 Plugin = Annotated[
@@ -56,7 +56,7 @@ Plugin = Annotated[
 def choice(
     option: str, given: list[str] | None, known: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Returns the given names, or all known ones; refuses unknown names."""
+    """Returns the given names, or all known names if none is given. Checks them."""
     for name in given or ():
         if name not in known:
             raise typer.BadParameter(
@@ -66,7 +66,7 @@ def choice(
 
 
 def parse_counts(option: str, text: str) -> tuple[int, ...]:
-    """Parses positive numbers with commas between them."""
+    """Parses a list of positive numbers that are separated by commas."""
     try:
         found = tuple(map(int, text.split(",")))
     except ValueError:
@@ -85,7 +85,7 @@ def find_plugin(given: Path | None) -> Path:
 
 
 def find_vocabulary(given: Path | None) -> Path:
-    """Returns the path of the embeddings' vocabulary."""
+    """Returns the path of IR2Vec's vocabulary."""
     return existing(
         given or ROOT / "build/ir2vec/ir2vec-300d.json",
         "run `make build` in a checkout, or name it with --vocabulary",
@@ -93,7 +93,7 @@ def find_vocabulary(given: Path | None) -> Path:
 
 
 def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:
-    """Returns a progress bar; without auto_refresh it draws only on request."""
+    """Returns a progress bar. Without auto_refresh, it is drawn only on request."""
     return Progress(
         "{task.description}",
         BarColumn(),
@@ -105,7 +105,7 @@ def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:
 
 
 def begin(progress: Progress, name: str, total: int) -> Callable[[], None]:
-    """Shows a step of `total` parts; call the result after each part."""
+    """Shows a task of `total` parts. Call the returned function after each part."""
     task = progress.add_task(name, total=total)
     progress.refresh()
     return partial(progress.update, task, advance=1, refresh=True)
@@ -114,13 +114,13 @@ def begin(progress: Progress, name: str, total: int) -> Callable[[], None]:
 def write_rows(
     console: Console, rows: Sequence[dict[str, Any]], json_file: Path | None
 ) -> None:
-    """Writes the rows to the file, if any, and prints its name."""
+    """Writes the rows to the file, if a file is given, and prints the file's name."""
     if json_file is not None:
         json_file.write_text(json.dumps(rows, indent=2) + "\n")
         console.print(f"rows: {json_file}")
 
 
 def write_plot(console: Console, path: Path, draw: Callable[[Path], None]) -> None:
-    """Draws to a file and prints its name."""
+    """Draws a plot to a file and prints the file's name."""
     draw(path)
     console.print(f"plot: {path}")

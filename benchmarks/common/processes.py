@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Starts, asks and reaps the processes of a benchmark, with deadlines."""
+"""Starts and ends the processes of a benchmark, and exchanges lines with them."""
 
 import json
 import os
@@ -23,25 +23,25 @@ from mlbridge_optimizations.corpus import toolchain
 
 # The checkout, which contains the plug-in and the models.
 ROOT = Path(__file__).resolve().parents[2]
-# The programs' sources, fetched on demand.
+# The programs' sources, which are downloaded when they are needed.
 WORKLOADS = ROOT / "build" / "workloads"
-SWEEP_SECONDS = 120.0  # Far more than a sweep takes, even on a busy machine.
+SWEEP_SECONDS = 120.0  # Even on a busy machine, a sweep takes far less.
 ENDING_SECONDS = 5.0
 # The clients of `mlbridge bench rtt`, `serve` and `neighbour`.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
-# A single product is too short to benefit from a second thread.
+# Use one thread, because a single product is too short to benefit from a second one.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def runtimes() -> dict[str, str]:
-    """Returns variables for models' runtimes: one thread, and ONNX Runtime's path."""
+    """Returns variables for runtimes: one thread, and the path of ONNX Runtime."""
     found = inprocess.onnxruntime()
     return ENVIRONMENT | ({"MLBRIDGE_ONNXRUNTIME": str(found)} if found else {})
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The cores of the two sides."""
+    """The cores on which the client and the model run."""
 
     name: str
     client: int
@@ -49,7 +49,7 @@ class Placement:
 
 
 def placements() -> list[Placement]:
-    """Returns both sides on one core and, if there are two cores, on two."""
+    """Returns a placement on one core and, if there are two cores, one on two cores."""
     cores = sorted(os.sched_getaffinity(0))
     both = [Placement("one-core", cores[-1], cores[-1])]
     if len(cores) > 1:
@@ -59,7 +59,7 @@ def placements() -> list[Placement]:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One round trip per length."""
+    """The results of one round trip per length."""
 
     microseconds: NDArray[np.float64]
     replies: NDArray[np.float32]
@@ -67,7 +67,7 @@ class Sweep:
 
 
 class Worker:
-    """A process that answers lines with lines."""
+    """A process that replies to each line with a line."""
 
     def __init__(self, name: str, process: "subprocess.Popen[bytes]") -> None:
         self.name = name
@@ -84,7 +84,7 @@ class Worker:
         )
 
     def send(self, line: str) -> None:
-        """Sends a line; a process that has ended explains itself on our stderr."""
+        """Sends a line. Raises PeerClosed if the process has ended."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")
@@ -128,10 +128,10 @@ def started(
     stderr: IO[bytes] | None = None,
     variables: Mapping[str, str] = ENVIRONMENT,
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """Starts a process that inherits `descriptors` and ends with the body.
+    """Starts a process that inherits `descriptors`, and ends it after the body.
 
-    It has a session of its own, so that only this process handles Ctrl-C. Its stderr is
-    by default ours.
+    The process has its own session, so that only this process handles Ctrl-C. By
+    default, the process inherits our stderr.
     """
     with subprocess.Popen(
         command,
@@ -153,19 +153,19 @@ def started(
 
 
 def existing(path: Path, how: str) -> Path:
-    """Returns a path made absolute; if it does not exist, raises with `how`."""
+    """Returns the absolute path. If it does not exist, raises an error with `how`."""
     if not path.exists():
         raise OSFailure(f"there is no {path}; {how}")
     return path.resolve()
 
 
 def in_checkout(path: str) -> Path:
-    """Returns a file of the checkout."""
+    """Returns the path of a file in the checkout."""
     return existing(ROOT / path, f"{ROOT} has to be a checkout")
 
 
 def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:
-    """Returns the clients' folder, which has a file for each pattern in `needed`."""
+    """Returns the clients' folder. Checks that each pattern in `needed` has a file."""
     build = given or ROOT / "build" / "release" / "benchmarks"
     for name in needed:
         if not any(build.glob(name)):
@@ -179,8 +179,8 @@ def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:
 def cpu_seconds_of(process: int) -> float:
     """Returns the CPU time of all threads of a running process so far."""
     try:
-        # clock_getcpuclockid(3), which Python lacks: Linux derives the clock from the
-        # process ID in this way since 2.6.12; 2 selects the scheduler's time.
+        # Compute the clock's ID, because Python lacks clock_getcpuclockid(3). Linux has
+        # used this formula since 2.6.12. The 2 selects the scheduler's time.
         return time.clock_gettime((~process << 3) | 2)
     except OSError:
         raise PeerClosed(f"process {process} is measured, but has ended") from None
@@ -194,7 +194,7 @@ def end_of(said: IO[bytes]) -> str:
 
 @dataclass(frozen=True)
 class Took:
-    """The time of a process, and its stderr."""
+    """The times of a process, and its output to stderr."""
 
     seconds: float
     cpu_seconds: float
@@ -206,7 +206,7 @@ def timed(
     variables: Mapping[str, str] | None = None,
     seconds: float = toolchain.SECONDS,
 ) -> Took:
-    """Runs a command, by default with the variables of `runtimes`."""
+    """Runs a command and measures it. The default variables are those of `runtimes`."""
     words = " ".join(map(str, command))
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()
@@ -216,7 +216,7 @@ def timed(
             stdout=subprocess.DEVNULL,
             stderr=said,
             env={**os.environ, **(runtimes() if variables is None else variables)},
-            # As environments' compilers have: Linux may schedule by session.
+            # Use a session as environments do, because Linux may schedule by session.
             start_new_session=True,
         ) as process:
             usage = toolchain.wait_for(process, words, seconds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The benchmarks' tables, and limits on their results."""
+"""The tables of the benchmarks, and limits on their results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Bound:
-    """An upper limit on a result."""
+    """A result and its upper limit."""
 
     subject: str
     placement: str

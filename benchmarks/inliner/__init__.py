@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an inliner that asks costs clang."""
+"""The cost of a model in clang's inliner."""

@@ -25,20 +25,20 @@ from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.sources import unpack
 
-RULE = "cost-rule"  # Decides by `cost < threshold`: CostRuleModule.cpp.
-ASKING = "cost-rule+ask|"  # Asks the runner after the bar, then decides by the rule.
-# The limit on requests, as a part of the compile, by the scheme of the model.
+RULE = "cost-rule"  # Decides with `cost < threshold` (CostRuleModule.cpp).
+ASKING = "cost-rule+ask|"  # Sends a request to the runner after "|" first.
+# For each scheme, the maximum share of requests in the compile time.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
-# More than the slowest compile takes, even while instructions are counted.
+# The time limit of a compile, which is long because valgrind is slow.
 SECONDS = 3600.0
-# Programs with no decision and with one.
+# A program without a decision, and a program with one decision.
 NO_CALL = "int f(int x) { return x; }\n"
 ONE_CALL = "static int f(int x) { return x; }\nint g(int x) { return f(x); }\n"
 
 
 @dataclass(frozen=True)
 class Compile:
-    """A source to compile, with clang's flags, the plug-in and its modules."""
+    """A source, clang's flags, the plug-in, and the folder of its runner modules."""
 
     source: Path
     flags: tuple[str, ...]
@@ -48,7 +48,7 @@ class Compile:
 
 @dataclass(frozen=True)
 class Run:
-    """The results of one compile; unmeasured ones are 0."""
+    """The results of one compile. Results that were not measured are 0."""
 
     object_file: bytes
     decisions: int
@@ -60,33 +60,33 @@ class Run:
 
     @property
     def start_up_ms(self) -> float:
-        """The extra time of the first request."""
+        """The time of the first request beyond the mean of the other requests."""
         return (self.first_us - self.mean_us) / 1000
 
     @property
     def asking(self) -> float:
-        """The requests after the first as a part of the compile.
+        """The share of the requests after the first in the compile's duration.
 
-        Other load slows both equally.
+        The ratio is robust, because other load slows both equally.
         """
         return self.mean_us * self.decisions / 1000 / self.wall_ms
 
 
 @dataclass(frozen=True)
 class Row:
-    """The cost of asking one model."""
+    """The cost of requests to one model."""
 
     scheme: str
     source: str
     decisions: int
     runs: int
-    start_up_ms: float  # Of the first request of a process.
+    start_up_ms: float  # The extra time of the first request.
     us_per_decision: float
-    time_share: float  # Requests after the first, as a part of the compile by the rule.
+    time_share: float  # The share of requests after the first in the compile.
     cpu_ms_rule: float
-    cpu_ms_stock: float  # With clang's own decisions.
+    cpu_ms_stock: float  # With LLVM's own decisions.
     cpu_ms: float  # With the model's decisions.
-    instructions_before_first: int = 0  # Without a request, more than by the rule.
+    instructions_before_first: int = 0  # Relative to the rule, without any request.
     start_up_instructions: int = 0
     instructions_per_decision: float = 0.0
     instructions_rule: int = 0
@@ -95,7 +95,7 @@ class Row:
 
     @property
     def share(self) -> float | None:
-        """`time_share` by instructions, if these were counted."""
+        """The share of requests in the instructions, if instructions were counted."""
         if not self.instructions_rule:
             return None
         asking = self.instructions_per_decision * self.decisions
@@ -103,9 +103,9 @@ class Row:
 
 
 def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
-    """Compiles once with the model of a spec, or, without a spec, with clang alone.
+    """Compiles once. Uses the model of the spec, or stock clang if there is no spec.
 
-    Counting instructions, by valgrind, takes thirty times as long.
+    If `count` is true, valgrind counts instructions, which takes thirty times as long.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
         target, counted = Path(folder, "out.o"), Path(folder, "counted")
@@ -115,7 +115,7 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
             command += toolchain.plugin_flags(what.plugin, *told)
         command += ["-c", str(what.source), "-o", str(target)]
         if count:
-            # Random addresses would make hash tables differ between runs.
+            # Disable random addresses, because hash tables would differ between runs.
             command = [
                 *("setarch", "-R", "valgrind", "--tool=cachegrind", "--cache-sim=no"),
                 *(f"--log-file={counted}", "--cachegrind-out-file=/dev/null"),
@@ -151,7 +151,7 @@ def measure(
     count: bool,
     advance: Callable[[], None],
 ) -> list[Row]:
-    """Compiles by each model, by the rule and by clang alone, in turns."""
+    """Compiles with each model, with the rule and with stock clang, in turns."""
     subjects: list[str | None] = [None, RULE]
     for spec in specs.values():
         subjects += [spec, ASKING + spec]
@@ -266,8 +266,8 @@ def inliner_command(
     count: Annotated[
         bool,
         typer.Option(
-            help="Also count instructions by valgrind: thirty times as slow, but "
-            "independent of other load."
+            help="Also count instructions with valgrind. This is thirty times as slow, "
+            "but independent of other load."
         ),
     ] = True,
     plugin: cli.Plugin = None,
@@ -276,10 +276,10 @@ def inliner_command(
 ) -> None:
     """Measure the cost of a model in the compiler for clang's inliner.
 
-    A plug-in that asks the model and then decides by `cost < threshold` is compared
-    with one that decides so without asking. Their compiles are equal, so the difference
-    is the cost of asking: that of a process's first request, and that of every request.
-    A compile by the model's own decisions is compared with stock clang.
+    Two runners are compared. Both decide with the rule `cost < threshold`, but one of
+    them also sends each request to the model. They generate the same code, so the
+    difference is the cost of the requests. A compile with the model's own decisions is
+    also compared with stock clang.
     """
     console = TableConsole(highlight=False)
     modules = find_build(build, ["MLBridge-cost-rule.so"])
@@ -289,7 +289,7 @@ def inliner_command(
         count = False
     chosen = cli.choice("--scheme", scheme, tuple(LIMITS))
     if source is None:
-        # A Debian source package, downloaded on demand.
+        # Download a Debian source package.
         lua = unpack(["lua"], WORKLOADS)["lua"]
         source, flags = lua.folder / "lparser.c", shlex.join(lua.flags)
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench overhead``: the plug-in's size, time and memory in clang."""
+"""The command ``mlbridge bench overhead``."""
 
 import json
 import os
@@ -28,9 +28,9 @@ from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG, plugin_flags
 
-SECONDS = 120.0  # More than one compile takes.
+SECONDS = 120.0  # The time limit of one compile.
 
-# A few lines with inlining decisions, so that the model is loaded.
+# A program with a few inlining decisions, so that the model is loaded.
 SMALLEST = """\
 static int twice(int x) { return x + x; }
 static int thrice(int x) { return x + twice(x); }
@@ -40,25 +40,25 @@ int f(int x) { return twice(x) + thrice(x) + thrice(x + 1); }
 
 @dataclass(frozen=True)
 class Variant:
-    """clang with options."""
+    """clang with certain options."""
 
     name: str
     options: tuple[str, ...]
-    files: tuple[Path, ...]  # Needed on disk beside clang.
+    files: tuple[Path, ...]  # Needed in addition to clang.
     asks: bool  # True if a model decides.
 
     @property
     def disk_mib(self) -> float:
-        """The total size of the files."""
+        """The total size of the files, in MiB."""
         return sum(path.stat().st_size for path in self.files) / 2**20
 
 
-Run = dict[str, float]  # One compile: ms, cpu_ms, rss_mib, and asked, its decisions.
-Results = dict[tuple[str, str], list[Run]]  # By the source's and the variant's name.
+Run = dict[str, float]  # One compile: ms, cpu_ms, rss_mib, and asked (decisions).
+Results = dict[tuple[str, str], list[Run]]  # By source name and variant name.
 
 
 def clang_files() -> tuple[Path, ...]:
-    """Returns the stock compiler and LLVM's libraries that it uses."""
+    """Returns the stock compiler and the LLVM libraries that it uses."""
     clang = shutil.which(CLANG)
     if clang is None:
         raise OSFailure(f"there is no {CLANG}")
@@ -84,7 +84,7 @@ def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant
 
 
 def compile_once(build: Path, variant: Variant, source: Source, output: Path) -> Run:
-    """Compiles the source by run-client."""
+    """Compiles the source and measures it with run-client."""
     command: list[str | Path] = [build / "run-client", CLANG, "-Oz", "-w"]
     command += [*source.flags, *variant.options, "-c", source.path, "-o", output]
     env = {**os.environ, **runtimes()}
@@ -115,7 +115,7 @@ def measure(
     folder: Path,
     on_round: Callable[[], None],
 ) -> Results:
-    """Compiles each source with each variant in turns; the first round warms up."""
+    """Compiles each source with each variant in turns, after a warm-up round."""
     results: Results = {}
     for i in range(rounds + 1):
         for source, variant in product(sources, wanted):
@@ -127,12 +127,12 @@ def measure(
 
 
 def added(values: Sequence[float], base: Sequence[float]) -> float:
-    """Returns the median difference of runs of the same round."""
+    """Returns the median difference between runs of the same round."""
     return median(a - b for a, b in zip(values, base, strict=True))
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Returns the rows; each source is named once."""
+    """Returns the rows as a table. Each source is named once."""
     title = "what the plug-in and its models add to clang -Oz"
     columns = ("asked", "MiB", "ms", "+", "CPU ms", "+", "RSS", "+")
     names = ("ms", "added_ms", "cpu_ms", "added_cpu_ms", "rss_mib", "added_rss_mib")
@@ -147,7 +147,7 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def rows(results: Results, wanted: Sequence[Variant]) -> list[dict[str, Any]]:
-    """Returns a row per source and variant; "added" compares with the first variant."""
+    """Returns a row per source and variant. "added" is relative to stock clang."""
     made = []
     sizes = {variant.name: variant.disk_mib for variant in wanted}
     for (source, name), runs in results.items():
@@ -186,13 +186,12 @@ def overhead_command(
 ) -> None:
     """Measure the size, start-up time and memory that the plug-in adds to clang.
 
-    Stock clang, clang with the plug-in alone, and clang with the imitation inliner by
-    each in-process runner compile two files in turns: a minimal file with decisions,
-    whose time is the start-up (the first request loads the model), and a whole module.
-
-    "asked" is the number of decisions, "MiB" the size on disk beside clang, "RSS" the
-    peak memory in MiB including shared libraries; "+" is the median difference from
-    stock clang in the same round. Other load disturbs CPU time least.
+    Three kinds of clang compile two files in turns: stock clang, clang with the plug-in
+    alone, and clang with the imitation inliner in each in-process runner. The first
+    file is minimal but has decisions, so its time is the start-up time with the model.
+    The other is a whole module. "asked" is the number of decisions. "MiB" is the added
+    size on disk. "RSS" is the peak memory in MiB with shared libraries. "+" is the
+    median difference from stock clang. Other load disturbs CPU time the least.
 
     ```sh
     mlbridge bench overhead

@@ -34,18 +34,18 @@ CONSOLE = TableConsole(highlight=False)
 
 @dataclass(frozen=True)
 class Setting:
-    """The options of all three commands."""
+    """The options that all three commands have."""
 
     rounds: cli.Rounds = 5
     flow: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="Only this flow; may be repeated."),
+        Option(metavar="NAME", help="Only this flow. May be repeated."),
     ] = None
     steps: Annotated[
-        int, Option(min=1, help="Actions per episode, unless the model says.")
+        int, Option(min=1, help="Actions per episode, unless the model has a limit.")
     ] = 15
     seed: Annotated[
-        int, Option(min=0, help="Random seed, of the modules and of weights.")
+        int, Option(min=0, help="Random seed for the modules and the weights.")
     ] = 0
     corpus: Annotated[
         Path | None,
@@ -64,11 +64,11 @@ class Setting:
 
     @property
     def corpus_folder(self) -> Path:
-        """The corpus's folder."""
+        """The folder of the corpus."""
         return self.corpus or ROOT / "build" / "corpus"
 
     def compiler(self, actions: str = "oz", reward: str = "none") -> "EpisodeOptions":
-        """Returns the compilers' options."""
+        """Returns the options of the compilers."""
         from mlbridge_optimizations.phase_ordering.environment import compiler
 
         from .task import SEEN
@@ -80,13 +80,13 @@ class Setting:
         )
 
     def write(self, rows: Any, name: str, draw: Callable[[Path], None]) -> None:
-        """Writes the rows, if requested, and the plot."""
+        """Writes the plot and, if requested, the rows."""
         cli.write_rows(CONSOLE, rows, self.json_file)
         path = self.plot_file or ROOT / "build" / f"{name}.png"
         cli.write_plot(CONSOLE, path, draw)
 
     def write_compiles(self, results: "Results", name: str) -> None:
-        """Writes the rows and the plot of whole compiles."""
+        """Writes the results of whole compiles with `write`."""
         from . import compile_time
 
         draw = partial(compile_time.plot, results)
@@ -98,7 +98,7 @@ class Compiled:
     """The options of ``compile-time`` and ``gym``."""
 
     modules: Annotated[
-        int, Option(min=0, help="Modules to draw from the corpus; 0: all.")
+        int, Option(min=0, help="Modules to draw from the corpus, 0 for all.")
     ] = 20
     model: Annotated[
         Path | None,
@@ -112,7 +112,7 @@ class Compiled:
 
 
 def need_packages(command: str, flow: list[str] | None, model: Path | None) -> None:
-    """Checks for the packages of the flows, and of a random network if needed."""
+    """Checks that the packages are installed that the flows and the model need."""
     packages = PACKAGES + (() if model else POLICY_PACKAGES)
     if not flow or "aot" in flow:
         packages += AOT_PACKAGES
@@ -121,10 +121,10 @@ def need_packages(command: str, flow: list[str] | None, model: Path | None) -> N
 
 @dataclass(frozen=True)
 class Most:
-    """The limit on the modules' size."""
+    """The maximum size of a module."""
 
     most: Annotated[
-        int, Option(min=0, help="Most instructions per module; 0: no limit.")
+        int, Option(min=0, help="Maximum instructions per module, 0 for any.")
     ] = 6000
 
 
@@ -136,7 +136,7 @@ def measure_flows(
     most: int | None,
     **more: Any,
 ) -> "Results":
-    """Compiles a sample by all flows in turns, and prints the results.
+    """Compiles a sample with all flows in turns, and prints the results.
 
     ``more`` is passed to ``compile_time.measure``.
     """
@@ -176,22 +176,20 @@ def measure_flows(
 def _compile_time(
     context: typer.Context, setting: Setting, compiled: Compiled, size: Most
 ) -> None:
-    """Compile modules by a policy of phase ordering: in the original flow, and in ours.
+    """Compile modules with a phase-ordering policy, in the original flow and in ours.
 
-    The original flow is POSET-RL's: a driver in Python that starts, for each action, an
-    opt for the passes and an llvm-ir2vec for the features. Ours is clang with the
-    plug-in, and the model behind gRPC, pipes or shared memory, or in the process by
-    ONNX Runtime (onnx) or as machine code (aot). "clang -Oz" is stock. Each compile is
-    from bitcode to object. All flows must take the same actions, and ours must produce
-    the same objects.
+    The original flow is POSET-RL's. For each action, a Python driver starts opt for the
+    passes and llvm-ir2vec for the features. Our flows are clang with the plug-in. The
+    model is behind gRPC, pipes or shared memory, or it is in the process, run by ONNX
+    Runtime (onnx) or as machine code (aot). "clang -Oz" is the stock compiler. Each
+    compile is from bitcode to object. All flows must take the same actions, and all of
+    our flows must produce the same objects.
 
-    The flows compile each module in turns. "s" is the sum of the modules' median
-    seconds, "CPU s" that of CPU time, including servers. "faster" is the speed-up over
-    the original flow in all and as the geomean over modules of the median of pairs of
-    the same round; "/ -Oz" is the time relative to stock clang. "start" is everything
-    started once for all modules, which the other columns exclude: a server with its
-    model, or the original flow's model. Each compile with an in-process model includes
-    loading the model.
+    "s" is the sum of the modules' median times. "CPU s" is the same for CPU time, with
+    servers. "faster" is the speed-up over the original flow, in total and as a geomean
+    over modules. "/ -Oz" is the time relative to stock clang. "start" is the time to
+    start what serves all modules, such as a server. Other columns exclude it, but each
+    compile with an in-process model includes loading the model.
 
     ```sh
     mlbridge bench compile-time
@@ -224,14 +222,14 @@ class Actions:
 def _gym(
     context: typer.Context, setting: Setting, compiled: Compiled, space: Actions
 ) -> None:
-    """Run a policy of single passes through Gymnasium, and inside the compiler.
+    """Run a policy of single passes through Gymnasium and inside the compiler.
 
-    Through Gymnasium, a loop in Python asks the model and steps
-    `mlbridge/PhaseOrdering-v0`. Inside, each compile is a clang with the plug-in, which
-    loads the model. All compile the same bitcode by the same actions. "Gymnasium"
-    starts a compiler per module, as clang does; "kept" uses one for all modules of a
-    round; "rewards" also measures the code size after each step, as in training. The
-    columns are those of `mlbridge bench compile-time`.
+    Through Gymnasium, a Python loop runs the model and steps
+    `mlbridge/PhaseOrdering-v0`. Inside, each compile is a clang whose plug-in loads the
+    model. All flows take the same actions. "Gymnasium" starts a compiler for each
+    module. "kept" uses one compiler for all modules of a round. "rewards" also measures
+    the code size after each step, as in training. `mlbridge bench compile-time --help`
+    explains the columns.
     """
     need_packages("bench gym", setting.flow, compiled.model)
     from . import gym_flow, task
@@ -254,35 +252,33 @@ class Learning:
     episodes: Annotated[
         int, Option(min=1, help="Episodes per module without a learner.")
     ] = 2
-    workers: Annotated[str, Option(metavar="N,N,...", help="Compilers at once.")] = (
+    workers: Annotated[str, Option(metavar="N,N,...", help="Parallel compilers.")] = (
         "1,2"
     )
     iterations: Annotated[
-        int, Option(min=0, help="The learner's iterations; 0: no learner.")
+        int, Option(min=0, help="Iterations of the learner, 0 for none.")
     ] = 5
     iteration_steps: Annotated[
-        int, Option(min=4, help="Actions per iteration, of all workers.")
+        int, Option(min=4, help="Actions per iteration of all workers.")
     ] = 60
 
 
 def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
-    """Step environments of phase ordering, and train on them, in both flows.
+    """Step phase-ordering environments, and train in them, in both flows.
 
-    In the original flow each step starts an opt for the action's passes, an llvm-ir2vec
-    for the observation, and a clang whose object is measured for the reward. Ours is
-    one opt with the plug-in. Both have the same caches: states by sequence, sizes by
-    the hash of the IR, and -Oz's size.
+    In the original flow, each step starts opt for the action's passes, llvm-ir2vec for
+    the observation, and clang to measure the code size for the reward. Our flows use
+    one opt with the plug-in. All flows have the same caches.
 
-    First, episodes of random actions, drawn once, are played without a learner. Workers
-    are threads with an environment each; every round starts new environments with empty
-    caches. Then a DQN of Stable-Baselines3 learns. It explores at random, so that it
-    takes the same actions in all flows. The code sizes after each action are compared;
-    in our flows they must be equal.
+    First, the flows play the same random episodes without a learner. Each worker is a
+    thread with an environment. Every round starts new environments with empty caches.
+    Then a DQN of Stable-Baselines3 learns. It always explores, so it takes the same
+    actions in all flows. The code sizes after each action are compared. In our flows,
+    they must be equal.
 
-    "faster" is the speed-up over the original flow with as many workers, "/ one" over
-    the same flow with one worker: medians of pairs of the same round. "CPU ms" is the
-    CPU time of a step in all processes. Other load slows flows that start processes
-    most, and disturbs CPU time least.
+    "faster" is the speed-up over the original flow with the same number of workers. "/
+    one" is the speed-up over the same flow with one worker. "CPU ms" is the CPU time of
+    a step in all processes. Other load disturbs CPU time the least.
 
     ```sh
     mlbridge bench training

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole compiles by a phase-ordering policy, in the original flow and in ours.
+"""Whole compiles with a phase-ordering policy, in the original flow and in ours.
 
-As in the paper's table 2. All flows compile the same modules by the same policy; the
-benchmark checks that they take the same actions and produce the same objects.
+This corresponds to the paper's table 2. All flows compile the same modules with the
+same policy. The benchmark checks that they take the same actions.
 """
 
 import hashlib
@@ -39,11 +39,11 @@ SERVED = {
     "shm": ("shm:{}", ""),
 }
 
-INSIDE = (*SERVED, "onnx", "aot")  # In these, clang has the plug-in.
+INSIDE = (*SERVED, "onnx", "aot")  # The flows that are clang with the plug-in.
 FLOWS = (ORIGINAL, *INSIDE, STOCK)
 
-# Limits on a compile's time as a part of the original flow's: the paper's 1 / 4.4 and
-# 1 / 4.7, and for in-process models less than its 1 / 7.2.
+# Limits on a compile's time relative to the original flow. The paper's ratios are 1 /
+# 4.4 for gRPC, 1 / 4.7 for pipes and 1 / 7.2 for in-process models.
 LIMITS = {
     "gRPC": 0.227,
     "pipe, JSON": 0.213,
@@ -54,29 +54,29 @@ LIMITS = {
 
 _ADDRSIG = 0x6FFF4C03
 _NOT_COMPARED = ("SHT_SYMTAB", "SHT_STRTAB", _ADDRSIG)
-# The limit on a compile by a machine-code model, relative to clang -Oz.
+# The limit on a compile with a machine-code model, relative to clang -Oz.
 DEPLOYED_LIMIT = 2.0
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """One compile."""
+    """The result of one compile."""
 
     seconds: float  # From the start to the object.
     cpu_seconds: float  # Of all processes involved.
-    actions: str = ""  # The names of the actions taken.
+    actions: str = ""  # The names of the actions.
 
 
 class Flow(AbstractContextManager["Flow"]):
-    """A way to compile; its resources live for a ``with`` block."""
+    """A way to compile. Its resources live for a ``with`` block."""
 
-    start_seconds = 0.0  # Of everything started once for all modules.
+    start_seconds = 0.0  # To start what serves all modules, such as a server.
 
     def __exit__(self, *error: Any) -> None:
-        """By default releases nothing."""
+        """Releases nothing by default."""
 
     def renew(self) -> None:
-        """Drops caches about modules, before each round."""
+        """Drops cached modules. It is called before each round."""
 
     @abstractmethod
     def compile(self, module: Path, to: Path) -> Compiled:
@@ -84,7 +84,7 @@ class Flow(AbstractContextManager["Flow"]):
 
 
 class OriginalFlow(Flow):
-    """A driver, this process, that starts a process for each step."""
+    """The original flow. This process is the driver that starts the tools."""
 
     def __init__(self, deployed: Deployed, folder: Path) -> None:
         """Loads the model for all modules."""
@@ -96,7 +96,7 @@ class OriginalFlow(Flow):
         self.start_seconds = time.perf_counter() - start
 
     def compile(self, module: Path, to: Path) -> Compiled:
-        """Compiles by the policy, action by action."""
+        """Compiles with the policy, action by action."""
         start, before = time.perf_counter(), own_cpu_seconds()
         state, following = self._files
         actions = self._deployed.compiler.space.actions
@@ -123,7 +123,7 @@ class ClangFlow(Flow):
         spec: str = "",
         server: AbstractContextManager[Server] | None = None,
     ) -> None:
-        """Starts nothing yet; without ``deployed``, uses stock clang."""
+        """Starts no process yet. Without ``deployed``, the flow is stock clang."""
         self._server = server
         self._running: Server | None = None
         self._options: list[str] = []
@@ -157,7 +157,7 @@ class ClangFlow(Flow):
 
 
 def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, Flow]:
-    """Returns the flows by name; entering one starts its server."""
+    """Returns the flows by name. A flow's ``with`` block starts its server."""
     inside = in_process_specs(names, deployed, folder)
     made: dict[str, Flow] = {}
     for number_, name in enumerate(names):
@@ -180,14 +180,14 @@ def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, F
 class Results:
     """All measurements."""
 
-    files: dict[Path, int]  # The instructions of each module.
+    files: dict[Path, int]  # The number of instructions of each module.
     start_seconds: dict[str, float] = field(default_factory=dict)  # By flow.
-    # By flow and module, a compile per round.
+    # By flow and module, one compile per round.
     runs: dict[str, dict[Path, list[Compiled]]] = field(default_factory=dict)
     # By flow that drives the compiler from outside: the modules whose object differs
-    # from that of clang with the plug-in.
+    # from the object that clang generates with the plug-in.
     others: dict[str, set[Path]] = field(default_factory=dict)
-    base: str = ORIGINAL  # The flow that the others are compared with.
+    base: str = ORIGINAL  # All flows are compared with this flow.
 
     def total(self, flow: str, what: str = "seconds") -> float:
         """Returns the sum of the modules' medians of seconds or ``cpu_seconds``."""
@@ -195,7 +195,7 @@ class Results:
         return sum(float(median(getattr(r, what) for r in each)) for each in runs)
 
     def ratio(self, flow: str, base: str) -> float:
-        """Returns the geomean over modules of the median time relative to `base`."""
+        """Returns the geomean of the modules' median ratios of time to `base`."""
         pairs = zip(self.runs[flow].values(), self.runs[base].values(), strict=True)
         return geometric_mean(
             median(a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True))
@@ -212,14 +212,14 @@ def measure(
     folder: Path,
     on_compile: Callable[[], None],
 ) -> Results:
-    """Compiles each module by each flow in turns, in several rounds."""
+    """Compiles each module with each flow in turns, in several rounds."""
     results = Results(sample.files, base=base)
     with ExitStack() as stack:
         for name, flow in made.items():
             stack.enter_context(flow)
             results.start_seconds[name] = flow.start_seconds
             results.runs[name] = {module: [] for module in sample.files}
-        # Fills the disk's cache, and absorbs the model's first request.
+        # Compile once before, to fill the disk cache and make the first request.
         for flow in made.values():
             flow.compile(sample.modules[0], folder / "warm.o")
         names = list(made)
@@ -227,7 +227,7 @@ def measure(
         for turn in range(rounds):
             for flow in made.values():
                 flow.renew()
-            # Rotates the order: the first flow after another module may differ.
+            # Rotate the order, because the first flow on a module may be slower.
             start = turn % len(names)
             for module in sample.files:
                 found: dict[str, tuple[str, str]] = {}
@@ -244,7 +244,7 @@ def measure(
 def _digest(file: Path) -> str:
     """Hashes all sections of an object except its symbol tables.
 
-    Only clang adds a table of address-significant symbols; the environment does not.
+    The table of address-significant symbols is skipped, because only clang adds it.
     """
     digest = hashlib.sha256()
     with file.open("rb") as opened:
@@ -257,8 +257,8 @@ def _digest(file: Path) -> str:
 def _note(module: Path, found: dict[str, tuple[str, str]], results: Results) -> None:
     """Checks that all flows agree.
 
-    Flows that drive the compiler from outside may produce another object: writing and
-    reading a module drops some of what passes know about it.
+    Flows that drive the compiler from outside may produce another object, because
+    information that passes have computed is lost when a module is written and read.
     """
     if not found:
         return
@@ -311,7 +311,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 
 def table(results: Results) -> Table:
-    """Returns a table of the rows, without the modules."""
+    """Returns a table of the rows without the results per module."""
     columns = ["s", "CPU s"]
     if results.base in results.runs:
         columns += ["faster", "geomean"]
@@ -330,7 +330,7 @@ def table(results: Results) -> Table:
 
 
 def agreement(results: Results) -> str:
-    """Describes how far the flows agree."""
+    """Describes in which actions and objects the flows agree."""
     words = "by the model: the same actions in all flows"
     if any(name in INSIDE for name in results.runs):
         words += "; the same objects in all that are clang with the plug-in"
@@ -340,7 +340,7 @@ def agreement(results: Results) -> str:
 
 
 def bounds(results: Results) -> list[Bound]:
-    """Returns the limits on the flows' times."""
+    """Returns the flows' relative times with their limits."""
     found = []
     limits = [(flow, ORIGINAL, limit) for flow, limit in LIMITS.items()]
     for flow, base, limit in (*limits, ("aot", STOCK, DEPLOYED_LIMIT)):
@@ -353,7 +353,7 @@ def bounds(results: Results) -> list[Bound]:
 
 
 def plot(results: Results, path: Path) -> None:
-    """Plots the time of each flow, for all modules and for each."""
+    """Plots each flow's total time and its time for each module."""
     with panels_of(path, 2) as (bars, points):
         names = list(results.runs)
         colours = [f"C{i}" for i in range(len(names))]
@@ -369,7 +369,7 @@ def plot(results: Results, path: Path) -> None:
         for colour, name in zip(colours, names, strict=True):
             runs = results.runs[name]
             times = [median(r.seconds for r in runs[file]) for file in results.files]
-            # Sorted, so that flows with similar times are separate curves.
+            # Sort the times, so that flows with similar times are separate curves.
             points.plot(range(1, len(times) + 1), sorted(times), colour, label=name)
         words = "modules, by the time of each flow"
         label = "s a module (lower is better)"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A policy that drives the compiler from outside, through Gymnasium.
 
-As in the paper's figure 6: the cost of a policy that stays in its training environment,
-compared with the same policy inside the compiler.
+This corresponds to the paper's figure 6. It compares a policy in its training
+environment with the same policy inside the compiler.
 """
 
 import tempfile
@@ -25,22 +25,22 @@ from .compile_time import STOCK, Compiled, Flow
 from .task import Deployed, environment_of
 
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
-# Warms up a compiler without one of the measured modules.
+# A program that warms up a compiler but is not measured.
 _TRIFLE = "int main(void) { return 0; }\n"
 OUTSIDE = (GYM, KEPT, REWARDED)
 FLOWS = (*OUTSIDE, "onnx", "aot", STOCK)
 
 
 class GymFlow(Flow):
-    """An environment, with the model in this process."""
+    """A flow that steps an environment. The model runs in this process."""
 
     def __init__(
         self, deployed: Deployed, modules: list[Path], *, rewarded: bool, kept: bool
     ) -> None:
-        """Starts nothing yet.
+        """Starts no process yet.
 
-        ``rewarded``: each step measures the size of the code, as in training. ``kept``:
-        one compiler compiles all modules, instead of one each.
+        If ``rewarded``, each step measures the code size, as in training. If ``kept``,
+        one compiler compiles all modules. Otherwise, each module has its own compiler.
         """
         self._deployed = deployed
         reward = "text-size:10" if rewarded else "none"
@@ -60,10 +60,10 @@ class GymFlow(Flow):
         self._close()
 
     def renew(self) -> None:
-        """Replaces a kept compiler, which has cached the modules.
+        """Replaces a kept compiler, because it has cached the modules.
 
-        Returns when the new compiler has answered, so that it does not start while
-        other flows are timed.
+        Waits for the new compiler's first reply, so that it does not start while other
+        flows are timed.
         """
         self._close()
         if not self._kept:
@@ -77,7 +77,7 @@ class GymFlow(Flow):
             self._env.reset(options={"module": str(trifle)})
 
     def compile(self, module: Path, to: Path) -> Compiled:
-        """Plays an episode; the compiler writes the object at its end."""
+        """Plays an episode, at whose end the compiler writes the object."""
         start, before = time.perf_counter(), self._cpu_seconds()
         env = self._env or self._make()
         try:
@@ -117,7 +117,7 @@ class GymFlow(Flow):
         return sequence
 
     def _cpu_seconds(self) -> float:
-        """Returns the CPU time of this process, ended children and a kept compiler."""
+        """Returns the CPU time of this process, ended children and the compiler."""
         pid = _compiler(self._env).pid if self._env else None
         return own_cpu_seconds() + (cpu_seconds_of(pid) if pid else 0.0)
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The flow that the bridge replaces: POSET-RL's, as published.
+"""The flow that the bridge replaces, as POSET-RL's authors published it.
 
-A driver in Python holds the model. For each action it starts an opt, which reads the
-module, runs the action's passes and writes the module, and then llvm-ir2vec, which
-computes the features; at the end, clang writes the object. All tools are stock ones and
-exchange files.
+A Python driver runs the model. For each action, it starts opt, which reads the module,
+runs the action's passes and writes the module. Then it starts llvm-ir2vec, which
+computes the features. At the end, clang writes the object. All tools are stock tools.
 
-The same model on the same features decides as through the bridge, so that times are
-comparable. `OriginalEnv` is the training environment, with the same caches as ours.
+The model and its features are the same as through the bridge, so times are comparable.
+`OriginalEnv` is the training environment. It has the same caches as our environment.
 """
 
 import hashlib
@@ -32,20 +31,20 @@ from mlbridge_optimizations.phase_ordering.environment.measure import oz_size
 
 Row = NDArray[np.float32]
 IR2VEC = "llvm-ir2vec-22"
-# Scales the tool's vocabulary: it prints two decimals per function, which would round.
+# Scale the vocabulary, because the tool prints only two decimals.
 ONE = 1024.0
-# LLVM's weight of each section's vectors.
+# LLVM's weights for the vectors of each section.
 WEIGHTS = {"Opcodes": 1.0, "Types": 0.5, "Arguments": 0.2}
 _FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
 
 
 def _run(command: Sequence[str | Path]) -> bytes:
-    """Returns a command's output; its own session makes scheduling comparable."""
+    """Returns a command's output. A session per command makes scheduling comparable."""
     return toolchain.run(command, own_session=True)[0]
 
 
 class Embedder:
-    """llvm-ir2vec, with a vocabulary that also counts entities."""
+    """Runs llvm-ir2vec with a vocabulary that also counts entities."""
 
     def __init__(
         self, folder: Path, vocabulary: Path | None, *, histogram: bool
@@ -65,7 +64,7 @@ class Embedder:
             )
             vector = found.sections[section].get(name) if found else None
             row = [ONE * x for x in vector] if vector else [0.0] * self._dimension
-            # Counts instructions, each of which has one opcode.
+            # This element counts instructions, because each one has one opcode.
             row.append(ONE * (section == "Opcodes"))
             counted = [0.0] * self._entities
             if histogram:
@@ -76,12 +75,12 @@ class Embedder:
     def see(self, module: Path) -> dict[str, Row]:
         """Runs the tool on a module and parses its output.
 
-        The histogram, float32 [110], counts each entity; the embedding, float32
-        [dimension], is the mean over instructions. Unwanted features are empty.
+        The histogram, float32 [110], counts each entity. The embedding, float32
+        [dimension], is the mean over instructions. Unused features are empty.
         """
         told = f"--ir2vec-vocab-path={self._file}"
         printed = _run([IR2VEC, "embeddings", told, module]).decode()
-        # Each function has a line with its name, then a line of numbers in brackets.
+        # For each function, the tool prints its name and a line of numbers in brackets.
         rows = [line[2:-1] for line in printed.split("\n") if line[:2] == " ["]
         width = self._dimension + 1 + self._entities
         numbers = np.fromstring(" ".join(rows), sep=" ")
@@ -100,10 +99,10 @@ class Embedder:
 
 
 class OriginalTools:
-    """The processes of the original flow, one per call. A state is a bitcode file."""
+    """Runs the original flow's tools as processes. A state is a bitcode file."""
 
     def __init__(self, options: EpisodeOptions, folder: Path) -> None:
-        """Prepares the tools for a compiler's task, with a folder for files."""
+        """Prepares the tools for a compiler's task. Files are written to `folder`."""
         observation = tuple(options.widths)
         if "counts" in observation:
             raise Unsupported(
@@ -119,11 +118,11 @@ class OriginalTools:
         )
 
     def begin(self, module: Path, to: Path) -> None:
-        """Runs the prologue."""
+        """Runs the prologue of the action space."""
         self._opt(self.space.prologue, module, to)
 
     def act(self, action: int, state: Path, to: Path) -> None:
-        """Takes an action."""
+        """Runs the passes of an action."""
         self._opt(self.space.actions[action].pipeline, state, to)
 
     def features(self, state: Path, taken: Sequence[int]) -> Features:
@@ -140,14 +139,14 @@ class OriginalTools:
 
     @staticmethod
     def emit(state: Path, to: Path) -> None:
-        """Writes the object."""
+        """Writes the object file of a state."""
         command = [toolchain.CLANG, "-Oz", "-Xclang", "-disable-llvm-passes", "-w"]
         _run([*command, "-x", "ir", "-c", state, "-o", to])
 
     @staticmethod
     def _opt(pipeline: str, source: Path, to: Path) -> None:
         command = [toolchain.OPT, "-relocation-model=pic", f"-passes={pipeline}"]
-        # Preserves the order of uses, which passes may depend on.
+        # Preserve the order of uses, because passes may depend on it.
         _run([*command, "--preserve-bc-uselistorder", source, "-o", to])
 
 
@@ -155,22 +154,22 @@ class OriginalTools:
 class _Program:
     module: Path
     oz: int
-    # By sequence of actions: the state's file, its features, and its code size.
+    # Maps a sequence of actions to the state's file, features and code size.
     states: dict[tuple[int, ...], tuple[Path, Row, int]] = field(default_factory=dict)
-    # Code sizes by the hash of the IR.
+    # Maps the hash of the IR to the code size.
     sizes: dict[bytes, int] = field(default_factory=dict)
 
 
 class OriginalEnv(gymnasium.Env[Row, Any]):
-    """Each step starts an opt, an llvm-ir2vec, and a clang to measure the size.
+    """An environment whose steps start opt, llvm-ir2vec and clang.
 
-    As in our environment, states are cached by their sequence, code sizes by the hash
-    of the IR, and -Oz is measured once per module. The files of states are kept, too,
-    so that no pass runs twice; ours runs the passes of a cached sequence again.
+    As in our environment, states are cached by sequence, code sizes are cached by the
+    hash of the IR, and -Oz is measured once per module. This environment also keeps the
+    files of states, so that no passes run twice.
     """
 
     def __init__(self, options: EpisodeOptions, folder: Path) -> None:
-        """Starts nothing yet. The options are those of our environment."""
+        """Starts no process yet. The options are the same as for our environment."""
         folder.mkdir()
         self._tools = OriginalTools(options, folder)
         self._names, self._steps = list(options.widths), options.steps
@@ -196,7 +195,7 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
         return self._look()
 
     def step(self, action: Any) -> tuple[Row, float, bool, bool, dict[str, Any]]:
-        """Takes an action, with the reward ``text-size:10``."""
+        """Applies an action. The reward is ``text-size:10``."""
         assert self._now is not None
         before = self._now.states[self._taken][2]
         self._taken += (int(action),)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The phase-ordering policy of the benchmarks: a network of random weights.
+"""The phase-ordering policy of the benchmarks, a network with random weights.
 
-It costs as much as a trained one and is the same in every run. It takes each action
-once before repeating any, so that an episode of the space ``oz`` runs the passes of
--Oz, in an order that depends on the module.
+It costs the same as a trained network and is the same in every run. It takes each
+action once before it repeats an action. An episode in the space ``oz`` therefore runs
+the passes of -Oz, in an order that depends on the module.
 """
 
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ from mlbridge_optimizations.phase_ordering.model.export import export_model
 from mlbridge_optimizations.phase_ordering.model.model import Task
 from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
 
-HIDDEN = (128, 128)  # The layers of networks by `mlbridge train`.
-_ONCE = 1e3  # The penalty on an action's score each time it was taken.
+HIDDEN = (128, 128)  # The hidden layers in `mlbridge train`.
+_ONCE = 1e3  # The penalty on an action's score for each time it was taken.
 
 
 class RandomPolicy(nn.Module):
-    """Random layers after `Normalised`, with a penalty on actions already taken."""
+    """Random layers after `Normalised`, with a penalty on actions that were taken."""
 
     def __init__(self, widths: Mapping[str, int], choices: int, seed: int) -> None:
-        """Takes features of these widths, of which the last are ``actions``."""
+        """Creates the layers. ``actions`` must be the last feature."""
         super().__init__()
         self.choices = choices
         generator = torch.Generator().manual_seed(seed)
@@ -34,7 +34,7 @@ class RandomPolicy(nn.Module):
         layers: list[nn.Module] = []
         for before, after in pairwise(sizes):
             layer = nn.Linear(before, after)
-            # Embeddings have length 1, and modules differ in a part of it.
+            # Use a large spread first, because the embeddings of modules differ little.
             spread = 4.0 if not layers else (2 / before) ** 0.5
             with torch.no_grad():
                 nn.init.normal_(layer.weight, 0, spread, generator=generator)
@@ -43,14 +43,14 @@ class RandomPolicy(nn.Module):
         self.layers = nn.Sequential(*layers[:-1])
 
     def forward(self, normalised: Tensor) -> Tensor:
-        """[N, features] to [N, actions]."""
+        """Maps features [N, features] to scores [N, actions]."""
         taken = normalised[:, -2 * self.choices : -self.choices]
         scores: Tensor = self.layers(normalised) - _ONCE * taken
         return scores
 
 
 def write_policy(path: Path, options: EpisodeOptions, seed: int) -> Path:
-    """Writes a random policy in a trained model's form; ``actions`` comes last."""
+    """Writes a random policy with a trained model's format and metadata."""
     normalised = Normalised(options.widths, options.steps)
     policy = RandomPolicy(options.widths, options.choices, seed)
     task = Task(options.space, options.steps, options.stop, tuple(options.widths))

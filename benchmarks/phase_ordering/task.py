@@ -21,15 +21,15 @@ from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
 
-# Limits on the drawn modules' instructions.
+# Limits on the number of instructions of a module.
 FEWEST, MOST = 300, 6000
-SEEN = ("embedding", "actions")  # The policies' observation.
-START_SECONDS = 60.0  # The deadline for a server's start, even on a busy machine.
+SEEN = ("embedding", "actions")  # The observation of random policies.
+START_SECONDS = 60.0  # The time limit for a server's start.
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Modules to measure on, and the instructions of each."""
+    """The modules to compile, each with its number of instructions."""
 
     files: dict[Path, int]
 
@@ -37,7 +37,7 @@ class Sample:
     def draw(
         cls, corpus: Path, count: int, seed: int, most: int | None = MOST
     ) -> "Sample":
-        """Draws `count` modules of both splits of a corpus; 0 stands for all."""
+        """Draws `count` modules from both splits. If `count` is 0, draws all."""
         files = manifest.load(corpus.resolve()).files(None, most=most)
         found = {path: size for path, size in files.items() if size >= FEWEST}
         if len(found) < max(count, 1):
@@ -54,7 +54,7 @@ class Sample:
 
     @property
     def modules(self) -> list[Path]:
-        """The files, in the order of drawing."""
+        """The files, in the order in which they were drawn."""
         return list(self.files)
 
     def __str__(self) -> str:
@@ -67,19 +67,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Deployed:
-    """A model, and a compiler's options for its task."""
+    """A model, and the compiler's options for the model's task."""
 
     model: Path  # The .onnx file.
-    compiler: EpisodeOptions  # A model behind a transport cannot describe its task.
+    compiler: EpisodeOptions  # A served model cannot describe its task.
 
     def options(self, spec: str) -> list[str]:
-        """Returns the plug-in's options for opt; clang needs ``-mllvm`` before each."""
+        """Returns the plug-in's options for opt. For clang, add ``-mllvm`` to each."""
         model = f"-mlbridge-phase-ordering={spec}"
         more = ["-mlbridge-on-error=fatal", "-mlbridge-print-statistics"]
         return [model, *self.compiler.task_flags(), *more]
 
     def names(self, sequence: Sequence[int]) -> str:
-        """Returns the actions' names in the form of the plug-in's statistics."""
+        """Returns the actions' names in the format of the plug-in's statistics."""
         actions = self.compiler.space.actions
         return " ".join(actions[action].name for action in sequence)
 
@@ -87,7 +87,7 @@ class Deployed:
 def prepare(
     folder: Path, model: Path | None, options: EpisodeOptions, seed: int
 ) -> Deployed:
-    """Prepares the model; by default a network of random weights."""
+    """Prepares the model. By default, it is a network with random weights."""
     if model is None:
         from .policies import write_policy
 
@@ -116,7 +116,7 @@ def environment_of(options: EpisodeOptions, spec: str) -> dict[str, Any]:
 def in_process_specs(
     names: Sequence[str], deployed: Deployed, folder: Path
 ) -> dict[str, str]:
-    """Returns the in-process runners' specs; writes machine code to `folder`."""
+    """Returns the specs of the in-process runners. Writes machine code to `folder`."""
     specs = {}
     if "onnx" in names:
         specs["onnx"] = spec_of("onnx", deployed.model)
@@ -130,7 +130,7 @@ def in_process_specs(
 
 
 def need_grpc(spec: str) -> None:
-    """Checks that this build has gRPC, if a spec uses it."""
+    """If the spec uses gRPC, checks that this build has gRPC."""
     if not grpc.is_named_in(spec):
         return
     try:
@@ -144,7 +144,7 @@ class Server:
     """A running `mlbridge serve`."""
 
     process: "subprocess.Popen[bytes]"
-    start_seconds: float  # Until it accepted compilers.
+    start_seconds: float  # Until the server accepted connections.
 
     def cpu_seconds(self) -> float:
         """Returns the server's CPU time so far."""
@@ -153,12 +153,12 @@ class Server:
 
 @contextmanager
 def served(model: Path, place: str) -> Iterator[Server]:
-    """Starts a server of a model, which ends with the body."""
+    """Starts a server of a model, and ends the server after the body."""
     scheme, _, path = place.partition(":")
     listener = Path(path if scheme.startswith("grpc") else f"{path}.sock")
     start = time.monotonic()
     command = [sys.executable, "-m", "mlbridge", "serve", str(model), "--at", place]
-    # On our terminal it would draw its status while being measured.
+    # Redirect stderr, because on our terminal the server would draw its status.
     with tempfile.TemporaryFile() as said, started(command, stderr=said) as process:
 
         def ended() -> PeerClosed:

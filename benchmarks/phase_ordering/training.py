@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training of phase ordering: steps per second, and the time of iterations.
 
-As in the paper's figures 5a and 5b: in the original flow, and in ours over each
-transport, with one worker and with two. All play the same episodes; the benchmark
-checks that each action produces the same code.
+This corresponds to the paper's figures 5a and 5b. The original flow is compared with
+our flow in each transport, with one and with two workers. All flows play the same
+episodes. The benchmark checks that each action produces the same code.
 """
 
 import queue
@@ -50,8 +50,8 @@ SPECS = {
 FLOWS = (ORIGINAL, *SPECS)
 REWARD = "text-size:10"
 THROUGHPUT_LIMIT = 0.25  # The limit on a step's time, relative to the original flow.
-SCALING_LIMIT = 0.588  # The same with two workers, relative to one worker: 1 / 1.7.
-_SLACK = 0.01  # The allowed difference of the original flow's code size.
+SCALING_LIMIT = 0.588  # With two workers, relative to one worker: 1 / 1.7.
+_SLACK = 0.01  # The allowed relative difference of the original flow's code size.
 Env = gymnasium.Env[Any, Any]
 Sizes = tuple[int, ...]  # The size of the machine code after each action.
 
@@ -66,13 +66,13 @@ class Episode:
 
 @dataclass(frozen=True)
 class Setting:
-    """The settings of all flows."""
+    """The settings that all flows share."""
 
-    options: EpisodeOptions  # Of the compiler.
-    folder: Path  # For files.
+    options: EpisodeOptions  # For the compiler.
+    folder: Path  # For temporary files.
 
     def make(self, flow: str, modules: Sequence[Path]) -> Env:
-        """Makes an environment with empty caches."""
+        """Creates an environment with empty caches."""
         options = self.options
         if flow == ORIGINAL:
             count = sum(1 for _ in self.folder.iterdir())
@@ -83,9 +83,9 @@ class Setting:
 
 
 def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Episode]:
-    """Draws `count` episodes on each module, the largest first.
+    """Draws `count` episodes on each module and returns large modules first.
 
-    In this order, workers end at nearly the same time.
+    With this order, all workers finish at nearly the same time.
     """
     options = setting.options
     shape = len(sample.files), count, options.steps
@@ -102,10 +102,10 @@ def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Ep
 class Played:
     """The results of some episodes."""
 
-    seconds: float  # In all, including the start of compilers.
+    seconds: float  # The total, with the start of compilers.
     sizes: dict[Episode, Sizes]
     cpu_seconds: float = 0.0  # Of all processes involved.
-    known: float = 0.0  # The part of states in the original flow's cache.
+    known: float = 0.0  # The share of states in the original flow's cache.
 
 
 def play(
@@ -151,18 +151,18 @@ def play(
             for done in wait(working, return_when=FIRST_EXCEPTION).done:
                 done.result()
         except BaseException:
-            # After a failure or Ctrl-C, workers stop.
+            # Stop the workers after a failure or Ctrl-C.
             ending.set()
             raise
         seconds = time.perf_counter() - start
         states = sum(len(found) for found in sizes.values())
         known = sum(env.known for env in envs if isinstance(env, OriginalEnv))
-    # The compilers have ended and count as children of this process.
+    # The compilers have ended, so own_cpu_seconds() includes them.
     return Played(seconds, sizes, own_cpu_seconds() - before, known / states)
 
 
 class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment for a learner: cycles through modules, normalises features."""
+    """An environment that cycles through the modules and normalises the features."""
 
     def __init__(
         self, env: Env, modules: Sequence[Path], options: EpisodeOptions, *, first: int
@@ -185,7 +185,7 @@ class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self._observe(row), info
 
     def step(self, action: Any) -> Any:
-        """Takes an action and records it with the code size."""
+        """Applies an action and records the action and the code size."""
         row, reward, terminated, truncated, info = self.env.step(int(action))
         if truncated:
             raise ModelError(f"a compiler failed: {info}")
@@ -199,10 +199,10 @@ class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class _Parallel(DummyVecEnv):
-    """Steps environments in a thread each, since they wait for other processes."""
+    """Steps each environment in its own thread, because steps wait for processes."""
 
     def step_wait(self) -> Any:
-        """Takes all actions at the same time."""
+        """Steps all environments at the same time."""
         with ThreadPoolExecutor(self.num_envs) as pool:
             done = list(pool.map(self._step, range(self.num_envs)))
         for number_, (observation, reward, is_over, info) in enumerate(done):
@@ -225,7 +225,7 @@ class _Parallel(DummyVecEnv):
 
 
 class _Clock(BaseCallback):
-    """Records when each iteration ended."""
+    """Records the time at which each iteration ended."""
 
     def __init__(self, steps: int) -> None:
         super().__init__()
@@ -243,7 +243,7 @@ class _Clock(BaseCallback):
 class Learned:
     """The results of a training."""
 
-    seconds: tuple[float, ...]  # Until each iteration's end, with the compilers' start.
+    seconds: tuple[float, ...]  # Until each iteration's end, with start-up.
     actions: tuple[tuple[int, ...], ...]  # Of each worker.
     sizes: tuple[Sizes, ...]  # After each of these actions.
 
@@ -257,7 +257,7 @@ def learn(
     steps: int,
     seed: int,
 ) -> Learned:
-    """Trains a DQN that always explores: only the seed determines its actions.
+    """Trains a DQN that always explores, so only the seed determines its actions.
 
     An iteration has ``steps`` steps of all workers together.
     """
@@ -295,11 +295,11 @@ class Results:
     """All measurements."""
 
     states: int  # Of all episodes together.
-    # By flow and number of workers, one per round.
+    # By flow and number of workers, one result per round.
     played: dict[tuple[str, int], list[Played]] = field(default_factory=dict)
     learned: dict[tuple[str, int], list[Learned]] = field(default_factory=dict)
     compared: int = 0  # The number of code sizes compared.
-    different: int = 0  # The number that differed, all in the original flow.
+    different: int = 0  # The sizes that differed, all in the original flow.
 
     def rate(self, flow: str, workers: int) -> float:
         """Returns the median steps per second without a learner."""
@@ -333,7 +333,7 @@ def measure(
     seed: int,
     on_part: Callable[[], None],
 ) -> Results:
-    """Plays and trains by each flow with each number of workers, in turns."""
+    """Plays and trains in each flow with each number of workers, in turns."""
     results = Results(sum(len(episode.actions) for episode in wanted))
     modules = list(dict.fromkeys(episode.module for episode in wanted))
     turns = [(name, count) for count in workers for name in names] * rounds
@@ -352,8 +352,8 @@ def measure(
 def check(results: Results) -> None:
     """Checks that the same actions produced the same code in all flows.
 
-    The original flow's code may differ slightly: writing and reading a module drops
-    some of what passes know about it.
+    The original flow's code may differ slightly, because information that passes have
+    computed is lost when a module is written and read.
     """
     reference: dict[Any, Sizes] = {}
 
@@ -368,7 +368,7 @@ def check(results: Results) -> None:
                     f"action, found {sizes}"
                 )
 
-    # Other flows come first, as the reference for the original flow.
+    # Our flows come first, because the original flow is compared with them.
     for key in sorted(results.played, key=lambda key: key[0] == ORIGINAL):
         for played in results.played[key]:
             for episode, sizes in played.sizes.items():
@@ -429,7 +429,7 @@ def table(results: Results) -> Table:
 
 
 def bounds(results: Results) -> list[Bound]:
-    """Returns the limits on our flows' times."""
+    """Returns the relative times of our flows with their limits."""
     found = []
     for flow, count in results.played:
         label = f"{count} worker{'s' * (count > 1)}"

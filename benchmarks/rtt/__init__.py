@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Round trips: each runner compared with the raw floor of its transport."""
+"""Round trips. Each runner is compared with the floor of its transport."""

@@ -31,7 +31,7 @@ PLACEMENTS = ("one-core", "two-cores")
 def _in_process(
     console: Console, build: Path, asked: list[str] | None
 ) -> tuple[str, ...]:
-    """Returns the requested runtimes that are available; reports the others."""
+    """Returns the requested runtimes that are available. Reports missing ones."""
     wanted = [name for name in inprocess.RUNTIMES if name in (asked or ())]
     if asked and not wanted:
         return ()
@@ -46,7 +46,7 @@ def _in_process(
 @dataclass(frozen=True)
 class _Options:
     sweeps: Annotated[
-        int, Option(min=1, help="Round trips per length, after warming up.")
+        int, Option(min=1, help="Round trips per length after the warm-up.")
     ] = 20
     lengths: Annotated[
         str,
@@ -61,8 +61,8 @@ class _Options:
         bool,
         Option(
             "--fresh",
-            help="Rewrite the features before each trip (not timed), so that only the "
-            "compiler's cache has them. By default they are written once.",
+            help="Write the features before each trip, so that only the compiler's cache "
+            "has them. This is not timed. By default, they are written once.",
         ),
     ] = False
     json_file: cli.JsonFile = None
@@ -71,7 +71,7 @@ class _Options:
         Option(
             "--plot",
             metavar="FILE",
-            help="Where to write the plot; that of in-process models has the suffix "
+            help="The file of the plot. The plot of in-process models has the suffix "
             "-inprocess. [default: rtt.png beside rtt-client]",
         ),
     ] = None
@@ -81,15 +81,15 @@ class _Options:
 def _rtt(context: typer.Context, by: _Options) -> None:
     """Time round trips between a compiler in C++ and a model.
 
-    For each length, the compiler sends that many float32s to a model in Python and
-    waits for one float32. Each runner is compared with the bare cost of its transport
-    (the floor); both are measured in turns. Missed limits are shown but are not an
-    error, since times depend on the machine. A wrong reply is an error.
+    For each length, the compiler sends a request of that many float32s to a model in
+    Python and receives one float32. Each runner is compared with its floor, which is
+    the cost of the transport without this library. Missed limits are not an error,
+    because times depend on the machine. A wrong reply is an error.
 
-    The runners of in-process models, onnx, aot and tf, are compared with a direct call
-    of the same runtime, whose tensors are bound once; --placement, --serdes and --fresh
-    do not affect them. Their models are cached in the folder `models` beside
-    rtt-client; the first run compiles them, which takes a few seconds each.
+    The runners of in-process models (onnx, aot and tf) are compared with a direct call
+    of the same runtime. --placement, --serdes and --fresh do not affect them. The first
+    run compiles their models to the folder `models` beside rtt-client. This takes a few
+    seconds for each model.
 
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000
@@ -121,7 +121,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
 
     measured: list[Results] = []
-    # Draws only between sweeps.
+    # Draw the progress bar only between sweeps.
     with cli.progress_on(console, auto_refresh=False) as progress:
         for p in where if chosen else ():
             advance = cli.begin(progress, p.name, rounds_of(by.sweeps))

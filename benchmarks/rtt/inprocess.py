@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""In-process models, compared with direct calls of their runtimes."""
+"""Compares in-process models with direct calls of their runtimes."""
 
 import json
 import os
@@ -29,11 +29,11 @@ from .workload import LENGTHS, POLICIES, Workload
 
 RUNTIMES = ("onnx", "aot", "tf")  # Schemes, in the order of the tables.
 BATCHES_A_SWEEP = 5
-# With more lengths, only the first and every tenth are measured: each is a model of its
-# own, which takes seconds to compile.
+# If there are more lengths, only the first and every tenth are measured, because each
+# length is a separate model that takes seconds to compile.
 MOST_LENGTHS = 12
-# Limits relative to the runner's floor: extra time for the shortest request, the ratio
-# of sweeps, and extra time for any request.
+# Limits relative to the runner's floor: the extra time of the shortest request, the
+# ratio of sweeps, and the extra time of any request.
 FIRST_LIMIT_US = {"onnx": 0.5}
 SWEEP_LIMIT = {"onnx": 1.15}
 CALL_LIMIT_US = {"aot": 0.2}
@@ -41,13 +41,13 @@ CALL_LIMIT_US = {"aot": 0.2}
 
 @dataclass(frozen=True)
 class Measured:
-    """One model by one runtime: the times of pairs of batches."""
+    """The results of one model in one runtime, as times of pairs of batches."""
 
     runtime: str
     model: str
     floats: int
     calls: int  # In a batch.
-    # Per call, for each batch.
+    # The time per call, for each batch.
     floor_ns: NDArray[np.float64]
     runner_ns: NDArray[np.float64]
     floor_allocations: float
@@ -55,27 +55,27 @@ class Measured:
 
     @cached_property
     def floor_us(self) -> float:
-        """The median."""
+        """The median time of a direct call."""
         return float(np.median(self.floor_ns)) / 1e3
 
     @cached_property
     def difference_us(self) -> float:
-        """The median over the pairs: other load affects both."""
+        """The median difference in a pair, because noise affects both batches."""
         return float(np.median(self.runner_ns - self.floor_ns)) / 1e3
 
     @property
     def runner_us(self) -> float:
-        """The floor plus the difference."""
+        """The time of a call through the runner: the floor plus the difference."""
         return self.floor_us + self.difference_us
 
     @property
     def our_allocations(self) -> float:
-        """The runner's heap allocations besides its runtime's."""
+        """The runner's heap allocations without its runtime's allocations."""
         return self.runner_allocations - self.floor_allocations
 
 
 def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Returns the lengths to make models for."""
+    """Returns the lengths for which models are made."""
     if len(lengths) <= MOST_LENGTHS:
         return tuple(lengths)
     return tuple(dict.fromkeys((lengths[0], *lengths[9::10])))
@@ -83,7 +83,7 @@ def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
 
 @contextmanager
 def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
-    """Yields a function that sends inprocess-client a line and returns its reply."""
+    """Yields a function that sends a line to inprocess-client and returns the reply."""
     core = max(os.sched_getaffinity(0))
     variables = runtimes() | savedmodel.environment(build)
     name = "inprocess-client"
@@ -99,7 +99,7 @@ def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
 
 
 def available(build: Path) -> dict[str, str]:
-    """Returns what each runtime lacks, or "" if it is available."""
+    """Returns for each runtime what is missing, or "" if the runtime is available."""
     client = build / "inprocess-client"
     if not client.exists():
         return dict.fromkeys(RUNTIMES, "this build has no inprocess-client")
@@ -122,16 +122,16 @@ def measure(
     build: Path,
     on_start: Callable[[str, int], Callable[[], None]],
 ) -> list[Measured]:
-    """Measures the sweep's two policies and a network, by each runtime.
+    """Measures the sweep's two policies and a network in each runtime.
 
-    Each length is a model of its own, cached beside inprocess-client.
+    Each length has its own model, which is cached beside inprocess-client.
     """
-    # Imported here, since `mlbridge bench` also works without the package onnx.
+    # Import this here, because `mlbridge bench` also works without the package onnx.
     from .models import MLP, InProcessModel, ModelCache
 
     models = [InProcessModel(name, n) for name in POLICIES for n in lengths]
     models.append(InProcessModel("mlp", MLP[0]))
-    # The longest sweep, so that all sweeps share a prefix and so the cached models.
+    # Use the longest sweep, so that all sweeps share a prefix and the cached models.
     work = Workload.make((*lengths, LENGTHS[-1]))
     cache = ModelCache(build / "models", work)
     if "aot" in runtimes:
@@ -151,7 +151,7 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:
         work.save(Path(folder))
         with _client(build, batches, Path(folder) / "features.f32") as ask:
-            # Wakes the core; the first model is measured again below.
+            # Wake the core. The first model is measured again below.
             ask(f"{runtimes[0]} {models[0].length} {find[runtimes[0]](models[0])}")
             for model, runtime in product(models, runtimes):
                 got = ask(f"{runtime} {model.length} {find[runtime](model)}")
@@ -175,7 +175,7 @@ def _row(found: Sequence[Measured], floats: str) -> dict[str, Any]:
     return {
         **{"runner": found[0].runtime, "model": found[0].model, "floats": floats},
         **{"floor_us": round(floor, 4), "us": round(runner, 4)},
-        "difference_us": round((runner - floor) / len(found), 4),  # A call.
+        "difference_us": round((runner - floor) / len(found), 4),  # Per call.
         "ratio": round(runner / floor, 4),
         "our_allocations": max(m.our_allocations for m in found),
         "runtime_allocations": max(m.floor_allocations for m in found),
@@ -201,7 +201,7 @@ def rows(found: Sequence[Measured]) -> list[dict[str, Any]]:
 
 
 def bounds(found: Sequence[Measured]) -> list[Bound]:
-    """Returns the limits on the runners' times and allocations."""
+    """Returns the runners' times and allocations with their limits."""
     made = []
 
     def add(subject: str, against: str, value: float, limit: float) -> None:
@@ -232,7 +232,7 @@ def _us(value: float) -> str:
 
 
 def table(found: Sequence[Measured]) -> Table:
-    """Returns a table of calls; for a sweep, their sum and the difference per call."""
+    """Returns a table of calls, and of sweeps with the sum of their calls."""
     shown_table = plain_table(
         "in process: µs a call, of a sweep their sum",
         ("model", "floats", "runner"),
@@ -253,7 +253,7 @@ def table(found: Sequence[Measured]) -> Table:
 
 
 def plot(found: Sequence[Measured], path: Path) -> None:
-    """Plots one panel per policy: each runner, and its floor dashed."""
+    """Plots one panel per policy. Dashed curves are the floors."""
     policies = [name for name in dict.fromkeys(m.model for m in found) if name != "mlp"]
     with panels_of(path, len(policies), shared=True) as panels:
         for panel, policy in zip(panels, policies, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A run: all processes sweep in turns, so that noise affects all of them."""
+"""Measures all processes in turns, so that noise affects all of them."""
 
 import fcntl
 import os
@@ -20,18 +20,18 @@ from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker, start
 from .runners import RUNNERS, Runner
 from .workload import POLICIES, Workload
 
-WARM_ROUNDS = 1  # Rounds that do not count: buffers grow, and caches fill.
+WARM_ROUNDS = 1  # These rounds do not count, because buffers grow and caches fill.
 PIPE_BYTES = 1 << 20
-FLOOR_BYTES = 8 << 20  # The futex floor's memory: more than the longest request.
+FLOOR_BYTES = 8 << 20  # The futex floor's memory, which fits the longest request.
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Starts processes on the cores of a placement; they end with the stack."""
+    """Starts processes on the cores of a placement. The stack ends them."""
 
     placement: Placement
-    build: Path  # The folder of rtt-client and the module rtt_floor.
-    folder: Path  # The workload, and temporary files.
+    build: Path  # The folder of rtt-client and rtt_floor.
+    folder: Path  # For the workload and temporary files.
     fresh: bool  # True if a client writes its features before each trip.
     stack: ExitStack
 
@@ -60,24 +60,24 @@ class Workers:
         return Worker(name, self._start(command, descriptors))
 
     def runner(self, subject: "Subject") -> Worker:
-        """Starts a compiler that asks a model through a runner."""
+        """Starts a model, and a compiler that sends requests through a runner."""
         runner, name = subject.runner, str(subject)
         path = self._address(name, by_port=runner.by_port)
         self._peer("model", runner.name, path, subject.policy, self.folder)
         return self._client(name, runner.spec.format(path=path, serdes=subject.serdes))
 
     def floor(self, name: str) -> Worker:
-        """Starts a raw floor.
+        """Starts both ends of a floor.
 
-        Its name is "pipe", "lent-pipe", which copies less, "futex", "grpc-CALL-WHERE",
-        whose server is in C++, or "grpc-CALL-WHERE-python".
+        The name is "pipe", "lent-pipe" (with fewer copies), "futex", "grpc-CALL-WHERE"
+        (with a C++ server) or "grpc-CALL-WHERE-python".
         """
         if name.startswith("grpc-"):
             return self._grpc_floor(name)
         return self._futex_floor() if name == "futex" else self._pipe_floor(name)
 
     def _address(self, name: str, *, by_port: bool) -> str:
-        """Returns an address for a model: a free port, or a path."""
+        """Returns an address for a model, which is a free port or a path."""
         if not by_port:
             return str(self.folder / name.replace(" ", "-"))
         with socket.socket() as probe:
@@ -109,7 +109,7 @@ class Workers:
         client_read, model_write = os.pipe()
         try:
             for descriptor in (model_read, client_read):
-                # A system limit, which also applies to the runner's pipes.
+                # Ignore the system's limit, which also applies to the runner's pipes.
                 with suppress(PermissionError):
                     fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
             ends = model_read, model_write
@@ -124,13 +124,13 @@ class Workers:
                 os.close(descriptor)
 
     def baseline(self, what: str) -> Worker:
-        """Starts a process that uses Python alone: "dot" or "stdlib"."""
+        """Starts a baseline in Python without a transport: "dot" or "stdlib"."""
         return Worker(what, self._peer("baseline", what, self.folder))
 
 
 @dataclass
 class Series:
-    """The sweeps of one row; the statistics are arrays over the lengths, in us."""
+    """The sweeps of one row. The statistics are arrays over the lengths, in µs."""
 
     sweeps: list[Sweep] = field(default_factory=list)
 
@@ -150,19 +150,19 @@ class Series:
 
     @property
     def p99(self) -> NDArray[np.float64]:
-        """The 99th percentiles over the sweeps: for few sweeps, about the maximum."""
+        """The 99th percentiles over the sweeps. Few sweeps give about the maxima."""
         return np.asarray(np.percentile(self._times, 99, axis=0))
 
     @property
     def allocations_per_message(self) -> float:
-        """The client's allocations per trip, which is a request and a reply."""
+        """The client's heap allocations per trip. A trip is a request and a reply."""
         trips = sum(len(sweep.microseconds) for sweep in self.sweeps)
         return sum(sweep.allocations for sweep in self.sweeps) / trips
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A row: a runner with a SerDes and a policy."""
+    """The subject of a row: a runner, a SerDes and a policy."""
 
     runner: Runner
     serdes: str
@@ -185,7 +185,7 @@ class Results:
 
 
 def subjects(runners: Sequence[str], serdes: Sequence[str]) -> list[Subject]:
-    """Returns each runner with each of these SerDes that it supports."""
+    """Returns the combinations of runners, their supported SerDes, and policies."""
     return [
         Subject(RUNNERS[runner], name, policy)
         for runner in runners
@@ -209,14 +209,14 @@ def measure(
     build: Path,
     on_round: Callable[[], None],
 ) -> Results:
-    """Measures the subjects, their floors and baselines, in turns."""
+    """Measures the subjects, their floors and the baselines in turns."""
     results = Results(placement, work.lengths, fresh)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
         work.save(folder)
         workers = Workers(placement, build, folder, fresh, stack)
 
-        # Each with the policy that determines its replies.
+        # The worker, the policy that determines its replies, and the results.
         rows: list[tuple[Worker, str, Series]] = []
         for floor in dict.fromkeys(f for s in chosen for f in s.runner.floors):
             series = results.floors[floor] = Series()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The in-process models: one file per length and runtime.
+"""The in-process models, one file per length and runtime.
 
-They are the sweep's two policies, and a network of the size that compilers use. Files
-are cached under names that include a hash of their sources.
+They are the sweep's two policies and a network of a size that compilers use. Files are
+cached, and their names contain a hash of their sources.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from .workload import Workload
 
 MLP = (300, 128, 64, 15)  # The widths of the network's layers.
 
-# Graphs in ONNX's own syntax, of versions that all current runtimes read; the
+# Graphs in ONNX's text syntax. All current runtimes support these versions. The
 # constants c0, c1, ... are added as initializers.
 _VERSIONS = '<ir_version: 9, opset_import: ["" : 17]>'
 _GRAPHS = {
@@ -63,14 +63,14 @@ class InProcessModel:
         return bytes(model.SerializeToString())
 
     def weights(self, work: Workload) -> list[NDArray[np.float32]]:
-        """Returns a matrix and, except for ``fc``, a bias per layer."""
+        """Returns the matrix and, except for ``fc``, the bias of each layer."""
         if self.name == "mlp":
             return _mlp_weights()
         column = work.weights[: self.length].reshape(self.length, 1)
         return [column] if self.name == "fc" else []
 
     def check(self, work: Workload, reply: NDArray[np.float32]) -> None:
-        """Compares a reply with the right one."""
+        """Checks that a reply is right."""
         if self.name != "mlp":
             alone = Workload((self.length,), work.features, work.weights)
             alone.check(self.name, reply)
@@ -81,12 +81,12 @@ class InProcessModel:
             x = x @ matrix + bias
             is_last = len(x) == MLP[-1]
             x = x if is_last else np.maximum(x, 0)
-        # The tolerance of sums of float32.
+        # The tolerance accounts for rounding in sums of float32.
         work.compare("mlp", self.length, reply, x, np.full(len(x), 1e-4))
 
 
 def _mlp_weights() -> list[NDArray[np.float32]]:
-    """Returns a matrix and a bias for each layer, the same in every run."""
+    """Returns a matrix and a bias for each layer. They are the same in every run."""
     random = np.random.default_rng(300)
     return [
         (random.standard_normal(shape) / np.sqrt(n)).astype(np.float32)
@@ -97,7 +97,7 @@ def _mlp_weights() -> list[NDArray[np.float32]]:
 
 @cache
 def _generator() -> bytes:
-    """Returns a hash of the code of `mlbridge compile` and its generator's version."""
+    """Returns a hash of the code of `mlbridge compile` and the generator's version."""
     digest = hashlib.sha256(importlib.metadata.version("emx-onnx-cgen").encode())
     for path in sorted(Path(aot.__file__).parent.rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
@@ -107,7 +107,7 @@ def _generator() -> bytes:
 
 @dataclass(frozen=True)
 class ModelCache:
-    """A folder of models."""
+    """A folder of cached models."""
 
     folder: Path
     work: Workload
@@ -116,7 +116,7 @@ class ModelCache:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def onnx(self, model: InProcessModel) -> Path:
-        """Returns the model's .onnx file, which is written if necessary."""
+        """Returns the model's .onnx file. Writes the file if it is missing."""
         text = model.onnx(self.work)
         name = f"{model.name}-{model.length}-{hashlib.sha256(text).hexdigest()[:16]}"
         path = self.folder / f"{name}.onnx"
@@ -131,11 +131,11 @@ class ModelCache:
         return source, self.folder / f"{model.name}-{model.length}-{key}.so"
 
     def compiled(self, model: InProcessModel) -> Path:
-        """Returns the path of the model's library, made by `compile_all`."""
+        """Returns the path of the model's library, which `compile_all` creates."""
         return self._library(model)[1]
 
     def saved_model(self, model: InProcessModel) -> Path:
-        """Returns the model's folder for TensorFlow, made by `savedmodel.make`."""
+        """Returns the model's TensorFlow folder, which `savedmodel.make` creates."""
         return self.onnx(model).with_suffix(".tf")
 
     def write_weights(self, model: InProcessModel, path: Path) -> Path:
@@ -150,7 +150,7 @@ class ModelCache:
         jobs: int,
         on_start: Callable[[int], Callable[[], None]],
     ) -> None:
-        """Compiles models that are not cached; calls ``on_start`` with their count."""
+        """Compiles missing models. Calls ``on_start`` with their number."""
         pairs = [self._library(model) for model in models]
         missing = [pair for pair in pairs if not pair[1].exists()]
         if not missing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench neighbour``: round trips beside a busy process."""
+"""``mlbridge bench neighbour``: round trips while another process is busy."""
 
 import sys
 import tempfile
@@ -22,7 +22,7 @@ from .runners import RUNNERS
 from .workload import Workload
 
 TRIPS_A_SWEEP = 1000
-LIMIT = 2.0  # The limit on the median with a busy neighbour, relative to without.
+LIMIT = 2.0  # The maximum of the busy median relative to the quiet median.
 
 BUSY = """
 import os, sys
@@ -43,7 +43,7 @@ def measure(
     build: Path,
     on_sweep: Callable[[], None],
 ) -> list[dict[str, Any]]:
-    """Times the trips of one runner without and with a busy neighbour."""
+    """Times the trips of one runner, first without and then with a busy neighbour."""
     rows = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
@@ -75,12 +75,12 @@ def measure(
 
 
 def sweeps_of(trips: int) -> int:
-    """Returns the number of sweeps for at least so many trips."""
+    """Returns the number of sweeps that have at least this number of trips."""
     return -(-trips // TRIPS_A_SWEEP)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Returns the rows; each busy one is compared with the quiet one before it."""
+    """Returns a table. Each busy row is compared with the quiet row before it."""
     shown = plain_table(
         "one core's busy neighbour, µs a trip",
         ("runner", "placement", "neighbour"),
@@ -113,10 +113,10 @@ def neighbour_command(
 ) -> None:
     """Time round trips while a third process keeps the model's core busy.
 
-    Spinning is fast but takes the core from other processes, including the awaited
-    peer. Here a busy process shares the model's core; the median should stay below
-    twice the median without it. The mean rises further, since more processes than cores
-    have to take turns.
+    A runner that spins is fast, but it takes the core from other processes, including
+    its peer. In this benchmark, a busy process shares the model's core. The median
+    should stay below twice the median without that process. The mean rises further,
+    because the processes must take turns.
     """
     console = TableConsole(highlight=False)
     found_build = processes.find_build(build)
@@ -126,7 +126,7 @@ def neighbour_command(
         for p in processes.placements()
     ]
     rows: list[dict[str, Any]] = []
-    # Draws only between sweeps.
+    # Draw the progress bar only between sweeps.
     with cli.progress_on(console, auto_refresh=False) as progress:
         for name, placement in chosen:
             total = 2 * sweeps_of(trips)

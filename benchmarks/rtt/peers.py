@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The peers of a round trip, each a process on a core.
+"""The peers of a round trip. Each peer is a process on one core.
 
     python -m mlbridge_benchmarks.rtt.peers CORE WHAT ARGUMENT...
 
-Each peer imports its own modules, so that floors stay minimal.
+Each peer imports only the modules that it needs, so that floors stay minimal.
 """
 
 import importlib
@@ -19,10 +19,10 @@ from typing import Any
 
 
 def floor(modules: str, kind: str, *descriptors: str) -> None:
-    """The model's side of a raw floor, ``pipe READ WRITE`` or ``futex MEMORY``.
+    """Runs the model's side of a floor, ``pipe READ WRITE`` or ``futex MEMORY``.
 
-    The arguments are descriptors. The loop runs in the module rtt_floor in the folder
-    ``modules``, until the client ends.
+    The capital letters are file descriptors. The folder ``modules`` has the module
+    rtt_floor, whose loop runs until the client ends.
     """
     sys.path.insert(0, modules)
     serve = getattr(importlib.import_module("rtt_floor"), f"serve_{kind}")
@@ -30,9 +30,9 @@ def floor(modules: str, kind: str, *descriptors: str) -> None:
 
 
 def model(runner: str, path: str, policy: str, folder: str) -> None:
-    """The model's side of a runner: the paper's loop and a policy.
+    """Runs the model's side of a runner: the paper's loop and a policy.
 
-    The folder contains the workload. Ends after a minute without a request.
+    The folder contains the workload. The loop ends after a minute without a request.
     """
     from mlbridge.errors import Timeout
 
@@ -47,7 +47,7 @@ def model(runner: str, path: str, policy: str, folder: str) -> None:
 
 
 def grpc_floor(address: str) -> None:
-    """The model's side of the gRPC floor in Python, as a user would write it.
+    """Runs the model's side of the gRPC floor, as a user would write it in Python.
 
     It uses grpcio with messages of bytes, and runs until it is terminated.
     """
@@ -75,11 +75,11 @@ def grpc_floor(address: str) -> None:
 
 
 def baseline(what: str, folder: str) -> None:
-    """One Python process alone, timed like a round trip.
+    """Times Python code without a transport, in sweeps like those of rtt-client.
 
-    ``dot`` is the policy `fc` without a bridge; ``stdlib`` is a JSON round trip by
-    json.dumps of a list and an array of json.loads. It uses rtt-client's protocol: a
-    line on stdin requests a sweep, a line on stdout is the result.
+    ``dot`` is the policy `fc` without a bridge. ``stdlib`` is a JSON round trip with
+    json.dumps of a list and json.loads to an array. Each line on stdin starts a sweep,
+    and a line on stdout is the result, as for rtt-client.
     """
     import numpy as np
 

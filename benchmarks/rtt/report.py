@@ -15,12 +15,12 @@ from mlbridge_optimizations.plot import finish, panels_of
 from .measurement import Results, Series, Subject
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
-FC_LIMIT = 1.6  # On `fc`, relative to `echo` plus the product alone.
-JSON_LIMIT = 0.15  # On a sweep with JSON, relative to the stdlib's.
+FC_LIMIT = 1.6  # For `fc`, relative to `echo` plus the product alone.
+JSON_LIMIT = 0.15  # For a sweep with JSON, relative to Python's json module.
 
 
 def shown(lengths: Sequence[int]) -> dict[str, int]:
-    """Returns the index of each length that tables show, by name."""
+    """Maps each length that tables show to its index."""
     wanted = [length for length in SHOWN_LENGTHS if length in lengths]
     wanted = wanted or sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]})
     return {str(length): lengths.index(length) for length in wanted}
@@ -32,7 +32,7 @@ def sweep_ms(microseconds: NDArray[np.float64]) -> float:
 
 
 def row(results: Results, subject: Subject) -> dict[str, Any]:
-    """Returns a runner's row; times of a sweep are in ms, those of a trip in us."""
+    """Returns a runner's row. Times of sweeps are in ms, and times of trips in µs."""
     series = results.subjects[subject]
     floor = sweep_ms(results.floors[subject.runner.floor].median)
     sweep = sweep_ms(series.median)
@@ -53,7 +53,7 @@ def row(results: Results, subject: Subject) -> dict[str, Any]:
         "placement": results.placement.name,
         "sweep_ms": round(sweep, 4),
         "floor_ms": round(floor, 4),
-        # Significant digits: shared memory's ratio is some thousandths.
+        # Round to significant digits, because shared memory's ratio is small.
         "ratio": float(f"{sweep / floor:.4g}"),
         "us": us(series.median),
         "allocations_per_message": round(series.allocations_per_message, 4),
@@ -68,7 +68,7 @@ def row(results: Results, subject: Subject) -> dict[str, Any]:
 
 
 def bounds(results: Results) -> list[Bound]:
-    """Returns the limits on the runners' times and allocations."""
+    """Returns the runners' times and allocations with their limits."""
     medians = {s: sweep_ms(series.median) for s, series in results.subjects.items()}
     where = results.placement.name
     found = []

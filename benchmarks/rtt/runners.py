@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The runners to measure, and the two policies."""
+"""The runners that are measured, and the two policies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ from mlbridge.interface import (
 )
 from mlbridge.types import Features, Policy
 
-# After this time without a request, a model is a leftover of a killed run.
+# A model ends after this time without a request, because the run was killed.
 IDLE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, eq=False)
 class Runner:
-    """A way for a compiler to ask a model in another process."""
+    """A runner for a model in another process, and how to measure it."""
 
     name: str
-    spec: str  # The compiler's model spec, with placeholders {path} and {serdes}.
-    interface: Callable[[str], BaseCompilerInterface]  # The model's side, at a path.
-    floor: str  # The raw floor of its transport.
+    spec: str  # The model spec, with the placeholders {path} and {serdes}.
+    interface: Callable[[str], BaseCompilerInterface]  # Opens the model's side.
+    floor: str  # The floor of the runner's transport.
     serdes: tuple[str, ...]
-    # By placement: a floor, and the limit on `echo`'s sweep relative to the floor's.
+    # For each placement, a floor and the limit on `echo`'s sweep relative to it.
     limits: Mapping[str, tuple[str, float]]
     other_floors: tuple[str, ...] = ()  # Floors that are only shown.
     by_port: bool = False  # True if {path} is a loopback port.
-    allocates: bool = False  # True if its library allocates for each message.
+    allocates: bool = False  # True if each message allocates memory.
 
     @property
     def floors(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def _grpc(address: str) -> BaseCompilerInterface:
 
 
 def _grpc_runner(call: str, where: str) -> Runner:
-    """Returns gRPC by ``stream`` or ``unary``, at a ``tcp`` port or ``unix`` socket."""
+    """Returns a gRPC runner for ``stream`` or ``unary``, and ``tcp`` or ``unix``."""
     spec = "grpc+unix:{path}" if where == "unix" else "grpc://{path}"
     floor = f"grpc-{call}-{where}"
     return Runner(
@@ -96,7 +96,7 @@ RUNNERS: Mapping[str, Runner] = {
 
 
 def kinds() -> dict[str, tuple[str, ...]]:
-    """Returns the runners for each word of ``--runner``; ``grpc`` names four."""
+    """Returns the runners for each value of ``--runner``. ``grpc`` selects four."""
     by_word: dict[str, tuple[str, ...]] = {}
     for name in RUNNERS:
         word = name.partition("-")[0]
@@ -105,12 +105,12 @@ def kinds() -> dict[str, tuple[str, ...]]:
 
 
 def echo(features: Features) -> Any:
-    """Returns the last feature, which is the least work for a model."""
+    """Returns the last feature. This is the least work that a model can do."""
     return features["x"][-1]
 
 
 def fully_connected(weights: NDArray[np.float32]) -> Policy:
-    """Returns one neuron of a fully connected layer, which copies no features."""
+    """Returns a policy of one fully connected neuron, which copies no features."""
 
     def fc(features: Features) -> Any:
         x = features["x"]

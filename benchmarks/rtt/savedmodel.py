@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the models of ``mlbridge bench rtt`` as SavedModels.
 
-TensorFlow lives in a virtual environment of its own, made by scripts/test-tensorflow.
-Its Python runs this file as a program, which writes a SavedModel beside each given .npz
-file and does not import mlbridge.
+TensorFlow has its own virtual environment, which scripts/test-tensorflow creates. The
+Python of that environment runs this file as a program, without mlbridge. The program
+writes a SavedModel beside each given .npz file.
 """
 
 import os
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mlbridge_benchmarks.rtt.models import InProcessModel, ModelCache
 
-SECONDS = 600.0  # More than all models take.
+SECONDS = 600.0  # The time limit for all models.
 
 
 def _environment(build: Path) -> Path:
-    """Returns the virtual environment for a build in build/PRESET/benchmarks."""
+    """Returns the virtual environment, where `build` is build/PRESET/benchmarks."""
     return build.parents[1] / "venvs" / "keras"
 
 
@@ -35,7 +35,7 @@ def missing(build: Path) -> str:
 
 
 def environment(build: Path) -> dict[str, str]:
-    """Returns the variables by which a client finds TensorFlow."""
+    """Returns the environment variables with which a client finds TensorFlow."""
     if os.environ.get("MLBRIDGE_TENSORFLOW"):
         return {}
     library = _library(build)
@@ -45,7 +45,7 @@ def environment(build: Path) -> dict[str, str]:
 
 def make(build: Path, cache: "ModelCache", models: Sequence["InProcessModel"]) -> None:
     """Saves the models that are not cached."""
-    # Imported here, since TensorFlow's Python has no mlbridge.
+    # Import this here, because TensorFlow's Python has no mlbridge.
     from mlbridge.errors import ModelError
 
     files = [
@@ -56,7 +56,7 @@ def make(build: Path, cache: "ModelCache", models: Sequence["InProcessModel"]) -
     ]
     if files:
         python = _environment(build) / "bin" / "python"
-        # TensorFlow writes much to stderr even if it succeeds.
+        # Capture stderr, because TensorFlow writes to it even if it succeeds.
         done = subprocess.run(
             [python, __file__, *files],
             timeout=SECONDS,
@@ -69,7 +69,7 @@ def make(build: Path, cache: "ModelCache", models: Sequence["InProcessModel"]) -
 
 
 def main(files: Sequence[str]) -> None:
-    """Saves a model for each file, by TensorFlow's Python."""
+    """Saves a model for each file. TensorFlow's Python runs this function."""
     import numpy as np
     import tensorflow as tf
 
@@ -79,7 +79,7 @@ def main(files: Sequence[str]) -> None:
         layers = [tf.constant(arrays[f"arr_{i}"]) for i in range(len(arrays.files))]
 
         class Network(tf.Module):  # type: ignore[misc]
-            """Layers of a matrix and a bias; without layers, returns the last of x."""
+            """Layers of a matrix and a bias. Without layers, returns the last of x."""
 
             def __init__(self, layers: Sequence[tf.Tensor]) -> None:
                 super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The requests of a benchmark, and the right replies."""
+"""The requests of a benchmark and the right replies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ POLICIES = ("echo", "fc")  # See `Workload.check`.
 
 @dataclass(frozen=True)
 class Workload:
-    """Prefixes of a vector of float32, of several lengths."""
+    """The requests: prefixes of one vector of float32, with the given lengths."""
 
     lengths: tuple[int, ...]
     features: NDArray[np.float32]
@@ -27,21 +27,21 @@ class Workload:
 
     @classmethod
     def make(cls, lengths: tuple[int, ...]) -> Self:
-        """Draws normally distributed numbers, the same in every run."""
+        """Draws normally distributed numbers, which are the same in every run."""
         random = np.random.default_rng(2024)
         features = random.standard_normal(max(lengths)).astype(np.float32)
         weights = random.standard_normal(max(lengths)).astype(np.float32)
         return cls(lengths, features, weights)
 
     def save(self, folder: Path) -> None:
-        """Writes the files for `load` and rtt-client."""
+        """Writes the files that `load` and rtt-client read."""
         self.features.tofile(folder / "features.f32")
         self.weights.tofile(folder / "weights.f32")
         (folder / "lengths").write_text(",".join(map(str, self.lengths)))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Reads the files of `save`."""
+        """Reads the files that `save` has written."""
         lengths = tuple(map(int, (folder / "lengths").read_text().split(",")))
         features = np.fromfile(folder / "features.f32", np.float32)
         return cls(lengths, features, np.fromfile(folder / "weights.f32", np.float32))
@@ -51,14 +51,14 @@ class Workload:
         return self.features.astype(np.float64) * self.weights
 
     def check(self, policy: str, replies: NDArray[np.float32]) -> None:
-        """Compares the replies of a sweep, one per length, with the right ones."""
+        """Checks that the replies of a sweep, one per length, are right."""
         ends = np.array(self.lengths) - 1
         if policy == "echo":
             right = self.features[ends].astype(np.float64)
             tolerance = np.zeros(len(ends))
         else:
             right = self._products.cumsum()[ends]
-            # For a sum of float32 in any order.
+            # The tolerance allows any order of summation in float32.
             tolerance = 1e-5 * np.abs(self._products).cumsum()[ends]
         self.compare(policy, self.lengths, replies, right, tolerance)
 
@@ -70,13 +70,13 @@ class Workload:
         right: NDArray[np.float64],
         tolerance: NDArray[np.float64],
     ) -> None:
-        """Compares replies to requests of these lengths with the right ones."""
+        """Checks that replies to requests of these lengths are right."""
         if replies.shape != right.shape:
             raise ModelError(
                 f"a wrong answer of {policy}: expected {right.size} numbers, "
                 f"found {replies.size}"
             )
-        # In this form, NaN is wrong, too.
+        # Negate the comparison, so that NaN is also wrong.
         wrong = np.flatnonzero(~(np.abs(replies - right) <= tolerance))
         if len(wrong):
             i = wrong[0]
@@ -89,7 +89,7 @@ class Workload:
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:
-    """Parses ``500,5000`` or ``FIRST:LAST:STEP``, which includes the last."""
+    """Parses ``500,5000`` or ``FIRST:LAST:STEP``. LAST is included."""
     if ":" in text:
         first, last, step = map(int, text.split(":"))
         lengths = tuple(range(first, last + 1, step))

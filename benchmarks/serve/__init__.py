@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Many compilers that ask one server."""
+"""Many compilers that send requests to one server."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench serve``."""
+"""The command ``mlbridge bench serve``."""
 
 import json
 import sys
@@ -64,7 +64,7 @@ def measure(load: Load, build: Path) -> dict[str, Any]:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Returns the rows, with the gain of batching over the row without it."""
+    """Returns the rows as a table, with the speed-up that batching gives."""
     rates = ("decisions/s", "gain", "batch", "slowest", "p50 ms", "p99 ms")
     columns = ("compilers", "max batch", *rates)
     shown = plain_table("decisions of many compilers by one model", ["runner"], columns)
@@ -86,18 +86,18 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
 
 def serve(
     clients: Annotated[
-        str, typer.Option(metavar="N,N,...", help="Compilers that ask at once.")
+        str, typer.Option(metavar="N,N,...", help="Numbers of parallel compilers.")
     ] = CLIENTS,
     model_ms: Annotated[
         float,
         typer.Option(min=0, metavar="MS", help="Milliseconds per call of the model."),
     ] = 2.0,
     max_batch: Annotated[
-        int, typer.Option(min=2, help="The most requests per call.")
+        int, typer.Option(min=2, help="Maximum requests per call of the model.")
     ] = 32,
     max_delay: Annotated[
         float,
-        typer.Option(min=0, metavar="MS", help="The longest wait to fill a batch."),
+        typer.Option(min=0, metavar="MS", help="Maximum wait to fill a batch."),
     ] = 0.0,
     floats: Annotated[int, typer.Option(min=1, help="Float32s per request.")] = 100,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds per row.")] = 3.0,
@@ -107,10 +107,10 @@ def serve(
 ) -> None:
     """Count the decisions per second of one model for many compilers.
 
-    Each compiler is a process that sends one request after another. The model takes the
-    same time for a batch as for one request, as a network on an accelerator does; so
-    batching gains as much as requests wait at the same moment. "slowest" is the rate of
-    the slowest compiler over the mean: 1.00 is fair.
+    Each compiler is a process that sends one request after another. Like a network on
+    an accelerator, the model needs the same time for a batch as for one request. "gain"
+    is the speed-up through batching. "slowest" is the rate of the slowest compiler
+    divided by the mean rate, so 1.00 is fair.
     """
     console = TableConsole(highlight=False)
     counts = cli.parse_counts("--clients", clients)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The model of ``mlbridge bench serve``, as a process.
+"""The model process of ``mlbridge bench serve``.
 
     python -m mlbridge_benchmarks.serve.model SPEC MILLISECONDS MAX_BATCH MAX_DELAY
 
-Each call takes MILLISECONDS for any batch size, as a network on an accelerator does.
-The reply to a request is its first feature. SIGTERM ends the process, which then prints
-its statistics as a line of JSON.
+Like a network on an accelerator, a call takes MILLISECONDS for any batch size. The
+reply to a request is its first feature. On SIGTERM, the process prints its statistics
+as a line of JSON and exits.
 """
 
 import json
@@ -20,7 +20,7 @@ from mlbridge.types import Features
 
 
 def main(spec: str, milliseconds: str, max_batch: str, max_delay: str) -> None:
-    """Answers until SIGTERM."""
+    """Serves the model until SIGTERM."""
     seconds = float(milliseconds) / 1000
 
     @batched

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Threads that share a model, compared with processes."""
+"""Compares threads that share a model with processes."""

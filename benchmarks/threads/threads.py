@@ -33,8 +33,8 @@ from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
 from mlbridge_optimizations.plot import finish, panels_of
 
-PROGRAMS = ("bzip2", "zlib", "lua")  # Debian's; compiled by default.
-COMPILE_SECONDS = 600.0  # More than any compile takes.
+PROGRAMS = ("bzip2", "zlib", "lua")  # Debian packages that are compiled by default.
+COMPILE_SECONDS = 600.0  # The time limit of a compile.
 SIDES = ("threads", "processes")
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
@@ -44,7 +44,7 @@ COUNTS = "1,2,4,8"
 class Round:
     """The result of one measurement."""
 
-    work: float  # Decisions, or 1 for all programs.
+    work: float  # The number of decisions, or 1 for a compile of all programs.
     seconds: float
     cpu_seconds: float
     memory_mib: float = 0.0
@@ -52,7 +52,7 @@ class Round:
 
 @dataclass
 class Cell:
-    """All rounds of one runner, one number of threads or processes, one side."""
+    """All rounds of one runner, one side and one number of threads or processes."""
 
     rounds: list[Round] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """The median duration."""
+        """The median duration of a round."""
         return median(r.seconds for r in self.rounds)
 
     @property
@@ -73,12 +73,12 @@ class Cell:
 
     @property
     def cores(self) -> float:
-        """The median number of cores used."""
+        """The median number of cores that were used."""
         return median(r.cpu_seconds / r.seconds for r in self.rounds)
 
     @property
     def memory_mib(self) -> float:
-        """The median memory."""
+        """The median memory of a round."""
         return median(r.memory_mib for r in self.rounds)
 
 
@@ -88,7 +88,7 @@ Cells = dict[tuple[str, int, str], Cell]  # By runner, number, and one of SIDES.
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
-    """Runs a client with each of these numbers of threads, all at the same time."""
+    """Runs clients at the same time, with these numbers of threads."""
     name = "threads-client"
     with ExitStack() as stack:
         clients = []
@@ -110,7 +110,7 @@ def decide(
 
 
 def emit_bitcode(sources: Sequence[Source], folder: Path) -> list[Path]:
-    """Compiles the sources to unoptimised bitcode; returns the largest file first."""
+    """Compiles the sources to unoptimised bitcode. Returns the largest file first."""
 
     def emit(source: Source) -> Path:
         target = folder / f"{source.name}.bc"
@@ -134,9 +134,9 @@ def compile_modules(
     side: str,
     folder: Path,
 ) -> Round:
-    """Compiles all modules by threads of one process, or by processes.
+    """Compiles all modules with threads of one process, or with processes.
 
-    Each module gets a process of its own, `count` at a time, as with make -j.
+    With processes, each module has its own process, and `count` run at a time.
     """
 
     def run(threads: int, files: Sequence[Path]) -> None:
@@ -159,7 +159,7 @@ def compile_modules(
 
 
 def digest(folder: Path) -> str:
-    """Returns the hash of all object files in a folder."""
+    """Returns a hash of all object files in a folder."""
     text = hashlib.sha256()
     for path in sorted(folder.glob("*.o")):
         text.update(path.name.encode() + path.read_bytes())
@@ -174,7 +174,7 @@ def measure(
     rounds: int,
     on_round: Callable[[], None],
 ) -> Cells:
-    """Measures all runners, numbers and sides in turns, so that noise affects all."""
+    """Measures all runners, counts and sides in turns, so that noise affects all."""
     cells: Cells = {}
     for _, model, count, side in product(range(rounds), wanted, counts, SIDES):
         cell = cells.setdefault((model.runner, count, side), Cell())
@@ -183,12 +183,12 @@ def measure(
     return cells
 
 
-# A cell that uses a smaller part of the available cores had competition.
+# If a cell uses a smaller share of the cores, other work has used them.
 BUSY = 0.7
 
 
 def is_busy(cells: Cells) -> bool:
-    """Returns true if other work used the cores, which distorts times."""
+    """Returns true if other work has used the cores, because that distorts times."""
     cores = len(os.sched_getaffinity(0))
     return any(
         cell.cores < BUSY * min(count, cores) for (_, count, _), cell in cells.items()
@@ -196,13 +196,13 @@ def is_busy(cells: Cells) -> bool:
 
 
 def pairs(cells: Cells) -> Iterator[tuple[str, int, Cell, Cell]]:
-    """Yields each runner and number, with its threads and its processes."""
+    """Yields each runner and count with its two cells, threads and processes."""
     for key in dict.fromkeys((runner, count) for runner, count, _ in cells):
         yield *key, cells[*key, SIDES[0]], cells[*key, SIDES[1]]
 
 
 def rows(what: str, cells: Cells) -> list[dict[str, Any]]:
-    """Returns a row per runner and number, with both sides, for --json."""
+    """Returns the rows for --json, one per runner and count, with both sides."""
     made = []
     for runner, count, *both in pairs(cells):
         row: dict[str, Any] = {"what": what, "runner": runner, "count": count}
@@ -220,7 +220,7 @@ def rows(what: str, cells: Cells) -> list[dict[str, Any]]:
 
 
 def decisions_table(cells: Cells) -> Table:
-    """Returns a table of decisions per second, and the CPU time of one."""
+    """Returns a table of decisions per second, and of the CPU time of a decision."""
     side = ("us CPU", "MiB")
     title = "thousand decisions/s: N threads of one process, N processes"
     columns = ("N", "threads", *side, "processes", *side, "threads/processes")
@@ -294,7 +294,7 @@ class _Options:
         Option(metavar="FILE.c", exists=True, help="Compile this file instead."),
     ] = None
     seconds: Annotated[
-        float, Option(min=0.05, help="Seconds of each count of decisions.")
+        float, Option(min=0.05, help="Seconds per measurement of decisions.")
     ] = 0.5
     rounds: cli.Rounds = 5
     plugin: cli.Plugin = None
@@ -306,19 +306,18 @@ class _Options:
 
 
 def _threads(context: typer.Context, wanted: _Options) -> None:
-    """Compare threads of one process that share a model with as many processes.
+    """Compare threads that share a model with the same number of processes.
 
-    First decisions: each thread asks the imitation inliner without a pause. Then
-    compiling: LLVM's -Oz and code generation for Debian's bzip2, zlib and Lua, from
-    bitcode, where the plug-in asks the same model; `llvm` is LLVM's own heuristic. A
-    single process loads the plug-in and the model once; otherwise each module has a
-    process of its own, N at a time, as with `make -jN`.
+    The first part measures decisions: each thread sends requests to the imitation
+    inliner without a pause. The second part measures compiles of Debian's bzip2, zlib
+    and Lua with -Oz, from bitcode. The plug-in uses the same model, and `llvm` is
+    LLVM's own heuristic. Threads share one process, plug-in and model. Processes
+    compile one module each, N at a time, like `make -jN`.
 
-    "us CPU" and "s CPU" are the CPU time of one decision, or of all modules: if threads
-    hinder each other, it rises with N, independent of other load. The run fails unless
-    all object files are equal.
+    "us CPU" is the CPU time of one decision, and "s CPU" the CPU time of all modules.
+    If threads hinder each other, it rises with N. The run fails if object files differ.
 
-    It takes ten minutes on two idle cores, one minute for the decisions alone:
+    The run takes ten minutes on two idle cores. The decisions alone take one minute:
 
     ```sh
     mlbridge bench threads --only decisions --threads 1,2

@@ -6,20 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A register allocator as an environment: a model chooses which live range to
-// spill. The allocator walks over a function like linear scan. If a live range
-// begins while all registers are taken, one of the live ranges must move to
-// memory. Each episode is a new function, with uses in loops that cost more
-// than
-// others. The environment also computes the cost of a perfect allocator: a
-// return of -1 is the optimum.
+// A register allocator as an environment, in which a model chooses the live
+// range to spill. The allocator visits the instructions of a function in order,
+// like linear scan. If a live range begins while all registers are in use, one
+// of the live ranges must move to memory. Each episode is a new function. A use
+// inside a loop costs more than a use outside. The environment also computes
+// the minimum cost. Rewards are relative to that cost, so the best possible
+// return is -1.
 //
 //   mlbridge train examples/environment/spills.py
 //   build/release/examples/environment/spills pipe:/tmp/trainer
 //
-// With two register classes there are two agents, "int" and "float", which act
-// as the function demands. With --graph=1 an agent sees the interference graph
-// of all unassigned ranges of its class.
+// With --classes=2, there are two register classes and two agents, "int" and
+// "float". The agent of the class that needs a register acts next. With
+// --graph=1, an observation is the interference graph of the agent's class: the
+// live ranges that can be spilled now and the ranges that begin later.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,11 +43,11 @@ using namespace MLBridge;
 
 namespace {
 
-/// A value from its definition to its last use.
+/// The range of instructions from a value's definition to its last use.
 struct LiveRange {
   unsigned Begin, End;
-  /// The cost of loads and stores if the value lives in memory: 4 times as much
-  /// for each loop around a use.
+  /// The cost of loads and stores if the value is in memory. Each loop around a
+  /// use multiplies the use's cost by 4.
   double Cost;
   unsigned Class;
 };
@@ -61,8 +62,9 @@ struct Settings {
 
 } // namespace
 
-/// A straight line of instructions, each of which defines a value. Loops are
-/// parts of that line.
+/// Returns the live ranges of a random function. The function is a straight
+/// line of instructions, and each instruction defines a value. Some parts of
+/// the line are loops.
 static std::vector<LiveRange> randomFunction(std::mt19937_64 &Random,
                                              const Settings &Options) {
   auto Roll = [&](unsigned Sides) { return unsigned(Random() % Sides); };
@@ -86,8 +88,8 @@ static std::vector<LiveRange> randomFunction(std::mt19937_64 &Random,
   return Ranges;
 }
 
-/// The minimum cost of spills, by dynamic programming: after each definition,
-/// the cheapest way to every possible set of ranges in the registers.
+/// Returns the minimum cost of spills. Dynamic programming computes, after each
+/// definition, the minimum cost of every possible set of ranges in registers.
 static double optimum(const std::vector<LiveRange> &Ranges,
                       const Settings &Options) {
   using Live = std::vector<unsigned>;
@@ -135,7 +137,7 @@ public:
     do {
       Ranges = randomFunction(Random, Given);
       Best = optimum(Ranges, Given);
-    } while (Best == 0); // Skip functions without a decision.
+    } while (Best == 0); // Skip functions that need no spill.
     Registers.assign(Given.Classes, {});
     At = 0;
     Spent = LastCost = 0;
@@ -162,7 +164,7 @@ public:
   double reward() const override { return -LastCost / Best; }
 
 private:
-  /// Moves to the next definition for which all registers are taken.
+  /// Moves to the next definition that finds all registers of its class in use.
   void advance() {
     for (; At < Ranges.size(); ++At) {
       std::vector<unsigned> &Live = Registers[Ranges[At].Class];
@@ -196,13 +198,13 @@ private:
       for (unsigned R : *Candidates)
         describe(R);
     Rows.resize(3 * std::size_t(Given.Registers + 1));
-    // A view: nothing is copied until the observation is sent.
+    // The feature is a view. Its data is copied when the observation is sent.
     Observation.set("ranges", Span<const float>(Rows));
     return Error::success();
   }
 
-  /// Appends a row for a live range: its remaining length, its spill cost, and
-  /// its spill cost per remaining instruction.
+  /// Appends a row of features for a live range: its remaining length, its
+  /// spill cost, and its spill cost per remaining instruction.
   void describe(unsigned R) {
     const double Reach = Ranges[R].End - std::max(At, Ranges[R].Begin) + 1;
     Rows.push_back(float(Reach / 24));
@@ -210,9 +212,10 @@ private:
     Rows.push_back(float(std::log2(1 + Ranges[R].Cost / Reach) / 6));
   }
 
-  /// The first nodes are the ranges that can be spilled now, which the mask
-  /// marks; ranges that begin later follow. An edge joins two ranges that are
-  /// live at the same time, and has the length of the overlap.
+  /// Writes the interference graph. The first nodes are the ranges that can be
+  /// spilled now, and the action mask is 1 for them. The other nodes are ranges
+  /// that begin later. An edge joins two ranges that are live at the same time.
+  /// Its feature is the length of their overlap.
   void observeGraph(FeatureSet &Observation) {
     std::vector<unsigned> Nodes;
     if (!checkDone()) {
@@ -249,7 +252,7 @@ private:
   Settings Given;
   std::mt19937_64 Random{std::random_device()()};
   std::vector<LiveRange> Ranges;
-  /// The ranges in the registers of each class.
+  /// For each class, the ranges that are in registers.
   std::vector<std::vector<unsigned>> Registers;
   std::vector<unsigned> *Candidates = nullptr;
   unsigned At = 0;
@@ -295,7 +298,8 @@ int main(int argc, char **argv) {
         return usage(argv[0]);
       Given.Spec = argv[I];
     }
-  // The optimum takes long to compute for more registers.
+  // Limit the registers, because computing the optimum for more of them takes
+  // long.
   if (Given.Spec.empty() || Given.Registers < 1 || Given.Registers > 8 ||
       Given.Values <= Given.Registers || Given.Values > 256 ||
       Given.Classes < 1 || Given.Classes > 2 || Given.Graph > 1)

@@ -4,8 +4,8 @@
     mlbridge train examples/environment/spills.py --steps 40000
     mlbridge evaluate examples/environment/spills.py build/spills/policy/model.onnx
 
-With ``--graph`` observations are interference graphs of changing size, for a network of
-our own. With ``--classes 2`` two agents take turns.
+With ``--graph``, observations are interference graphs of varying size, and the policy
+is `GraphNetwork`. With ``--classes 2``, there are two agents, one per register class.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ PROGRAM = (
     Path(__file__).resolve().parents[2] / "build/release/examples/environment/spills"
 )
 AGENTS = ("int", "float")
-VALUES = 32  # In a function: the most nodes of a graph.
+VALUES = 32  # Values per function. A graph has at most one node per value.
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def make_env(settings: Settings, worker: int) -> Any:
 
 
 class GraphNetwork(nn.Module):
-    """Passes two rounds of messages along the edges, and scores each node."""
+    """Scores each node after two rounds of messages along the edges."""
 
     def __init__(self, width: int = 32) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class GraphNetwork(nn.Module):
         self.score, self.value = nn.Linear(width, 1), nn.Linear(width, 1)
 
     def forward(self, seen: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Returns scores [N, nodes], and a value [N, 1]."""
+        """Returns scores [N, nodes] and values [N, 1] for N graphs."""
         nodes, edges = seen["graph.nodes"], seen["graph.edges"]
         is_node = seen["graph.nodes_mask"].unsqueeze(2)
         is_edge = seen["graph.edges_mask"].unsqueeze(2)
@@ -105,7 +105,7 @@ class GraphNetwork(nn.Module):
 
 
 def rows_of(seen: Any) -> Any:
-    """Returns reach, cost, and cost by reach of each range that may be spilled."""
+    """Returns the features (see spills.cpp) of each range that can be spilled."""
     if isinstance(seen, dict):
         return seen["graph.nodes"][seen["action_mask"] == 1]
     return seen.reshape(-1, 3)

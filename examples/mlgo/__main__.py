@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`.venv/bin/python -m examples.mlgo`, in the project's folder."""
+"""Run `.venv/bin/python -m examples.mlgo` in the project's folder."""
 
 import subprocess
 from pathlib import Path
@@ -16,7 +16,7 @@ from mlbridge.interactive import AdvisorName
 
 from .policies import policies
 
-# The levels of the environments in mlbridge.envs.
+# The optimisation levels, which are the same as in mlbridge.envs.
 LEVELS: dict[AdvisorName, str] = {
     "inliner": "-Oz",
     "eviction": "-O2",
@@ -27,7 +27,7 @@ LEVELS: dict[AdvisorName, str] = {
 def main(
     modules: Annotated[list[Path], typer.Argument(help="C files, or LLVM IR.")],
     advisor: Annotated[
-        AdvisorName, typer.Option(help="The decision of LLVM that the policy makes.")
+        AdvisorName, typer.Option(help="The LLVM decision that the policy makes.")
     ] = "inliner",
     policy: Annotated[
         str,
@@ -44,12 +44,12 @@ def main(
 ) -> None:
     """Compile with stock clang and a policy in Python, and compare the machine code.
 
-    Stock LLVM 22 can ask an external policy, without a plug-in. Example:
+    Stock LLVM 22 can use an external policy without a plug-in. Example:
 
         .venv/bin/python -m examples.mlgo --advisor eviction --policy lightest x.c y.c
 
-    To try an idea, add a function to examples/mlgo/policies.py; to train a policy, use
-    the Gymnasium environment in docs/reference/environments.md.
+    To try an idea, add a function to examples/mlgo/policies.py. To train a policy, use
+    the Gymnasium environments in docs/reference/environments.md.
     """
     console = Console()
     known = policies(advisor, seed)
@@ -78,7 +78,7 @@ def main(
 def compile_both(
     command: list[str], advisor: AdvisorName, policy: mlbridge.Policy
 ) -> tuple[mlbridge.CompileResult, bytes]:
-    """Compiles by the policy and by LLVM alone; returns the result and an object."""
+    """Compiles with the policy, and with LLVM alone for the returned object."""
     decides: dict[str, Any] = {advisor: policy}
     try:
         result = mlbridge.compile_with_policy(command, **decides)
@@ -90,7 +90,7 @@ def compile_both(
 
 
 def row(table: Table, name: str, decisions: int, size: int, stock: int) -> None:
-    """Adds a line to the table."""
+    """Adds a row to the table."""
     difference = f"{size / stock - 1:+.2%}" if stock else ""
     table.add_row(name, f"{decisions:,}", f"{size:,}", f"{stock:,}", difference)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Policies for each of LLVM's advisors: functions from features to advice."""
+"""Policies for each of LLVM's advisors. A policy maps features to advice."""
 
 import numpy as np
 
@@ -8,24 +8,24 @@ from mlbridge.interactive import AdvisorName
 
 
 def inline_small(features: Features) -> bool:
-    """Inlines callees of one block, and callees that vanish after their last call."""
+    """Inlines callees that have one block, and callees that have no other caller."""
     is_last = features["last_call_to_static_bonus"] > 0
     return bool(features["callee_basic_block_count"] == 1 or is_last)
 
 
 def evict_lightest(features: Features) -> int:
-    """Evicts the candidate with the fewest uses for its length."""
+    """Evicts the candidate with the lowest density of uses."""
     density = np.where(features["mask"], features["use_def_density"], np.inf)
     return int(density.argmin())
 
 
 def heaviest_first(features: Features) -> float:
-    """Prefers high spill costs; LLVM gives unspillable ranges infinite weight."""
+    """Prefers high spill costs. The limit is for ranges whose weight is infinite."""
     return min(float(features["weight"][0]) * 1000, 4e9)
 
 
 def policies(advisor: AdvisorName, seed: int) -> dict[str, Policy]:
-    """Returns the policies for an advisor, by name; the seed is for random ones."""
+    """Returns the advisor's policies by name. Random policies use the seed."""
     draw = np.random.default_rng(seed)
     known: dict[AdvisorName, dict[str, Policy]] = {
         "inliner": {
