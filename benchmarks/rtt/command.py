@@ -61,8 +61,8 @@ class _Options:
         bool,
         Option(
             "--fresh",
-            help="Write the features before each trip, so that only the compiler's cache "
-            "has them. This is not timed. By default, they are written once.",
+            help="Write the features before each trip, so that only the compiler's "
+            "cache has them. This is not timed. By default, they are written once.",
         ),
     ] = False
     json_file: cli.JsonFile = None
