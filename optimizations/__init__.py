@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Learned compiler optimisations: one folder each, over shared parts.
+"""Learned compiler optimisations. Each one has a folder and uses the shared parts.
 
-``corpus`` contains real programs as bitcode, ``training`` the engines, ``commands``
-``mlbridge corpus``, ``mlbridge search``, ``mlbridge train`` and ``mlbridge evaluate``.
+``corpus`` makes bitcode of real programs. ``training`` has the learning engines.
+``commands`` has ``mlbridge`` corpus, search, train and evaluate.
 """
 
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Parts of the demos: steps with their progress, tables, and files of figures."""
+"""Code that demos share: steps with progress, tables, and JSON files of results."""
 
 import json
 import time
@@ -24,7 +24,7 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Step:
-    """A running step: one line of progress."""
+    """A running step, which is one line of progress."""
 
     progress: Progress
     task: TaskID
@@ -39,7 +39,7 @@ class Step:
 
 
 class Steps(Progress):
-    """Progress with a line for each step, and the seconds that each took."""
+    """Shows a line of progress for each step, and records the step's seconds."""
 
     def __init__(self, console: Console):
         self.seconds: dict[str, float] = {}
@@ -54,7 +54,7 @@ class Steps(Progress):
 
     @contextmanager
     def step(self, name: str, pieces: int) -> Iterator[Step]:
-        """Runs a step of that many pieces, or of fewer if the step ends early."""
+        """Runs a step. `pieces` is the expected number of pieces."""
         task = self.add_task(name, total=pieces, detail="")
         start = time.perf_counter()
         yield Step(self, task)
@@ -64,7 +64,7 @@ class Steps(Progress):
 
 @contextmanager
 def demo_on(console: Console, *failures: type[Exception]) -> Iterator[Steps]:
-    """Yields the steps of a demo; prints one of these failures in a line and exits."""
+    """Yields the steps of a demo. Prints an exception in `failures` and exits."""
     try:
         with Steps(console) as steps:
             yield steps
@@ -87,6 +87,6 @@ def side_by_side(
 
 
 def write_figures(path: Path | None, figures: Mapping[str, Any]) -> None:
-    """Writes figures as JSON, if there is a path."""
+    """Writes the results as JSON, if a path is given."""
     if path:
         path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks for packages before hours of work, not after."""
+"""Checks for missing packages before long work starts."""
 
 from mlbridge import extras
 

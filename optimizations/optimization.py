@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The description of an optimisation, which training and evaluation read.
 
-``mlbridge train`` and ``mlbridge evaluate`` need only a file with an `Optimization`::
+``mlbridge train`` and ``mlbridge evaluate`` only need a file with an `Optimization`::
 
     OPTIMIZATION = Optimization(
         "spills",
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from mlbridge.export import FeatureSource, Metadata
 
 S = TypeVar("S")
-"""A dataclass: the settings of an environment."""
+"""The type of an environment's settings, which is a dataclass."""
 
 T = TypeVar("T")
 
 Choice = Callable[[Any], Any]
-"""From an observation to an action."""
+"""Maps an observation to an action."""
 
 PerAgent: TypeAlias = T | Mapping[str, T]
-"""One value for all agents, or one for each agent, by label."""
+"""One value for all agents, or a mapping from agents' labels to values."""
 
 
 def of_agent(given: Any, agent: str) -> Any:
-    """Returns an agent's own value; None if it has none."""
+    """Returns an agent's value, or None if the mapping has no value for it."""
     return given.get(agent) if isinstance(given, Mapping) else given
 
 
 def spaces_of(env: Any) -> dict[str, tuple[Any, Any]]:
-    """Returns observation and action spaces by agent; a single agent is ""."""
+    """Returns observation and action spaces by agent. A single agent is ""."""
     if hasattr(env, "possible_agents"):
         return {
             agent: (env.observation_spaces[agent], env.action_spaces[agent])
@@ -62,7 +62,7 @@ def merged(infos: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def guarded(name: str, function: Callable[..., T], *arguments: Any) -> T:
-    """Calls a function of a description; InvalidArgument names it if it raises."""
+    """Calls a function of a description. If it raises, InvalidArgument names it."""
     try:
         return function(*arguments)
     except Error:
@@ -75,53 +75,53 @@ def guarded(name: str, function: Callable[..., T], *arguments: Any) -> T:
 
 @dataclass(frozen=True)
 class NoSettings:
-    """The environment has no settings."""
+    """The settings of an environment that has none."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """The measure by which episodes are judged."""
+    """The measure with which episodes are compared."""
 
     name: str = "return"  # One word, for columns.
-    label: str = ""  # For plots; by default the name.
-    # From the sum of an episode's rewards and its last info to a number.
+    label: str = ""  # For plots. By default, the name.
+    # Maps an episode's sum of rewards and its last info to a value.
     of: Callable[[float, Mapping[str, Any]], float] = lambda total, info: total
-    stock: float | None = None  # Of the compiler's own heuristic, drawn as a line.
+    stock: float | None = None  # The value of the compiler's own heuristic.
     stock_label: str = "the compiler"
-    is_cost: bool = False  # Whether less is better.
+    is_cost: bool = False  # True if lower is better.
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What the file of a trained model contains besides its network."""
+    """The contents of a trained model's file in addition to the network."""
 
-    features: "FeatureSource" = None  # By default the observation space's.
+    features: "FeatureSource" = None  # By default, the observation space.
     metadata: "Metadata | None" = None  # See docs/reference/model-metadata.md.
 
 
 @dataclass(frozen=True)
 class Optimization(Generic[S]):
-    """A learned decision with all that belongs to it.
+    """A learned decision: its environment, networks, baselines and metric.
 
     Attributes:
-        name: its name on the command line.
-        help: one line.
-        make_env: makes an environment for a worker, which starts its compiler at the
-            first reset. A `MultiAgentCompilerEnv` trains a model for each agent.
-        settings: a dataclass whose fields become command-line options of the
-            environment; ``Annotated`` with ``typer.Option`` gives their help.
+        name: the name on the command line.
+        help: one line of help.
+        make_env: makes a worker's environment, whose compiler starts at the first
+            reset. With a `MultiAgentCompilerEnv`, a model is trained for each agent.
+        settings: a dataclass whose fields become command-line options. ``Annotated``
+            with ``typer.Option`` defines their help.
         encoder: makes the first part of a network for an observation space: a module
-            from a batch of observations to [N, ``out_features``]. None: the engine's.
-        network: makes a whole network for both spaces, instead of encoder and hidden
-            layers (ppo, a2c, appo): a module from a batch of observations to logits
-            [N, actions] and values [N, 1]. With a logit for each row of an observation,
-            the number of actions may change. None, or a result of None: the engine's.
-        baselines: heuristics to compare with, by name.
-        metric: the measure by which episodes are judged.
-        model_file: further contents of a trained model's file, for a seed.
-        packages: imports of the environment besides Gymnasium, checked before training.
-        commands: further ones for `typer.Typer.command`, by their words: ``evaluate
-            outputs``. ``evaluate NAME`` replaces the general command.
+            from observations to [N, ``out_features``]. None: the engine's encoder.
+        network: makes a whole network instead (ppo, a2c, appo): a module from
+            observations to logits [N, actions] and values [N, 1]. The number of actions
+            may vary if each row of an observation has a logit. If ``network`` or its
+            result is None, the engine's network is used.
+        baselines: heuristics by name. Models are compared with them.
+        metric: the measure with which episodes are compared.
+        model_file: makes further contents of a model's file, for a seed.
+        packages: further packages that the environment imports.
+        commands: further commands by their words, such as ``evaluate outputs``.
+            ``evaluate NAME`` replaces the general command.
     """
 
     name: str
@@ -141,5 +141,5 @@ class Optimization(Generic[S]):
     commands: Mapping[str, Callable[..., None]] = field(default_factory=dict)
 
     def environment(self, settings: S, worker: int = 0) -> Any:
-        """Makes an environment, whose compiler starts at its first reset."""
+        """Makes an environment. Its compiler starts at the first reset."""
         return guarded(f"make_env of '{self.name}'", self.make_env, settings, worker)

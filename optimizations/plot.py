@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PNG plots with panels side by side."""
+"""Draws PNG plots with panels side by side."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,9 +15,9 @@ def panels_of(
     size: tuple[float, float] | None = None,
     shared: bool = False,
 ) -> Iterator[Any]:
-    """Yields that many panels for the body to fill, then writes the PNG.
+    """Yields `count` panels, which the body fills. Then writes the PNG.
 
-    ``size`` is in inches. ``shared`` panels have the same scale of values.
+    ``size`` is in inches. If ``shared`` is true, the panels share the value axis.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ def draw_bars(
     number: str,
     label: str,
 ) -> None:
-    """Draws a bar for each name, from top to bottom, with its value behind it."""
+    """Draws a bar for each name, from top to bottom, and writes its value behind it."""
     panel.bar_label(panel.barh(names, values, color=colours), fmt=number, padding=3)
     panel.invert_yaxis()
     panel.margins(x=0.15)
@@ -47,5 +47,5 @@ def finish(panel: Any, *, legend: bool = True, **labels: Any) -> None:
     """Sets a panel's labels and scales, and draws a grid and a legend."""
     panel.set(**labels)
     panel.grid(visible=True, which="both", alpha=0.25)
-    if legend:  # To the right, where it covers no curve.
+    if legend:  # Put it to the right, where it covers no curve.
         panel.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds optimisations: in this distribution, in other distributions, in files."""
+"""Finds optimisations in this distribution, in other distributions and in files."""
 
 import importlib
 import importlib.util
@@ -22,7 +22,7 @@ GROUP = "mlbridge.optimizations"
 """The entry points of other distributions' optimisations: NAME = module:OBJECT."""
 
 MODULE = "optimization"
-"""The module in an optimisation's folder that describes it."""
+"""The module that describes the optimisation in a folder."""
 
 
 def known() -> dict[str, Optimization[Any]]:
@@ -35,7 +35,7 @@ def known() -> dict[str, Optimization[Any]]:
             described = _of(importlib.import_module(name))
             found[described.name] = described
     for point in entry_points(group=GROUP):
-        # Skip a broken entry point; the other optimisations still work.
+        # Skip a broken entry point, so that the other optimisations still work.
         try:
             one = point.load()
             why = f"expected an Optimization, found a {type(one).__name__}"
@@ -51,7 +51,7 @@ def known() -> dict[str, Optimization[Any]]:
 
 
 def of_file(path: Path) -> Optimization[Any]:
-    """Runs a file and returns its optimisation; raises InvalidArgument or Malformed."""
+    """Runs a file and returns its optimisation. Raises InvalidArgument or Malformed."""
     return _of(_load(path))
 
 
@@ -65,7 +65,7 @@ def _of(module: ModuleType) -> Optimization[Any]:
 
 
 def _load(path: Path) -> ModuleType:
-    """Runs a file as a module of its own name; it may import files beside it."""
+    """Runs a file as a module with the file's name. It may import files beside it."""
     path = path.resolve()
     if not path.is_file():
         raise InvalidArgument(f"there is no file {path}")
@@ -82,7 +82,7 @@ def _load(path: Path) -> ModuleType:
         sys.path.remove(str(path.parent))
         del sys.modules[path.stem]
         raise Malformed(f"{path}: {type(error).__name__}: {error}") from error
-    # Checkpoints then contain the file's networks and load where the file is absent.
+    # With this, checkpoints contain the file's networks and do not need the file.
     if importlib.util.find_spec("cloudpickle") is not None:
         import cloudpickle
 
@@ -93,7 +93,7 @@ def _load(path: Path) -> ModuleType:
 def _expect_free_name(path: Path) -> None:
     """Raises InvalidArgument if the file would hide a module of Python or a package."""
     owner = "Python" if path.stem in sys.stdlib_module_names else None
-    # The name may be no module's: my.spills.py.
+    # Ignore names that no module can have, such as my.spills.py.
     with suppress(ImportError, ValueError):
         spec = importlib.util.find_spec(path.stem)
         if not owner and spec is not None and spec.submodule_search_locations:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The packages of this folder: mlbridge_optimizations and its subfolders."""
+"""Builds the package mlbridge_optimizations from this folder and its subfolders."""
 
 from setuptools import find_packages, setup
 

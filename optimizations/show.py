@@ -3,8 +3,8 @@
 
 from collections.abc import Callable
 
-Show = Callable[[int, int], None]  # Gets the number of finished pieces and the total.
-ShowStage = Callable[[str, int, int], None]  # The same, after the name of a stage.
+Show = Callable[[int, int], None]  # Receives finished pieces and their total.
+ShowStage = Callable[[str, int, int], None]  # Also receives a stage first.
 
 
 def quiet(*_: object) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge corpus``: real programs as bitcode."""
+"""The command ``mlbridge corpus``, which makes and uses bitcode of real programs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,9 +23,9 @@ app = typer.Typer(
 Folder = Annotated[Path, typer.Option(help="Corpus folder.", file_okay=False)]
 Programs = Annotated[
     list[str] | None,
-    typer.Option("--program", metavar="NAME", help="Only this one; may be repeated."),
+    typer.Option("--program", metavar="NAME", help="Only this one. May be repeated."),
 ]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Compilers at once.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Parallel compilers.")]
 DEFAULT = Path("build/corpus")
 
 
@@ -42,7 +42,7 @@ def fetch(
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Make a corpus of Debian source packages, or add missing programs to it.
+    """Make a corpus from Debian source packages, or add missing programs to it.
 
     ```sh
     mlbridge corpus fetch
@@ -65,7 +65,7 @@ def fetch(
 
 @app.command("list")
 def list_(folder: Folder = DEFAULT) -> None:
-    """List all programs with a recipe, and the versions in the corpus."""
+    """List all programs with a recipe, and their versions in the corpus."""
     from mlbridge_optimizations import corpus
 
     try:
@@ -143,7 +143,7 @@ def csmith(
     folder: Folder = DEFAULT,
     jobs: Jobs = None,
 ) -> None:
-    """Add random C programs, whose output no optimisation may change.
+    """Add random C programs for tests. No optimisation may change their output.
 
     ```sh
     mlbridge corpus csmith --count 200 --seed 1
@@ -167,9 +167,9 @@ def csmith(
 def run(
     folder: Folder = DEFAULT,
     program: Programs = None,
-    level: Annotated[str, typer.Option(help="Level of stock clang.")] = "-Oz",
+    level: Annotated[str, typer.Option(help="The level of stock clang.")] = "-Oz",
 ) -> None:
-    """Run the programs on real inputs, and compare their outputs with -O0's.
+    """Run the programs on real inputs, and compare their outputs with those at -O0.
 
     ```sh
     mlbridge corpus run --program bzip2

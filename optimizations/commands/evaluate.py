@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge evaluate``: compares a trained model with baselines."""
+"""The command ``mlbridge evaluate``, which compares a model with baselines."""
 
 import json
 from collections.abc import Callable
@@ -25,10 +25,10 @@ class What:
 
     model: Annotated[
         Path,
-        Argument(exists=True, help="A model file, or a folder with AGENT.onnx each."),
+        Argument(exists=True, help="A model file, or a folder of AGENT.onnx files."),
     ]
     episodes: Annotated[
-        int, Option(min=2, help="Episodes of each way, with the same seeds.")
+        int, Option(min=2, help="Episodes of the model and of each baseline.")
     ] = 100
     seed: Annotated[int, Option(min=0, help="Seed of the first episode.")] = 0
     json: Annotated[
@@ -46,14 +46,14 @@ def _command(described: Optimization[Any]) -> Callable[..., None]:
         What,
         described.settings,
         text=f"{described.help}\n\nCompares a model with the baselines and with random"
-        " actions, over the same episodes.",
+        " actions in the same episodes.",
     )
 
 
 app = group_of(
     "evaluate",
     _command,
-    "Measure how good a trained model is, on programs that it has not seen.",
+    "Measure how good a trained model is on programs that it has not seen.",
 )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Groups with a command for each optimisation: ``mlbridge train NAME``."""
+"""Command groups with a command for each optimisation: ``mlbridge train NAME``."""
 
 import logging
 from collections.abc import Callable
@@ -23,13 +23,13 @@ Make = Callable[[Optimization[Any]], Callable[..., None] | None]
 def group_of(verb: str, make: Make, text: str) -> typer.Typer:
     """Makes ``mlbridge VERB``, with a command for each known optimisation.
 
-    A Python file that describes an optimisation is accepted as a name, too. ``make``
-    returns an optimisation's command for `typer.Typer.command`, or None; its own
-    commands replace that. ``text`` is the group's help.
+    NAME can also be a Python file that describes an optimisation. ``make`` returns an
+    optimisation's command for `typer.Typer.command`, or None. If the optimisation has
+    its own command of that name, it replaces the result. ``text`` is the group's help.
     """
 
     class Group(TyperGroup):
-        """Looks for optimisations at first use."""
+        """Finds the optimisations when they are first needed."""
 
         @cached_property
         def known(self) -> dict[str, Callable[..., None]]:
@@ -78,7 +78,7 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
 def _of(
     verb: str, make: Make, described: Optimization[Any]
 ) -> dict[str, Callable[..., None]]:
-    """Returns the commands of an optimisation for a verb, by name."""
+    """Returns an optimisation's commands for a verb, by name."""
     general = guarded("settings", make, described)
     found = {} if general is None else {described.name: general}
     for words, command in described.commands.items():

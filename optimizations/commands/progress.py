@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Progress on the terminal, or as lines in a file."""
+"""Shows progress as bars on a terminal, or as lines in a file."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ EVERY = 10.0
 
 
 class ProgressBars(Progress):
-    """Bars on a terminal; elsewhere a line every `EVERY` seconds."""
+    """Shows bars on a terminal. Elsewhere, prints a line every `EVERY` seconds."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -44,7 +44,7 @@ class ProgressBars(Progress):
             )
 
     def show_stage(self, stage: str, done: int, total: int) -> None:
-        """Shows a stage as a bar of its own; a `ShowStage`."""
+        """Shows each stage as a separate bar. This method is a `ShowStage`."""
         if stage not in self._stages:
             self._stages[stage] = self.add_task(stage)
         self.update(self._stages[stage], completed=done, total=total)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge search``: what is found by trying instead of learning."""
+"""The command ``mlbridge search``, which tries sequences instead of learning."""
 
 from mlbridge_optimizations.commands.groups import group_of
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge train``: from an environment to a model that decides in the compiler."""
+"""The command ``mlbridge train``, which learns a model for the compiler."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,26 +24,26 @@ from mlbridge_optimizations.training.settings import TrainingSettings
 
 PACKAGES = (
     *("torch", "gymnasium", "matplotlib", "tensorboardX"),
-    # The export at the end needs these.
+    # The export after the training needs these packages.
     *("onnx", "onnxruntime", "onnxscript"),
 )
 
 ENGINES = {"sb3": "stable_baselines3", "rllib": "ray", "ars": "sb3_contrib"}
-"""The further package of an engine or an algorithm."""
+"""The additional package that an engine or an algorithm needs."""
 
 
 @dataclass(frozen=True)
 class How:
-    """How a training is run."""
+    """The options that control a run of a training."""
 
     resume: Annotated[
-        bool, Option("--resume", help="Go on from the last checkpoint.")
+        bool, Option("--resume", help="Continue from the last checkpoint.")
     ] = False
     force: Annotated[
         bool, Option("--force", help="Replace the finished training in --out.")
     ] = False
     tune: Annotated[
-        int, Option(metavar="N", min=0, help="Try N settings first; take the best.")
+        int, Option(metavar="N", min=0, help="Try N settings first and use the best.")
     ] = 0
     address: Annotated[
         str | None, Option(help="Address of a Ray cluster (rllib, --tune).")
@@ -93,7 +93,7 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
     from mlbridge_optimizations.training import policy
 
     if how.resume:
-        # Those that --tune found in the first run, unless given again.
+        # Use the settings that --tune has found, unless they are given again.
         tuned = ("gamma", "entropy", "hidden", "learning_rate")
         experiment = experiment.as_begun([n for n in tuned if not is_said(context, n)])
     if how.tune:
@@ -116,7 +116,7 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
 
 
 def _tuned(experiment: Experiment, how: How) -> Experiment:
-    """Tries settings, prints them, and returns the experiment with the best ones."""
+    """Tries settings and prints them. Returns the experiment with the best settings."""
     from mlbridge_optimizations.training.tune import tune
 
     by = experiment.settings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Real programs as bitcode, to train on and to compare by.
+"""Bitcode of real programs, for training and evaluation.
 
 Example::
 
@@ -9,8 +9,8 @@ Example::
     for module in corpus.load("build/corpus").modules("training"):
         print(module.path, module.instructions)
 
-Each program is a Debian source package. docs/guides/corpus.md has the commands;
-``programs.toml`` says how each program is compiled and on what it is run.
+Each program is a Debian source package. docs/guides/corpus.md has the commands.
+``programs.toml`` defines how each program is compiled and tested.
 """
 
 from .build import fetch

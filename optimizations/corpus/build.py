@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a Debian source package to bitcode."""
+"""Compiles Debian source packages to bitcode."""
 
 import fcntl
 import hashlib
@@ -32,12 +32,12 @@ from .sources import (
 class Fetched:
     """The result of a fetch."""
 
-    corpus: Corpus  # With the earlier programs.
-    made: list[str] = field(default_factory=list)  # The programs compiled now.
-    failed: dict[str, str] = field(default_factory=dict)  # Reasons, by program.
+    corpus: Corpus  # Including the programs of earlier fetches.
+    made: list[str] = field(default_factory=list)  # Programs compiled now.
+    failed: dict[str, str] = field(default_factory=dict)  # The reason for each program.
 
 
-# A program without its modules, and the sources to compile, the largest first.
+# A program without its modules, and its sources with the largest source first.
 _Prepared = tuple[Program, list[str]]
 
 
@@ -51,10 +51,10 @@ def fetch(
 ) -> Fetched:
     """Makes a corpus, or adds missing programs to it.
 
-    Programs that cannot be fetched or compiled are reported and left out. Programs of
-    the same sources by the same compiler are kept, so an interrupted fetch continues.
-    InvalidArgument is raised for an unknown program. Missing packages are fetched to
-    ``packages``; ``jobs`` compilers run at once, by default one for each core.
+    Programs that cannot be fetched or compiled are reported and left out. A program is
+    kept if its sources and the compiler are unchanged. Packages are fetched to
+    ``packages``. Up to ``jobs`` compilers run in parallel, by default one per core.
+    InvalidArgument is raised for an unknown program.
     """
     wanted = list(RECIPES) if programs is None else list(dict.fromkeys(programs))
     for name in wanted:
@@ -77,7 +77,7 @@ def fetch(
 
 
 def open_corpus(folder: Path) -> Corpus:
-    """Reads a folder's corpus; empty if another compiler made it."""
+    """Reads a folder's corpus, or returns an empty one if the compiler differs."""
     compiler = toolchain.compiler_version()
     try:
         corpus = load(folder)
@@ -88,14 +88,14 @@ def open_corpus(folder: Path) -> Corpus:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Locks a folder: a second writer waits, then reuses the programs of the first."""
+    """Locks a folder. A second writer waits and then reuses the programs."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared:
-    """Runs the commands of the recipe; returns no sources if all is up to date."""
+    """Runs the recipe's commands. Returns no sources if the program is up to date."""
     recipe = RECIPES[name]
     made = into / "made" / name
     places = places_of(recipe, packages, made)
@@ -103,7 +103,7 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
     version = version_of(packages / recipe.package)
     flags = (
         *toolchain.UNOPTIMISED,
-        # Makes the same bytes in any folder.
+        # The bitcode must not depend on the folder.
         *(f"-ffile-prefix-map={path}=." for path in (made, root)),
         *(filled(flag, places) for flag in recipe.flags),
     )
@@ -120,7 +120,7 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
     for command in recipe.commands:
         toolchain.run([filled(word, places) for word in command], folder=made)
     sources = find_sources(recipe, root)
-    # With the largest first, all cores finish at about the same time.
+    # Start with the largest source, so that all cores finish together.
     sources.sort(key=lambda source: (-(root / source).stat().st_size, source))
     about = (name, recipe.package, version, split_of(name), flags, recipe.libraries)
     return Program(*about, str(root), (), Module("", "", 0, 0, ""), key), sources
@@ -169,7 +169,7 @@ def _compile_all(
 def compile_module(
     program: str, root: Path, flags: Sequence[str], source: str, into: Path
 ) -> Module:
-    """Compiles one source file to bitcode, and counts its instructions."""
+    """Compiles one source file to bitcode and counts its instructions."""
     target = into / program / f"{source.replace('/', '_')}.bc"
     target.parent.mkdir(exist_ok=True)
     compiler = toolchain.CLANGXX if is_cpp(source) else toolchain.CLANG

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""csmith: random C programs without undefined behaviour, for differential tests.
+"""Generates random C programs for differential tests with csmith.
 
-A program prints a checksum of its variables, which no optimisation may change. The
-programs are in a split of their own, because they are unsuitable for training.
+The programs have defined behaviour, so no optimisation may change the checksums that
+they print. They have their own split, because they are unsuitable for training.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ from .build import alone, compile_module, open_corpus
 from .manifest import Corpus, Program
 from .sources import PACKAGES, SCRIPTS
 
-SECONDS = 3.0  # The longest run without optimisation; some programs never end.
-_TRIES = 4  # Programs to try for each that is wanted; 19 of 20 end.
+SECONDS = 3.0  # The time limit of an unoptimised run, as some programs never end.
+_TRIES = 4  # The maximum attempts per wanted program. 19 of 20 programs end.
 
 
 def generate(
@@ -32,11 +32,11 @@ def generate(
     jobs: int | None = None,
     show: Callable[[int], None] = quiet,
 ) -> Corpus:
-    """Adds ``count`` random programs to a corpus, for the seeds from ``seed`` on.
+    """Adds ``count`` random programs to a corpus. Their seeds start at ``seed``.
 
-    A program that does not compile, crashes, or does not end within 3 s is replaced by
-    that of another seed. CompilerFailed is raised if csmith is missing or too few
-    programs end. ``jobs`` programs are made at once, by default one for each core.
+    Programs that do not compile, crash or run for more than 3 s are replaced by
+    programs of other seeds. ``jobs`` programs are made in parallel, by default one per
+    core. Raises CompilerFailed if csmith is missing or too few programs end.
     """
     into, packages = Path(folder).resolve(), PACKAGES.resolve()
     into.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def generate(
         corpus = open_corpus(into)
         tried = 0
         while len(made) < count and tried < _TRIES * count + 10:
-            # In the order of the seeds: the same seed gives the same programs.
+            # Keep the order of the seeds, so that the result is reproducible.
             wave = range(seed + tried, seed + tried + max(workers, count - len(made)))
             tried += len(wave)
             for program in pool.map(attempt, wave):
@@ -82,7 +82,7 @@ def _make(seed: int, csmith: Path, into: Path, corpus: Corpus) -> Program:
     made.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mlbridge-csmith-") as temporary:
         folder = Path(temporary)
-        # csmith writes a file to its working directory.
+        # Run csmith in a temporary folder, because it writes a file there.
         command = (str(csmith / "bin/csmith"), "--seed", str(seed))
         text, _ = toolchain.run(command, folder=folder)
         (made / f"{name}.c").write_bytes(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""manifest.json: the programs of a corpus, and their origin."""
+"""Reads and writes manifest.json, which lists a corpus's programs and their origin."""
 
 import hashlib
 import json
@@ -15,12 +15,12 @@ from .recipes import SHARED
 
 VERSION = 1
 NAME = "manifest.json"
-LINKED = "linked"  # The folder of whole programs.
+LINKED = "linked"  # The folder of linked programs.
 SPLITS = ("training", "held-out", "generated")
 
 
 def is_cpp(source: str) -> bool:
-    """Whether a source file is for the C++ compiler."""
+    """True if a source file needs the C++ compiler."""
     return source.endswith((".cpp", ".cc"))
 
 
@@ -28,31 +28,31 @@ def is_cpp(source: str) -> bool:
 class Module:
     """One bitcode file before optimisation."""
 
-    path: str  # Below the corpus folder.
-    source: str  # Below the program's root; empty for a linked module.
-    functions: int  # Defined in the module.
-    instructions: int  # Of these functions.
-    sha256: str  # Of the file.
+    path: str  # Relative to the corpus folder.
+    source: str  # Relative to the program's root. Empty for a linked module.
+    functions: int  # The number of functions with a body.
+    instructions: int  # The number of instructions.
+    sha256: str  # The hash of the file.
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program, file by file and linked."""
+    """A program as one module per source file, and as one linked module."""
 
     name: str
-    package: str  # Of Debian, or the generator's name.
-    version: str  # Of the package.
+    package: str  # The Debian package, or the generator.
+    version: str  # The package's version.
     split: str  # ``training``, ``held-out`` or ``generated``.
     flags: tuple[str, ...]  # All flags of the compiler.
     libraries: tuple[str, ...]  # Flags of the linker.
     root: str  # The compiler's working directory, which contains the sources.
-    modules: tuple[Module, ...]  # One for each source file.
-    linked: Module  # All modules in one.
-    key: str  # A hash of recipe, version and flags: another key means out of date.
+    modules: tuple[Module, ...]  # One module for each source file.
+    linked: Module  # All modules, linked into one.
+    key: str  # A hash of recipe, version and flags, to detect changes.
 
     @property
     def is_cpp(self) -> bool:
-        """Whether the C++ compiler must link the program."""
+        """True if the C++ compiler must link the program."""
         return any(is_cpp(module.source) for module in self.modules)
 
 
@@ -61,7 +61,7 @@ class Corpus:
     """The programs of one folder."""
 
     folder: Path
-    compiler: str  # The compiler's own version line.
+    compiler: str  # The first line of `clang --version`.
     programs: dict[str, Program] = field(default_factory=dict)  # By name.
 
     def select(
@@ -71,10 +71,10 @@ class Corpus:
         only: Sequence[str] = (),
         without: Sequence[str] = (),
     ) -> list[Program]:
-        """Returns the programs of a split, or ``only`` some of any split, by name.
+        """Returns the programs of a split, or the programs ``only`` of any split.
 
-        By default they are all but the generated ones. InvalidArgument is raised for
-        an unknown split or program, and if no program is left.
+        By default, all programs except generated ones are returned. InvalidArgument is
+        raised for an unknown split or program, and if no program is left.
         """
         if split is not None and split not in SPLITS:
             raise InvalidArgument(f"no split '{split}', only {', '.join(SPLITS)}")
@@ -93,7 +93,7 @@ class Corpus:
         return found
 
     def program(self, name: str) -> Program:
-        """Returns a program; InvalidArgument if the corpus does not contain it."""
+        """Returns a program. Raises InvalidArgument if the corpus lacks it."""
         if name not in self.programs:
             raise InvalidArgument(f"{self.folder} has no program '{name}'")
         return self.programs[name]
@@ -105,10 +105,10 @@ class Corpus:
         most: int | None = None,
         without: Sequence[str] = (),
     ) -> dict[Path, int]:
-        """Returns bitcode files of the programs of `select`, with their instructions.
+        """Maps the bitcode files of the programs of `select` to instruction counts.
 
-        Without functions, above ``most`` or shared with a held-out program, they are
-        left out.
+        Files without functions, with more than ``most`` instructions, or shared with a
+        held-out program are left out.
         """
         return {
             self.folder / module.path: module.instructions
@@ -120,7 +120,7 @@ class Corpus:
         }
 
     def modules(self, split: str | None = None, **limits: Any) -> Iterator[Path]:
-        """Yields the names of `files`."""
+        """Yields the paths of `files`."""
         yield from self.files(split, **limits)
 
     def save(self) -> None:
@@ -133,12 +133,12 @@ class Corpus:
 
 
 def program_of(path: Path) -> str:
-    """Returns the program's name: a module's folder, or the stem of a linked module."""
+    """Returns the name of a module's program, which is in the module's path."""
     return path.stem if path.parent.name == LINKED else path.parent.name
 
 
 def load(folder: str | os.PathLike[str]) -> Corpus:
-    """Reads a folder's corpus; raises InvalidArgument, Malformed or SchemaMismatch."""
+    """Reads a folder's corpus. Raises InvalidArgument, Malformed or SchemaMismatch."""
     path = Path(folder) / NAME
     try:
         root: Any = json.loads(path.read_bytes())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads ``programs.toml``: the programs, and how each is compiled."""
+"""Reads ``programs.toml``, which defines the programs and how they are compiled."""
 
 import shlex
 import tomllib
@@ -10,29 +10,29 @@ from typing import Any
 
 FILE = Path(__file__).with_name("programs.toml")
 
-HELD_OUT = frozenset({"cadical", "gawk", "sqlite3", "zstd"})  # Never trained on.
+HELD_OUT = frozenset({"cadical", "gawk", "sqlite3", "zstd"})  # Not for training.
 
-# Sources of training programs that are also in a held-out program: zstd has xxHash.
-# They are compiled, because their program needs them, but never trained on.
+# Sources of training programs that a held-out program contains too. For example, zstd
+# contains xxHash. They are compiled, because their program needs them, but not used.
 SHARED: Mapping[str, frozenset[str]] = {"lz4": frozenset({"lib/xxhash.c"})}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to compile one program; ``programs.toml`` explains the words in braces."""
+    """How to compile one program. ``programs.toml`` explains the words in braces."""
 
-    package: str  # The Debian source package; by default the program's name.
-    sources: tuple[str, ...]  # Globs below ``root``.
+    package: str  # The Debian source package, by default the program's name.
+    sources: tuple[str, ...]  # Globs of sources, relative to ``root``.
     without: tuple[str, ...] = ()  # Globs of sources to leave out.
-    flags: tuple[str, ...] = ()  # Of the compiler, without optimisation.
+    flags: tuple[str, ...] = ()  # Flags of the compiler, without -O.
     libraries: tuple[str, ...] = ()  # Flags of the linker.
     root: str = "{tree}"  # The folder of the sources.
-    headers: Mapping[str, str] = field(default_factory=dict)  # Texts in ``{made}``.
+    headers: Mapping[str, str] = field(default_factory=dict)  # Texts by file name.
     commands: tuple[tuple[str, ...], ...] = ()  # Run in ``{made}`` before compiling.
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Splits words as a shell does."""
+    """Splits a text into words like a shell."""
     return tuple(shlex.split(text))
 
 
@@ -50,5 +50,5 @@ RECIPES = {name: _recipe(name, about) for name, about in PROGRAMS.items()}
 
 
 def split_of(program: str) -> str:
-    """Returns ``held-out`` or ``training``; splits are by whole programs."""
+    """Returns a program's split, ``held-out`` or ``training``."""
     return "held-out" if program in HELD_OUT else "training"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a recipe to source files, and to programs for other compiles."""
+"""Finds the source files of a recipe, and unpacks programs for other compiles."""
 
 import contextlib
 import os
@@ -17,22 +17,22 @@ from mlbridge_optimizations.show import ShowStage, quiet
 
 from .recipes import RECIPES, Recipe
 
-SCRIPTS = Path(__file__).with_name("scripts")  # They download from Debian's archive.
+SCRIPTS = Path(__file__).with_name("scripts")  # The scripts that download from Debian.
 
-PACKAGES = Path("build/workloads")  # Also the folder of demo, tests and benchmarks.
+PACKAGES = Path("build/workloads")  # Demo, tests and benchmarks use it too.
 
-FETCH_SECONDS = 1800.0  # For all packages together; apt has deadlines of its own.
-_LAST = 5  # Lines of a failed script's stderr that are reported.
+FETCH_SECONDS = 1800.0  # The time limit for all packages together.
+_LAST = 5  # The number of lines that are reported of a failed script's stderr.
 
 
 @dataclass(frozen=True)
 class SourceProgram:
-    """One program, unpacked and ready to be compiled."""
+    """One program, which is unpacked and can be compiled."""
 
     name: str
-    version: str  # Of the Debian package.
-    sources: tuple[Path, ...]  # The C files, one translation unit each, by path.
-    flags: tuple[str, ...]  # Of its own build, without -O, for any working directory.
+    version: str  # The version of the Debian package.
+    sources: tuple[Path, ...]  # The C files, sorted by path.
+    flags: tuple[str, ...]  # Without -O. They work in any folder.
 
     @property
     def folder(self) -> Path:
@@ -41,16 +41,16 @@ class SourceProgram:
 
     @property
     def largest_first(self) -> list[Path]:
-        """The sources, large ones first: so all cores finish at about the same time."""
+        """The sources by decreasing size, so that all cores finish together."""
         return sorted(self.sources, key=lambda path: (-path.stat().st_size, path))
 
 
-# Lua's own makefile uses -DLUA_USE_LINUX: the interpreter also loads modules.
+# Lua's own makefile uses -DLUA_USE_LINUX, with which Lua can load modules.
 _AS_BUILT = {"-DLUA_USE_POSIX": "-DLUA_USE_LINUX"}
 
 
 def unpack(names: Sequence[str], packages: Path = PACKAGES) -> dict[str, SourceProgram]:
-    """Fetches programs whose recipes have no commands; OSFailure if that fails."""
+    """Fetches programs whose recipes have no commands. Raises OSFailure."""
     wanted = [RECIPES[name].package for name in names]
     for problem in fetch_packages(wanted, packages).values():
         raise OSFailure(f"the programs' sources cannot be fetched: {problem}")
@@ -58,7 +58,7 @@ def unpack(names: Sequence[str], packages: Path = PACKAGES) -> dict[str, SourceP
 
 
 def source_program(name: str, packages: Path) -> SourceProgram:
-    """Returns a program whose package is unpacked below a folder."""
+    """Returns a program whose package has been unpacked in a folder."""
     recipe, made = RECIPES[name], packages / "generated"
     places = places_of(recipe, packages, made)
     root = Path(filled(recipe.root, places))
@@ -73,13 +73,13 @@ def source_program(name: str, packages: Path) -> SourceProgram:
 
 
 def places_of(recipe: Recipe, packages: Path, made: Path) -> dict[str, str]:
-    """Returns the values of the words in braces in a recipe."""
+    """Returns the values of a recipe's words in braces."""
     tree, made_, all_ = map(str, (packages / recipe.package, made, packages))
     return {"tree": tree, "made": made_, "packages": all_, "scripts": str(SCRIPTS)}
 
 
 def find_sources(recipe: Recipe, root: Path) -> list[str]:
-    """Returns a recipe's files, relative to the root; OSFailure if there are none."""
+    """Returns a recipe's files, relative to the root. Raises OSFailure."""
     paths = {path for pattern in recipe.sources for path in root.glob(pattern)}
     found = [str(path.relative_to(root)) for path in paths]
     kept = [s for s in found if not any(fnmatch(s, w) for w in recipe.without)]
@@ -96,7 +96,7 @@ def write_headers(recipe: Recipe, made: Path) -> None:
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
-    """Replaces the words in braces in a text of a recipe."""
+    """Replaces the words in braces in a recipe's text."""
     for name, path in places.items():
         text = text.replace(f"{{{name}}}", path)
     return text
@@ -111,7 +111,7 @@ def version_of(tree: Path) -> str:
 def fetch_packages(
     names: Sequence[str], packages: Path, show: ShowStage = quiet
 ) -> dict[str, str]:
-    """Unpacks source packages; returns the missing ones, each with the reason."""
+    """Unpacks source packages. Returns the reason for each package that is missing."""
     command = [str(SCRIPTS / "fetch-workloads"), str(packages), *names]
 
     def show_done(_: str = "") -> None:
@@ -128,9 +128,9 @@ def fetch_packages(
 def run_script(
     command: Sequence[str], line: Callable[[str], None], seconds: float
 ) -> str:
-    """Runs a script with its children; returns an empty text, or the end of stderr.
+    """Runs a script. Returns the end of its stderr if it fails, or else "".
 
-    ``line`` gets each line of stdout.
+    Each line of stdout is passed to ``line``. The script's children are killed too.
     """
     with (
         tempfile.TemporaryFile() as errors,
@@ -172,7 +172,7 @@ def run_script(
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:
-    """Kills a script's process group, unless the script is reaped and its id free."""
+    """Kills a script's process group, unless the script has been reaped."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

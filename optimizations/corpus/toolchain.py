@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""clang, the linker and tools for bitcode, as functions."""
+"""Functions that run clang, the linker and the bitcode tools."""
 
 import os
 import re
@@ -20,11 +20,11 @@ CLANGXX = "clang++-22"
 OPT = "opt-22"
 LLVM_LINK = "llvm-link-22"
 
-# The front end's output, for -Oz: functions have the attributes minsize and optsize,
-# without which passes and code generation never make code as small.
+# Flags for the front end's unoptimised output. -Oz gives functions the attributes
+# minsize and optsize, without which passes and code generation make larger code.
 UNOPTIMISED = ("-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-g0")
 
-SECONDS = 600.0  # On an idle machine, every command takes less than a tenth of this.
+SECONDS = 600.0  # On an idle machine, a command takes less than a tenth.
 
 _COUNT = re.compile(rb"^TotalInstructionCount: (\d+)$", re.MULTILINE)
 
@@ -39,9 +39,9 @@ def run(
 ) -> tuple[bytes, bytes]:
     """Runs a command in a folder and returns its stdout and stderr.
 
-    With ``own_session`` it runs in a session of its own, like a compiler of
-    `mlbridge.envs`: Linux may share the cores by session. CompilerFailed has the status
-    and the end of the output; other errors are OSFailure for a missing program, and
+    With ``own_session``, the command runs in its own session, like a compiler of
+    `mlbridge.envs`, because Linux may schedule by session. Raises CompilerFailed with
+    the end of the output if the command fails, OSFailure if the program is missing, and
     Timeout after ``seconds``.
     """
     words = " ".join(map(str, command))
@@ -79,10 +79,10 @@ def wait_for(
     *,
     largest: int | None = None,
 ) -> resource.struct_rusage:
-    """Waits for a child, called ``what`` in messages; returns its own resource usage.
+    """Waits for a child and returns its resource usage. Messages call it ``what``.
 
-    An exception while waiting kills the child, as does a file of more than ``largest``
-    bytes (SIGXFSZ). Timeout is raised, and the child killed, after ``seconds``.
+    An exception during the wait kills the child. If the child writes a file of more
+    than ``largest`` bytes, SIGXFSZ kills it. After ``seconds``, Timeout is raised.
     """
     try:
         if largest is not None:
@@ -104,7 +104,7 @@ def wait_for(
 
 
 def _ends_within(process: int, seconds: float) -> bool:
-    """Waits for a child's end without reaping it; returns False after a timeout."""
+    """Waits for a child's end without reaping it. Returns False after a timeout."""
     descriptor = os.pidfd_open(process)
     try:
         poll = select.poll()
@@ -115,17 +115,17 @@ def _ends_within(process: int, seconds: float) -> bool:
 
 
 def compiler_version() -> str:
-    """Returns the compiler's own version line."""
+    """Returns the first line of `clang --version`."""
     return run([CLANG, "--version"])[0].decode().splitlines()[0]
 
 
 def mllvm(options: Iterable[str]) -> list[str]:
-    """Returns clang's flags for options of LLVM."""
+    """Returns the flags with which clang passes options to LLVM."""
     return [word for option in options for word in ("-mllvm", option)]
 
 
 def plugin_flags(plugin: Path, *options: str) -> list[str]:
-    """Returns clang's flags to load the plug-in; options lack their -mlbridge-."""
+    """Returns clang's flags for the plug-in. Omit "-mlbridge-" in `options`."""
     return [f"-fpass-plugin={plugin}", *mllvm(f"-mlbridge-{o}" for o in options)]
 
 
@@ -144,7 +144,7 @@ def link_bitcode(modules: Sequence[Path], into: Path) -> None:
 def link(
     objects: Sequence[Path], flags: Sequence[str], to: Path, *, cpp: bool = False
 ) -> None:
-    """Links an executable of objects; flags are mainly libraries."""
+    """Links objects to an executable. `flags` are mainly libraries."""
     run([CLANGXX if cpp else CLANG, *objects, *flags, "-o", to])
 
 
@@ -159,7 +159,7 @@ def compile_bitcode(
 def source_command(
     program: Program, modules: Sequence[Module], level: str, more: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the command that compiles sources of one language, for the root."""
+    """Returns the command that compiles sources of one language in the root."""
     sources = [module.source for module in modules]
     clang = CLANGXX if any(map(is_cpp, sources)) else CLANG
     return [clang, level, "-w", *program.flags[len(UNOPTIMISED) :], *more, *sources]
@@ -168,7 +168,7 @@ def source_command(
 def compile_source(
     program: Program, module: Module, to: Path, level: str, more: Sequence[str] = ()
 ) -> None:
-    """Compiles a source file to an object with stock clang, and more flags."""
+    """Compiles a source file to an object with stock clang and the flags `more`."""
     command = source_command(program, [module], level, more)
     run([*command, "-c", "-o", to], folder=Path(program.root))
 
@@ -180,9 +180,9 @@ def executable(
     more: Sequence[str] = (),
     link_flags: Sequence[str] = (),
 ) -> None:
-    """Compiles and links a program's sources with stock clang, and more flags.
+    """Compiles and links a program's sources with stock clang and the flags `more`.
 
-    -O0 cannot use the bitcode: that of C++ contains functions only to be inlined.
+    Sources are used because C++ bitcode contains functions that -O0 cannot link.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Evaluation: episodes of models and baselines, with confidence intervals.
+"""Evaluates models and baselines in episodes, with confidence intervals.
 
-Intervals are the middle 95 % of a bootstrap's draws.
+A confidence interval is the middle 95 % of the draws of a bootstrap.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-DRAWS = 4000  # The bootstrap's number of draws.
+DRAWS = 4000  # The number of draws of a bootstrap.
 
 
 def middle(drawn: NDArray[np.float64]) -> tuple[float, float]:

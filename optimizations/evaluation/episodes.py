@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Plays a model, baselines and random actions over the same episodes."""
+"""Plays the same episodes with a model, baselines and random actions."""
 
 import json
 from collections.abc import Mapping
@@ -35,12 +35,12 @@ def compare(
     seed: int,
     show: Show = quiet,
 ) -> dict[str, list[float]]:
-    """Returns the metric of each episode, by the name of the model, baseline or chance.
+    """Returns the metric of each episode for the model, each baseline and chance.
 
-    The model is an .onnx file, which is asked as by a compiler, or a folder with
-    ``AGENT.onnx`` for each agent. The seeds of episodes count up from ``seed``.
-    CompilerFailed is raised if the compiler crashes, and SchemaMismatch if the model
-    does not take the observations.
+    The model is an .onnx file, or a folder with ``AGENT.onnx`` for each agent. It runs
+    as in a compiler. The seeds of the episodes start at ``seed``. CompilerFailed is
+    raised if the compiler crashes, and SchemaMismatch if the observations do not fit
+    the model.
     """
     baselines = {
         name: guarded(f"baseline '{name}'", make, environment)
@@ -80,7 +80,7 @@ def compare(
 
 
 def _file_of(model: Path, agent: str) -> Path:
-    """Returns the file of an agent's model; InvalidArgument if there is none."""
+    """Returns the file of an agent's model. Raises InvalidArgument if it is missing."""
     if not agent:
         return model / f"{MODEL}.onnx" if model.is_dir() else model
     path = model / f"{agent}.onnx"
@@ -114,7 +114,7 @@ def _play(
 
 
 def _chance(actions: Any) -> Choice:
-    """Returns a random choice: a legal one if observations have an ``action_mask``."""
+    """Returns a random choice, which respects an ``action_mask`` if there is one."""
 
     def choose(observation: Any) -> Any:
         if not isinstance(observation, Mapping) or "action_mask" not in observation:
@@ -127,7 +127,7 @@ def _chance(actions: Any) -> Choice:
 def _model_choice(
     runners: ExitStack, model: Path, observations: Any, actions: Any
 ) -> Choice:
-    """Returns the model's choice; its features are parts of an observation."""
+    """Returns the model's choice. The model's features are parts of an observation."""
     runner = runners.enter_context(ModelRunner(spec_of("onnx", model)))
     features = _features_of(model)
 
@@ -162,7 +162,7 @@ def _model_choice(
             raise SchemaMismatch(
                 f"{model}: expected one advice, the action, found {', '.join(advice)}"
             )
-        # The first dimension may be that of the one request.
+        # The advice may have a first dimension of size 1, for the request.
         return np.reshape(next(iter(advice.values())), actions.shape)
 
     return choose

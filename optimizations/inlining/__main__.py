@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`make demo`, or `.venv/bin/python -m mlbridge_optimizations.inlining`."""
+"""Run `make demo` or `.venv/bin/python -m mlbridge_optimizations.inlining`."""
 
 import os
 import subprocess
@@ -32,19 +32,19 @@ from .train import Epoch, Settings, train
 
 BUILD = Path("build").resolve()
 
-# Failures outside this program, whose texts are printed.
+# Exceptions that are printed without a traceback.
 FAILURES = (mlbridge.Error, UnexpectedStatistics, OSError, subprocess.SubprocessError)
 
 
 def demo(
     steps: Steps, settings: Settings, jobs: int, plugin: Path, model_dir: Path
 ) -> report.Outcome:
-    """Runs the demo from the sources to the comparison."""
+    """Runs the whole demo and returns its results."""
     work = BUILD / "demo"
     with steps.step("Fetch bzip2, zlib and Lua", 1) as step:
         programs = corpus.fetch(BUILD / "workloads")
         step.advance()
-    # bzip2's decisions are for comparison only, not for the training.
+    # bzip2's decisions are only for comparison and not for training.
     units = {}
     files = sum(len(program.sources) for program in programs.values())
     with steps.step("Record what LLVM inlines", files) as step:
@@ -66,7 +66,7 @@ def demo(
     files = len(test.sources)
     with steps.step(f"Compile {test.name} with clang -Oz", files) as step:
         stock = build_stock(test, work / "stock", jobs, step.advance)
-    # The same model in another process, in the compiler, and as machine code there.
+    # Use the same model in another process, with ONNX Runtime, and as machine code.
     policy = Policy(training.network)
     builds = []
     for way, serdes in SERVED.items():
@@ -103,13 +103,13 @@ def demo(
 
 def main(
     seed: Annotated[
-        int, typer.Option(help="Random seed of the weights and of the validation.")
+        int, typer.Option(help="Random seed for the weights and the validation.")
     ] = Settings.seed,
     derived: Annotated[
         bool, typer.Option(help="Add the margin of threshold over cost as an input.")
     ] = Settings.derived,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Compilers at once, in steps without timing.")
+        int, typer.Option(min=1, help="Parallel compilers in steps that are not timed.")
     ] = os.cpu_count() or 1,
     plugin: Annotated[
         Path, typer.Option(help="The LLVM plug-in.", exists=True, dir_okay=False)
@@ -118,15 +118,15 @@ def main(
         Path, typer.Option(help="Folder of the trained network and its curve.")
     ] = BUILD / "demo" / "model",
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write all figures to a file.")
+        Path | None, typer.Option("--json", help="Also write all results to a file.")
     ] = None,
 ) -> None:
-    """Compile bzip2 with a stock clang that inlines by a model trained just before.
+    """Compile bzip2 with a stock clang that inlines with a newly trained model.
 
-    The model answers from another process, then inside the compiler, by ONNX Runtime
-    and as machine code. The demo fails if the decisions differ too often from LLVM's in
-    the same states, if this bzip2 differs from clang's in size or behaviour, or if the
-    object files depend on the way to the model.
+    The model runs in another process, then in the compiler with ONNX Runtime, and then
+    as machine code. The demo fails if the model's decisions differ too often from
+    LLVM's, if this bzip2 differs from clang's bzip2 in size or behaviour, or if the
+    object files depend on where the model runs.
     """
     console = Console()
     settings = Settings(seed=seed, derived=derived)

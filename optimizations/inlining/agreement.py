@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The agreement of a model's decisions with LLVM's, as a confusion matrix."""
+"""The agreement of a model's decisions with LLVM's decisions: a confusion matrix."""
 
 from dataclasses import astuple, dataclass
 from operator import add
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Agreement:
-    """Numbers of call sites: inlined by LLVM, by the model, by both, by neither."""
+    """The numbers of call sites that LLVM, the model, both or neither inline."""
 
     both_inline: int = 0
     only_llvm: int = 0
@@ -19,7 +19,7 @@ class Agreement:
 
     @classmethod
     def of(cls, model: NDArray[np.bool_], llvm: NDArray[np.bool_]) -> "Agreement":
-        """Compares two arrays bool[n] of decisions to inline."""
+        """Compares two arrays bool[n] of decisions."""
         cells = (model & llvm, ~model & llvm, model & ~llvm, ~model & ~llvm)
         return cls(*(int(np.count_nonzero(cell)) for cell in cells))
 
@@ -43,7 +43,7 @@ class Agreement:
 
     @property
     def balanced_accuracy(self) -> float:
-        """The mean of the accuracies where LLVM inlines and where it does not."""
+        """The mean of the accuracies on inlined and on other call sites."""
         inlined = self.llvm_inlines
         kept = self.decisions - inlined
         if inlined == 0 or kept == 0:
@@ -52,7 +52,7 @@ class Agreement:
 
     @property
     def majority_rate(self) -> float:
-        """The accuracy of LLVM's more frequent decision."""
+        """The accuracy of always making LLVM's more frequent decision."""
         inlined = self.llvm_inlines
         return _share(max(inlined, self.decisions - inlined), self.decisions)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The demo's programs: two for training, one for the test."""
+"""The programs of the demo: two for training, and one for the test."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ TEST = "bzip2"
 
 
 def fetch(folder: Path) -> dict[str, SourceProgram]:
-    """Unpacks the programs below a folder, unless they exist."""
+    """Unpacks the programs in a folder, unless they exist there."""
     return unpack((*TRAINING, TEST), folder)
 
 

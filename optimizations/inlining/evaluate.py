@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""bzip2 compiled by the model against bzip2 compiled by clang alone.
+"""Compares bzip2 compiled with the model and bzip2 compiled with clang alone.
 
-The model runs in this process, behind a pipe; in the compiler, by ONNX Runtime; and in
-the compiler, as machine code. The plug-in counts decisions, compares them with LLVM's
-own in the same states, and measures the wait for each. The time in the model is
-measured in Python.
+The model runs in this process behind a pipe, in the compiler with ONNX Runtime, and in
+the compiler as machine code. The plug-in counts the decisions, compares them with
+LLVM's decisions in the same states, and measures the time of each request. Python
+measures the time in the model.
 """
 
 import re
@@ -23,15 +23,15 @@ from .agreement import Agreement
 from .policy import Policy
 from .toolchain import compile_program, model_flags, text_size
 
-# The ways to the model in another process, each with its SerDes.
+# The SerDes for each way to the model in another process.
 SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The plug-in's statistics of requests, for one or more translation units."""
+    """The plug-in's statistics about requests, for one or more translation units."""
 
-    agreement: Agreement = field(default_factory=Agreement)  # In the same states.
+    agreement: Agreement = field(default_factory=Agreement)  # In the same IR.
     sessions: int = 0  # Translation units with requests.
     first_us: float = 0.0  # Microseconds for all first requests, with the handshake.
     rest_us: float = 0.0  # Microseconds for all other requests.
@@ -42,32 +42,32 @@ class Asked:
 
     @property
     def mean_us(self) -> float:
-        """Microseconds for one request after the first."""
+        """The mean microseconds of a request after the first."""
         return self.rest_us / max(1, self.agreement.decisions - self.sessions)
 
     @property
     def mean_first_us(self) -> float:
-        """Microseconds for the first request of a translation unit."""
+        """The mean microseconds of a translation unit's first request."""
         return self.first_us / max(1, self.sessions)
 
 
 @dataclass(frozen=True)
 class Build:
-    """A program, compiled and linked, by clang alone or by the model."""
+    """A program that was compiled and linked by clang alone or with the model."""
 
     program: Path  # The executable.
     text: int  # Bytes of text in the object files.
     objects: tuple[Path, ...] = ()
-    way: str = ""  # To the model.
+    way: str = ""  # The way to the model.
     asked: Asked = field(default_factory=Asked)
-    model_us: float | None = None  # Mean time of a request in Python's model.
-    # Of the first build by the model: differences in outputs from the stock build. Of
-    # the others: object files that differ from the first build's.
+    model_us: float | None = None  # Mean time of a request in the Python model.
+    # For the first build with the model, outputs that differ from the stock build's
+    # outputs. For the others, object files that differ from the first build's.
     differences: tuple[str, ...] = ()
 
 
 class UnexpectedStatistics(Exception):
-    """The plug-in's figures are missing, or contradict the model's."""
+    """The plug-in's statistics are missing or contradict the model's."""
 
 
 def build_stock(
@@ -77,7 +77,7 @@ def build_stock(
     advance: Callable[[], None],
     flags: Sequence[str] = (),
 ) -> Build:
-    """Compiles and links a program with clang; without flags there is no model."""
+    """Compiles and links a program with clang. Without `flags`, no model is used."""
     objects, asked = [], Asked()
     for unit in compile_program(program, into, extra=lambda source: flags, jobs=jobs):
         objects.append(unit.object_file)
@@ -96,10 +96,10 @@ def build_by_model(
     into: Path,
     advance: Callable[[], None],
 ) -> Build:
-    """Compiles and links a program with the model that a spec names."""
+    """Compiles and links a program with the model of a spec."""
     options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
     flags = [*model_flags(plugin, spec), *mllvm(options)]
-    # Two compilers at once would wait for each other, and change the times.
+    # Run one compiler at a time, because parallel compilers would change the times.
     build = build_stock(program, into, 1, advance, flags)
     if not build.asked.agreement.decisions:
         raise UnexpectedStatistics("the compilers made no request")
@@ -114,8 +114,8 @@ def build_by_served_model(
     into: Path,
     advance: Callable[[], None],
 ) -> Build:
-    """The same with a policy in this process, by one of the ways in `SERVED`."""
-    # A socket's path must be short, but a checkout's may be long.
+    """Compiles and links a program with a policy in this process."""
+    # Use a temporary folder, because the path of a socket must be short.
     with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
         spec = spec_of("pipe", Path(folder) / "inliner")
         with serving(policy, spec, on_error="raise") as served:
@@ -165,7 +165,7 @@ def compare_objects(first: Build, other: Build) -> list[str]:
 def compare_bzip2(
     stock: Build, other: Build, inputs: Sequence[Path], advance: Callable[[], None]
 ) -> list[str]:
-    """Runs two builds of bzip2 on the same files; describes the differences.
+    """Runs two builds of bzip2 on the same files. Returns the differences.
 
     Both compress each file with -1 and -9, and the other build decompresses the stock
     build's output.

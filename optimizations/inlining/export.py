@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The network as an .onnx file, which makes the same decisions inside the compiler.
+"""Exports the network to an .onnx file, for use inside the compiler.
 
-Its inputs are LLVM's raw features, int64_t[1] each; its output is the decision.
+The inputs are LLVM's raw features, int64_t[1] each. The output is the decision.
 """
 
 from pathlib import Path
@@ -16,11 +16,11 @@ from .record import Table
 
 
 class Decision(nn.Module):
-    """The network of `Policy` with fewer operators.
+    """A network with the decisions of `Policy` but fewer operators.
 
-    ONNX Runtime takes some 0.3 us for each operator, even a small one, so scaling would
-    take most of a request. One product of matrices computes all terms of the scaling;
-    then each column is clamped to at least 1:
+    ONNX Runtime needs about 0.3 us for each operator, so the scaling would take most of
+    a request. One matrix product computes all terms of the scaling, and then each
+    column is clamped to at least 1:
 
         sign(x) * log1p(|x|)           = log(max(1, 1 + x)) - log(max(1, 1 - x))
         max(1, threshold) - cost       = max(1, threshold) - max(1, 1 + cost)
@@ -46,7 +46,7 @@ class Decision(nn.Module):
         self.margin: Tensor | None = None
         if derived:
             lift += [threshold, cost, -cost]
-            # The logarithms of these columns are unused; the last row is the margin's.
+            # The logarithms of these columns are unused. The last row is the margin.
             first += [torch.zeros(3, weight.shape[1]), weight[count:]]
             self.margin = torch.zeros(2 * count + 3, 1)
             self.margin[-3:, 0] = torch.tensor([1.0, -1.0, 1.0])
@@ -59,7 +59,7 @@ class Decision(nn.Module):
         self.last_weight, self.last_bias = last_weight.squeeze(1), last_bias.squeeze(0)
 
     def forward(self, features: Tensor) -> dict[str, Tensor]:
-        """From float[n, d] to int64[n]: 1 to inline, else 0."""
+        """Maps float[n, d] to int64[n], where 1 means inline."""
         lifted = torch.addmm(self.offset, features, self.lift).clamp(min=1)
         hidden = torch.log(lifted)
         if self.margin is not None:
@@ -76,7 +76,7 @@ class Decision(nn.Module):
 def write_onnx(
     network: InliningNetwork, path: Path, table: Table, seed: int
 ) -> Exported:
-    """Writes the network as an .onnx file, and checks its decisions on a table."""
+    """Writes the network to an .onnx file, and checks its decisions on a table."""
     reward = "agreement with LLVM's own inliner at -Oz"
     return export(
         Decision(network),

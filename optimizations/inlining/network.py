@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The network that learns to inline, in PyTorch.
+"""The PyTorch network that learns to inline.
 
 LLVM's features are counts with heavy tails, so each is scaled logarithmically and
-standardised; features that are constant in the training set are dropped.
+standardised. Features that are constant in the training set are dropped.
 
 One input is derived: the margin `max(1, threshold) - cost_estimate`, in instructions,
 through tanh. LLVM's heuristic inlines if the margin is positive, so the margin predicts
@@ -22,9 +22,9 @@ INSTRUCTION_COST = 5  # The cost of one instruction in LLVM's inliner.
 
 
 class InliningNetwork(nn.Module):
-    """From LLVM's features to the logit of inlining; scaling is part of the network.
+    """Maps LLVM's features to the logit of inlining. Scaling is part of the network.
 
-    ``features`` are the names of the input's columns.
+    ``features`` are the names of the input columns.
     """
 
     mean: Tensor
@@ -43,7 +43,7 @@ class InliningNetwork(nn.Module):
         self.derived = derived
         inputs = len(features) + derived
         self.register_buffer("mean", torch.zeros(inputs))
-        self.register_buffer("scale", torch.ones(inputs))  # 0 drops an input.
+        self.register_buffer("scale", torch.ones(inputs))  # The scale 0 drops an input.
         widths = (inputs, *hidden)
         layers: list[nn.Module] = []
         for fan_in, fan_out in pairwise(widths):
@@ -51,7 +51,7 @@ class InliningNetwork(nn.Module):
         self.layers = nn.Sequential(*layers, nn.Linear(widths[-1], 1))
 
     def inputs(self, features: Tensor) -> Tensor:
-        """Scales the features and adds the derived input: float[n, d] to [n, d + 1]."""
+        """Scales float[n, d] features and adds the derived input: [n, d + 1]."""
         scaled = torch.sign(features) * torch.log1p(torch.abs(features))
         if not self.derived:
             return scaled
@@ -61,14 +61,14 @@ class InliningNetwork(nn.Module):
         return torch.cat([scaled, margin.unsqueeze(1)], dim=1)
 
     def fit_scaling(self, features: Tensor) -> None:
-        """Scales inputs to mean 0 and variance 1 on these features; drops constants."""
+        """Scales these features to mean 0 and variance 1. Drops constants."""
         inputs = self.inputs(features)
         deviation = inputs.std(dim=0)
         self.mean.copy_(inputs.mean(dim=0))
         self.scale.copy_(torch.where(deviation > 0, 1 / deviation, 0))
 
     def forward(self, features: Tensor) -> Tensor:
-        """From float[n, d] to float[n]."""
+        """Maps float[n, d] features to float[n] logits."""
         scaled = (self.inputs(features) - self.mean) * self.scale
         logits: Tensor = self.layers(scaled)
         return logits.squeeze(1)
@@ -93,7 +93,7 @@ class InliningNetwork(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, nn.Linear)]
 
     def save(self, path: Path) -> None:
-        """Writes the network with its features to a file."""
+        """Writes the network and the names of its features to a file."""
         hidden = [layer.out_features for layer in self.linear_layers()[:-1]]
         about: dict[str, Any] = {"features": [*self.features], "hidden": hidden}
         state = self.state_dict()
@@ -101,7 +101,7 @@ class InliningNetwork(nn.Module):
 
     @classmethod
     def load(cls, path: Path) -> "InliningNetwork":
-        """Reads a file of `save`."""
+        """Reads a file that `save` has written."""
         saved = torch.load(path, weights_only=True)
         network = cls(saved["features"], saved["hidden"], derived=saved["derived"])
         network.load_state_dict(saved["state"])

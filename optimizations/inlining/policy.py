@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The network for one decision at a time, in NumPy: PyTorch is slower for one row."""
+"""The network in NumPy, which is faster than PyTorch for one decision at a time."""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -12,7 +12,7 @@ from .network import INSTRUCTION_COST, InliningNetwork
 
 
 class Policy:
-    """Decides by a trained network, of whose features requests may have more."""
+    """Decides with a trained network. Requests may have more features than it needs."""
 
     def __init__(self, network: InliningNetwork):
         names = network.features
@@ -25,11 +25,11 @@ class Policy:
         self._layers = [(np.copy(w.numpy()), np.copy(b.numpy())) for w, b in layers]
 
     def __call__(self, features: Mapping[str, Any]) -> int:
-        """Returns 1 to inline, else 0; each feature is an int64[1]."""
+        """Returns 1 to inline, and otherwise 0. Each feature is an int64[1]."""
         return int(self.logit(np.concatenate(self._gather(features))) > 0)
 
     def logit(self, values: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Returns the network's output for int64[..., d], in its order of features."""
+        """Returns the output for int64[..., d] in the network's feature order."""
         inputs = values.astype(np.float32)
         scaled = np.copysign(np.log1p(np.abs(inputs)), inputs)
         if self._derived:

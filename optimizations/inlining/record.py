@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a compile to a table of features and decisions.
+"""Records a compile as a table of features and decisions.
 
-`record:FILE|none` defers to LLVM's heuristic, and logs features and decisions.
+The runner `record:FILE|none` lets LLVM decide, and logs features and decisions.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,12 +28,12 @@ class Unit:
 
 @dataclass(frozen=True)
 class Table:
-    """Decisions at n call sites, with d features each."""
+    """The decisions at n call sites, each with d features."""
 
-    names: tuple[str, ...]  # Of the d features.
+    names: tuple[str, ...]  # The names of the d features.
     features: NDArray[np.int64]  # int64[n, d].
-    decisions: NDArray[np.bool_]  # bool[n]: inlined or not.
-    units: NDArray[np.int64]  # int64[n]: the index of its translation unit.
+    decisions: NDArray[np.bool_]  # bool[n]: True if inlined.
+    units: NDArray[np.int64]  # int64[n]: the index of the translation unit.
     unit_names: tuple[str, ...]  # Names of the translation units.
 
     def column(self, name: str) -> NDArray[np.int64]:
@@ -48,7 +48,7 @@ def record(
     jobs: int,
     advance: Callable[[], None],
 ) -> list[Unit]:
-    """Compiles a program by LLVM's decisions, and logs them to a folder."""
+    """Compiles a program with LLVM's decisions, and logs the decisions to a folder."""
     units = {
         source: Unit(f"{program.name}/{source.stem}", into / f"{source.stem}.log")
         for source in program.sources
@@ -69,7 +69,7 @@ def read_table(units: Sequence[Unit]) -> Table:
     names: tuple[str, ...] = ()
     features, decisions, indices = [], [], []
     for index, unit in enumerate(units):
-        # A unit without call sites has an empty log or none.
+        # Skip units without call sites, whose log is empty or missing.
         if not unit.log.exists() or unit.log.stat().st_size == 0:
             continue
         log = read_log(unit.log).as_arrays()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of results, and the conditions that they must meet."""
+"""The tables of the demo's results, and the conditions that they must meet."""
 
 import platform
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from .evaluate import Build
 from .record import Table
 from .train import Settings, Training
 
-# The demo's conditions.
+# Limits for the conditions of the demo.
 LEAST_AGREEMENT = 0.95
 MOST_TEXT_CHANGE = 0.01
 
@@ -32,18 +32,18 @@ MOST_TEXT_CHANGE = 0.01
 class Outcome:
     """All results of the demo."""
 
-    settings: Settings  # Of the training.
+    settings: Settings  # The settings of the training.
     programs: list[SourceProgram]
-    tables: dict[str, Table]  # LLVM's decisions, by program.
+    tables: dict[str, Table]  # LLVM's decisions in each program.
     training: Training
-    stock: Build  # The test program, by clang alone.
-    builds: list[Build]  # The test program by the model, one for each way to it.
+    stock: Build  # The test program, compiled by clang alone.
+    builds: list[Build]  # One for each way to the model.
     inputs: list[Path]  # The files on which the builds were compared.
-    seconds: dict[str, float]  # Of each step.
+    seconds: dict[str, float]  # The duration of each step.
 
 
 def promises(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
-    """Returns all conditions on the builds by the model, and whether they are met.
+    """Returns the conditions on the builds with the model, and if they are met.
 
     Builds after the first must have the same object files.
     """
@@ -61,18 +61,18 @@ def promises(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
 
 
 def text_change(stock: Build, build: Build) -> float:
-    """Returns the growth of text over the stock build, as a share."""
+    """Returns the relative growth of the text size over the stock build."""
     return (build.text - stock.text) / stock.text
 
 
 def cost_rule(table: Table) -> Agreement:
-    """Returns the agreement of LLVM's comparison of two features, without learning."""
+    """Returns the agreement of the rule `cost < threshold` with LLVM's decisions."""
     threshold = np.maximum(1, table.column("threshold"))
     return Agreement.of(table.column("cost_estimate") < threshold, table.decisions)
 
 
 def data_table(outcome: Outcome) -> RichTable:
-    """Makes a table of LLVM's recorded decisions, by program."""
+    """Makes a table of LLVM's recorded decisions in each program."""
     title = "LLVM's decisions at -Oz, recorded"
     shown = RichTable("program", "used for", title=title, title_justify="left")
     for heading in ("files", "call sites", "inlined", "majority", "cost rule"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""clang, llvm-size and the plug-in as functions."""
+"""Functions that run clang, with the plug-in, and llvm-size."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,18 +14,18 @@ LLVM_SIZE = "llvm-size-22"
 
 @dataclass(frozen=True)
 class Compiled:
-    """One translation unit, compiled."""
+    """The result of compiling one translation unit."""
 
     source: Path
     object_file: Path
-    stderr: str  # Of the compiler with its plug-in.
+    stderr: str  # The output of the compiler and the plug-in.
 
 
 def model_flags(plugin: Path, spec: str) -> list[str]:
-    """Returns clang's flags to inline by the model that `spec` names.
+    """Returns the flags with which clang inlines with the model of `spec`.
 
-    A model that fails must fail the compile. With a fallback, the build would compare
-    LLVM's heuristic with itself.
+    If the model fails, the compile must fail too. With a fallback, the demo would
+    compare LLVM's heuristic with itself.
     """
     return plugin_flags(plugin, f"inliner={spec}", "on-error=fatal")
 
@@ -37,7 +37,7 @@ def compile_program(
     extra: Callable[[Path], Sequence[str]] = lambda source: (),
     jobs: int = 1,
 ) -> Iterator[Compiled]:
-    """Compiles each translation unit with `clang -Oz`, and yields it when finished."""
+    """Compiles each translation unit with `clang -Oz`. Yields results in order."""
     into.mkdir(parents=True, exist_ok=True)
 
     def compile_one(source: Path) -> Compiled:
@@ -51,7 +51,7 @@ def compile_program(
 
 
 def text_size(objects: Sequence[Path]) -> int:
-    """Returns the total bytes of machine code and constants in object files."""
+    """Returns the size of machine code and constants in object files, in bytes."""
     stdout, _ = run([LLVM_SIZE, "--totals", *objects])
-    # "   text    data     bss     dec     hex filename", then a line for each file.
+    # The last line has the total in the first column, which is "text".
     return int(stdout.decode().splitlines()[-1].split()[0])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a table of features and decisions to a network that decides likewise.
+"""Trains a network to make the decisions in a table of features and decisions.
 
-This is imitation learning: LLVM's decisions are the labels. Validation uses whole
-translation units, because the call sites of one file are alike.
+This is imitation learning with LLVM's decisions as labels. Validation uses whole
+translation units, because the call sites of one file are similar.
 """
 
 from collections.abc import Callable
@@ -46,14 +46,14 @@ class Epoch:
 class Training:
     """A trained network and its learning curve."""
 
-    network: InliningNetwork  # As it was in the best epoch.
+    network: InliningNetwork  # The network of the best epoch.
     curve: list[Epoch]
-    best: int  # The index of the epoch with the least validation loss.
-    validation_units: tuple[str, ...]  # The translation units of the validation.
+    best: int  # The index of the epoch with the lowest validation loss.
+    validation_units: tuple[str, ...]  # The translation units for validation.
 
     @property
     def best_epoch(self) -> Epoch:
-        """The epoch with the least validation loss."""
+        """The epoch with the lowest validation loss."""
         return self.curve[self.best]
 
 
@@ -79,7 +79,7 @@ def train(
         table.names, settings.hidden, derived=settings.derived, dropout=settings.dropout
     )
     network.fit_scaling(x)
-    # Few call sites are inlined; their weight is that of all others together.
+    # Few call sites are inlined, so give them the weight of all others together.
     positive = y.mean()
     loss_of = nn.BCEWithLogitsLoss(pos_weight=(1 - positive) / positive)
     optimizer = torch.optim.AdamW(
@@ -114,7 +114,7 @@ def train(
 
 
 def _validation_units(table: Table, settings: Settings) -> list[int]:
-    """Draws translation units with at most the wanted share of the call sites."""
+    """Draws units that have at most the share `validation_share` of the call sites."""
     sizes = np.bincount(table.units, minlength=len(table.unit_names))
     wanted = settings.validation_share * len(table.units)
     drawn: list[int] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Training: from an environment to a file that decides in the compiler.
+"""Trains models for the compiler in environments.
 
-``settings.py`` has the options, ``sb3.py`` and ``rllib.py`` learn a policy that takes
-one action after another, ``tune.py`` looks for better settings. All need the extra
-``train``. docs/guides/training.md.
+``settings.py`` has the options. ``sb3.py`` and ``rllib.py`` learn a policy. ``tune.py``
+searches for better settings. All of them need the extra ``train``. See
+docs/guides/training.md.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The learning curve of a policy: CSV, a plot, and TensorBoard's format."""
+"""The learning curve of a policy, as CSV, as a plot and in TensorBoard's format."""
 
 import csv
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from mlbridge_optimizations.optimization import Metric
 from mlbridge_optimizations.plot import finish, panels_of
 
 Show = Callable[[int, int, float | None], None]
-"""Gets the actions so far, their total, and the mean return of the last episodes."""
+"""Receives the actions so far, their total, and the mean return of recent episodes."""
 
 
 @dataclass
@@ -22,11 +22,11 @@ class Curve:
     metric: Metric = field(default_factory=Metric)
     steps: list[int] = field(default_factory=list)  # Actions of all workers so far.
     returns: list[float] = field(default_factory=list)  # Sums of rewards.
-    values: list[float] = field(default_factory=list)  # Of the metric.
+    values: list[float] = field(default_factory=list)  # Values of the metric.
     board: Any = None  # A tensorboardX SummaryWriter, or None.
 
     def add(self, steps: int, total: float, info: Mapping[str, Any]) -> None:
-        """Adds an episode: the sum of its rewards, and its last info."""
+        """Adds an episode, given the sum of its rewards and its last info."""
         self.add_value(steps, total, self.metric.of(total, info))
 
     def add_value(self, steps: int, total: float, value: float) -> None:
@@ -39,12 +39,12 @@ class Curve:
             self.board.add_scalar(f"episode/{self.metric.name}", value, steps)
 
     def recent(self, episodes: int = 100) -> float | None:
-        """Returns the mean return of the last episodes."""
+        """Returns the mean return of the last episodes, or None without episodes."""
         last = self.returns[-episodes:]
         return sum(last) / len(last) if last else None
 
     def load(self, path: Path, until: int | None = None) -> "Curve":
-        """Adds a file's episodes up to that many steps; Malformed for another form."""
+        """Adds a file's episodes up to step `until`. Raises Malformed."""
         if not path.is_file():
             return self
         with path.open(newline="", encoding="utf-8") as file:
@@ -61,13 +61,13 @@ class Curve:
         return self
 
     def log_to(self, folder: Path) -> None:
-        """Writes further episodes as TensorBoard's files, too."""
+        """Also writes all further episodes to TensorBoard files."""
         from tensorboardX import SummaryWriter
 
         self.board = SummaryWriter(str(folder))
 
     def write(self, folder: Path, title: str) -> None:
-        """Writes curve.csv, and curve.png with moving means."""
+        """Writes curve.csv, and curve.png, which has moving means."""
         folder.mkdir(parents=True, exist_ok=True)
         columns: dict[str, list[Any]] = {"steps": self.steps, "return": self.returns}
         columns[self.metric.name] = self.values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An evolution strategy: augmented random search from sb3-contrib.
+"""An evolution strategy: augmented random search (ARS) from sb3-contrib.
 
 Mania, Guy, Recht: "Simple random search of static linear policies is competitive for
 reinforcement learning", NeurIPS 2018.
@@ -24,7 +24,7 @@ from mlbridge_optimizations.training.networks import OwnEncoder
 
 
 class EvolvedPolicy(ARSPolicy):
-    """ARS's network behind an encoder, for any observation space."""
+    """The policy of ARS with an encoder, for any observation space."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class EvolvedPolicy(ARSPolicy):
         super().__init__(observation_space, action_space, **settings)
 
     def make_features_extractor(self) -> BaseFeaturesExtractor:
-        """Makes the encoder, or Stable-Baselines3's own."""
+        """Makes the optimisation's encoder, or else Stable-Baselines3's own encoder."""
         space = self.observation_space
         if self._make is not None:
             return OwnEncoder(space, self._make)
@@ -50,7 +50,7 @@ class EvolvedPolicy(ARSPolicy):
 
 
 class Evolution(ARS):
-    """ARS whose callbacks see each episode that ends.
+    """ARS that calls callbacks at the end of each episode.
 
     ARS's defaults are for linear policies, whose weights start at zero. This network's
     weights start at random values, so larger changes are needed to change an action.

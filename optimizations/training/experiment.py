@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A training: an optimisation, the settings of its environment, and how it learns."""
+"""An experiment: an optimisation, its environment's settings and training settings."""
 
 import fcntl
 import json
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 MODEL = "model"
-"""The name of a single agent's file; several agents have files of their labels."""
+"""The name of a single agent's file. Several agents have files of their labels."""
 
 _MAY_CHANGE = ("out", "steps", "every")
 """The settings that may differ when a training is resumed."""
@@ -27,7 +27,7 @@ _MAY_CHANGE = ("out", "steps", "every")
 
 @dataclass(frozen=True)
 class Experiment:
-    """What to learn, and how. Its folder keeps that in settings.json."""
+    """The settings of a training. They are saved as settings.json in its folder."""
 
     optimization: Optimization[Any]
     environment: Any  # An instance of the optimisation's settings.
@@ -39,17 +39,17 @@ class Experiment:
         return self.settings.out / "settings.json"
 
     def make_env(self, worker: int = 0) -> Any:
-        """Makes one environment, whose compiler starts at its first reset."""
+        """Makes one environment. Its compiler starts at the first reset."""
         return self.optimization.environment(self.environment, worker)
 
     def networks(
         self, observations: Any, actions: Any, agent: str = ""
     ) -> "tuple[Callable[[Any], nn.Module] | None, Callable[[], nn.Module] | None]":
-        """Returns the optimisation's own encoder and whole network, or None for each.
+        """Returns the optimisation's own encoder and network, or None for each.
 
         Only these functions are saved with the network, not the whole description.
-        InvalidArgument is raised if the observations need one of the two, and
-        Unsupported if a policy of such actions cannot be exported.
+        Raises InvalidArgument if the observations need one of them, and Unsupported if
+        a policy with these actions cannot be exported.
         """
         self._check(actions)
         by, name = self.optimization, self.optimization.name
@@ -76,7 +76,7 @@ class Experiment:
         return encoder, whole
 
     def _check(self, actions: Any) -> None:
-        """Refuses before the training what `mlbridge.export` would refuse after it."""
+        """Refuses actions that `mlbridge.export` would refuse after the training."""
         from gymnasium import spaces
 
         algo, engine = self.settings.algo, self.settings.engine
@@ -94,7 +94,7 @@ class Experiment:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Locks the folder; InvalidArgument if another process trains into it."""
+        """Locks the folder. Raises InvalidArgument if another training uses it."""
         out = self.settings.out
         out.mkdir(parents=True, exist_ok=True)
         with (out / ".lock").open("w") as lock:
@@ -111,7 +111,7 @@ class Experiment:
         return sorted(self.settings.out.glob("*.onnx"))
 
     def curve(self, done: int = 0) -> Curve:
-        """Returns the curve, with the episodes of a resumed training so far."""
+        """Returns the curve with the episodes of the first `done` steps."""
         curve = Curve(metric=self.optimization.metric)
         if done:
             curve.load(self.settings.out / "curve.csv", done)
@@ -119,15 +119,15 @@ class Experiment:
         return curve
 
     def save(self) -> None:
-        """Writes the settings, for `check` and for readers."""
+        """Writes the settings to the file, so that `check` can read them."""
         self.settings.out.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self._as_json(), indent=1)
         self.file.write_text(text + "\n", encoding="utf-8")
 
     def as_begun(self, names: Sequence[str]) -> "Experiment":
-        """Returns a copy with these settings of the training in the folder.
+        """Returns a copy with some settings of the training in the folder.
 
-        Raises InvalidArgument if there is none, and Malformed if its file is damaged.
+        Raises InvalidArgument if its file is missing, and Malformed if it is damaged.
         """
         saved = self._load()
         try:
@@ -178,5 +178,5 @@ class Experiment:
 class Learned:
     """The results of a training."""
 
-    policies: Mapping[str, Any]  # By file name: `MODEL`, or an agent's label.
+    policies: Mapping[str, Any]  # By file name: `MODEL` or an agent's label.
     curve: Curve

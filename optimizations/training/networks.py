@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An optimisation's own encoder and network, as Stable-Baselines3 takes them."""
+"""Wraps an optimisation's own encoder and network for Stable-Baselines3."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 
 class OwnEncoder(BaseFeaturesExtractor):
-    """The first part of an optimisation's networks."""
+    """An optimisation's own encoder."""
 
     def __init__(
         self, space: spaces.Space[Any], make: Callable[[Any], nn.Module]
@@ -22,25 +22,25 @@ class OwnEncoder(BaseFeaturesExtractor):
         self.encoder = encoder
 
     def forward(self, observations: Any) -> Tensor:
-        """From a batch of observations to [N, out_features]."""
+        """Maps a batch of observations to [N, out_features]."""
         encoded: Tensor = self.encoder(observations)
         return encoded
 
 
 class OwnNetwork(BaseFeaturesExtractor):
-    """An optimisation's whole network, with logits and value in one row."""
+    """An optimisation's own network. Each row has the logits and the value."""
 
     def __init__(self, space: spaces.Space[Any], make: Callable[[], nn.Module]) -> None:
         super().__init__(space, 1)
         self.network = make()
 
     def forward(self, observations: Any) -> Tensor:
-        """From a batch of observations to [N, actions + 1]."""
+        """Maps a batch of observations to [N, actions + 1]."""
         return torch.cat(self.network(observations), dim=1)
 
 
 class _Split(nn.Module):
-    """Splits the row into logits and value."""
+    """Splits each row into logits and value."""
 
     def forward(self, row: Tensor) -> tuple[Tensor, Tensor]:
         return self.forward_actor(row), self.forward_critic(row)
@@ -53,7 +53,7 @@ class _Split(nn.Module):
 
 
 class OwnPolicy(ActorCriticPolicy):
-    """A policy without further layers behind the optimisation's own network."""
+    """A policy that has only the optimisation's own network."""
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
         self.mlp_extractor: Any = _Split()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains a policy by the chosen engine, and writes its file."""
+"""Trains a policy with the chosen engine, and writes the model file."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ def learn(
     address: str | None = None,
     show: Show = quiet,
 ) -> Learned:
-    """Trains by the settings' engine: see `sb3.train` and `rllib.train`."""
+    """Trains with the engine of the settings: see `sb3.train` and `rllib.train`."""
     if experiment.settings.engine == "sb3":
         from mlbridge_optimizations.training import sb3
 
@@ -37,16 +37,16 @@ def train(
     address: str | None = None,
     show: Show = quiet,
 ) -> "dict[str, Exported]":
-    """Trains, writes models into the settings' folder, and returns them by name.
+    """Trains, writes the models to the settings' folder, and returns them by name.
 
     The file is ``model.onnx``, or ``AGENT.onnx`` for each of several agents. ``resume``
-    goes on from the last checkpoint in the folder; ``address`` is of a Ray cluster.
-    InvalidArgument is raised if another process trains into the folder, and ModelError
-    if the policy answers NaN, or differs from its exported model.
+    continues from the last checkpoint. ``address`` is the address of a Ray cluster.
+    InvalidArgument is raised if another process trains in the folder. ModelError is
+    raised if the policy replies NaN or differs from the exported model.
     """
     settings, by = experiment.settings, experiment.optimization
-    # Before the training, because it may raise. For the same reason, the engines check
-    # by `Experiment.networks` whether the policy can be exported.
+    # Call model_file before the training, because it may raise. For the same reason,
+    # `Experiment.networks` checks first that the policy can be exported.
     what = f"model_file of '{by.name}'"
     about = guarded(what, by.model_file, experiment.environment, settings.seed)
     with experiment.claimed():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Learns a policy with RLlib: double DQN, PPO and APPO, here or on a Ray cluster."""
+"""Learns a policy with RLlib's double DQN, PPO or APPO, here or on a Ray cluster."""
 
 import logging
 import os
@@ -17,7 +17,7 @@ from typing import Any
 
 from mlbridge_optimizations.extras import need
 
-# Ray reads this at import: send no usage statistics.
+# Disable usage statistics. Ray reads this variable when it is imported.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 try:
     import ray
@@ -57,7 +57,7 @@ from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learne
 from mlbridge_optimizations.training.settings import TrainingSettings
 
 STALLED = 1800.0
-"""Seconds without progress after which a training is given up."""
+"""A training fails after this number of seconds without progress."""
 
 _STEPS = "steps"
 _NAME = "mlbridge-training"
@@ -67,29 +67,29 @@ _NAME = "mlbridge-training"
 def cluster(cpus: int, address: str | None) -> Iterator[None]:
     """Connects to the Ray cluster at an address, or starts a small one for the body.
 
-    The nodes of a cluster need these packages, and the files that the environment
-    names, at the same paths as this machine.
+    The nodes of a cluster need these packages and the environment's files, at the same
+    paths as on this machine.
     """
     if ray.is_initialized():
         yield
         return
-    # Processes of Ray import the same modules as this one.
+    # Ray's processes must find the same modules as this process.
     path = os.pathsep.join(filter(None, sys.path))
     settings: dict[str, Any] = {
         "log_to_driver": False,
         "logging_level": logging.ERROR,
         "runtime_env": {"env_vars": {"PYTHONPATH": path}},
     }
-    # As for the file of an optimisation: see `registry`.
+    # Send modules by value to Ray too, as `registry` does for optimisation files.
     for name in pickle.list_registry_pickle_by_value():
         by_value: Any = ray.cloudpickle.register_pickle_by_value
         by_value(sys.modules[name])
-    # RLlib's notes on its versions do not concern users.
+    # Hide RLlib's notes on its versions, which do not concern users.
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as own:
         if address is None:
             settings |= {
-                "address": "local",  # Not a cluster that happens to run here.
+                "address": "local",  # Do not use a running cluster.
                 "num_cpus": cpus,
                 "include_dashboard": False,
                 "object_store_memory": 150 << 20,
@@ -105,17 +105,17 @@ def cluster(cpus: int, address: str | None) -> Iterator[None]:
 
 
 class _Episodes(RLlibCallback):
-    """Reports each episode as it ends."""
+    """Reports each episode when it ends."""
 
     metric = Metric()
 
     def __init__(self) -> None:
         super().__init__()
-        # Returns of the parts before: the end of a rollout cuts an episode in parts.
+        # The returns of earlier parts, because the end of a rollout cuts an episode.
         self._before: dict[str, float] = {}
 
     def on_sample_end(self, **kwargs: Any) -> None:
-        """Adds up the returns of episodes that go on in the next rollout."""
+        """Adds up the returns of episodes that continue in the next rollout."""
         for episode in kwargs["samples"]:
             if isinstance(episode, SingleAgentEpisode) and not episode.is_done:
                 before = self._before.get(episode.id_, 0.0)
@@ -162,7 +162,7 @@ _ENCODER = "mlbridge_encoder"
 
 
 class _OwnEncoder:
-    """A catalog whose networks begin with the encoder in the module's configuration."""
+    """A catalog whose networks start with the encoder of the module's configuration."""
 
     @classmethod
     def _get_encoder_config(
@@ -176,15 +176,15 @@ class _OwnEncoder:
 
 
 class PPOCatalogWithEncoder(_OwnEncoder, PPOCatalog):
-    """For PPO and APPO."""
+    """The catalog for PPO and APPO."""
 
 
 class DQNCatalogWithEncoder(_OwnEncoder, DQNCatalog):
-    """For DQN."""
+    """The catalog for DQN."""
 
 
 class _OwnModule(TorchRLModule, ValueFunctionAPI, TargetNetworkAPI):
-    """A module of an optimisation's own network."""
+    """An RLlib module with an optimisation's own network."""
 
     def setup(self) -> None:
         settings: Any = self.model_config
@@ -212,7 +212,7 @@ _NETWORK = "mlbridge_network"
 def _module_spec(
     experiment: Experiment, observations: Any, actions: Any, agent: str = ""
 ) -> RLModuleSpec:
-    """Describes an agent's own network, or the algorithm's behind its encoder."""
+    """Describes an agent's own network, or the algorithm's network and the encoder."""
     layers = experiment.settings.layers
     encoder, whole = experiment.networks(observations, actions, agent)
     if whole is not None:
@@ -236,22 +236,22 @@ def config_of(experiment: Experiment) -> Any:
     failure = _Failure(settings.out)
 
     def make_env(context: Any) -> Any:
-        # The networks are small; the compilers need the cores.
+        # Use one thread, because networks are small and compilers need the cores.
         torch.set_num_threads(1)
         return failure.noted(experiment.make_env(context.worker_index))
 
     register_env(_NAME, make_env)
-    # RLlib's own functions have no types.
+    # Use Any, because RLlib's own functions have no types.
     kinds: dict[str, Any] = {"dqn": DQNConfig, "ppo": PPOConfig, "appo": APPOConfig}
     metric = {"metric": experiment.optimization.metric}
     config = (
         kinds[settings.algo]()
-        # RLlib's check takes a random action, which may be illegal.
+        # Disable RLlib's check, because its random action may be illegal.
         .environment(_NAME, disable_env_checking=True)
         .env_runners(num_env_runners=settings.workers)
         .learners(num_learners=0)
-        # Environments restart their compilers. An error that they still raise would
-        # occur in the next worker, too, for ever.
+        # Do not restart workers. Environments restart their compilers themselves, so
+        # any other error would occur again in the next worker.
         .fault_tolerance(restart_failed_env_runners=False)
         .callbacks(type("Episodes", (_Episodes,), metric))
         .debugging(seed=settings.seed, log_level="ERROR")
@@ -274,7 +274,7 @@ def config_of(experiment: Experiment) -> Any:
 
 
 def _add_modules(config: Any, experiment: Experiment) -> bool:
-    """Adds a module for each agent. Returns whether there are several agents."""
+    """Adds a module for each agent. Returns true if there are several agents."""
     env = experiment.make_env()
     agents = spaces_of(env)
     env.close()
@@ -286,7 +286,7 @@ def _add_modules(config: Any, experiment: Experiment) -> bool:
         policies=set(specs), policy_mapping_fn=lambda agent, *_, **__: agent
     )
     config.rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=specs))
-    # A cut episode lacks the rewards that its agents get later.
+    # Use complete episodes, because a cut episode lacks its agents' later rewards.
     config.env_runners(batch_mode="complete_episodes")
     return True
 
@@ -320,8 +320,8 @@ def train(
 ) -> Learned:
     """Trains a policy, with each worker's compiler in a process of Ray.
 
-    Without the address of a Ray cluster, one is started here. InvalidArgument is raised
-    if a checkpoint is missing or of other settings, and Timeout without progress.
+    Without an address, a Ray cluster is started here. InvalidArgument is raised if a
+    checkpoint is missing or has other settings, and Timeout if there is no progress.
     """
     settings = experiment.settings
     torch.set_num_threads(1)
@@ -331,7 +331,7 @@ def train(
     done = checkpoint.steps() if resume else 0
     experiment.save()
     with cluster(settings.workers + 1, address), _Failure(settings.out).raised():
-        # Do not repeat the first episodes.
+        # Change the seed, so that the first episodes are not repeated.
         seeded = experiment.changed(seed=settings.seed + done)
         algorithm: Any = config_of(seeded).build_algo()
         try:
@@ -346,7 +346,7 @@ def train(
 
 
 def _policies(algorithm: Any) -> dict[str, Any]:
-    # APPO's learner does not send its weights to this process's module.
+    # Get the weights, because APPO's learner does not send them here.
     algorithm.env_runner_group.sync_weights(
         from_worker_or_learner_group=algorithm.learner_group, inference_only=True
     )
@@ -367,16 +367,16 @@ def _learn(
     moved = time.monotonic()
     while done < settings.steps:
         results = _iteration(algorithm, done)["env_runners"]
-        # APPO's first reports may come before its first episodes.
+        # Default to `done`, because APPO's first results lack this value.
         now = int(results.get("num_env_steps_sampled_lifetime", done))
         if now > done:
             moved = time.monotonic()
         elif time.monotonic() - moved > STALLED:
             raise _stalled(done)
-        # Iterations are about the same size, and the last one ends after the steps.
+        # Estimate the total, because the last iteration ends after the steps.
         size, left = max(1, now - done), max(0, settings.steps - now)
         done, total = now, now + -(-left // size) * size
-        # If no episode has ended, both may be NaN.
+        # Both are NaN, and not lists, if no episode has ended.
         ended = (results.get(name, []) for name in ("returns", "values"))
         returns, values = ([] if isinstance(a, float) else a for a in ended)
         for one, value in zip(returns, values, strict=True):
@@ -384,7 +384,7 @@ def _learn(
         show(done, total, curve.recent())
         if done - saved >= settings.every or done >= settings.steps:
             saved = done
-            # `Curve.load` ignores the episodes that the checkpoint lacks.
+            # Write the curve first. `Curve.load` ignores episodes after the checkpoint.
             curve.write(settings.out, settings.title)
             checkpoint.write(algorithm, done)
 
@@ -392,8 +392,8 @@ def _learn(
 def _iteration(algorithm: Any, done: int) -> Any:
     """Returns the results of one more iteration.
 
-    RLlib waits for an iteration's actions for ever. This raises Timeout after a while
-    and abandons the iteration.
+    RLlib waits for an iteration without a time limit. This function raises Timeout
+    after `STALLED` seconds and abandons the iteration.
     """
     future: Future[Any] = Future()
 
@@ -408,7 +408,7 @@ def _iteration(algorithm: Any, done: int) -> Any:
         return future.result(STALLED)
     except TimeoutError:
         if future.done():
-            # The iteration itself raised it.
+            # The iteration itself has raised the error.
             raise
         raise _stalled(done) from None
 
@@ -421,7 +421,7 @@ def _stalled(done: int) -> Timeout:
 
 
 class _Failure:
-    """A file for the error of a worker's environment, which RLlib does not pass on."""
+    """A file for the error of a worker's environment, because RLlib drops the error."""
 
     def __init__(self, out: Path) -> None:
         self.file = (out / "failure.txt").resolve()
@@ -432,7 +432,7 @@ class _Failure:
                 try:
                     return call(*args, **named)
                 except Error as error:
-                    # A worker on another machine may not have the folder.
+                    # Ignore errors, because another machine may lack the folder.
                     with suppress(OSError):
                         text = f"{error.code}\n{error}"
                         self.file.write_text(text, encoding="utf-8")
@@ -458,16 +458,16 @@ class _Failure:
 
 
 class _Checkpoint:
-    """RLlib's checkpoint folder, with the number of actions; replaced atomically."""
+    """RLlib's checkpoint folder, which also has the number of actions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._new, self._old = (folder.with_suffix(end) for end in (".new", ".old"))
 
     def steps(self) -> int:
-        """Returns the number of actions; InvalidArgument if there is no checkpoint."""
+        """Returns the number of actions, or raises InvalidArgument."""
         if not self.folder.is_dir() and self._old.is_dir():
-            # `write` was interrupted between its two renames.
+            # `write` was interrupted between its two renames, so use the old folder.
             self._old.rename(self.folder)
         try:
             return int((self.folder / _STEPS).read_text(encoding="utf-8"))
@@ -476,16 +476,16 @@ class _Checkpoint:
             raise InvalidArgument(problem) from None
 
     def load(self, algorithm: Any) -> None:
-        """Restores an algorithm; Malformed if the folder is damaged."""
+        """Restores an algorithm. Raises Malformed if the folder is damaged."""
         try:
             algorithm.restore_from_path(str(self.folder))
-        # For a damaged file, pickle, torch and Ray raise any exception.
+        # If a file is damaged, pickle, torch and Ray may raise any exception.
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise Malformed(f"{self.folder}: {why}") from error
 
     def write(self, algorithm: Any, done: int) -> None:
-        """Writes a checkpoint, which replaces the last one when it is complete."""
+        """Writes a checkpoint. When it is complete, it replaces the previous one."""
         for folder in (self._new, self._old):
             shutil.rmtree(folder, ignore_errors=True)
         algorithm.save_to_path(str(self._new))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Learns a policy with Stable-Baselines3: PPO, A2C, DQN, and ARS of sb3-contrib.
+"""Learns a policy with PPO, A2C or DQN of Stable-Baselines3, or ARS of sb3-contrib.
 
 With one worker, the same seed gives the same curve and the same policy.
 """
@@ -37,12 +37,12 @@ def _kind(algo: str) -> type[BaseAlgorithm]:
 def train(
     experiment: Experiment, *, resume: bool = False, show: Show = quiet
 ) -> Learned:
-    """Trains a policy; with ``resume`` from its last checkpoint.
+    """Trains a policy. With ``resume``, continues from the last checkpoint.
 
-    Raises InvalidArgument if there is no checkpoint, or one of other settings.
+    Raises InvalidArgument if the checkpoint is missing or has other settings.
     """
     settings = experiment.settings
-    torch.set_num_threads(1)  # The network is small; the compilers need the cores.
+    torch.set_num_threads(1)  # Networks are small, and compilers need the cores.
     if resume:
         experiment.check()
     experiment.save()
@@ -50,10 +50,10 @@ def train(
     try:
         model, done = _model(experiment, VecMonitor(compilers), resume=resume)
         curve = experiment.curve(done)
-        # Stable-Baselines3's own logger would leave an empty folder in /tmp.
+        # Replace Stable-Baselines3's logger, which would leave an empty folder in /tmp.
         model.set_logger(Logger(folder=None, output_formats=[]))
         left = max(0, settings.steps - done)
-        # The algorithm stops between two updates.
+        # Round up to whole updates, because the algorithm only stops between updates.
         options = _options(experiment)
         update = options.get("n_steps", options.get("train_freq", 1)) * settings.workers
         watch = _Watch(experiment, curve, show, done + -(-left // update) * update)
@@ -65,7 +65,7 @@ def train(
 
 
 def _environments(experiment: Experiment) -> CompilerVecEnv:
-    """Makes all environments of the training, which run in this thread."""
+    """Makes all environments of the training. They run in this thread."""
     name = experiment.optimization.name
     made = [experiment.make_env(n) for n in range(experiment.settings.workers)]
     if hasattr(made[0], "possible_agents"):
@@ -85,7 +85,7 @@ def _environments(experiment: Experiment) -> CompilerVecEnv:
 def _model(
     experiment: Experiment, compilers: VecEnv, *, resume: bool
 ) -> tuple[BaseAlgorithm, int]:
-    """Makes the model, or loads it; returns the number of its actions, too."""
+    """Makes or loads the model. Also returns the number of actions so far."""
     settings = experiment.settings
     kind: Any = _kind(settings.algo)
     if resume:
@@ -149,10 +149,10 @@ def _loaded(
         if isinstance(loaded, DQN):
             path = out / "replay.pkl"
             loaded.load_replay_buffer(path)
-    # For a damaged file, zip, pickle and torch raise any exception.
+    # If a file is damaged, zip, pickle and torch may raise any exception.
     except Exception as error:
         raise Malformed(f"{path}: {type(error).__name__}: {error}") from error
-    # Do not repeat the first episodes.
+    # Change the seed, so that the first episodes are not repeated.
     compilers.seed(seed + loaded.num_timesteps)
     return loaded, loaded.num_timesteps
 

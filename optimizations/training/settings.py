@@ -11,24 +11,24 @@ from typer import Option
 from mlbridge.errors import InvalidArgument
 
 ALGORITHMS = {"sb3": ("ppo", "a2c", "dqn", "ars"), "rllib": ("ppo", "dqn", "appo")}
-"""By engine. RLlib's DQN is a double DQN."""
+"""The algorithms of each engine. RLlib's DQN is a double DQN."""
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a policy is trained: the options of ``mlbridge train``."""
+    """The options of ``mlbridge train`` that define how a policy is trained."""
 
     out: Annotated[Path, Option(help="Folder for the results.")]
     engine: Annotated[str, Option(help="sb3 or rllib.")] = "sb3"
     algo: Annotated[
         str,
         Option(
-            help="ppo, dqn (double DQN with rllib), a2c (sb3), appo (rllib), ars: an"
-            " evolution strategy, augmented random search (sb3)."
+            help="ppo, dqn (double DQN with rllib), a2c (sb3), appo (rllib) or ars"
+            " (sb3), which is the evolution strategy augmented random search."
         ),
     ] = "ppo"
-    workers: Annotated[int, Option(min=1, help="Compilers at once.")] = 1
-    steps: Annotated[int, Option(min=1, help="Actions in all.")] = 20_000
+    workers: Annotated[int, Option(min=1, help="Parallel compilers.")] = 1
+    steps: Annotated[int, Option(min=1, help="Total number of actions.")] = 20_000
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
     hidden: Annotated[
         str, Option(help="Sizes of hidden layers, such as 128,128.", metavar="N,N,...")
@@ -39,7 +39,7 @@ class TrainingSettings:
     ] = None
     gamma: Annotated[
         float,
-        Option(min=0, max=1, help="Discount of rewards for each action (not ars)."),
+        Option(min=0, max=1, help="Discount factor per action (not ars)."),
     ] = 0.99
     entropy: Annotated[
         float, Option(min=0, help="Weight of the entropy bonus (ppo, a2c, appo).")
@@ -48,8 +48,8 @@ class TrainingSettings:
         int,
         Option(
             min=1,
-            help="Actions of all workers between two updates (ppo, a2c, appo); with a2c"
-            " at most 16 of each worker.",
+            help="Actions of all workers between two updates (ppo, a2c, appo). a2c uses"
+            " at most 16 actions of each worker.",
         ),
     ] = 512
     every: Annotated[int, Option(min=1, help="Actions between checkpoints.")] = 5_000
@@ -77,7 +77,7 @@ class TrainingSettings:
 
     @property
     def layers(self) -> list[int]:
-        """The sizes of the hidden layers; empty if ``hidden`` is malformed."""
+        """The sizes of the hidden layers. Empty if ``hidden`` is malformed."""
         try:
             found = [int(word) for word in self.hidden.split(",")]
         except ValueError:

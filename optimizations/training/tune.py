@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Looks for better settings with Ray Tune: short trainings by random settings."""
+"""Searches for better settings with Ray Tune, in short trainings."""
 
 import tempfile
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.rllib import cluster
 
 SHARE = 4
-"""A trial has this many times fewer steps than the training."""
+"""The number of steps of a training divided by that of a trial."""
 
 SPACE: dict[str, Any] = {
     "learning_rate": ray_tune.loguniform(1e-4, 2e-3),
@@ -32,15 +32,15 @@ def tune(
     address: str | None = None,
     show: Callable[[int], None] = quiet,
 ) -> tuple[Experiment, list[tuple[str, ...]]]:
-    """Trains by several settings for a while; returns the best, and all as table rows.
+    """Tries random settings. Returns the best ones, and all of them as table rows.
 
-    Each trial uses the engine, the algorithm and the seed of the training that follows.
-    The best has the highest mean return in its last episodes; ModelError is raised if
-    every trial failed. The nodes of a cluster run one trial on each core.
+    A trial uses the engine, the algorithm and the seed of the training that follows.
+    The best trial has the highest mean return in its last episodes. ModelError is
+    raised if every trial fails. The nodes of a cluster run one trial on each core.
     """
     settings = experiment.settings
     steps = max(1, settings.steps // SHARE)
-    # With RLlib, a trial's compiler runs in the trial's own process.
+    # With RLlib and no workers, the compiler runs in the trial's own process.
     workers = 1 if settings.engine == "sb3" else 0
     short = experiment.changed(workers=workers, steps=steps)
 
@@ -92,5 +92,5 @@ class _Ended(ray_tune.Callback):
         self._show(self._ended)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leaves out the progress bar: Tune pickles its callbacks."""
+        """Leaves out the progress bar, because Tune pickles its callbacks."""
         return {"_show": print, "_ended": self._ended}
