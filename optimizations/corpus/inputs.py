@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Inputs of the programs: random, but from a fixed seed, so the same everywhere."""
+"""Makes the programs' inputs. A fixed seed makes them the same everywhere."""
 
 import random
 import struct
@@ -17,12 +17,12 @@ SCRIPTS = Path(__file__).with_name("run")  # Programs for interpreters.
 
 
 def script(path: Path) -> None:
-    """Copies the file of that name in `SCRIPTS`."""
+    """Copies the file with this name from `SCRIPTS`."""
     path.write_bytes((SCRIPTS / path.name).read_bytes())
 
 
 def text(path: Path, megabytes: float) -> None:
-    """Text like prose: words by Zipf's law, in lines, with some numbers."""
+    """Writes text like prose, with lines, numbers and words that follow Zipf's law."""
     draw = np.random.default_rng(SEED)
     letters = np.frombuffer(b"etaoinshrdlcumwfgypbvkjxqz", np.uint8)
     words = [
@@ -44,11 +44,11 @@ def text(path: Path, megabytes: float) -> None:
 
 
 def _pixels(width: int, height: int) -> NDArray[np.uint8]:
-    """A picture between a photograph and noise, [height, width, 3]."""
+    """Returns a picture, [height, width, 3], that is between a photograph and noise."""
     draw = np.random.default_rng(SEED)
     waves = draw.uniform(5.0, 200.0, (3, 3))
     planes = np.empty((height, width, 3), np.uint8)
-    # Plane by plane: a large picture of doubles would take a gigabyte.
+    # Work plane by plane, because a large picture of doubles would take a gigabyte.
     for number, (a, b, c) in enumerate(waves):
         rows = np.cos(np.arange(height) / b - c).astype(np.float32)
         columns = np.sin(np.arange(width) / a + c).astype(np.float32)
@@ -59,13 +59,13 @@ def _pixels(width: int, height: int) -> NDArray[np.uint8]:
 
 
 def ppm(path: Path, width: int, height: int) -> None:
-    """A picture as a portable pixmap."""
+    """Writes a picture as a portable pixmap."""
     header = b"P6\n%d %d\n255\n" % (width, height)
     path.write_bytes(header + _pixels(width, height).tobytes())
 
 
 def png(path: Path, width: int, height: int) -> None:
-    """A picture as PNG, whose lines use different filters."""
+    """Writes a picture as PNG, whose lines use different filters."""
     rows = _pixels(width, height).astype(np.int64)
     left = np.pad(rows, ((0, 0), (1, 0), (0, 0)))[:, :-1]
     above = np.pad(rows, ((1, 0), (0, 0), (0, 0)))[:-1]
@@ -83,32 +83,32 @@ def png(path: Path, width: int, height: int) -> None:
 
 
 def _bits(width: int, height: int) -> bytes:
-    """A black and white picture, 8 pixels a byte: spots with rough edges."""
+    """Returns a black and white picture with rough spots, as 8 pixels per byte."""
     return np.packbits(_pixels(width, height)[..., 0] > 128, axis=1).tobytes()
 
 
 def bitmap(path: Path, width: int, height: int) -> None:
-    """A black and white picture as a portable bitmap."""
+    """Writes a black and white picture as a portable bitmap."""
     path.write_bytes(b"P4 %d %d\n" % (width, height) + _bits(width, height))
 
 
 def tiff(path: Path, width: int, height: int) -> None:
-    """A colour picture as uncompressed TIFF."""
+    """Writes a colour picture as uncompressed TIFF."""
     _tiff(path, _pixels(width, height).tobytes(), width, height, bilevel=False)
 
 
 def bilevel_tiff(path: Path, width: int, height: int) -> None:
-    """A black and white picture as uncompressed TIFF."""
+    """Writes a black and white picture as uncompressed TIFF."""
     _tiff(path, _bits(width, height), width, height, bilevel=True)
 
 
 def _tiff(path: Path, data: bytes, width: int, height: int, *, bilevel: bool) -> None:
     samples = 1 if bilevel else 3
-    # Tags of TIFF 6.0; type 3 is a short, 4 a long.
+    # Tags of TIFF 6.0. Type 3 is a short, and type 4 is a long.
     entries = [
         (256, 4, 1, width),
         (257, 4, 1, height),
-        # Three shorts do not fit in the entry: they follow the header.
+        # Three shorts do not fit in the entry, so they follow the header.
         (258, 3, samples, 1 if bilevel else 8),
         (259, 3, 1, 1),
         (262, 3, 1, 1 if bilevel else 2),
@@ -126,7 +126,7 @@ def _tiff(path: Path, data: bytes, width: int, height: int, *, bilevel: bool) ->
 
 
 def wav(path: Path, seconds: float) -> None:
-    """Two channels of 16 bits at 48 kHz: fading chords over noise."""
+    """Writes fading chords and noise, as two channels of 16 bits at 48 kHz."""
     draw = np.random.default_rng(SEED)
     rate = 48_000
     samples = np.empty((int(seconds * rate), 2), "<i2")
@@ -156,7 +156,7 @@ def _words(draw: random.Random, count: int) -> list[str]:
 
 
 def _text(make: Callable[..., Iterator[str]]) -> Callable[..., None]:
-    """Makes a function that writes the generated texts to a file, from a fixed seed."""
+    """Makes a function that writes generated texts to a file, with a fixed seed."""
 
     def write(path: Path, *numbers: float) -> None:
         with path.open("w", encoding="ascii") as file:
@@ -167,7 +167,7 @@ def _text(make: Callable[..., Iterator[str]]) -> Callable[..., None]:
 
 @_text
 def markdown(draw: random.Random, sections: int) -> Iterator[str]:
-    """A document with headings, lists, quotes, code, links and emphasis."""
+    """Yields a document with headings, lists, quotes, code, links and emphasis."""
     words = _words(draw, 3000)
 
     def prose(count: int) -> str:
@@ -188,7 +188,7 @@ def markdown(draw: random.Random, sections: int) -> Iterator[str]:
 
 @_text
 def xml(draw: random.Random, records: int) -> Iterator[str]:
-    """A document with a DTD, entities, attributes, namespaces and CDATA."""
+    """Yields a document with a DTD, entities, attributes, namespaces and CDATA."""
     words = _words(draw, 2000)
     yield (
         '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE list [\n'
@@ -210,7 +210,7 @@ def xml(draw: random.Random, records: int) -> Iterator[str]:
 
 @_text
 def json(draw: random.Random, records: int) -> Iterator[str]:
-    """Records with lists, texts and numbers, one on each line."""
+    """Yields one record per line, with lists, texts and numbers."""
     words = _words(draw, 2000)
     for number in range(records):
         tags = ", ".join(f'"{word}"' for word in draw.choices(words, k=4))
@@ -224,7 +224,7 @@ def json(draw: random.Random, records: int) -> Iterator[str]:
 
 @_text
 def grammar(draw: random.Random, rules: int) -> Iterator[str]:
-    """A grammar of different statements, for yacc."""
+    """Yields a grammar of different statements for yacc."""
     tokens = [f"T{n}" for n in range(150)]
     yield f"%{{\nint n;\n%}}\n%token {' '.join(tokens)}\n"
     yield "%left '+' '-'\n%left '*' '/'\n%right '^'\n%%\n"
@@ -246,7 +246,7 @@ def grammar(draw: random.Random, rules: int) -> Iterator[str]:
 
 @_text
 def assembly(draw: random.Random, functions: int) -> Iterator[str]:
-    """A file for nasm: macros, labels, data and many kinds of instructions."""
+    """Yields a nasm file with macros, labels, data and many kinds of instructions."""
     names = ("ax", "cx", "dx", "bx", "si", "di", *range(8, 16))
     registers = [f"r{name}" for name in names]
     yield "bits 64\ndefault rel\n%define TWICE(x) ((x) * 2)\n"
@@ -273,7 +273,7 @@ def assembly(draw: random.Random, functions: int) -> Iterator[str]:
 
 @_text
 def integer_program(draw: random.Random, rows: int, columns: int) -> Iterator[str]:
-    """A knapsack problem in several dimensions, for glpsol."""
+    """Yields a knapsack problem in several dimensions for glpsol."""
     items = [f"x{n}" for n in range(columns)]
     worth = [draw.randint(10, 99) for _ in items]
 
@@ -289,7 +289,7 @@ def integer_program(draw: random.Random, rows: int, columns: int) -> Iterator[st
 
 @_text
 def satisfiability(draw: random.Random, variables: int, ratio: float) -> Iterator[str]:
-    """Random 3-SAT, which is hardest near 4.26 clauses for each variable."""
+    """Yields random 3-SAT, which is hardest near 4.26 clauses per variable."""
     clauses = round(variables * ratio)
     yield f"p cnf {variables} {clauses}\n"
     for _ in range(clauses):
@@ -300,7 +300,7 @@ def satisfiability(draw: random.Random, variables: int, ratio: float) -> Iterato
 
 @_text
 def c_source(draw: random.Random, functions: int) -> Iterator[str]:
-    """A C file of many small functions that ``main`` calls."""
+    """Yields a C file with many small functions that ``main`` calls."""
     for n in range(functions):
         a, b, c = (draw.randrange(1, 1000) for _ in range(3))
         yield (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of the programs on real inputs, some seconds of CPU time each.
+"""Tests the programs on real inputs. A test takes a few seconds of CPU time.
 
-The expected outputs are those of the program compiled without optimisation. A program
-that packs and unpacks must also restore its input.
+The unoptimised program produces the expected outputs. A program that packs and unpacks
+must also restore its input.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from . import inputs, toolchain
 from .manifest import Corpus, Program, sha256
 from .recipes import FILE, PROGRAMS, words
 
-SECONDS = 300.0  # For a step, before it is killed. Unoptimised programs take 20 s.
-LARGEST = 2 << 30  # Bytes in a file that a program writes, before it is killed.
+SECONDS = 300.0  # The time limit of a step. Unoptimised programs take 20 s.
+LARGEST = 2 << 30  # The maximum bytes of a file that a program writes.
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Step:
     """One run of the program."""
 
     arguments: tuple[str, ...]  # ``{tree}`` is the package's folder.
-    stdin: str | None = None  # Files.
+    stdin: str | None = None  # stdin and stdout are files.
     stdout: str = "out"
-    status: int = 0  # Expected at the end.
+    status: int = 0  # The expected exit status.
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class RunTest:
     """How to test a program."""
 
     make: Callable[[Path], None]  # Writes the inputs to a folder.
-    steps: tuple[Step, ...]  # Run there, one after another.
+    steps: tuple[Step, ...]  # They run in that folder, in order.
     outputs: tuple[str, ...] = ("out",)  # Files to compare.
-    same: tuple[str, str] | None = None  # An input, and a file that must equal it.
+    same: tuple[str, str] | None = None  # An input and an output that must be equal.
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The outputs of a program compiled without optimisation."""
+    """The outputs of an unoptimised program."""
 
     outputs: dict[str, str]  # SHA-256 by file.
     seconds: float  # CPU time in user mode.
@@ -62,11 +62,11 @@ class Run:
     passed: bool
     seconds: float  # CPU time of all steps in user mode.
     problem: str = ""
-    is_late: bool = False  # Whether a step timed out.
+    is_late: bool = False  # True if a step timed out.
 
 
 def _test(make: str, steps: str, outputs: str = "out", same: str = "") -> RunTest:
-    """Reads a program's test in ``programs.toml``."""
+    """Creates a program's test from its entry in ``programs.toml``."""
 
     def make_all(folder: Path) -> None:
         for function, name, *numbers in map(words, make.splitlines()):
@@ -81,7 +81,7 @@ def _test(make: str, steps: str, outputs: str = "out", same: str = "") -> RunTes
 
 
 def _step(line: str) -> Step:
-    """Reads arguments, ``<stdin``, ``>stdout`` and ``=status``."""
+    """Parses arguments, ``<stdin``, ``>stdout`` and ``=status``."""
     found = {word[0]: word[1:] for word in words(line) if word[0] in "<>="}
     arguments = tuple(word for word in words(line) if word[0] not in "<>=")
     status = int(found.get("=", 0))
@@ -92,7 +92,7 @@ RUN_TESTS = {name: _test(**about["test"]) for name, about in PROGRAMS.items()}
 
 
 def run_tests(corpus: Corpus, executables: Mapping[str, Path]) -> list[Run]:
-    """Tests executables by their programs' names, one after another for their times."""
+    """Tests executables by program name, one after another because of their times."""
     runs = []
     for name, executable in executables.items():
         with Tester(corpus, corpus.program(name)) as tester:
@@ -101,10 +101,10 @@ def run_tests(corpus: Corpus, executables: Mapping[str, Path]) -> list[Run]:
 
 
 class Tester(AbstractContextManager["Tester"]):
-    """The test of one program, for any number of executables; a context manager."""
+    """Tests any number of executables of one program. It is a context manager."""
 
     def __init__(self, corpus: Corpus, program: Program) -> None:
-        """Prepares inputs and outputs; InvalidArgument if the program has no test."""
+        """Prepares inputs and outputs. Raises InvalidArgument without a test."""
         self.program = program
         self._test = test_of(program)
         self.expected = expected_outputs(corpus, program)
@@ -116,7 +116,7 @@ class Tester(AbstractContextManager["Tester"]):
             raise
 
     def run(self, executable: Path, seconds: float | None = None) -> Run:
-        """Tests an executable; each step may take that long, by default `SECONDS`."""
+        """Tests an executable. `seconds` limits each step, by default to `SECONDS`."""
         name, made = self.program.name, self._inputs.path
         try:
             found, used = _outputs(self._test, self.program, executable, made, seconds)
@@ -136,7 +136,7 @@ class Tester(AbstractContextManager["Tester"]):
 
 
 def run_stock(corpus: Corpus, program: str, level: str) -> Run:
-    """Tests a program compiled by stock clang at a level, such as ``-O2``."""
+    """Compiles a program with stock clang at a level, such as ``-O2``, and tests it."""
     found = corpus.program(program)
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
         executable = Path(folder, program)
@@ -145,8 +145,8 @@ def run_stock(corpus: Corpus, program: str, level: str) -> Run:
 
 
 def test_of(program: Program) -> RunTest:
-    """Returns a program's test; InvalidArgument if there is none."""
-    if program.split == "generated":  # Compare stdout.
+    """Returns a program's test. Raises InvalidArgument if it has no test."""
+    if program.split == "generated":  # The test compares stdout.
         return RunTest(lambda folder: None, (Step(()),))
     if program.name not in RUN_TESTS:
         raise InvalidArgument(f"there is no run test for '{program.name}'")
@@ -161,12 +161,12 @@ def tests_digest() -> str:
 
 
 def expected_outputs(corpus: Corpus, program: Program) -> Expected:
-    """Returns the outputs of the program without optimisation, and keeps them."""
+    """Returns the outputs of the unoptimised program. They are cached in a file."""
     test = test_of(program)
     made_by = program.linked.sha256 + tests_digest()
     key = hashlib.sha256(made_by.encode()).hexdigest()
     kept = corpus.folder / "expected" / f"{program.name}.json"
-    # A missing or damaged file is written again.
+    # Ignore errors, because a missing or damaged file is written again.
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         known = json.loads(kept.read_bytes())
         if known["key"] == key:
@@ -193,7 +193,7 @@ def _outputs(
     made: Path,
     limit: float | None = None,
 ) -> tuple[dict[str, str], float]:
-    """Runs all steps; returns the SHA-256 of each output, and the CPU time."""
+    """Runs all steps. Returns the SHA-256 of each output, and the CPU time."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as name:
         folder = Path(name)
         for file in made.iterdir():
@@ -216,7 +216,7 @@ def _digest(path: Path) -> str:
 def _run(
     step: Step, program: Program, executable: Path, folder: Path, limit: float
 ) -> float:
-    """Runs a step; returns its CPU time in user mode; CompilerFailed if it fails."""
+    """Runs a step. Returns its CPU time in user mode, or raises CompilerFailed."""
     words = [word.replace("{tree}", program.root) for word in step.arguments]
     stdin = folder / step.stdin if step.stdin else Path(os.devnull)
     with stdin.open("rb") as source, (folder / step.stdout).open("wb") as target:
