@@ -131,8 +131,8 @@ void UnrollPass::fallBack(const char *Status, const char *Why) {
 
 static void dispose(void *, void *Model) {
   auto *Runner = static_cast<MLBridgeModelRunnerRef>(Model);
-  // Flush first. If the log of a record: runner cannot be written,
-  // mlbridgeFlush() reports it, but mlbridgeDisposeModelRunner() does not.
+  // Flush first. If a record: runner cannot write its log, mlbridgeFlush()
+  // returns an error, whereas mlbridgeDisposeModelRunner() cannot.
   if (mlbridgeFlush(Runner) != MLBridgeStatusSuccess)
     warning_at(UNKNOWN_LOCATION, 0, "unroll: %s",
                mlbridgeGetLastErrorMessage());

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Lists the descriptors of the built-in models. Because the list refers to a
-/// descriptor, the linker adds its model to the plug-in.
+/// Lists the descriptors of the built-in models. A reference to a descriptor
+/// makes the linker add the model to the plug-in.
 ///
 //===----------------------------------------------------------------------===//
 

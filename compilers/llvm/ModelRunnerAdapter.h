@@ -1,5 +1,4 @@
-//===- ModelRunnerAdapter.h - Any runner as an llvm::MLModelRunner -*- C++
-//-*-===//
+//===- ModelRunnerAdapter.h - Runners for LLVM's advisors -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -41,8 +41,8 @@ public:
   /// Opens a session for \p Optimization, such as "mlbridge-inliner", in the
   /// module \p M. \p Spec is the model spec, in which `{module}` is expanded
   /// first. If the runner cannot be created, the function emits an error and
-  /// returns null. It does so even with -mlbridge-on-error=fallback, because
-  /// the cause is a mistake in the command line.
+  /// returns null. The function does so even with -mlbridge-on-error=fallback,
+  /// because the cause is a mistake in the command line.
   static std::unique_ptr<ModelSession>
   open(llvm::StringRef Optimization, llvm::StringRef Spec, llvm::Module &M);
 
@@ -52,9 +52,9 @@ public:
   MLModelRunner &runner() { return *Runner; }
 
   /// Reports \p E. With -mlbridge-on-error=fallback, the report is a remark,
-  /// which no compiler option hides or turns into an error. With `fatal`, it is
-  /// an error that fails the compile. After this call, the optimisation must
-  /// not send further requests.
+  /// which no compiler option hides or turns into an error. With `fatal`, the
+  /// report is an error that fails the compile. After this call, the
+  /// optimisation must not send further requests.
   void fail(const Error &E);
   bool hasFailed() const { return Failed; }
 

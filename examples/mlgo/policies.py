@@ -20,7 +20,7 @@ def evict_lightest(features: Features) -> int:
 
 
 def heaviest_first(features: Features) -> float:
-    """Prefers high spill costs. The limit is for ranges whose weight is infinite."""
+    """Prefers high spill costs, up to a limit, because a weight can be infinite."""
     return min(float(features["weight"][0]) * 1000, 4e9)
 
 

@@ -32,8 +32,9 @@ static std::uint64_t processNumber() {
 
 /// True in the main thread of a process. After a fork, the child's main thread
 /// is a copy of the thread that forked, and it still executes that thread's
-/// calls. Its marks are therefore valid. Other threads of the child were
-/// started later, and a thread of the parent may have had the same identifier.
+/// calls. The marks of that thread are therefore valid. Other threads of the
+/// child were started later, and a thread of the parent may have had the same
+/// identifier.
 static bool hasForked() { return ::gettid() == ::getpid(); }
 
 ExclusiveUse::ExclusiveUse(UseMark &Mark, std::string_view What) : Mark(Mark) {

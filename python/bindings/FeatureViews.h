@@ -40,7 +40,8 @@ public:
 private:
   /// The Python objects for one layout.
   struct LayoutViews {
-    /// Maps each name to its array, in order. The value for a string is None.
+    /// Maps the name of each feature to its array, in the order of the request.
+    /// The value for a string is None.
     nanobind::dict Arrays;
     /// A string feature. Strings are converted again for each request.
     struct Text {

@@ -191,7 +191,8 @@ void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
       elementTypeOfDtype(PyArray_DESCR(asArray(Array)));
   if (!Type) {
     // Convert an array of NumPy's fixed-width strings to one str or a list of
-    // str. Pass the type String, because an empty list would not show it.
+    // str. Pass the type String, because the elements of an empty list cannot
+    // show the type.
     if (PyArray_TYPE(asArray(Array)) == NPY_UNICODE &&
         PyArray_NDIM(asArray(Array)) <= 1) {
       refuseMasked(E, Array);
@@ -335,8 +336,8 @@ bool TensorsFromPython::addStrings(const Entry &E, nb::handle Sequence) {
 
 void TensorsFromPython::addList(const Entry &E, nb::handle Sequence) {
   if (PySequence_Fast_GET_SIZE(Sequence.ptr()) == 0) {
-    // Use the type that the caller wants, because an empty list does not show a
-    // type.
+    // Use the type that the caller wants, because an empty list has no elements
+    // that show the type.
     if (E.Wanted == ElementType::String)
       Set.set(E.Name, std::vector<std::string_view>());
     else

@@ -418,7 +418,7 @@ void Server::Sent::raiseAuthorsFaults() const {
 nb::object Server::Sent::Failed::exception() const {
   std::string Number = "session " + std::to_string(Session);
   std::string Text(Why.message());
-  // Add the session to messages of a SerDes, which do not name it.
+  // Add the session's number if it is missing, as in messages of a SerDes.
   if (Text.find("(" + Number + ")") == std::string::npos)
     Text =
         Number + " (process " + std::to_string(Pid) + ") got no reply: " + Text;

@@ -168,8 +168,8 @@ private:
   ModelServer::Statistics Counts;
   std::uint64_t NumRefused = 0;
   std::uint64_t NumMistyped = 0;
-  /// The open sessions for which no reply could be converted so far. The
-  /// conversion is to the advice type of the session's first request.
+  /// The open sessions in which no reply so far could be converted to the
+  /// advice type of the session's first request.
   std::unordered_set<std::uint64_t> Mistyped;
   std::string LastReported;
   std::uint64_t RefusalsReported = 0;

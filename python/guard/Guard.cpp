@@ -168,8 +168,8 @@ int main(int Count, char **Arguments) {
                      waitForEither(Processes, Milliseconds) &&
                      Processes[1].revents != 0;
   removeFolder(Folder);
-  // If the time is over or HOST has exited, kill the process group. It may
-  // contain processes that the command has left running.
+  // If the time is over or HOST has exited, kill the process group. The group
+  // may contain processes that the command has left running.
   if (!Ended || Processes[0].revents != 0)
     ::kill(0, SIGKILL);
   int Status = 0;

@@ -66,15 +66,17 @@ namespace {
 /// a simple traversal waits for each instruction. Therefore, this class
 /// traverses several blocks in alternation. It counts one instruction of each
 /// block and prefetches the memory that the next instructions need. For
-/// scattered instructions, this halves the time. For a module that has just
-/// been read, whose instructions are contiguous, it saves a third.
+/// scattered instructions, this method halves the time. For a module that has
+/// just been read, whose instructions are contiguous, this method saves a third
+/// of the time.
 class BlockCounter {
 public:
   BlockCounter(const Function &F, Tally &Counts)
       : Next(F.begin()), End(F.end()), Counts(Counts),
         Places(F.getMaxBlockNumber()) {}
 
-  /// Returns the number of instructions; empty if a block may be unreachable.
+  /// Returns the number of instructions, or an empty result if a block may be
+  /// unreachable.
   std::optional<std::uint64_t> count() {
     while (InFlight != MaxInFlight && Next != End)
       Walks[InFlight++] = start();
@@ -95,9 +97,9 @@ private:
   /// was not faster.
   static constexpr unsigned MaxInFlight = 8;
 
-  /// Describes a block. `Order` is the block's position in the function, which
-  /// starts at 1 and is 0 while unknown. `Proven` is true if one of the block's
-  /// predecessors precedes the block.
+  /// Describes a block. `Order` is the block's position in the function.
+  /// Positions start at 1, and 0 means that the position is unknown. `Proven`
+  /// is true if one of the block's predecessors precedes the block.
   struct Place {
     unsigned Order = 0;
     bool Proven = false;

@@ -1,5 +1,4 @@
-//===- KeptHistograms.h - Keeps histograms across attribute passes -*- C++
-//-*-===//
+//===- KeptHistograms.h - Keeps functions' histograms -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -10,8 +10,8 @@
 /// Computes the histogram of a module as the sum of its functions' histograms,
 /// in the order of the functions. The sum is computed again each time. It is
 /// not updated with the differences of changed functions, because flow-aware
-/// counts are fractions and rounding errors would accumulate. Summing is fast
-/// in comparison with counting.
+/// counts are fractions and rounding errors would accumulate. Summing is much
+/// faster than counting.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Looks for signs in the module and in the pipeline that LLVM would build.
+/// Looks for profiles, instrumentation and sanitizers in the module and in the
+/// pipeline that LLVM would build.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -57,8 +58,7 @@ StringRef whyNotReplaced(PassBuilder &PB) {
 }
 
 StringRef whyNotReplaced(const Module &M) {
-  // LLVM's pipeline inserts these calls before it inlines, which an episode
-  // does not do.
+  // Keep LLVM's pipeline, because an episode does not insert these calls.
   if (any_of(M, [](const Function &F) {
         return F.hasFnAttribute("instrument-function-entry") ||
                F.hasFnAttribute("instrument-function-exit");

@@ -60,8 +60,8 @@ public:
   ErrorScope(const ErrorScope &) = delete;
   ErrorScope &operator=(const ErrorScope &) = delete;
   /// Restores the previous handler. A context does not reveal whether it
-  /// respected filters, so this restores the handler with filters. That is
-  /// harmless for clang, whose own handler filters too.
+  /// respected filters, so this function restores the handler with filters.
+  /// clang's handler filters too, but filtering twice is harmless.
   ~ErrorScope() {
     Context.setDiagnosticHandler(std::move(Before), /*RespectFilters=*/true);
   }

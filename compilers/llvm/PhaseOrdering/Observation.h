@@ -38,7 +38,8 @@ namespace MLBridge {
 /// Indices of actions, in the order in which the actions were taken.
 using ActionSequence = std::vector<std::uint16_t>;
 
-/// The facts about a module's IR from which observations are computed.
+/// The histogram and the counts of a module. Observations are computed from
+/// them.
 struct ModuleView {
   EntityHistogram Histogram;
   ModuleCounts Counts;

@@ -29,7 +29,7 @@ namespace MLBridge {
 static PipelineTuningOptions tuning(OptimizationLevel Level) {
   PipelineTuningOptions Options;
   Options.SLPVectorization = true;
-  // At -Oz, only loops marked in the source are vectorised.
+  // At -Oz, vectorise only loops that are marked in the source.
   Options.LoopVectorization = Level != OptimizationLevel::Oz;
   return Options;
 }
@@ -72,7 +72,8 @@ Error PassRunner::run(StringRef Pipeline) {
   return Error::success();
 }
 
-/// The pass that walks the call graph and contains the inliners.
+/// The class name of the pass that walks the call graph. It contains the
+/// inliners.
 static constexpr StringLiteral Walk = "ModuleToPostOrderCGSCCPassAdaptor";
 
 void PassRunner::provideAdvisor() {

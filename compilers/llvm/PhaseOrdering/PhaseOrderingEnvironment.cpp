@@ -114,8 +114,8 @@ Error PhaseOrderingEnvironment::step(const Advice &Action, FeatureSet &Into) {
       setDone();
     else if (Error E = take(static_cast<std::uint16_t>(Number)))
       return E;
-    // The episode ends at the limit and is not merely truncated, because the
-    // limit is part of the task: inference stops there too.
+    // End the episode at the limit, because the limit is part of the task.
+    // Inference stops there too.
     if (Taken.size() >= Limit)
       setDone();
     if (checkDone())

@@ -1,5 +1,4 @@
-//===- PhaseOrderingEnvironment.h - The environment of phase ordering -*- C++
-//-*-===//
+//===- PhaseOrderingEnvironment.h - The environment -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

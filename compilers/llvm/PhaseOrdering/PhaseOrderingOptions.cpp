@@ -145,8 +145,8 @@ static Error readActions(const json::Value &Value, StringRef Model,
   return Error::success();
 }
 
-/// Reads the string \p Key of \p Object and stores the value in \p Values that
-/// \p NameOf gives this name.
+/// Reads the string \p Key of \p Object and stores the element of \p Values
+/// that has this name. \p NameOf returns the name of an element.
 template <typename T>
 static Error readName(const json::Object &Object, StringRef Key,
                       std::initializer_list<T> Values, StringRef (*NameOf)(T),

@@ -87,8 +87,8 @@ public:
   /// rejects the result of a pass, or an error of generating or measuring
   /// machine code.
   Expected<State> state(const ActionSequence &Sequence);
-  /// Returns only the observable facts about the state after \p Sequence. No
-  /// machine code is generated.
+  /// Returns only the histogram and the counts of the state after \p Sequence.
+  /// No machine code is generated.
   Expected<ModuleView> view(const ActionSequence &Sequence);
   /// Returns the measurements after LLVM's own pipeline. They are computed at
   /// the first call.
@@ -112,7 +112,7 @@ private:
   Expected<std::unique_ptr<Work>> start(EmbeddingKind Kind);
   /// Reads the module, prepares it for passes and runs the prologue.
   Expected<std::unique_ptr<Work>> startEpisode();
-  /// Returns the observable facts about the current IR.
+  /// Returns the histogram and the counts of the current IR.
   ModuleView look();
   /// Brings the current module to the state after \p Sequence.
   Error advance(const ActionSequence &Sequence);

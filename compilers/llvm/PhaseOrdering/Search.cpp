@@ -96,8 +96,7 @@ private:
   Expected<std::vector<std::size_t>> firstChoices();
   /// Runs an episode and returns its sequence. If \p AtRandom, actions are
   /// sampled from the policy's scores. Otherwise, they are the policy's
-  /// choices. The sequence is empty if a pass failed, and the failure is then
-  /// recorded.
+  /// choices. If a pass fails, the failure is recorded and the result is empty.
   Expected<std::optional<ActionSequence>> rollOut(bool AtRandom);
   void consider(const ActionSequence &Candidate);
   void noteFailure(Error E);
