@@ -41,7 +41,7 @@ def plot_file(default: str) -> Any:
 Names = list[str] | None
 LOCAL_RUNNERS = ("pipe", "shm")
 LocalRunner = Annotated[Names, only("--runner", LOCAL_RUNNERS, "runner")]
-MODEL_RUNNERS = ("onnx", "aot")  # They run the model in clang's own process.
+MODEL_RUNNERS = ("onnx", "aot")  # The model runs in clang's own process.
 ModelRunner = Annotated[Names, only("--runner", MODEL_RUNNERS, "runner")]
 Rounds = Annotated[
     int, typer.Option(min=1, help="Rounds of measurements. Tables show the medians.")
@@ -56,7 +56,7 @@ Plugin = Annotated[
 def choice(
     option: str, given: list[str] | None, known: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Returns the given names, or all known names if none is given. Checks them."""
+    """Returns the given names after a check, or all known names by default."""
     for name in given or ():
         if name not in known:
             raise typer.BadParameter(

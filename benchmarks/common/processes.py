@@ -63,7 +63,7 @@ class Sweep:
 
     microseconds: NDArray[np.float64]
     replies: NDArray[np.float32]
-    allocations: int  # On the client's heap.
+    allocations: int  # The number of the client's heap allocations.
 
 
 class Worker:

@@ -42,7 +42,7 @@ def number(value: float) -> str:
 
 
 def bounds_table(found: Sequence[Bound]) -> Table:
-    """Returns a table of limits."""
+    """Returns a table of results and their limits."""
     table = plain_table("limits", ("", "", "against"), ("found", "limit", ""))
     for bound in found:
         table.add_row(

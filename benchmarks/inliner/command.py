@@ -26,7 +26,7 @@ from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.sources import unpack
 
 RULE = "cost-rule"  # Decides with `cost < threshold` (CostRuleModule.cpp).
-ASKING = "cost-rule+ask|"  # Sends a request to the runner after "|" first.
+ASKING = "cost-rule+ask|"  # Also sends requests to the runner after "|".
 # For each scheme, the maximum share of requests in the compile time.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
 # The time limit of a compile, which is long because valgrind is slow.
@@ -84,9 +84,9 @@ class Row:
     us_per_decision: float
     time_share: float  # The share of requests after the first in the compile.
     cpu_ms_rule: float
-    cpu_ms_stock: float  # With LLVM's own decisions.
-    cpu_ms: float  # With the model's decisions.
-    instructions_before_first: int = 0  # Relative to the rule, without any request.
+    cpu_ms_stock: float  # The CPU time of stock clang.
+    cpu_ms: float  # The CPU time with the model's decisions.
+    instructions_before_first: int = 0  # The extra instructions without a request.
     start_up_instructions: int = 0
     instructions_per_decision: float = 0.0
     instructions_rule: int = 0

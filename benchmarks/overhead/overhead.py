@@ -44,7 +44,7 @@ class Variant:
 
     name: str
     options: tuple[str, ...]
-    files: tuple[Path, ...]  # Needed in addition to clang.
+    files: tuple[Path, ...]  # The files that are needed in addition to clang.
     asks: bool  # True if a model decides.
 
     @property
@@ -189,9 +189,9 @@ def overhead_command(
     Three kinds of clang compile two files in turns: stock clang, clang with the plug-in
     alone, and clang with the imitation inliner in each in-process runner. The first
     file is minimal but has decisions, so its time is the start-up time with the model.
-    The other is a whole module. "asked" is the number of decisions. "MiB" is the added
-    size on disk. "RSS" is the peak memory in MiB with shared libraries. "+" is the
-    median difference from stock clang. Other load disturbs CPU time the least.
+    The second file is a whole module. "asked" is the number of decisions. "MiB" is the
+    added size on disk. "RSS" is the peak memory in MiB with shared libraries. "+" is
+    the median difference from stock clang. Other load disturbs CPU time the least.
 
     ```sh
     mlbridge bench overhead

@@ -188,8 +188,8 @@ def _compile_time(
     "s" is the sum of the modules' median times. "CPU s" is the same for CPU time, with
     servers. "faster" is the speed-up over the original flow, in total and as a geomean
     over modules. "/ -Oz" is the time relative to stock clang. "start" is the time to
-    start what serves all modules, such as a server. Other columns exclude it, but each
-    compile with an in-process model includes loading the model.
+    start the server or to load the original flow's model. Other columns exclude it, but
+    each compile with an in-process model includes loading the model.
 
     ```sh
     mlbridge bench compile-time

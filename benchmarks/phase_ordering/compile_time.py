@@ -42,8 +42,8 @@ SERVED = {
 INSIDE = (*SERVED, "onnx", "aot")  # The flows that are clang with the plug-in.
 FLOWS = (ORIGINAL, *INSIDE, STOCK)
 
-# Limits on a compile's time relative to the original flow. The paper's ratios are 1 /
-# 4.4 for gRPC, 1 / 4.7 for pipes and 1 / 7.2 for in-process models.
+# Limits on a compile's time relative to the original flow. The ratios in the paper are
+# 1/4.4 for gRPC, 1/4.7 for pipes and 1/7.2 for in-process models.
 LIMITS = {
     "gRPC": 0.227,
     "pipe, JSON": 0.213,
@@ -62,15 +62,15 @@ DEPLOYED_LIMIT = 2.0
 class Compiled:
     """The result of one compile."""
 
-    seconds: float  # From the start to the object.
-    cpu_seconds: float  # Of all processes involved.
+    seconds: float  # The duration of the compile.
+    cpu_seconds: float  # The CPU time of all processes.
     actions: str = ""  # The names of the actions.
 
 
 class Flow(AbstractContextManager["Flow"]):
     """A way to compile. Its resources live for a ``with`` block."""
 
-    start_seconds = 0.0  # To start what serves all modules, such as a server.
+    start_seconds = 0.0  # The time to start a server or to load a model.
 
     def __exit__(self, *error: Any) -> None:
         """Releases nothing by default."""
@@ -181,11 +181,11 @@ class Results:
     """All measurements."""
 
     files: dict[Path, int]  # The number of instructions of each module.
-    start_seconds: dict[str, float] = field(default_factory=dict)  # By flow.
-    # By flow and module, one compile per round.
+    start_seconds: dict[str, float] = field(default_factory=dict)  # Per flow.
+    # For each flow and module, one compile per round.
     runs: dict[str, dict[Path, list[Compiled]]] = field(default_factory=dict)
-    # By flow that drives the compiler from outside: the modules whose object differs
-    # from the object that clang generates with the plug-in.
+    # For flows that drive the compiler from outside, the modules whose object differs
+    # from the object of clang with the plug-in.
     others: dict[str, set[Path]] = field(default_factory=dict)
     base: str = ORIGINAL  # All flows are compared with this flow.
 

@@ -62,8 +62,8 @@ class GymFlow(Flow):
     def renew(self) -> None:
         """Replaces a kept compiler, because it has cached the modules.
 
-        Waits for the new compiler's first reply, so that it does not start while other
-        flows are timed.
+        Waits for the new compiler's first reply, so that the compiler does not start
+        while other flows are timed.
         """
         self._close()
         if not self._kept:

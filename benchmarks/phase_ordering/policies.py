@@ -34,7 +34,7 @@ class RandomPolicy(nn.Module):
         layers: list[nn.Module] = []
         for before, after in pairwise(sizes):
             layer = nn.Linear(before, after)
-            # Use a large spread first, because the embeddings of modules differ little.
+            # Use large weights in the first layer, because embeddings differ little.
             spread = 4.0 if not layers else (2 / before) ** 0.5
             with torch.no_grad():
                 nn.init.normal_(layer.weight, 0, spread, generator=generator)

@@ -116,7 +116,7 @@ def environment_of(options: EpisodeOptions, spec: str) -> dict[str, Any]:
 def in_process_specs(
     names: Sequence[str], deployed: Deployed, folder: Path
 ) -> dict[str, str]:
-    """Returns the specs of the in-process runners. Writes machine code to `folder`."""
+    """Returns the specs of the in-process runners. For aot, compiles the model."""
     specs = {}
     if "onnx" in names:
         specs["onnx"] = spec_of("onnx", deployed.model)
@@ -144,7 +144,7 @@ class Server:
     """A running `mlbridge serve`."""
 
     process: "subprocess.Popen[bytes]"
-    start_seconds: float  # Until the server accepted connections.
+    start_seconds: float  # The time until the server accepted connections.
 
     def cpu_seconds(self) -> float:
         """Returns the server's CPU time so far."""

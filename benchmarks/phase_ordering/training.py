@@ -50,7 +50,7 @@ SPECS = {
 FLOWS = (ORIGINAL, *SPECS)
 REWARD = "text-size:10"
 THROUGHPUT_LIMIT = 0.25  # The limit on a step's time, relative to the original flow.
-SCALING_LIMIT = 0.588  # With two workers, relative to one worker: 1 / 1.7.
+SCALING_LIMIT = 0.588  # The limit with two workers, relative to one: 1 / 1.7.
 _SLACK = 0.01  # The allowed relative difference of the original flow's code size.
 Env = gymnasium.Env[Any, Any]
 Sizes = tuple[int, ...]  # The size of the machine code after each action.
@@ -68,7 +68,7 @@ class Episode:
 class Setting:
     """The settings that all flows share."""
 
-    options: EpisodeOptions  # For the compiler.
+    options: EpisodeOptions  # The options of the compilers.
     folder: Path  # For temporary files.
 
     def make(self, flow: str, modules: Sequence[Path]) -> Env:
@@ -102,9 +102,9 @@ def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Ep
 class Played:
     """The results of some episodes."""
 
-    seconds: float  # The total, with the start of compilers.
+    seconds: float  # The total time, including compiler starts.
     sizes: dict[Episode, Sizes]
-    cpu_seconds: float = 0.0  # Of all processes involved.
+    cpu_seconds: float = 0.0  # The CPU time of all processes.
     known: float = 0.0  # The share of states in the original flow's cache.
 
 
@@ -243,9 +243,9 @@ class _Clock(BaseCallback):
 class Learned:
     """The results of a training."""
 
-    seconds: tuple[float, ...]  # Until each iteration's end, with start-up.
-    actions: tuple[tuple[int, ...], ...]  # Of each worker.
-    sizes: tuple[Sizes, ...]  # After each of these actions.
+    seconds: tuple[float, ...]  # The time until each iteration's end.
+    actions: tuple[tuple[int, ...], ...]  # The actions of each worker.
+    sizes: tuple[Sizes, ...]  # The code size after each action.
 
 
 def learn(
@@ -294,8 +294,8 @@ def learn(
 class Results:
     """All measurements."""
 
-    states: int  # Of all episodes together.
-    # By flow and number of workers, one result per round.
+    states: int  # The number of actions in all episodes.
+    # For each flow and number of workers, one result per round.
     played: dict[tuple[str, int], list[Played]] = field(default_factory=dict)
     learned: dict[tuple[str, int], list[Learned]] = field(default_factory=dict)
     compared: int = 0  # The number of code sizes compared.

@@ -77,7 +77,8 @@ static std::chrono::nanoseconds timeOfOne(const Ask &Asked) {
 }
 
 namespace {
-/// The function and the times of the runner or of the floor.
+/// One side of the comparison, either the runner or the floor. It holds the
+/// side's function and times.
 struct Side {
   explicit Side(Ask TheAsk) : Asked(std::move(TheAsk)) {}
 

@@ -46,7 +46,7 @@ public:
   }
 
   /// Sends a frame. Like the library (lib/Transport/PipeWriter.h), it avoids
-  /// the kernel's copy of frames for which that is faster.
+  /// the kernel's copy if that is faster for the frame's size.
   bool lend(Span<const std::byte> Bytes) const {
     constexpr std::size_t WorthLending = std::size_t(16) << 10;
     if (Bytes.size() < WorthLending)

@@ -59,7 +59,7 @@ using namespace MLBridge::bench;
 static constexpr int WarmTrips = 50;
 
 //===----------------------------------------------------------------------===//
-// What is timed
+// Round trips
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -46,7 +46,7 @@ class Measured:
     runtime: str
     model: str
     floats: int
-    calls: int  # In a batch.
+    calls: int  # The number of calls in a batch.
     # The time per call, for each batch.
     floor_ns: NDArray[np.float64]
     runner_ns: NDArray[np.float64]

@@ -150,7 +150,7 @@ class Series:
 
     @property
     def p99(self) -> NDArray[np.float64]:
-        """The 99th percentiles over the sweeps. Few sweeps give about the maxima."""
+        """The 99th percentiles, which are near the maxima if there are few sweeps."""
         return np.asarray(np.percentile(self._times, 99, axis=0))
 
     @property
@@ -180,8 +180,8 @@ class Results:
     lengths: tuple[int, ...]
     fresh: bool
     subjects: dict[Subject, Series] = field(default_factory=dict)
-    floors: dict[str, Series] = field(default_factory=dict)  # By name.
-    baselines: dict[str, Series] = field(default_factory=dict)  # "dot", "stdlib".
+    floors: dict[str, Series] = field(default_factory=dict)  # Maps names to floors.
+    baselines: dict[str, Series] = field(default_factory=dict)  # "dot" and "stdlib".
 
 
 def subjects(runners: Sequence[str], serdes: Sequence[str]) -> list[Subject]:

@@ -15,8 +15,8 @@ from mlbridge_optimizations.plot import finish, panels_of
 from .measurement import Results, Series, Subject
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
-FC_LIMIT = 1.6  # For `fc`, relative to `echo` plus the product alone.
-JSON_LIMIT = 0.15  # For a sweep with JSON, relative to Python's json module.
+FC_LIMIT = 1.6  # The limit on `fc`, relative to `echo` plus the product alone.
+JSON_LIMIT = 0.15  # The limit on a sweep with JSON, relative to Python's json.
 
 
 def shown(lengths: Sequence[int]) -> dict[str, int]:

@@ -88,7 +88,7 @@ Cells = dict[tuple[str, int, str], Cell]  # By runner, number, and one of SIDES.
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
-    """Runs clients at the same time, with these numbers of threads."""
+    """Runs clients at the same time. `counts` has each client's number of threads."""
     name = "threads-client"
     with ExitStack() as stack:
         clients = []
@@ -188,7 +188,7 @@ BUSY = 0.7
 
 
 def is_busy(cells: Cells) -> bool:
-    """Returns true if other work has used the cores, because that distorts times."""
+    """Returns true if other work has used the cores, which distorts times."""
     cores = len(os.sched_getaffinity(0))
     return any(
         cell.cores < BUSY * min(count, cores) for (_, count, _), cell in cells.items()
@@ -315,7 +315,8 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     compile one module each, N at a time, like `make -jN`.
 
     "us CPU" is the CPU time of one decision, and "s CPU" the CPU time of all modules.
-    If threads hinder each other, it rises with N. The run fails if object files differ.
+    These times rise with N if threads hinder each other. The run fails if objects
+    differ.
 
     The run takes ten minutes on two idle cores. The decisions alone take one minute:
 
