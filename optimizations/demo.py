@@ -64,7 +64,7 @@ class Steps(Progress):
 
 @contextmanager
 def demo_on(console: Console, *failures: type[Exception]) -> Iterator[Steps]:
-    """Yields the steps of a demo. Prints an exception in `failures` and exits."""
+    """Yields a demo's steps. Prints an exception of `failures` and exits with 1."""
     try:
         with Steps(console) as steps:
             yield steps
@@ -76,7 +76,7 @@ def demo_on(console: Console, *failures: type[Exception]) -> Iterator[Steps]:
 def side_by_side(
     title: str, ways: Sequence[str], rows: Mapping[str, Sequence[str]]
 ) -> Table:
-    """Makes a table with a column for each way and a row for each property."""
+    """Makes a table. Each way to a model has a column. Each property has a row."""
     table = Table(title=title, title_justify="left")
     table.add_column("")
     for way in ways:

@@ -43,7 +43,7 @@ def of_agent(given: Any, agent: str) -> Any:
 
 
 def spaces_of(env: Any) -> dict[str, tuple[Any, Any]]:
-    """Returns observation and action spaces by agent. A single agent is ""."""
+    """Maps agents to observation and action spaces. A single agent has the name ""."""
     if hasattr(env, "possible_agents"):
         return {
             agent: (env.observation_spaces[agent], env.action_spaces[agent])
@@ -82,8 +82,8 @@ class NoSettings:
 class Metric:
     """The measure with which episodes are compared."""
 
-    name: str = "return"  # One word, for columns.
-    label: str = ""  # For plots. By default, the name.
+    name: str = "return"  # One word, for column titles.
+    label: str = ""  # The label of plots, by default the name.
     # Maps an episode's sum of rewards and its last info to a value.
     of: Callable[[float, Mapping[str, Any]], float] = lambda total, info: total
     stock: float | None = None  # The value of the compiler's own heuristic.
@@ -111,14 +111,14 @@ class Optimization(Generic[S]):
         settings: a dataclass whose fields become command-line options. ``Annotated``
             with ``typer.Option`` defines their help.
         encoder: makes the first part of a network for an observation space: a module
-            from observations to [N, ``out_features``]. None: the engine's encoder.
+            from observations to [N, ``out_features``]. None means the engine's encoder.
         network: makes a whole network instead (ppo, a2c, appo): a module from
             observations to logits [N, actions] and values [N, 1]. The number of actions
             may vary if each row of an observation has a logit. If ``network`` or its
             result is None, the engine's network is used.
         baselines: heuristics by name. Models are compared with them.
         metric: the measure with which episodes are compared.
-        model_file: makes further contents of a model's file, for a seed.
+        model_file: maps the training's seed to further contents of a model's file.
         packages: further packages that the environment imports.
         commands: further commands by their words, such as ``evaluate outputs``.
             ``evaluate NAME`` replaces the general command.

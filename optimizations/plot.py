@@ -15,7 +15,7 @@ def panels_of(
     size: tuple[float, float] | None = None,
     shared: bool = False,
 ) -> Iterator[Any]:
-    """Yields `count` panels, which the body fills. Then writes the PNG.
+    """Yields `count` panels for the body to fill. Then writes the PNG.
 
     ``size`` is in inches. If ``shared`` is true, the panels share the value axis.
     """
@@ -36,7 +36,7 @@ def draw_bars(
     number: str,
     label: str,
 ) -> None:
-    """Draws a bar for each name, from top to bottom, and writes its value behind it."""
+    """Draws one bar per name, from top to bottom, and writes the value at its end."""
     panel.bar_label(panel.barh(names, values, color=colours), fmt=number, padding=3)
     panel.invert_yaxis()
     panel.margins(x=0.15)
@@ -47,5 +47,5 @@ def finish(panel: Any, *, legend: bool = True, **labels: Any) -> None:
     """Sets a panel's labels and scales, and draws a grid and a legend."""
     panel.set(**labels)
     panel.grid(visible=True, which="both", alpha=0.25)
-    if legend:  # Put it to the right, where it covers no curve.
+    if legend:  # To the right, the legend covers no curve.
         panel.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")

@@ -65,7 +65,7 @@ def _of(module: ModuleType) -> Optimization[Any]:
 
 
 def _load(path: Path) -> ModuleType:
-    """Runs a file as a module with the file's name. It may import files beside it."""
+    """Runs a file as a module of its name. The file may import files of its folder."""
     path = path.resolve()
     if not path.is_file():
         raise InvalidArgument(f"there is no file {path}")
@@ -82,7 +82,7 @@ def _load(path: Path) -> ModuleType:
         sys.path.remove(str(path.parent))
         del sys.modules[path.stem]
         raise Malformed(f"{path}: {type(error).__name__}: {error}") from error
-    # With this, checkpoints contain the file's networks and do not need the file.
+    # Pickle the module by value, so that checkpoints do not need the file.
     if importlib.util.find_spec("cloudpickle") is not None:
         import cloudpickle
 

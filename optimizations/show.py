@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 Show = Callable[[int, int], None]  # Receives finished pieces and their total.
-ShowStage = Callable[[str, int, int], None]  # Also receives a stage first.
+ShowStage = Callable[[str, int, int], None]  # A `Show` that also receives a stage.
 
 
 def quiet(*_: object) -> None:

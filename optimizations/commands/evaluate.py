@@ -21,7 +21,7 @@ from mlbridge_optimizations.optimization import Optimization
 
 @dataclass(frozen=True)
 class What:
-    """The model, and the episodes that it plays."""
+    """The options that choose the model and its episodes."""
 
     model: Annotated[
         Path,

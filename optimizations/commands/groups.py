@@ -24,8 +24,8 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
     """Makes ``mlbridge VERB``, with a command for each known optimisation.
 
     NAME can also be a Python file that describes an optimisation. ``make`` returns an
-    optimisation's command for `typer.Typer.command`, or None. If the optimisation has
-    its own command of that name, it replaces the result. ``text`` is the group's help.
+    optimisation's command for `typer.Typer.command`, or None. An optimisation's own
+    command with the same name replaces this command. ``text`` is the group's help.
     """
 
     class Group(TyperGroup):
@@ -78,7 +78,7 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
 def _of(
     verb: str, make: Make, described: Optimization[Any]
 ) -> dict[str, Callable[..., None]]:
-    """Returns an optimisation's commands for a verb, by name."""
+    """Maps names to an optimisation's own commands for a verb."""
     general = guarded("settings", make, described)
     found = {} if general is None else {described.name: general}
     for words, command in described.commands.items():

@@ -33,7 +33,7 @@ class ProgressBars(Progress):
         self._printed = self.get_time()
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
-        """Changes a task, and prints it if a line is due."""
+        """Changes a task. Prints its progress if `EVERY` seconds have passed."""
         super().update(task_id, **changes)
         now = self.get_time()
         if not self.console.is_terminal and now - self._printed >= EVERY:

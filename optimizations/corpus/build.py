@@ -32,12 +32,12 @@ from .sources import (
 class Fetched:
     """The result of a fetch."""
 
-    corpus: Corpus  # Including the programs of earlier fetches.
-    made: list[str] = field(default_factory=list)  # Programs compiled now.
-    failed: dict[str, str] = field(default_factory=dict)  # The reason for each program.
+    corpus: Corpus  # Includes the programs of earlier fetches.
+    made: list[str] = field(default_factory=list)  # Programs that were compiled.
+    failed: dict[str, str] = field(default_factory=dict)  # Reasons by program.
 
 
-# A program without its modules, and its sources with the largest source first.
+# A program that has no modules yet, and its sources by decreasing size.
 _Prepared = tuple[Program, list[str]]
 
 
@@ -77,7 +77,7 @@ def fetch(
 
 
 def open_corpus(folder: Path) -> Corpus:
-    """Reads a folder's corpus, or returns an empty one if the compiler differs."""
+    """Reads a folder's corpus. Returns an empty one if another compiler made it."""
     compiler = toolchain.compiler_version()
     try:
         corpus = load(folder)
@@ -88,7 +88,7 @@ def open_corpus(folder: Path) -> Corpus:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Locks a folder. A second writer waits and then reuses the programs."""
+    """Locks a folder. A second writer waits for the first and reuses its programs."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -103,7 +103,7 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
     version = version_of(packages / recipe.package)
     flags = (
         *toolchain.UNOPTIMISED,
-        # The bitcode must not depend on the folder.
+        # Remove folder names, so that the bitcode is the same in all folders.
         *(f"-ffile-prefix-map={path}=." for path in (made, root)),
         *(filled(flag, places) for flag in recipe.flags),
     )

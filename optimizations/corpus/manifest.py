@@ -28,8 +28,8 @@ def is_cpp(source: str) -> bool:
 class Module:
     """One bitcode file before optimisation."""
 
-    path: str  # Relative to the corpus folder.
-    source: str  # Relative to the program's root. Empty for a linked module.
+    path: str  # The path relative to the corpus folder.
+    source: str  # The path relative to the program's root. Empty for a linked module.
     functions: int  # The number of functions with a body.
     instructions: int  # The number of instructions.
     sha256: str  # The hash of the file.
@@ -43,11 +43,11 @@ class Program:
     package: str  # The Debian package, or the generator.
     version: str  # The package's version.
     split: str  # ``training``, ``held-out`` or ``generated``.
-    flags: tuple[str, ...]  # All flags of the compiler.
-    libraries: tuple[str, ...]  # Flags of the linker.
+    flags: tuple[str, ...]  # All compiler flags.
+    libraries: tuple[str, ...]  # Linker flags for libraries.
     root: str  # The compiler's working directory, which contains the sources.
     modules: tuple[Module, ...]  # One module for each source file.
-    linked: Module  # All modules, linked into one.
+    linked: Module  # All modules linked into one.
     key: str  # A hash of recipe, version and flags, to detect changes.
 
     @property
@@ -62,7 +62,7 @@ class Corpus:
 
     folder: Path
     compiler: str  # The first line of `clang --version`.
-    programs: dict[str, Program] = field(default_factory=dict)  # By name.
+    programs: dict[str, Program] = field(default_factory=dict)  # Programs by name.
 
     def select(
         self,
@@ -71,7 +71,7 @@ class Corpus:
         only: Sequence[str] = (),
         without: Sequence[str] = (),
     ) -> list[Program]:
-        """Returns the programs of a split, or the programs ``only`` of any split.
+        """Returns the programs of a split, or the programs that ``only`` names.
 
         By default, all programs except generated ones are returned. InvalidArgument is
         raised for an unknown split or program, and if no program is left.
@@ -107,8 +107,8 @@ class Corpus:
     ) -> dict[Path, int]:
         """Maps the bitcode files of the programs of `select` to instruction counts.
 
-        Files without functions, with more than ``most`` instructions, or shared with a
-        held-out program are left out.
+        Leaves out files that have no functions, that have more than ``most``
+        instructions, or that a held-out program contains too.
         """
         return {
             self.folder / module.path: module.instructions
@@ -120,7 +120,7 @@ class Corpus:
         }
 
     def modules(self, split: str | None = None, **limits: Any) -> Iterator[Path]:
-        """Yields the paths of `files`."""
+        """Yields the paths that `files` returns for the same arguments."""
         yield from self.files(split, **limits)
 
     def save(self) -> None:

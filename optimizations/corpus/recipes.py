@@ -10,10 +10,10 @@ from typing import Any
 
 FILE = Path(__file__).with_name("programs.toml")
 
-HELD_OUT = frozenset({"cadical", "gawk", "sqlite3", "zstd"})  # Not for training.
+HELD_OUT = frozenset({"cadical", "gawk", "sqlite3", "zstd"})  # Never used for training.
 
 # Sources of training programs that a held-out program contains too. For example, zstd
-# contains xxHash. They are compiled, because their program needs them, but not used.
+# contains xxHash. They are compiled for their program, but not used for training.
 SHARED: Mapping[str, frozenset[str]] = {"lz4": frozenset({"lib/xxhash.c"})}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds the source files of a recipe, and unpacks programs for other compiles."""
+"""Finds the source files of a recipe, and unpacks programs for demos and benchmarks."""
 
 import contextlib
 import os
@@ -19,10 +19,10 @@ from .recipes import RECIPES, Recipe
 
 SCRIPTS = Path(__file__).with_name("scripts")  # The scripts that download from Debian.
 
-PACKAGES = Path("build/workloads")  # Demo, tests and benchmarks use it too.
+PACKAGES = Path("build/workloads")  # The demo, tests and benchmarks share it.
 
 FETCH_SECONDS = 1800.0  # The time limit for all packages together.
-_LAST = 5  # The number of lines that are reported of a failed script's stderr.
+_LAST = 5  # Errors quote this number of lines of a script's stderr.
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class SourceProgram:
     name: str
     version: str  # The version of the Debian package.
     sources: tuple[Path, ...]  # The C files, sorted by path.
-    flags: tuple[str, ...]  # Without -O. They work in any folder.
+    flags: tuple[str, ...]  # Flags without -O and without relative paths.
 
     @property
     def folder(self) -> Path:
@@ -50,7 +50,7 @@ _AS_BUILT = {"-DLUA_USE_POSIX": "-DLUA_USE_LINUX"}
 
 
 def unpack(names: Sequence[str], packages: Path = PACKAGES) -> dict[str, SourceProgram]:
-    """Fetches programs whose recipes have no commands. Raises OSFailure."""
+    """Fetches programs whose recipes have no commands. Raises OSFailure on failure."""
     wanted = [RECIPES[name].package for name in names]
     for problem in fetch_packages(wanted, packages).values():
         raise OSFailure(f"the programs' sources cannot be fetched: {problem}")
@@ -79,7 +79,7 @@ def places_of(recipe: Recipe, packages: Path, made: Path) -> dict[str, str]:
 
 
 def find_sources(recipe: Recipe, root: Path) -> list[str]:
-    """Returns a recipe's files, relative to the root. Raises OSFailure."""
+    """Finds a recipe's files, relative to the root. Raises OSFailure if none exists."""
     paths = {path for pattern in recipe.sources for path in root.glob(pattern)}
     found = [str(path.relative_to(root)) for path in paths]
     kept = [s for s in found if not any(fnmatch(s, w) for w in recipe.without)]
@@ -130,7 +130,7 @@ def run_script(
 ) -> str:
     """Runs a script. Returns the end of its stderr if it fails, or else "".
 
-    Each line of stdout is passed to ``line``. The script's children are killed too.
+    Passes each line of stdout to ``line``. A timeout kills the script's children too.
     """
     with (
         tempfile.TemporaryFile() as errors,

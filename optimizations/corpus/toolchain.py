@@ -24,7 +24,7 @@ LLVM_LINK = "llvm-link-22"
 # minsize and optsize, without which passes and code generation make larger code.
 UNOPTIMISED = ("-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-g0")
 
-SECONDS = 600.0  # On an idle machine, a command takes less than a tenth.
+SECONDS = 600.0  # The time limit. On an idle machine, a command takes less than 60 s.
 
 _COUNT = re.compile(rb"^TotalInstructionCount: (\d+)$", re.MULTILINE)
 
@@ -39,10 +39,10 @@ def run(
 ) -> tuple[bytes, bytes]:
     """Runs a command in a folder and returns its stdout and stderr.
 
-    With ``own_session``, the command runs in its own session, like a compiler of
-    `mlbridge.envs`, because Linux may schedule by session. Raises CompilerFailed with
-    the end of the output if the command fails, OSFailure if the program is missing, and
-    Timeout after ``seconds``.
+    With ``own_session``, the command gets its own session, as in `mlbridge.envs`. This
+    makes times comparable, because Linux may schedule by session. Raises CompilerFailed
+    with the end of the output if the command fails, OSFailure if the program is
+    missing, and Timeout after ``seconds``.
     """
     words = " ".join(map(str, command))
     try:
@@ -125,7 +125,7 @@ def mllvm(options: Iterable[str]) -> list[str]:
 
 
 def plugin_flags(plugin: Path, *options: str) -> list[str]:
-    """Returns clang's flags for the plug-in. Omit "-mlbridge-" in `options`."""
+    """Returns clang's flags for the plug-in. Adds "-mlbridge-" before each option."""
     return [f"-fpass-plugin={plugin}", *mllvm(f"-mlbridge-{o}" for o in options)]
 
 
@@ -144,7 +144,7 @@ def link_bitcode(modules: Sequence[Path], into: Path) -> None:
 def link(
     objects: Sequence[Path], flags: Sequence[str], to: Path, *, cpp: bool = False
 ) -> None:
-    """Links objects to an executable. `flags` are mainly libraries."""
+    """Links objects into an executable. `flags` are the linker's, such as -lm."""
     run([CLANGXX if cpp else CLANG, *objects, *flags, "-o", to])
 
 
@@ -182,7 +182,7 @@ def executable(
 ) -> None:
     """Compiles and links a program's sources with stock clang and the flags `more`.
 
-    Sources are used because C++ bitcode contains functions that -O0 cannot link.
+    At -O0, C++ bitcode cannot be used, because some functions exist only for inlining.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
 

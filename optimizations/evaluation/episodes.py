@@ -38,9 +38,9 @@ def compare(
     """Returns the metric of each episode for the model, each baseline and chance.
 
     The model is an .onnx file, or a folder with ``AGENT.onnx`` for each agent. It runs
-    as in a compiler. The seeds of the episodes start at ``seed``. CompilerFailed is
-    raised if the compiler crashes, and SchemaMismatch if the observations do not fit
-    the model.
+    with the same runner as in a compiler. The seeds of the episodes start at ``seed``.
+    CompilerFailed is raised if the compiler crashes, and SchemaMismatch if the
+    observations do not fit the model.
     """
     baselines = {
         name: guarded(f"baseline '{name}'", make, environment)

@@ -44,7 +44,7 @@ def demo(
     with steps.step("Fetch bzip2, zlib and Lua", 1) as step:
         programs = corpus.fetch(BUILD / "workloads")
         step.advance()
-    # bzip2's decisions are only for comparison and not for training.
+    # Record bzip2's decisions for the comparison, but do not train on them.
     units = {}
     files = sum(len(program.sources) for program in programs.values())
     with steps.step("Record what LLVM inlines", files) as step:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Agreement:
-    """The numbers of call sites that LLVM, the model, both or neither inline."""
+    """Counts call sites by LLVM's decision and by the model's decision."""
 
     both_inline: int = 0
     only_llvm: int = 0
@@ -43,7 +43,7 @@ class Agreement:
 
     @property
     def balanced_accuracy(self) -> float:
-        """The mean of the accuracies on inlined and on other call sites."""
+        """The mean of two accuracies, on inlined and on other call sites."""
         inlined = self.llvm_inlines
         kept = self.decisions - inlined
         if inlined == 0 or kept == 0:

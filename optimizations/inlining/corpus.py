@@ -11,12 +11,12 @@ TEST = "bzip2"
 
 
 def fetch(folder: Path) -> dict[str, SourceProgram]:
-    """Unpacks the programs in a folder, unless they exist there."""
+    """Unpacks the programs in a folder, unless the folder has them already."""
     return unpack((*TRAINING, TEST), folder)
 
 
 def concatenate_sources(programs: Iterable[SourceProgram], into: Path) -> Path:
-    """Writes all sources to one file, as a large text."""
+    """Writes all sources to one file, which is a large text for bzip2."""
     with into.open("wb") as text:
         for program in programs:
             for source in program.sources:

@@ -31,7 +31,7 @@ SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
 class Asked:
     """The plug-in's statistics about requests, for one or more translation units."""
 
-    agreement: Agreement = field(default_factory=Agreement)  # In the same IR.
+    agreement: Agreement = field(default_factory=Agreement)  # LLVM had the same IR.
     sessions: int = 0  # Translation units with requests.
     first_us: float = 0.0  # Microseconds for all first requests, with the handshake.
     rest_us: float = 0.0  # Microseconds for all other requests.
@@ -61,13 +61,13 @@ class Build:
     way: str = ""  # The way to the model.
     asked: Asked = field(default_factory=Asked)
     model_us: float | None = None  # Mean time of a request in the Python model.
-    # For the first build with the model, outputs that differ from the stock build's
-    # outputs. For the others, object files that differ from the first build's.
+    # The first build with the model lists outputs that differ from the stock build.
+    # Other builds list object files that differ from the first build.
     differences: tuple[str, ...] = ()
 
 
 class UnexpectedStatistics(Exception):
-    """The plug-in's statistics are missing or contradict the model's."""
+    """The statistics are missing, or show that some decisions are not the model's."""
 
 
 def build_stock(
@@ -165,7 +165,7 @@ def compare_objects(first: Build, other: Build) -> list[str]:
 def compare_bzip2(
     stock: Build, other: Build, inputs: Sequence[Path], advance: Callable[[], None]
 ) -> list[str]:
-    """Runs two builds of bzip2 on the same files. Returns the differences.
+    """Runs two builds of bzip2 on the same files. Describes each difference.
 
     Both compress each file with -1 and -9, and the other build decompresses the stock
     build's output.

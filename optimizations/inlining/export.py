@@ -19,8 +19,8 @@ class Decision(nn.Module):
     """A network with the decisions of `Policy` but fewer operators.
 
     ONNX Runtime needs about 0.3 us for each operator, so the scaling would take most of
-    a request. One matrix product computes all terms of the scaling, and then each
-    column is clamped to at least 1:
+    a request's time. One matrix product computes all terms of the scaling, and then
+    each column is clamped to at least 1:
 
         sign(x) * log1p(|x|)           = log(max(1, 1 + x)) - log(max(1, 1 - x))
         max(1, threshold) - cost       = max(1, threshold) - max(1, 1 + cost)
@@ -46,7 +46,7 @@ class Decision(nn.Module):
         self.margin: Tensor | None = None
         if derived:
             lift += [threshold, cost, -cost]
-            # The logarithms of these columns are unused. The last row is the margin.
+            # Give these columns' logarithms weight 0. The last row is the margin's.
             first += [torch.zeros(3, weight.shape[1]), weight[count:]]
             self.margin = torch.zeros(2 * count + 3, 1)
             self.margin[-3:, 0] = torch.tensor([1.0, -1.0, 1.0])

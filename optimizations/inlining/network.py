@@ -43,7 +43,7 @@ class InliningNetwork(nn.Module):
         self.derived = derived
         inputs = len(features) + derived
         self.register_buffer("mean", torch.zeros(inputs))
-        self.register_buffer("scale", torch.ones(inputs))  # The scale 0 drops an input.
+        self.register_buffer("scale", torch.ones(inputs))  # Scale 0 drops the input.
         widths = (inputs, *hidden)
         layers: list[nn.Module] = []
         for fan_in, fan_out in pairwise(widths):
@@ -51,7 +51,7 @@ class InliningNetwork(nn.Module):
         self.layers = nn.Sequential(*layers, nn.Linear(widths[-1], 1))
 
     def inputs(self, features: Tensor) -> Tensor:
-        """Scales float[n, d] features and adds the derived input: [n, d + 1]."""
+        """Scales float[n, d] and adds the derived input. Returns float[n, d + 1]."""
         scaled = torch.sign(features) * torch.log1p(torch.abs(features))
         if not self.derived:
             return scaled

@@ -33,7 +33,7 @@ class Table:
     names: tuple[str, ...]  # The names of the d features.
     features: NDArray[np.int64]  # int64[n, d].
     decisions: NDArray[np.bool_]  # bool[n]: True if inlined.
-    units: NDArray[np.int64]  # int64[n]: the index of the translation unit.
+    units: NDArray[np.int64]  # int64[n]: indices into `unit_names`.
     unit_names: tuple[str, ...]  # Names of the translation units.
 
     def column(self, name: str) -> NDArray[np.int64]:

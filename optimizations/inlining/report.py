@@ -23,7 +23,7 @@ from .evaluate import Build
 from .record import Table
 from .train import Settings, Training
 
-# Limits for the conditions of the demo.
+# The demo fails outside these limits.
 LEAST_AGREEMENT = 0.95
 MOST_TEXT_CHANGE = 0.01
 
@@ -43,7 +43,7 @@ class Outcome:
 
 
 def promises(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
-    """Returns the conditions on the builds with the model, and if they are met.
+    """Maps each condition on the builds with the model to true if it is met.
 
     Builds after the first must have the same object files.
     """

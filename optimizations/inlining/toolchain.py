@@ -53,5 +53,5 @@ def compile_program(
 def text_size(objects: Sequence[Path]) -> int:
     """Returns the size of machine code and constants in object files, in bytes."""
     stdout, _ = run([LLVM_SIZE, "--totals", *objects])
-    # The last line has the total in the first column, which is "text".
+    # Read the total, which is in the last line. The first column is "text".
     return int(stdout.decode().splitlines()[-1].split()[0])

@@ -79,7 +79,7 @@ def train(
         table.names, settings.hidden, derived=settings.derived, dropout=settings.dropout
     )
     network.fit_scaling(x)
-    # Few call sites are inlined, so give them the weight of all others together.
+    # Few call sites are inlined, so give both classes the same total weight.
     positive = y.mean()
     loss_of = nn.BCEWithLogitsLoss(pos_weight=(1 - positive) / positive)
     optimizer = torch.optim.AdamW(
@@ -114,7 +114,7 @@ def train(
 
 
 def _validation_units(table: Table, settings: Settings) -> list[int]:
-    """Draws units that have at most the share `validation_share` of the call sites."""
+    """Draws units with at most the share `validation_share` of all call sites."""
     sizes = np.bincount(table.units, minlength=len(table.unit_names))
     wanted = settings.validation_share * len(table.units)
     drawn: list[int] = []

@@ -44,7 +44,7 @@ class Curve:
         return sum(last) / len(last) if last else None
 
     def load(self, path: Path, until: int | None = None) -> "Curve":
-        """Adds a file's episodes up to step `until`. Raises Malformed."""
+        """Adds a file's episodes up to step `until`. Raises Malformed if damaged."""
         if not path.is_file():
             return self
         with path.open(newline="", encoding="utf-8") as file:

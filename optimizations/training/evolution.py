@@ -37,7 +37,7 @@ class EvolvedPolicy(ARSPolicy):
         super().__init__(observation_space, action_space, **settings)
 
     def make_features_extractor(self) -> BaseFeaturesExtractor:
-        """Makes the optimisation's encoder, or else Stable-Baselines3's own encoder."""
+        """Makes the optimisation's encoder, or Stable-Baselines3's default encoder."""
         space = self.observation_space
         if self._make is not None:
             return OwnEncoder(space, self._make)

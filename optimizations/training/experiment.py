@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 MODEL = "model"
-"""The name of a single agent's file. Several agents have files of their labels."""
+"""The file name of a single agent. With several agents, labels are the file names."""
 
 _MAY_CHANGE = ("out", "steps", "every")
 """The settings that may differ when a training is resumed."""
@@ -125,7 +125,7 @@ class Experiment:
         self.file.write_text(text + "\n", encoding="utf-8")
 
     def as_begun(self, names: Sequence[str]) -> "Experiment":
-        """Returns a copy with some settings of the training in the folder.
+        """Returns a copy with the named settings of the training in the folder.
 
         Raises InvalidArgument if its file is missing, and Malformed if it is damaged.
         """

@@ -20,7 +20,7 @@ def learn(
     address: str | None = None,
     show: Show = quiet,
 ) -> Learned:
-    """Trains with the engine of the settings: see `sb3.train` and `rllib.train`."""
+    """Trains with the engine of the settings, through `sb3.train` or `rllib.train`."""
     if experiment.settings.engine == "sb3":
         from mlbridge_optimizations.training import sb3
 

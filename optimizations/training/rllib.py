@@ -111,7 +111,7 @@ class _Episodes(RLlibCallback):
 
     def __init__(self) -> None:
         super().__init__()
-        # The returns of earlier parts, because the end of a rollout cuts an episode.
+        # The end of a rollout cuts an episode, so keep the returns of earlier parts.
         self._before: dict[str, float] = {}
 
     def on_sample_end(self, **kwargs: Any) -> None:
@@ -367,16 +367,16 @@ def _learn(
     moved = time.monotonic()
     while done < settings.steps:
         results = _iteration(algorithm, done)["env_runners"]
-        # Default to `done`, because APPO's first results lack this value.
+        # Use `done` by default, because APPO's first results lack this value.
         now = int(results.get("num_env_steps_sampled_lifetime", done))
         if now > done:
             moved = time.monotonic()
         elif time.monotonic() - moved > STALLED:
             raise _stalled(done)
-        # Estimate the total, because the last iteration ends after the steps.
+        # Estimate the total, because the last iteration exceeds the steps.
         size, left = max(1, now - done), max(0, settings.steps - now)
         done, total = now, now + -(-left // size) * size
-        # Both are NaN, and not lists, if no episode has ended.
+        # If no episode has ended, both results are NaN instead of lists.
         ended = (results.get(name, []) for name in ("returns", "values"))
         returns, values = ([] if isinstance(a, float) else a for a in ended)
         for one, value in zip(returns, values, strict=True):
@@ -408,7 +408,7 @@ def _iteration(algorithm: Any, done: int) -> Any:
         return future.result(STALLED)
     except TimeoutError:
         if future.done():
-            # The iteration itself has raised the error.
+            # The iteration itself has raised this error, so pass it on.
             raise
         raise _stalled(done) from None
 
@@ -467,7 +467,7 @@ class _Checkpoint:
     def steps(self) -> int:
         """Returns the number of actions, or raises InvalidArgument."""
         if not self.folder.is_dir() and self._old.is_dir():
-            # `write` was interrupted between its two renames, so use the old folder.
+            # Use the old folder, because `write` was interrupted between its renames.
             self._old.rename(self.folder)
         try:
             return int((self.folder / _STEPS).read_text(encoding="utf-8"))

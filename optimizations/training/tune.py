@@ -15,7 +15,7 @@ from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.rllib import cluster
 
 SHARE = 4
-"""The number of steps of a training divided by that of a trial."""
+"""A training has this many times the steps of a trial."""
 
 SPACE: dict[str, Any] = {
     "learning_rate": ray_tune.loguniform(1e-4, 2e-3),
@@ -92,5 +92,5 @@ class _Ended(ray_tune.Callback):
         self._show(self._ended)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leaves out the progress bar, because Tune pickles its callbacks."""
+        """Leaves out the progress bar, because Tune pickles the callback."""
         return {"_show": print, "_ended": self._ended}
