@@ -34,7 +34,7 @@ ENGINES = {"sb3": "stable_baselines3", "rllib": "ray", "ars": "sb3_contrib"}
 
 @dataclass(frozen=True)
 class How:
-    """The options that may differ between two runs of the same training."""
+    """The options of one run. They are not saved with the training."""
 
     resume: Annotated[
         bool, Option("--resume", help="Continue from the last checkpoint.")
