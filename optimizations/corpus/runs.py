@@ -31,7 +31,7 @@ class Step:
     """One run of the program."""
 
     arguments: tuple[str, ...]  # ``{tree}`` is the package's folder.
-    stdin: str | None = None  # stdin and stdout are files.
+    stdin: str | None = None  # stdin and stdout are file names.
     stdout: str = "out"
     status: int = 0  # The expected exit status.
 
@@ -41,7 +41,7 @@ class RunTest:
     """How to test a program."""
 
     make: Callable[[Path], None]  # Writes the inputs to a folder.
-    steps: tuple[Step, ...]  # They run in that folder, in order.
+    steps: tuple[Step, ...]  # Run in that folder, in order.
     outputs: tuple[str, ...] = ("out",)  # Files to compare.
     same: tuple[str, str] | None = None  # An input and an output that must be equal.
 
@@ -92,7 +92,7 @@ RUN_TESTS = {name: _test(**about["test"]) for name, about in PROGRAMS.items()}
 
 
 def run_tests(corpus: Corpus, executables: Mapping[str, Path]) -> list[Run]:
-    """Tests executables by program name, one after another because of their times."""
+    """Tests each program's executable. One runs at a time, for accurate times."""
     runs = []
     for name, executable in executables.items():
         with Tester(corpus, corpus.program(name)) as tester:
@@ -104,7 +104,7 @@ class Tester(AbstractContextManager["Tester"]):
     """Tests any number of executables of one program. It is a context manager."""
 
     def __init__(self, corpus: Corpus, program: Program) -> None:
-        """Prepares inputs and outputs. Raises InvalidArgument without a test."""
+        """Prepares the files. Raises InvalidArgument if the program has no test."""
         self.program = program
         self._test = test_of(program)
         self.expected = expected_outputs(corpus, program)
