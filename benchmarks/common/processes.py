@@ -25,7 +25,7 @@ from mlbridge_optimizations.corpus import toolchain
 ROOT = Path(__file__).resolve().parents[2]
 # The programs' sources, which are downloaded when they are needed.
 WORKLOADS = ROOT / "build" / "workloads"
-SWEEP_SECONDS = 120.0  # Even on a busy machine, a sweep takes far less.
+SWEEP_SECONDS = 120.0  # The time limit of a sweep.
 ENDING_SECONDS = 5.0
 # The clients of `mlbridge bench rtt`, `serve` and `neighbour`.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
@@ -206,7 +206,7 @@ def timed(
     variables: Mapping[str, str] | None = None,
     seconds: float = toolchain.SECONDS,
 ) -> Took:
-    """Runs a command and measures it. The default variables are those of `runtimes`."""
+    """Runs a command and measures it. By default, uses the variables of `runtimes`."""
     words = " ".join(map(str, command))
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()

@@ -176,7 +176,7 @@ def measure_flows(
 def _compile_time(
     context: typer.Context, setting: Setting, compiled: Compiled, size: Most
 ) -> None:
-    """Compile modules with a phase-ordering policy, in the original flow and in ours.
+    """Compile modules with a phase-ordering policy, without and with the bridge.
 
     The original flow is POSET-RL's. For each action, a Python driver starts opt for the
     passes and llvm-ir2vec for the features. Our flows are clang with the plug-in. The

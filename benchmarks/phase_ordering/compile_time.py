@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole compiles with a phase-ordering policy, in the original flow and in ours.
+"""Whole compiles with a phase-ordering policy, without and with the bridge.
 
-This corresponds to the paper's table 2. All flows compile the same modules with the
-same policy. The benchmark checks that they take the same actions.
+This corresponds to table 2 of the POSET-RL paper. All flows compile the same modules
+with the same policy. The benchmark checks that all flows choose the same actions.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training of phase ordering: steps per second, and the time of iterations.
 
-This corresponds to the paper's figures 5a and 5b. The original flow is compared with
-our flow in each transport, with one and with two workers. All flows play the same
-episodes. The benchmark checks that each action produces the same code.
+This corresponds to figures 5a and 5b of the POSET-RL paper. The original flow is
+compared with our flow in each transport, with one and with two workers. All flows play
+the same episodes. The benchmark checks that each action produces the same code.
 """
 
 import queue

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FutexFloor is the floor of the shared memory runner. It copies the same
-/// bytes once into the same kind of memory, and a futex wakes the other end.
-/// Both ends sleep while they wait. RttClient.cpp uses the client's end, and
-/// FloorModule.cpp uses the model's end.
+/// FutexFloor is the floor of the shared memory runner. Like the runner, it
+/// copies each message into shared memory once and wakes the other end with a
+/// futex. Both ends sleep while they wait. RttClient.cpp uses the client's end,
+/// and FloorModule.cpp uses the model's end.
 ///
 //===----------------------------------------------------------------------===//
 

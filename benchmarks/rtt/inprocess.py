@@ -41,7 +41,7 @@ CALL_LIMIT_US = {"aot": 0.2}
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of one model in one runtime, as times of pairs of batches."""
+    """The times of one model in one runtime. The floor and the runner take turns."""
 
     runtime: str
     model: str

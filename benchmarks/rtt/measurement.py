@@ -130,7 +130,7 @@ class Workers:
 
 @dataclass
 class Series:
-    """The sweeps of one row. The statistics are arrays over the lengths, in µs."""
+    """The sweeps of a table's row. Each statistic has one time in µs per length."""
 
     sweeps: list[Sweep] = field(default_factory=list)
 

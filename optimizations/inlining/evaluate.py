@@ -31,7 +31,7 @@ SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
 class Asked:
     """The plug-in's statistics about requests, for one or more translation units."""
 
-    agreement: Agreement = field(default_factory=Agreement)  # LLVM had the same IR.
+    agreement: Agreement = field(default_factory=Agreement)  # Decisions on the same IR.
     sessions: int = 0  # Translation units with requests.
     first_us: float = 0.0  # Microseconds for all first requests, with the handshake.
     rest_us: float = 0.0  # Microseconds for all other requests.

@@ -37,7 +37,7 @@ class Outcome:
     tables: dict[str, Table]  # LLVM's decisions in each program.
     training: Training
     stock: Build  # The test program, compiled by clang alone.
-    builds: list[Build]  # One for each way to the model.
+    builds: list[Build]  # One build for each way to the model.
     inputs: list[Path]  # The files on which the builds were compared.
     seconds: dict[str, float]  # The duration of each step.
 

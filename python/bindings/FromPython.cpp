@@ -336,8 +336,7 @@ bool TensorsFromPython::addStrings(const Entry &E, nb::handle Sequence) {
 
 void TensorsFromPython::addList(const Entry &E, nb::handle Sequence) {
   if (PySequence_Fast_GET_SIZE(Sequence.ptr()) == 0) {
-    // Use the type that the caller wants, because an empty list has no elements
-    // that show the type.
+    // An empty list does not show its element type, so use the expected type.
     if (E.Wanted == ElementType::String)
       Set.set(E.Name, std::vector<std::string_view>());
     else

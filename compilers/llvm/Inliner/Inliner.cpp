@@ -210,8 +210,8 @@ void ModelInlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
 
 namespace {
 
-/// The module and the analyses of the outer pass, which runs other passes. Both
-/// pointers are null if there is no outer pass.
+/// Phase ordering is an outer pass: it runs pipelines with the inliner inside.
+/// Both pointers are its module and analyses, or null without an outer pass.
 struct OuterPipeline {
   Module *M = nullptr;
   ModuleAnalysisManager *MAM = nullptr;

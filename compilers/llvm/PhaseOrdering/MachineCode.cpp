@@ -46,7 +46,7 @@ static bool hasCodeModel(const Triple &Target, CodeModel::Model Model) {
   case CodeModel::Large:
     return HasMediumAndMore || Target.isAArch64();
   }
-  // Reject other numbers, because the number comes from the module.
+  // Reject other numbers. A module can contain any number as its code model.
   return false;
 }
 

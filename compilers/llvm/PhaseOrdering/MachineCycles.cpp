@@ -40,14 +40,15 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// The cycles that each call counts. Calls are not simulated, because llvm-mca
-/// does not know the callee and prints a warning to stderr for each call.
+/// The number of cycles that is assumed for each call. Calls are not simulated,
+/// because llvm-mca does not know the callee and prints a warning to stderr for
+/// each call.
 static constexpr double CyclesOfCall = 10;
 
 namespace {
 
 /// Simulates code of one target. The members are LLVM's descriptions of the
-/// target, and they refer to each other.
+/// target. The members refer to each other.
 class Simulator {
 public:
   static Expected<std::unique_ptr<Simulator>> create(const Triple &Machine,

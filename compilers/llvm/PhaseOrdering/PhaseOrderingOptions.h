@@ -39,8 +39,8 @@ struct PhaseOrderingContract {
   std::string Model;
 
   /// Reads the metadata of the runner's model. Returns Malformed if the entry
-  /// has another form. Also returns the errors of ActionSpace, and the runner's
-  /// error if the model cannot be loaded.
+  /// `mlbridge.phase-ordering` has another form. Also returns the errors of
+  /// ActionSpace, and the runner's error if the model cannot be loaded.
   static Expected<PhaseOrderingContract> of(MLModelRunner &Runner);
 };
 

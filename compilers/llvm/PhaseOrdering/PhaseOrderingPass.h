@@ -39,8 +39,8 @@
 /// - A search finds nothing better than LLVM's pipeline.
 ///
 /// There is one exception: if the model fails or defers after its first reply,
-/// earlier actions have already changed the module. In all these cases, the
-/// pass `mlbridge-phase-ordering` runs the pipeline of -Oz.
+/// earlier actions have already changed the module. In the three listed cases,
+/// the pass `mlbridge-phase-ordering` runs the pipeline of -Oz instead.
 ///
 //===----------------------------------------------------------------------===//
 
