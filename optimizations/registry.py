@@ -91,7 +91,7 @@ def _load(path: Path) -> ModuleType:
 
 
 def _expect_free_name(path: Path) -> None:
-    """Raises InvalidArgument if the file would hide a module of Python or a package."""
+    """Raises InvalidArgument if the file would hide a standard or installed module."""
     owner = "Python" if path.stem in sys.stdlib_module_names else None
     # Ignore names that no module can have, such as my.spills.py.
     with suppress(ImportError, ValueError):

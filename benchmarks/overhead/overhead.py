@@ -147,7 +147,7 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def rows(results: Results, wanted: Sequence[Variant]) -> list[dict[str, Any]]:
-    """Returns a row per source and variant. "added" is relative to stock clang."""
+    """Returns a row per source and variant. "added_" is relative to stock clang."""
     made = []
     sizes = {variant.name: variant.disk_mib for variant in wanted}
     for (source, name), runs in results.items():

@@ -19,7 +19,7 @@ from mlbridge_optimizations.phase_ordering.model.model import Task
 from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
 
 HIDDEN = (128, 128)  # The hidden layers in `mlbridge train`.
-_ONCE = 1e3  # The penalty on an action's score for each time it was taken.
+_ONCE = 1e3  # Each use of an action lowers its later scores by this number.
 
 
 class RandomPolicy(nn.Module):

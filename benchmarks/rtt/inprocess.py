@@ -124,7 +124,7 @@ def measure(
 ) -> list[Measured]:
     """Measures the sweep's two policies and a network in each runtime.
 
-    Each length has its own model, which is cached beside inprocess-client.
+    Each length has its own model, which is cached in the folder of inprocess-client.
     """
     # Import this here, because `mlbridge bench` also works without the package onnx.
     from .models import MLP, InProcessModel, ModelCache

@@ -82,7 +82,7 @@ class Cell:
         return median(r.memory_mib for r in self.rounds)
 
 
-Cells = dict[tuple[str, int, str], Cell]  # By runner, number, and one of SIDES.
+Cells = dict[tuple[str, int, str], Cell]  # Keys: runner, count, side.
 
 
 def decide(

@@ -373,7 +373,7 @@ def _learn(
             moved = time.monotonic()
         elif time.monotonic() - moved > STALLED:
             raise _stalled(done)
-        # Estimate the total, because the last iteration exceeds the steps.
+        # Estimate the total, because the last iteration can exceed the settings' steps.
         size, left = max(1, now - done), max(0, settings.steps - now)
         done, total = now, now + -(-left // size) * size
         # If no episode has ended, both results are NaN instead of lists.

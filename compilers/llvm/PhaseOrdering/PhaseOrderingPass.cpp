@@ -277,7 +277,7 @@ static SearchOptions searchOptionsFor(const Module &M,
 /// itself.
 static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot,
                      const RegisterInside &Register) {
-  // A module without code needs no model.
+  // Do not load the model for a module without code.
   if (all_of(M, [](const Function &F) { return F.isDeclaration(); }))
     return false;
   if (WhyNot.empty())
