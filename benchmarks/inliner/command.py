@@ -95,7 +95,7 @@ class Row:
 
     @property
     def share(self) -> float | None:
-        """The share of requests in the instructions, if instructions were counted."""
+        """The share of instructions that requests execute. None without counters."""
         if not self.instructions_rule:
             return None
         asking = self.instructions_per_decision * self.decisions

@@ -61,7 +61,7 @@ class InliningNetwork(nn.Module):
         return torch.cat([scaled, margin.unsqueeze(1)], dim=1)
 
     def fit_scaling(self, features: Tensor) -> None:
-        """Scales these features to mean 0 and variance 1. Drops constants."""
+        """Fits the scaling, so that these features get mean 0 and variance 1."""
         inputs = self.inputs(features)
         deviation = inputs.std(dim=0)
         self.mean.copy_(inputs.mean(dim=0))

@@ -46,8 +46,8 @@ enum class Normalization : std::uint8_t {
 /// Returns "none", "per-instruction" or "logarithmic".
 llvm::StringRef normalizationName(Normalization How);
 
-/// An object does not change after its creation, so any number of threads can
-/// use it at the same time.
+/// A vocabulary does not change after its creation, so any number of threads
+/// can use it at the same time.
 class EmbeddingVocabulary {
 public:
   /// The maximum size of a vocabulary file, in bytes.

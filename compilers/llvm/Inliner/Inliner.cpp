@@ -81,8 +81,8 @@ private:
   bool isSelfCall(CallBase &CB);
   /// True if the stock advisor makes all further decisions, without
   /// MLInlineAdvisor's bookkeeping. This is the case after a failure of the
-  /// model. It is also the case if the size limit is reached although the model
-  /// has always deferred, because the limit should not restrict the heuristic.
+  /// model. It is also the case if the model has always deferred and the size
+  /// limit is reached, because the limit should not restrict the heuristic.
   bool heuristicTakesOver() const {
     return State.Session->hasFailed() || (isForcedToStop() && !ModelHasDecided);
   }

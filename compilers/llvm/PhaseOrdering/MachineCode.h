@@ -46,10 +46,10 @@ createTargetMachine(const llvm::Module &M);
 /// The bytes of an object file.
 using ObjectCode = llvm::SmallVector<char, 0>;
 
-/// Generates the object file of \p M. The code generator modifies \p M. Its
-/// result depends on the order of uses, which a clone does not preserve.
-/// Therefore, pass a module that was written and read as bitcode with its use
-/// order. Diagnostics go to the module's context. Returns the errors of
+/// Generates the object file of \p M. The code generator modifies \p M. The
+/// object file depends on the order of uses, which a clone of a module does not
+/// preserve. Therefore, pass a module that was written and read as bitcode with
+/// its use order. Diagnostics go to the module's context. Returns the errors of
 /// createTargetMachine(), or Unsupported if the target does not support object
 /// files.
 Expected<ObjectCode> emitObject(llvm::Module &M);

@@ -337,7 +337,7 @@ struct Pipeline {
   /// True if LLVM's passes after the episode are skipped.
   bool IsReplaced = false;
   /// The number of nested plug-in passes that are running. LLVM's passes inside
-  /// a plug-in's pass are not skipped, because they belong to it.
+  /// a plug-in's pass are not skipped, because they belong to the plug-in.
   unsigned Added = 0;
 };
 
