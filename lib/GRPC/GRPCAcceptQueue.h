@@ -25,7 +25,7 @@
 
 namespace MLBridge::GRPC {
 
-/// A session that waits to be accepted.
+/// A new session, which the server has not accepted yet.
 struct PendingSession {
   std::shared_ptr<RequestQueue> Requests;
   /// The first call of the session: its stream or its first unary call.

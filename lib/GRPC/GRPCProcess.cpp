@@ -19,9 +19,10 @@
 using namespace MLBridge;
 
 static Error checkFork() {
-  // One object for the process, like gRPC's state. A child cannot ask gRPC
-  // whether it is in use: asking takes a lock, which a thread missing in the
-  // child may hold. Never destroyed: runners may outlive static objects.
+  // Use one object for the process, because gRPC has one state for the process.
+  // Do not ask gRPC whether it is in use: that function acquires a lock, which
+  // a thread that does not exist in the child may hold. Never destroy the
+  // object, because runners may outlive static objects.
   static const ForkDetector &FirstUse = *new ForkDetector();
   if (!FirstUse.isForked())
     return Error::success();

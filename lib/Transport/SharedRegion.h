@@ -65,8 +65,8 @@ public:
   void setSleeping(bool Sleeps) {
     words().Sleeps.store(Sleeps ? 1 : 0, std::memory_order_seq_cst);
   }
-  /// Sleeps until sequence() differs from \p Last, at most for \p AtMost. May
-  /// return early, for example after a signal.
+  /// Sleeps until sequence() differs from \p Last, but at most for \p AtMost.
+  /// The function may return early, for example after a signal.
   void sleep(std::uint32_t Last, Duration AtMost) const;
   /// Returns true if the writer's last post() ran on the caller's current core.
   /// In this case, the writer cannot reply while the caller spins.
