@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Checks tensors, and compares a message's schema with that of the last
-/// message.
+/// Checks tensors, and compares a message's schema with the last message's
+/// schema.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -50,7 +50,8 @@ Error checkElements(const TensorView &Tensor, ErrorCode Code);
 /// there are more names than in all earlier calls.
 class DuplicateFinder {
 public:
-  /// A name that two of \p Named share, or nullopt.
+  /// Returns a name that two elements of \p Named share, or nullopt if all
+  /// names differ.
   template <typename T>
   std::optional<std::string_view> find(Span<const T> Named) {
     Sorted.clear();
