@@ -10,7 +10,6 @@
 /// FeatureBinding: finds the feature for each input and checks that it fits.
 /// Compilers send the same features repeatedly. Therefore, a request is first
 /// compared with the result for the previous request.
-/// with the earlier result.
 ///
 //===----------------------------------------------------------------------===//
 
