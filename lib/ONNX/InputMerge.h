@@ -46,8 +46,9 @@ struct FileInput {
 /// An input that replaces several inputs of the original file.
 struct MergedInput {
   std::string Name;
-  /// The replaced inputs, in their order. Their first Axis extents are equal
-  /// and belong to the merged input; the other extents are fixed.
+  /// The replaced inputs, in their order. Their extents before Axis are equal,
+  /// and the merged input has the same extents there. Their extents from Axis
+  /// on are fixed numbers.
   std::vector<FileInput> Parts;
   std::size_t Axis = 0;
 };

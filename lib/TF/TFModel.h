@@ -67,7 +67,7 @@ private:
 };
 
 /// The tensors of one thread's requests. The inputs are reused while their
-/// shapes stay the same. The outputs are those of the last request.
+/// shapes stay the same. The outputs are the results of the last request.
 class TFCursor final : public ModelCursor, inprocess::Interruptible {
 public:
   TFCursor(std::shared_ptr<const TFModel> M, std::shared_ptr<OpenModel> Opened);

@@ -7,6 +7,7 @@
 \*===----------------------------------------------------------------------===*/
 
 /*!
+ * \file
  * mlbridge_xla_run(): calls a function that XLA has compiled. The C code that
  * compile.py writes uses it, because XLA's functions need two C++ objects.
  */
