@@ -6,9 +6,9 @@ compile.py SAVED_MODEL FOLDER NAME [SIGNATURE [CPU]]
 CMake's mlbridge_add_tf_aot_model() runs this script with a Python that has TensorFlow
 2.15. TensorFlow's compiler writes FOLDER/NAME.o and a header. The script writes
 FOLDER/NAME.c and FOLDER/NAME.h, which define the descriptor ``mlbridge_aot_model_NAME``
-(include/MLCompilerBridge-C/AOTModel.h). It learns from TensorFlow's header which buffers
-the compiled function uses for its inputs and outputs. If CPU is given, the script also
-writes FOLDER/NAME_wide.o, for machines that support the instructions of that CPU.
+(include/MLCompilerBridge-C/AOTModel.h). It reads TensorFlow's header to find out which
+buffers the compiled function uses for its inputs and outputs. If CPU is given, the
+script also writes FOLDER/NAME_wide.o, for machines that support that CPU's instructions.
 """
 
 import json
@@ -72,8 +72,8 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Function:
     """The compiled function, as TensorFlow's header describes it."""
-    """The header's description of the compiled function."""
 
     symbol: str
     buffers: list[tuple[int, int]]
