@@ -8,7 +8,7 @@ CMake's mlbridge_add_tf_aot_model() runs this script with a Python that has Tens
 FOLDER/NAME.c and FOLDER/NAME.h, which define the descriptor ``mlbridge_aot_model_NAME``
 (include/MLCompilerBridge-C/AOTModel.h). It reads TensorFlow's header to find out which
 buffers the compiled function uses for its inputs and outputs. If CPU is given, the
-script also writes FOLDER/NAME_wide.o, for machines that support that CPU's instructions.
+script also writes FOLDER/NAME_wide.o, for machines with that CPU's instructions.
 """
 
 import json
