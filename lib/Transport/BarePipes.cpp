@@ -52,7 +52,7 @@ Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {
     Read.reset();
   if (!Read) {
     Read = openFifo(In, O_RDONLY);
-    if (!Read && errno == ENOENT) // Removed since the check.
+    if (!Read && errno == ENOENT) // The FIFO was removed after the check.
       return std::optional<PipeEnds>();
     if (!Read)
       return Error::fromErrno(errno, "cannot open " + printable(In));
@@ -67,7 +67,9 @@ Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {
   }
   UniqueFD Write = openFifo(Out, O_WRONLY);
   if (!Write) {
-    if (errno == ENXIO || errno == ENOENT) // No reader yet, or replaced.
+    if (errno == ENXIO ||
+        errno ==
+            ENOENT) // The model side has not opened it yet, or has removed it.
       return std::optional<PipeEnds>();
     return Error::fromErrno(errno, "cannot open " + printable(Out));
   }
@@ -132,8 +134,8 @@ std::optional<PipeEnds> BarePipePair::tryAccept() {
 }
 
 bool MLBridge::hasWriter(int ReadEnd) {
-  // Use tee(2), which consumes no data. It is the only such call whose result
-  // differs between an empty FIFO and a FIFO without a writer.
+  // Use tee(2), because it consumes no data and its results differ between an
+  // empty FIFO and a FIFO without a writer. No other call does both.
   Expected<posix::Pipe> Copy = posix::makePipe();
   return !Copy || ::tee(ReadEnd, Copy->Write.get(), 1, SPLICE_F_NONBLOCK) != 0;
 }

@@ -41,7 +41,7 @@ private:
 };
 
 /// The model's side: a pair of FIFOs for one session. The next session gets a
-/// new pair, so that it cannot receive bytes of a dead session.
+/// new pair. Therefore, a session never receives bytes of a dead session.
 class BarePipePair {
 public:
   /// Creates NAME.in and NAME.out with mode 0600. If a dead server has left

@@ -9,8 +9,8 @@
 /// \file
 /// FrameBuffer: memory for one frame. The frame is placed so that the tensors
 /// of a bitstream message are aligned. Views of a message, for example NumPy
-/// arrays, can share ownership of the memory. They then stay readable after a
-/// larger buffer has replaced it.
+/// arrays, can share ownership of the memory. Such views stay readable after
+/// the FrameBuffer has allocated larger memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,9 @@ public:
   static constexpr std::size_t Alignment = 64;
   /// The size in bytes of the length that precedes a message.
   static constexpr std::size_t PrefixSize = MessagePlacement::Offset;
-  /// The number of usable bytes before data(). They hold a frame's number, so
-  /// that the message has the same address with and without a number.
+  /// The number of usable bytes before data(). A frame's number can be stored
+  /// there. Therefore, a message has the same address with and without a
+  /// number.
   static constexpr std::size_t LeadSize = 8;
 
   /// Returns the address of the length. The message begins PrefixSize bytes

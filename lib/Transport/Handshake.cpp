@@ -136,8 +136,8 @@ Expected<Hello> Hello::decode(std::string_view Packet) {
   });
   if (E)
     return E;
-  // A compiler that supports only one version omits "newest", so use its
-  // "mlbridge".
+  // A compiler that supports only one version omits "newest". Its newest
+  // version is then also its oldest one.
   H.Newest = std::max(H.Oldest, H.Newest);
   return H;
 }
@@ -225,8 +225,9 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
         ErrorCode::Malformed,
         "the peer at the socket sent a handshake packet of more than " +
             std::to_string(MaxPacket) + " bytes");
-  // The kernel sets MSG_CTRUNC in two cases: the peer sent too many
-  // descriptors, or this process cannot open more descriptors.
+  // The kernel sets MSG_CTRUNC in two cases. If the peer sent too many
+  // descriptors, the list is now full. Otherwise, this process could not open
+  // all descriptors.
   const bool HasLost = (Message.msg_flags & MSG_CTRUNC) != 0;
   if (HasLost && Into.Descriptors.size() == MaxDescriptors)
     return Error(ErrorCode::Malformed,

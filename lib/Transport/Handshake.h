@@ -8,9 +8,9 @@
 ///
 /// \file
 /// The handshake at the Unix socket NAME.sock. The compiler sends one packet,
-/// the hello. The server replies with one packet, the terms, to which the
-/// session's descriptors are attached. Therefore, a session has no name in the
-/// file system, leaves no files behind and cannot reach another session. The
+/// the hello. The server replies with one packet, the terms. The descriptors of
+/// the session are attached to the terms, so a session needs no name in the
+/// file system. It leaves no files behind and cannot reach another session. The
 /// packets are specified in docs/reference/wire-format.md, section Handshake.
 ///
 //===----------------------------------------------------------------------===//
@@ -31,9 +31,10 @@
 
 namespace MLBridge {
 
-/// The versions of the protocol that this library supports. Version 2 adds the
-/// request's number to each frame on a pipe, and uses a pipe as the doorbell of
-/// a shared memory session. Version 1 is still supported for pipes.
+/// The versions of the protocol that this library supports. Version 1 is
+/// supported only for pipes. Version 2 has two differences:
+/// - Each frame on a pipe begins with its request's number.
+/// - The doorbell of a session through shared memory is a pipe.
 struct ProtocolVersions {
   static constexpr int First = 1;
   static constexpr int NumberedFrames = 2;
@@ -117,9 +118,9 @@ tryHandshake(const std::string &Name, const std::string &Peer,
              Deadline Until);
 
 /// Exponential backoff between attempts to connect. The intervals grow from 1
-/// to 20 ms. The first one is short because a running model side answers within
-/// 1 ms. The intervals grow so that a compiler that waits for a starting model
-/// does not occupy a core.
+/// to 20 ms. The first interval is short because a running model side answers
+/// within 1 ms. Later intervals are longer so that a compiler that waits for a
+/// starting model does not occupy a core.
 class Backoff {
 public:
   /// Sleeps for the next interval, but not after \p Until.

@@ -32,8 +32,8 @@ Expected<ServerChannel::Progress> PipeChannel::advance() {
 
 Error PipeChannel::writeReply(Span<iovec> &Left) {
   Error E = writeSome(Left, &PipeWriter::write);
-  // Explain the closed pipe. A compiler that abandons a request closes its
-  // session, but the compiler may keep running.
+  // Return a more precise message. A compiler closes its session not only when
+  // it ends, but also when it abandons a request.
   if (E.code() == ErrorCode::PeerClosed)
     return {ErrorCode::PeerClosed,
             Peer + " no longer waits for the reply: it ended, or its "
@@ -112,8 +112,8 @@ void PipeChannel::fillPoll(pollfd *FDs) const {
   // Do not read the next request while a reply is unsent.
   FDs[0] = {isSending() ? -1 : Read.get(), POLLIN, 0};
   FDs[1] = {PeerProcess.get(), POLLIN, 0};
-  // If the peer's process is known, its descriptor reports the end of the peer.
-  // Otherwise watch the write end for POLLERR.
+  // While no reply is unsent, watch the write end only if the peer's process is
+  // unknown. The write end then reports POLLERR when the peer ends.
   FDs[2] = {PeerProcess && !isSending() ? -1 : Writer.get(),
             static_cast<short>(isSending() ? POLLOUT : 0), 0};
 }

@@ -23,7 +23,7 @@ namespace MLBridge {
 // NOLINTNEXTLINE(misc-multiple-inheritance)
 class PipeChannel final : public ServerChannel, PipeFrames {
 public:
-  /// \p Peer names the other side in messages.
+  /// \p Peer is the name of the other side in error messages.
   PipeChannel(PipeEnds Ends, std::string Peer, std::size_t MaxMessage)
       : PipeFrames(std::move(Ends), std::move(Peer), MaxMessage) {}
 

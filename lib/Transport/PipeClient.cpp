@@ -57,8 +57,8 @@ Error PipeClient::sendPieces(Span<const Span<const std::byte>> Pieces,
 
 Error PipeClient::sendWithoutCopy(Span<const Span<const std::byte>> Pieces,
                                   Deadline Until) {
-  // Copy smaller messages: the system calls of splicing take longer than a
-  // copy.
+  // Copy smaller messages. For them, the system calls of splicing take longer
+  // than a copy.
   constexpr std::size_t MinSpliced = std::size_t(16) << 10;
   ++Request;
   if (Error E = gather(Pieces))
@@ -103,7 +103,8 @@ Expected<Span<const std::byte>> PipeClient::receive(Deadline Until) {
     Expected<bool> Gone = waitReadable(Until);
     if (!Gone)
       return Gone.takeError();
-    // Read again after the peer has ended, because it may have replied before.
+    // Try to read even if the peer has ended, because it may have replied
+    // before its end.
     Done = TryRead() || (!*Gone && ReadWait.spin(Probe));
     if (Done)
       break;

@@ -23,7 +23,7 @@ namespace MLBridge {
 
 class PipeClient final : PipeFrames {
 public:
-  /// \p Peer names the other side in messages.
+  /// \p Peer is the name of the other side in error messages.
   PipeClient(PipeEnds Ends, std::string Peer, std::size_t MaxMessage)
       : PipeFrames(std::move(Ends), std::move(Peer), MaxMessage) {}
 

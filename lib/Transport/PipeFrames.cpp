@@ -121,7 +121,7 @@ std::uint64_t PipeFrames::numberRead() const {
 
 Error PipeFrames::checkPrefix(Content What) {
   // Check the number first. If the peer omitted the number, the length is
-  // wrong, too, but an error about the number is clearer.
+  // wrong, too, but the missing number is the cause.
   if (What == Content::Reply && IsNumbered && numberRead() != Request)
     return Error(ErrorCode::Malformed,
                  Peer + " answered request " + std::to_string(numberRead()) +
@@ -158,8 +158,8 @@ Expected<bool> PipeFrames::readFrame(Content What) {
       return Error::fromErrno(errno, "cannot read from " + Peer);
     }
     if (Got == 0) {
-      // read(2) also returns 0 for a FIFO that no process has opened for
-      // writing yet. Only poll(2) distinguishes that case.
+      // Call hasInput(), because read(2) also returns 0 for a FIFO that no
+      // process has opened for writing yet.
       if (!hasInput())
         return false;
       if (Received == 0)

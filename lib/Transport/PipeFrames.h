@@ -45,7 +45,7 @@ struct PipeEnds {
 /// No function here blocks. After an error, the pipes must not be used again.
 class PipeFrames {
 protected:
-  /// \p Peer names the other side in messages.
+  /// \p Peer is the name of the other side in error messages.
   PipeFrames(PipeEnds Ends, std::string Peer, std::size_t MaxMessage);
   ~PipeFrames() = default;
 
@@ -54,9 +54,11 @@ protected:
 
   /// Returns a region for a message of \p Size bytes.
   Expected<Span<std::byte>> region(std::size_t Size);
-  /// Prepares the region's first \p Size bytes as the frame in Gathered.
+  /// Makes Gathered describe a frame with the region's first \p Size bytes as
+  /// message.
   Error frame(std::size_t Size);
-  /// Prepares the concatenation of \p Pieces as the frame in Gathered.
+  /// Makes Gathered describe a frame with the concatenation of \p Pieces as
+  /// message.
   Error gather(Span<const Span<const std::byte>> Pieces);
   using WriteFunction = ssize_t (PipeWriter::*)(Span<const iovec>);
   /// Writes as many bytes of \p Pieces as the pipe accepts, and removes these
@@ -72,11 +74,12 @@ protected:
   bool hasInput() const;
   enum class Content { Request, Reply };
   /// Reads the available part of the next frame. Returns true when the frame is
-  /// complete. \p What selects the checks of the frame's number.
+  /// complete. If the frame is a reply, its number must match the last request.
   Expected<bool> readFrame(Content What);
   /// Returns the message of the last complete frame.
   Span<const std::byte> received() const;
-  /// Returns the number of that frame, or 0 if its frames have no numbers.
+  /// Returns the number of the last complete frame, or 0 if frames have no
+  /// numbers.
   std::uint64_t numberRead() const;
   /// Returns true if a frame has been received in part.
   bool isInsideFrame() const { return !Consumed && Received != 0; }
@@ -95,8 +98,7 @@ protected:
   std::uint64_t Request = 0;
   FrameBuffer Out;
   FrameBuffer In;
-  /// The memory that holds the parts of a frame: the prefix and the pieces of
-  /// the message.
+  /// The parts of the frame to send: its prefix, and the pieces of its message.
   std::vector<iovec> Gathered;
   /// The number and the length at the beginning of a frame.
   std::uint64_t Prefix[2] = {};

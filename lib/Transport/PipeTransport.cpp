@@ -81,7 +81,7 @@ private:
   Error noListener(PeerRole Role) const;
 
   std::string Name;
-  /// The transport's spec, for messages.
+  /// The transport's spec, for error messages.
   std::string Peer;
   TransportOptions Options;
   std::optional<PipeClient> Client;
@@ -106,8 +106,8 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
     Expected<std::optional<PipeEnds>> Opened = Bare.tryOpen();
     if (!Opened)
       return Opened.takeError();
-    // Ignore FIFOs that only a child of a dead server still holds, because the
-    // child never answers.
+    // Ignore the FIFOs if the server is dead and only its child still holds
+    // them. The child never answers.
     if (*Opened && !isOrphaned(Name + ".sock")) {
       // Repeat the handshake. A server of this library may have started between
       // the two checks. Such a server creates its socket before its FIFOs, so

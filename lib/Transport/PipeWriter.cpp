@@ -30,8 +30,8 @@ template <typename F> ssize_t PipeWriter::withoutSignal(F Write) {
   sigemptyset(&Sigpipe);
   sigaddset(&Sigpipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &Sigpipe, &Before);
-  // Remember whether a SIGPIPE was pending before. The host's own signal must
-  // stay pending.
+  // Remember whether the host itself has blocked SIGPIPE and the signal is
+  // pending. Such a signal must stay pending.
   bool WasPending = false;
   if (sigismember(&Before, SIGPIPE) == 1) {
     sigpending(&Pending);

@@ -26,12 +26,13 @@ namespace MLBridge {
 ///
 /// write() copies the bytes to kernel pages, and the reader copies them again.
 /// splice() puts the caller's pages into the pipe, so that only the reader
-/// copies. This saves half of the work on one core. On two cores it saves more,
-/// because no kernel pages move between their caches.
+/// copies. If both processes run on one core, this saves half of the work. If
+/// they run on two cores, it saves more, because no kernel pages move between
+/// the caches of the cores.
 ///
-/// After splice(), the bytes must not change until the reader has read all of
-/// them or takeBack() has removed them. The caller reports the former with
-/// noteAllRead().
+/// After splice(), the bytes must not change while they are in the pipe. They
+/// leave the pipe when the reader has read all of them, which noteAllRead()
+/// records, or when takeBack() removes them.
 class PipeWriter {
 public:
   explicit PipeWriter(posix::UniqueFD End) : End(std::move(End)) {}
@@ -61,8 +62,8 @@ private:
   /// A descriptor that takeBack() closes before it opens another one.
   /// Therefore, takeBack() succeeds even if the host has no free descriptors.
   posix::UniqueFD Reserve;
-  /// True if the kernel supports RWF_NOSIGNAL, which is new in Linux 6.18. If
-  /// the kernel does not, each write is made with SIGPIPE blocked.
+  /// True if the kernel supports RWF_NOSIGNAL, which is new in Linux 6.18. On
+  /// older kernels, SIGPIPE is blocked during each write.
   bool HasNoSignalFlag = true;
   enum class Splicing : std::uint8_t { Untried, Works, Fails };
   Splicing State = Splicing::Untried;

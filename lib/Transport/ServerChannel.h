@@ -26,8 +26,8 @@
 
 namespace MLBridge {
 
-/// No function of this class blocks. After an error, the channel must not be
-/// used again; only destroy it.
+/// No function of this class blocks. After an error, the only valid operation
+/// is to destroy the channel.
 class ServerChannel {
 public:
   virtual ~ServerChannel();
@@ -59,9 +59,9 @@ public:
 
   /// Returns a region for a reply of up to \p Size bytes.
   virtual Expected<Span<std::byte>> acquire(std::size_t Size) = 0;
-  /// Sends \p Size bytes of the region. Bytes that the compiler does not read
-  /// immediately are kept for flush(). The compiler must read some of these
-  /// bytes in each period of \p Within; otherwise, flush() fails.
+  /// Sends \p Size bytes of the region. Keeps the bytes that do not fit into
+  /// the transport for flush(). If the compiler reads none of these bytes for
+  /// \p Within, flush() fails.
   virtual Error commit(std::size_t Size, Duration Within) = 0;
   /// Sends the concatenation of \p Pieces. The pieces are not used after the
   /// call. The default implementation copies them to a region.
@@ -84,7 +84,7 @@ public:
   /// The number of descriptors that fillPoll() writes for poll(2).
   static constexpr std::size_t NumPollFDs = 3;
   virtual void fillPoll(pollfd *FDs) const = 0;
-  /// Prepares for sleeping in poll(2): from now on, the peer rings the doorbell
+  /// Prepares for sleeping in poll(2). From now on, the peer rings the doorbell
   /// when it sends data. Returns false if the channel already has data.
   virtual bool prepareToSleep() { return true; }
   /// Undoes prepareToSleep(). Call this after poll(2).

@@ -88,8 +88,8 @@ Error RegionReader::take(std::uint32_t Sequence, int Socket,
         SharedRegion::open(std::move(Moved.Descriptors.front()), Writer);
     if (!Larger)
       return Larger.takeError();
-    // Reject a region with another number. The next message there could have
-    // this message's number, and would then be missed.
+    // Reject a region with another number. The reader compares the region's
+    // number with the last number, so it would read this message a second time.
     if (Larger->sequence() != Sequence)
       return Error(ErrorCode::Malformed,
                    Writer + " moved message " + std::to_string(Sequence) +
@@ -148,8 +148,8 @@ Error SharedMemoryChannel::commit(std::size_t Size, Duration) {
 void SharedMemoryChannel::fillPoll(pollfd *FDs) const {
   FDs[0] = {Doorbell.get(), POLLIN, 0};
   FDs[1] = {PeerProcess.get(), POLLIN, 0};
-  // poll(2) reports a closed socket without any requested event. Do not request
-  // POLLIN: packets are read only when a message announces them.
+  // Request no events. poll(2) reports a closed socket anyway, and packets are
+  // read only when a message announces them.
   FDs[2] = {Socket.get(), 0, 0};
 }
 

@@ -9,15 +9,16 @@
 /// \file
 /// A session through shared memory. There are two regions, one per direction.
 /// One side writes a region and the other side reads it in place. The socket of
-/// the handshake stays open for two purposes. If a message does not fit its
-/// region, the writer creates a larger region and sends its descriptor through
-/// the socket. Closing the socket ends the session.
+/// the handshake stays open for two purposes:
+/// - If a message does not fit its region, the writer creates a larger region
+///   and sends its descriptor through the socket.
+/// - Closing the socket ends the session.
 ///
 /// The compiler waits for one reply, so it sleeps on the region's futex. The
 /// model waits for all compilers at the same time, so it sleeps in poll(2). A
 /// compiler that finds the model asleep therefore writes to a pipe, the
-/// doorbell. An eventfd cannot be the doorbell: both sides would share its
-/// flags, so the model could make the compiler's write block.
+/// doorbell. An eventfd is not used as the doorbell, because both sides would
+/// share its flags. The model could then make the compiler's write block.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -86,7 +87,8 @@ struct SharedMemoryEnds {
   SharedRegion Requests;
   SharedRegion Replies;
   /// The doorbell. The model keeps the read end. The compiler receives the
-  /// write end and opens it again, so that it has its own flags.
+  /// write end and opens it again, so that the two sides do not share its
+  /// flags.
   posix::Pipe Doorbell;
   posix::UniqueFD Socket;
   posix::UniqueFD PeerProcess;
@@ -98,7 +100,7 @@ struct SharedMemoryEnds {
 /// The model's end of a session through shared memory.
 class SharedMemoryChannel final : public ServerChannel {
 public:
-  /// \p Peer names the other side in messages.
+  /// \p Peer is the name of the other side in error messages.
   SharedMemoryChannel(SharedMemoryEnds Ends, std::string Peer,
                       std::size_t MaxMessage)
       : Requests(std::move(Ends.Requests), MaxMessage),

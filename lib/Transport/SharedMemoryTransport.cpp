@@ -91,7 +91,8 @@ private:
   bool peerIsGone() const;
 
   std::string Name;
-  /// The spec, for messages. It is built once because every request uses it.
+  /// The spec, for error messages. It is built once because every request uses
+  /// it.
   std::string Peer;
   TransportOptions Options;
   std::optional<Session> Open;
@@ -188,8 +189,8 @@ Expected<Span<const std::byte>> SharedMemoryTransport::receive(Deadline Until) {
     relax();
     return false;
   };
-  // Do not spin if the model runs on this core: it cannot reply while this
-  // thread spins.
+  // Do not spin if the model runs on this core. The model cannot reply while
+  // this thread spins.
   constexpr unsigned ProbesPerClock = 16;
   bool MaySpin = !Replies.isWrittenOnThisCore();
   if (!HasReply() && !(MaySpin && Wait.spin(Probe, ProbesPerClock)))

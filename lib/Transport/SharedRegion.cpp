@@ -163,9 +163,9 @@ bool SharedRegion::post(std::uint64_t Length, std::uint32_t Sequence) {
     Announced.store(Length, std::memory_order_relaxed);
   W.WriterCore.store(static_cast<std::uint32_t>(::sched_getcpu()),
                      std::memory_order_relaxed);
-  // The reader stores Sleeps and then loads Sequence. The writer stores
-  // Sequence and then loads Sleeps. With sequential consistency, at least one
-  // side sees the other side's store.
+  // Use sequential consistency. The reader stores Sleeps and then loads
+  // Sequence. The writer stores Sequence and then loads Sleeps. Therefore, at
+  // least one side sees the other side's store.
   W.Sequence.store(Sequence, std::memory_order_seq_cst);
   return W.Sleeps.load(std::memory_order_seq_cst) != 0;
 }

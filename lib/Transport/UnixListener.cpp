@@ -115,9 +115,8 @@ Expected<UnixListener> UnixListener::listen(const std::string &Path, int Type) {
   UniqueFD Listener(::socket(AF_UNIX, Type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!Listener)
     return Error::fromErrno(errno, "cannot create a socket");
-  // On Linux, the mode of the descriptor becomes the mode of the file.
-  // Therefore, other users cannot connect at any time, not even between bind(2)
-  // and listen(2).
+  // Set the mode before bind(2). On Linux, the mode of the descriptor becomes
+  // the mode of the file. Therefore, other users can never connect.
   if (::fchmod(Listener.get(), S_IRUSR | S_IWUSR) != 0 ||
       Address->bind(Listener.get()) != 0 ||
       ::listen(Listener.get(), SOMAXCONN) != 0)

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// UnixListener: a Unix socket at a path, where peers of this user connect.
+/// UnixListener: a Unix socket at a path. Only processes of the same user can
+/// connect to it.
 ///
 //===----------------------------------------------------------------------===//
 
