@@ -49,8 +49,9 @@ public:
 
   ~AcceptQueue();
 
-  /// Returns a descriptor that is readable if there are pending sessions, or if
-  /// a session whose server sleeps has changed.
+  /// Returns a descriptor for poll(2). It is readable if there are pending
+  /// sessions. It also becomes readable when the requests of a session change
+  /// while the server sleeps.
   int doorbell() const { return Owner->Doorbell.get(); }
   /// Removes and returns all pending sessions. Clears the doorbell.
   std::vector<PendingSession> takePending();

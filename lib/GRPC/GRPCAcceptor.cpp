@@ -26,7 +26,8 @@ using posix::UniqueFD;
 /// The number of descriptors reserved for other uses: the model's files,
 /// sessions over pipes and shared memory, and gRPC's internal descriptors.
 static constexpr std::size_t Reserved = 32;
-/// The number of descriptors reserved for connections that are only refused.
+/// The number of descriptors reserved for connections that are accepted only to
+/// be refused.
 static constexpr std::size_t ReservedForRefusals = 16;
 /// The pause before the next attempt if no descriptor is free even for a
 /// refusal.
@@ -104,9 +105,9 @@ Error Acceptor::listenAtPort(std::string Host, std::string Port,
     UniqueFD Socket = listenAt(*Next, PeerTimeout);
     if (!Socket) {
       Problem = errno;
-      // Fail if another server uses the port at this address, because some
-      // compilers would reach that server. Ignore other errors: a machine may
-      // lack some of a name's addresses.
+      // Fail if another server uses the port at this address. Otherwise, some
+      // compilers would reach that server. Ignore other errors, because a
+      // machine may lack some of a name's addresses.
       if (Problem == EADDRINUSE && !PicksPort)
         return cannotListen(Address, Problem);
       continue;

@@ -38,8 +38,8 @@ public:
   using Receive = std::function<void(const std::shared_ptr<ServerCall> &)>;
 
   /// Listens at \p Address, which is `host:port` or `unix:PATH`. Call
-  /// checkProcess() first. Returns a System error if listening fails, or the
-  /// errors of makeServerCredentials().
+  /// checkProcess() first. Returns a System error if listening fails. Also
+  /// returns the errors of makeServerCredentials().
   static Expected<std::unique_ptr<CallServer>>
   listen(const std::string &Address, const Options &Settings, Receive OnCall);
   /// Ends all calls, and blocks until their owners have released them. A forked

@@ -21,9 +21,9 @@
 
 namespace MLBridge::GRPC {
 
-/// Returns a deadline in the past, for polling without waiting. The current
-/// time would not do: gRPC rounds it up to milliseconds, so polling would wait
-/// for 1 or 2 ms.
+/// Returns a deadline in the past, for polling without waiting. Do not use the
+/// current time for this. gRPC rounds it up to milliseconds, so polling would
+/// wait for 1 or 2 ms.
 inline gpr_timespec atOnce() { return gpr_inf_past(GPR_CLOCK_MONOTONIC); }
 
 inline gpr_timespec timeOf(Deadline Until) {

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Completions: the compiler's pending gRPC operations. The thread that waits
-/// for an operation polls the connection itself. If another thread did so, each
-/// reply would need one more wake-up.
+/// for an operation polls the connection itself. If another thread polled it
+/// and passed the reply on, each request would need one more wake-up.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -58,9 +58,9 @@ public:
   /// Processes completed operations without waiting.
   void poll();
   /// Waits until all operations are complete. Returns false if \p Until passes
-  /// first. A cancelled operation usually completes without the network. The
-  /// exception is an operation that gRPC is writing to a full connection, which
-  /// must wait for the peer.
+  /// first. A cancelled operation usually completes without the network.
+  /// However, if gRPC is writing a message to a full connection, the operation
+  /// completes only when the peer reads.
   bool drain(Deadline Until);
 
 private:

@@ -20,9 +20,9 @@ using namespace MLBridge;
 
 static Error checkFork() {
   // Use one object for the process, because gRPC has one state for the process.
-  // Do not ask gRPC whether it is in use: that function acquires a lock, which
-  // a thread that does not exist in the child may hold. Never destroy the
-  // object, because runners may outlive static objects.
+  // Do not ask gRPC whether it is in use, because that function acquires a
+  // lock. In a child, a thread that exists only in the parent may hold the
+  // lock. Never destroy the object, because runners may outlive static objects.
   static const ForkDetector &FirstUse = *new ForkDetector();
   if (!FirstUse.isForked())
     return Error::success();
@@ -51,7 +51,7 @@ static Error checkAddressSpace() {
   if (::getrlimit(RLIMIT_AS, &Limit) != 0 || Limit.rlim_cur == RLIM_INFINITY)
     return Error::success();
   // These numbers sufficed for clients and servers in experiments. gRPC must be
-  // able to start all its threads: otherwise, its shutdown waits forever for
+  // able to start all its threads. Otherwise, its shutdown waits forever for
   // the missing thread.
   constexpr std::size_t Threads = 8;
   constexpr std::size_t Others = std::size_t(16) << 20;

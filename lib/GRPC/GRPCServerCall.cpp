@@ -185,7 +185,7 @@ void ServerCall::hasRead(bool Ok) {
   } else if (IsStream) {
     To->end();
   } else {
-    // The client has cancelled the call.
+    // End the call, because the client has cancelled it.
     std::scoped_lock Lock(Mutex);
     endUnary();
   }

@@ -72,7 +72,7 @@ public:
   void end();
   bool isClosed();
   /// Wakes the server if there is a request. Call this when the last reply has
-  /// been written, because the server does not read the next request before.
+  /// been written. The server does not read the next request earlier.
   void notify();
 
   /// @}
@@ -123,7 +123,8 @@ public:
   };
   explicit ServerCall(Owner &Server) : Server(Server) {}
 
-  /// The tag of an operation.
+  /// The tag of an operation. gRPC returns the tag when the operation is
+  /// complete.
   class Tag {
   public:
     Tag(ServerCall &Call, void (ServerCall::*Then)(bool))

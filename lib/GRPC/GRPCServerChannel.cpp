@@ -40,8 +40,8 @@ GRPCServerChannel::~GRPCServerChannel() {
     return;
   // If the client has ended the stream, the status is OK.
   Stream->finish(Requests->hasEnded() ? grpc::Status::OK : Over);
-  // Cancel the stream if the client did not read the last reply: such a client
-  // does not read the status either.
+  // If the client did not read the last reply, it does not read the status
+  // either. Therefore, cancel the stream.
   if (isReplying() && ReplyUntil.expired())
     Stream->cancel();
 }
@@ -55,8 +55,8 @@ bool GRPCServerChannel::isReadable() const {
 }
 
 Expected<ServerChannel::Progress> GRPCServerChannel::advance() {
-  // Check this before take(). If the session has ended, the queue may still
-  // contain earlier requests, which must be handled first.
+  // Read this flag before take(). If the session has ended, the queue may still
+  // contain requests, which must be handled first.
   const bool HasEnded = Requests->hasEnded();
   if (isReplying())
     return Progress::Incomplete;

@@ -44,9 +44,10 @@ struct ServerSpec {
   std::string Announce;
 
   /// Parses \p Text. Returns an InvalidArgument error if \p Text is wrong. \p
-  /// MaxMessage and \p MaxSessions are defaults. In training, there is one
-  /// session. The server then also accepts the trainer's options and ignores
-  /// them, so that both ends can use the same spec.
+  /// MaxMessage and \p MaxSessions are used if \p Text does not set them. In
+  /// training, there is only one session. The server then also accepts the
+  /// trainer's options and ignores them, so that both ends can use the same
+  /// spec.
   static Expected<ServerSpec> parse(std::string_view Text,
                                     std::size_t MaxMessage,
                                     std::size_t MaxSessions,

@@ -60,8 +60,8 @@ private:
   std::unique_ptr<AcceptQueue> Trainers;
   std::size_t MaxMessage;
   bool IsUnary = false;
-  /// True if a request waits for its reply. A unary call can be answered only
-  /// once.
+  /// True if a request waits for its reply. commit() checks this, because a
+  /// unary call can be answered only once.
   bool HasRequest = false;
   AdaptiveWait Wait;
   /// Declared after the accept queue, so that it is destroyed first. The accept
@@ -120,8 +120,8 @@ Expected<Span<std::byte>> CompilerTransport::acquire(std::size_t Size) {
 Error CompilerTransport::commit(std::size_t Size, Deadline Until) {
   if (!Channel)
     return notConnected();
-  // Do not send the first message to a unary trainer, which has made no call
-  // that could carry it.
+  // A unary call carries only the reply to its own request. If the trainer has
+  // made no call, the message cannot be sent.
   if (IsUnary && !HasRequest)
     return Error::success();
   HasRequest = false;

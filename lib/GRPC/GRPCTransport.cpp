@@ -41,9 +41,9 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-/// The time limit for a peer to answer a ping. It must exceed 5 s: while a
-/// compiler is busy, gRPC's backup poller checks the connections only every 5
-/// s.
+/// The time limit for a peer to answer a ping. It must exceed 5 s, because
+/// gRPC's backup poller checks the connections only every 5 s while a compiler
+/// is busy.
 static constexpr std::chrono::seconds KeepaliveTimeout(6);
 
 /// The first and the longest interval between attempts to connect. gRPC varies
@@ -155,7 +155,8 @@ private:
   const Methods &Known;
   const bool IsLocal;
   std::string Address;
-  /// The spec, for messages. It is built once because every request uses it.
+  /// The spec, for error messages. It is built once because every request uses
+  /// it.
   std::string Peer;
   gRPCOptions Options;
 
@@ -326,8 +327,8 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
       return SessionTerms();
     if (grpc::Status S = tryStream(Until); S.ok())
       break;
-    // The connection was lost before the stream began. Try again unless the
-    // time is over.
+    // The connection was lost before the stream began. Try again unless Until
+    // has passed.
     if (Until.expired()) {
       close();
       return noListenerError(Peer, "the server closes its connections",
@@ -340,8 +341,8 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
 }
 
 /// Returns true if the connection is usable for the next request. If it is not,
-/// the caller reconnects. This can happen when the server has ended since the
-/// last request, and another server may have replaced it.
+/// the caller connects again. The server may have ended since the last request,
+/// and another server may have replaced it.
 bool GRPCTransport::isConnected() const {
   if (!Live || Fork.isForked())
     return false;

@@ -192,8 +192,8 @@ Error BitstreamHeader::parseField(std::string_view Key, ondemand::value Value,
     return malformedFeature(Out.Name, quoted(Key) + " appears twice");
   IsSeen = true;
 
-  // From here on, use Match->Key instead of Key, because Key points to the
-  // parser's buffer, which is overwritten.
+  // From here on, use Match->Key instead of Key. Key points into the parser's
+  // buffer, which later reads may overwrite.
   std::string Where = quoted(Match->Key);
   if (Match->Flag == &Fields::Shape)
     return parseIntegers(Value, Where, [&](std::int64_t Extent) {

@@ -9,8 +9,8 @@
 /// \file
 /// Reads a header line and raw tensors. The format is specified in
 /// docs/reference/wire-format.md. Most headers equal the header of the last
-/// message. Such a header costs only one comparison, and one pointer update per
-/// tensor.
+/// message. For these headers, reading costs only one comparison, and one
+/// pointer update per tensor.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -64,7 +64,8 @@ Error BitstreamSerDes::Reader::findSchema(std::string_view Message) {
     return {ErrorCode::Malformed,
             "bitstream message: expected a header line, found no newline in " +
                 std::to_string(Message.size()) + " bytes"};
-  // Copy the line: its writer may be able to change it while it is parsed.
+  // Copy the line, because a peer may change shared memory while the line is
+  // parsed.
   Line = Message.substr(0, End + 1);
   if (auto Found = Known.find(Line); Found != Known.end()) {
     Current = Found->second.get();

@@ -31,7 +31,7 @@ public:
   /// replies.
   void setRaw(bool Raw) { IsRaw = Raw; }
 
-  /// Returns the tensors in \p Message as views into it.
+  /// Returns the tensors in \p Message. Their data points into the message.
   Expected<Span<const TensorView>> read(Span<const std::byte> Message,
                                         const AdviceSpec &Wanted);
   std::uint64_t layout() const { return Layout; }

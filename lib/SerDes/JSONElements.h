@@ -52,12 +52,12 @@ std::optional<double> parseNonFinite(std::string_view Text);
 /// SchemaMismatch.
 Error notA(std::string_view Expected, std::string_view Token);
 
-/// The slow path of toFloat(): parses \p Token again, as a float.
+/// The slow path of toFloat(), which parses \p Token again as a float.
 std::optional<float> parseFloat(std::string_view Token, double Nearest);
 
 /// Returns the float nearest to the number in \p Token, or nullopt if the
 /// number is too large. \p Nearest is the double nearest to the number.
-/// Rounding the double to a float is not always correct: the double may lie
+/// Rounding the double to a float is not always correct. The double may lie
 /// halfway between two floats although the number itself does not.
 inline std::optional<float> toFloat(double Nearest, std::string_view Token) {
   // A double's mantissa has 29 bits more than a float's mantissa.
@@ -66,8 +66,8 @@ inline std::optional<float> toFloat(double Nearest, std::string_view Token) {
   // This value lies halfway between the largest float and 2^128.
   constexpr double Overflow = 0x1.ffffffp127;
   double Magnitude = std::fabs(Nearest);
-  // Parse small numbers again. Subnormal floats have fewer bits, so their
-  // halfway points differ.
+  // Subnormal floats have fewer bits, so their halfway points differ.
+  // Therefore, parse small numbers again.
   bool IsSubnormal = Magnitude < double(FLT_MIN) && Magnitude != 0;
   if ((std::bit_cast<std::uint64_t>(Nearest) & ExtraBits) == Halfway ||
       IsSubnormal)

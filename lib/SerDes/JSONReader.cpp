@@ -148,8 +148,8 @@ static Error applyShape(const Shape &Declared, StoredTensor &Tensor) {
   }
   bool IsEmpty = Declared.numElements() == std::size_t(0);
   bool Fits = IsEmpty && (Tensor.Dims == Visible || Tensor.Dims == Shape{0});
-  // Reject other strings. An empty list of strings has shape [0], which the
-  // first test in this function accepts.
+  // Reject strings whose shape differs from the declared shape. The first test
+  // has already accepted empty lists of strings, because their shape is [0].
   if (!Fits || Tensor.Type == ElementType::String)
     return {ErrorCode::SchemaMismatch, "expected shape " + Declared.str() +
                                            ", found " + Tensor.Dims.str()};

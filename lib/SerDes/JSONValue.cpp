@@ -67,8 +67,8 @@ private:
       if (simdjson::error_code E = std::move(Result).get(Item))
         return jsonError(E, "an array");
       ++Count;
-      // Try the common case first: the element has the same kind as the last
-      // element.
+      // Try the common case first. Usually, the element has the same kind as
+      // the last element.
       if (!Reader.take(Item)) {
         if (isArray(Item)) {
           if (Error E = walkArray(Item, Level + 1))

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Checks that all formats make before writing a tensor and after reading it.
-/// Schema remembers a message's names, types and shapes. While these do not
-/// change, a writer can reuse data that depends only on them.
+/// Functions that check tensors. All formats use them before writing a tensor
+/// and after reading one. The class Schema remembers a message's names, types
+/// and shapes. While these do not change, a writer can reuse data that depends
+/// only on them.
 ///
 //===----------------------------------------------------------------------===//
 

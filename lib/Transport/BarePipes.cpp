@@ -67,9 +67,8 @@ Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {
   }
   UniqueFD Write = openFifo(Out, O_WRONLY);
   if (!Write) {
-    if (errno == ENXIO ||
-        errno ==
-            ENOENT) // The model side has not opened it yet, or has removed it.
+    // The model side has not opened the FIFO yet, or has removed it.
+    if (errno == ENXIO || errno == ENOENT)
       return std::optional<PipeEnds>();
     return Error::fromErrno(errno, "cannot open " + printable(Out));
   }

@@ -36,8 +36,8 @@ static Expected<UniqueFD> connectTo(const std::string &Path, int Type) {
   if (Address->connect(Socket.get()) == 0)
     return Socket;
   switch (errno) {
-  case ENOENT:       // Removed since the check.
-  case ECONNREFUSED: // Left by a dead server.
+  case ENOENT:       // The socket was removed after the check.
+  case ECONNREFUSED: // A dead server has left the socket.
   case EAGAIN:       // The accept queue is full.
   case EINTR:
     return UniqueFD();
