@@ -69,7 +69,8 @@ static Error checkCount(const char *What, std::uint32_t Count,
 }
 
 /// Checks that \p Count is from \p Least to \p Most. Also checks that \p Array
-/// is not null unless \p Count is 0. \p What names the elements in messages.
+/// is not null unless \p Count is 0. \p What names the elements in error
+/// messages.
 static Error checkArray(const char *What, const void *Array,
                         std::uint32_t Count, std::uint32_t Least,
                         std::uint32_t Most) {

@@ -179,8 +179,8 @@ Error AOTCursor::measure() {
   if (!Workspace.reserve(WorkspaceBytes))
     return outOfMemory(WorkspaceBytes);
 
-  // Check the outputs' sizes. The C API's header guarantees this limit, except
-  // for tensors with computed extents.
+  // Check that each output has less than 2^47 bytes. The C API's header
+  // guarantees this, except for outputs with computed extents.
   constexpr std::size_t MostBytes = std::size_t(1) << 47;
   std::uint64_t ResultBytes = 0;
   const std::int64_t *Extent = OutputExtents.data();

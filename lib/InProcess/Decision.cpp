@@ -55,7 +55,7 @@ Expected<Decision> Decision::create(const Model &M,
     if (!Default)
       return Default.takeError();
     // Do not choose from the metadata's output if the metadata's rule is
-    // `outputs`. Such an output is not a list of scores. For example, a
+    // `outputs`, because that output is not a list of scores. For example, a
     // classifier's label is a single number.
     const bool BothChoose =
         Made.Decide != Rule::Outputs && Default->Rule != Rule::Outputs;

@@ -35,11 +35,11 @@ public:
   Expected<Advice> decide(Span<const TensorView> Outputs,
                           Span<const TensorView> Features);
 
-  /// Returns the index of the output from which the action is chosen, or which
-  /// is returned. Returns nullopt if all outputs are returned.
+  /// Returns the index of the only output on which the advice depends. Returns
+  /// nullopt if all outputs are returned.
   std::optional<std::size_t> output() const { return Output; }
-  /// Returns true if the advice is an index into output(). Returns false if the
-  /// advice is the output itself.
+  /// Returns true if the advice is the index of an element of that output.
+  /// Returns false if the advice is the output itself.
   bool chooses() const { return Decide != Rule::Outputs; }
 
 private:

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// FeatureBinding: finds the feature for each input and checks that it fits.
-/// Compilers send the same features repeatedly. Therefore, a request is first
-/// compared with the result for the previous request.
+/// Compilers send the same features repeatedly. Therefore, a feature is checked
+/// in full only if its type or shape differs from the last request.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@ namespace MLBridge::inprocess {
 const TensorView *findFeature(Span<const TensorView> Features,
                               std::string_view Name, std::size_t &Slot);
 
-/// Returns a list of \p Features for messages, for example "'a' int32_t, 'b'
-/// float[3]". Returns "none" if there are no features.
+/// Returns a list of \p Features for error messages, for example "'a' int32_t,
+/// 'b' float[3]". Returns "none" if there are no features.
 std::string listFeatures(Span<const TensorView> Features);
 
 class FeatureBinding {

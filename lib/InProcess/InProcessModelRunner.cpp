@@ -116,7 +116,8 @@ InProcessModelRunner::agent(std::string_view Label) {
                                               printable(Label) + "'");
 }
 
-/// Returns all labels for messages, for example "the models 'colour', 'node'".
+/// Returns all labels for error messages, for example "the models 'colour',
+/// 'node'".
 std::string InProcessModelRunner::labels() const {
   std::string Text;
   for (const std::unique_ptr<Agent> &A : Agents)

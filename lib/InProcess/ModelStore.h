@@ -27,14 +27,15 @@ namespace MLBridge::inprocess {
 /// Any number of threads can use a ModelStore at the same time.
 ///
 /// A forked child starts with an empty store. Models have locks and may have
-/// threads, which do not survive fork(2).
+/// threads, and a child can use neither.
 class ModelStore {
 public:
   /// The files of a model.
   struct Source {
     const std::string &File;
     FileStamp::Folders Folders;
-    /// A function that lists the model's other files. It may be empty.
+    /// A function that lists the model's other files. The function may be
+    /// empty.
     const std::function<std::vector<std::string>(const std::string &)> &Parts;
   };
 

@@ -19,7 +19,7 @@
 
 namespace MLBridge::inprocess {
 
-/// Returns the runner's name for messages, for example
+/// Returns the runner's name for error messages, for example
 /// "onnx:colour=b.onnx,node=a.onnx".
 inline std::string nameOf(std::string_view Scheme,
                           const std::map<std::string, std::string> &Files) {

@@ -22,8 +22,8 @@
 
 namespace MLBridge::inprocess {
 
-/// An extent may be a name. Within one parser, each name is represented by one
-/// negative number.
+/// Parses descriptions of tensors. An extent may be a name. One parser
+/// represents equal names by the same negative number.
 class TensorSpecParser {
 public:
   /// Parses one description. Returns a Malformed error that names the tensor

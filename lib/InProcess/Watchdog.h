@@ -10,9 +10,9 @@
 /// Watch: interrupts an evaluation at its deadline. Use it for runtimes that
 /// only another thread can interrupt.
 ///
-/// All Watches of a process share one thread. It starts with the first
-/// evaluation that has a deadline. It ends with the last Watch. The thread
-/// sleeps until the earliest deadline.
+/// All Watches of a process share one thread. The thread starts with the first
+/// evaluation that has a deadline, and it ends with the last Watch. It sleeps
+/// until the earliest deadline.
 ///
 /// An evaluation usually costs two atomic exchanges and no system call. The
 /// first exchange stores the evaluation's deadline and the second one marks its
@@ -84,7 +84,8 @@ private:
   /// The value of Due while no evaluation runs.
   static constexpr Ticks Idle = std::numeric_limits<Ticks>::max();
   static constexpr Ticks Interrupted = std::numeric_limits<Ticks>::min();
-  /// The time at which the thread looks next if there is no thread: never.
+  /// NextLook points to this value while there is no thread. Every deadline is
+  /// earlier, so begin() then starts the thread.
   static constexpr std::atomic<Ticks> NoLook{Idle};
 
   Error alert(Ticks When);

@@ -60,8 +60,8 @@ public:
   }
 
   /// Returns true if \p Value is produced exactly once in the outermost graph,
-  /// as an input or as the output of a node. An empty name means that there is
-  /// no value.
+  /// as an input or as the output of a node. Returns false for an empty name,
+  /// which stands for a missing value.
   bool isMadeOnce(const std::string &Value) const {
     auto Found = Makers.find(Value);
     return Found != Makers.end() && Found->second == 1 && !Value.empty() &&
@@ -357,8 +357,8 @@ bool Merger::add(const std::string &Value, MergedInput &Into,
 }
 
 static bool isOfNumbers(const FileInput &Input) {
-  // Larger numbers are not values of the enumeration, so the cast below would
-  // be undefined.
+  // Reject numbers that are not values of the enumeration, because the cast
+  // below would be undefined.
   if (Input.Type < 0 || Input.Type > ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16)
     return false;
   std::optional<ElementType> Type =
@@ -382,7 +382,7 @@ static std::string field(unsigned Number, const std::string &Value) {
 }
 
 /// Returns true if tensors with the extents \p A and \p B can be concatenated
-/// along \p Axis. All other extents must then be equal.
+/// along \p Axis. This is the case if all other extents are equal.
 static bool isAlike(const std::vector<FileExtent> &A,
                     const std::vector<FileExtent> &B, std::size_t Axis) {
   if (A.size() != B.size())

@@ -76,8 +76,8 @@ ONNXCursor::runUntil(Span<const TensorView> Features, Deadline When) {
       continue;
     }
     const TensorView &Feature = Features[What.Parts.front()];
-    // Handle the common case first: the shape is the same as in the last
-    // request.
+    // Handle the common case first. The shape is usually the same as in the
+    // last request.
     if (In.Copy && In.Dims == Feature.Dims) {
       if (Feature.NumBytes != 0)
         std::memcpy(In.Copy, Feature.Data, Feature.NumBytes);
@@ -297,7 +297,7 @@ Error ONNXCursor::evaluate() {
   const bool HadOutputs = Outputs[Computed.front()].Value != nullptr;
   Error E = run();
   if (E && HadOutputs && E.code() != ErrorCode::Timeout) {
-    // Output shapes may depend on values, so that the old tensors do not fit.
+    // The outputs' shapes may depend on values, so the old tensors may not fit.
     // Try again with new tensors.
     forgetOutputs();
     E = run();

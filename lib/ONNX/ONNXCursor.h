@@ -49,8 +49,8 @@ private:
   /// The tensor of an output. The next evaluation reuses it.
   struct Output {
     /// The index of an input, if the model returns that input unchanged as this
-    /// output. ONNX Runtime does not compute this output. It would ignore our
-    /// output tensor and return the request's own tensor.
+    /// output. The cursor does not request this output from ONNX Runtime, which
+    /// would ignore the output's tensor and return the request's own tensor.
     std::optional<std::size_t> From;
     std::vector<std::max_align_t> Copy;
     Handle<OrtValue> Value;

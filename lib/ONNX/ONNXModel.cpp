@@ -78,8 +78,8 @@ private:
   Error readOutputs();
   Error readMetadata();
   Expected<TensorSpec> readName(GetName Get, std::size_t I);
-  /// Reads the type of an input or output. Returns an Unsupported error if the
-  /// type is not a tensor type of this library.
+  /// Reads the type of an input or output. Returns an Unsupported error if this
+  /// library has no tensors of that type.
   Error readType(GetTypeInfo Get, std::size_t I, TensorSpec &Spec);
   Error readDims(const OrtTensorTypeAndShapeInfo &Info, TensorSpec &Spec);
   /// Returns the negative number that represents the extent \p Symbol. Equal

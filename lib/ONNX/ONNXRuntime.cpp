@@ -48,10 +48,10 @@ static Error unsupported(const std::string &Why) {
 }
 
 /// Prevents telemetry, because compilers must not send data. From version 1.29
-/// on, ONNX Runtime sends telemetry to Microsoft from a thread of its own. An
+/// on, ONNX Runtime starts a thread that sends telemetry to Microsoft. An
 /// environment variable prevents this if it is set before the library is
-/// loaded. The thread would also make a forked child hang in exit(3): the
-/// library waits there for the thread, which exists only in the parent.
+/// loaded. The thread would also make a forked child hang. In exit(3), the
+/// library would wait for the thread, which exists only in the parent.
 static void refuseTelemetry() {
   // Set the variable only once, because other threads may read the environment
   // later.
@@ -117,8 +117,8 @@ Runtime::open(const ONNXOptions &Options) {
 
 Error Runtime::initialize() {
   // Create the environment, which the library shares within the process. Log
-  // only fatal errors: failures are returned as a status, and must not appear
-  // on the compiler's stderr, too.
+  // only fatal errors, because failures are returned as a status and must not
+  // appear on the compiler's stderr, too.
   auto Env =
       make<OrtEnv>("ONNX Runtime", ErrorCode::Unsupported, [&](OrtEnv **Made) {
         return API->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "MLBridge", Made);
@@ -169,8 +169,8 @@ Error Runtime::describe(OrtStatus *Status, std::string_view What,
   std::string_view Message = API->GetErrorMessage(Status);
   Code = saysOutOfMemory(Message) ? ErrorCode::System
                                   : codeOf(API->GetErrorCode(Status), Code);
-  // Clean the message: it may end with a newline and may quote arbitrary text
-  // of a model.
+  // Remove a newline at the end, and make the text printable. The message may
+  // quote arbitrary text of a model.
   while (!Message.empty() && Message.back() == '\n')
     Message.remove_suffix(1);
   return {Code, std::string(What) + ": " + printable(Message, 5 * MostPrinted)};

@@ -57,8 +57,8 @@ Error MessageReader::take(const WireField &Wire, std::size_t Index) {
   }
   const std::size_t Size = elementSize(Field.elementType());
   if (!Field.IsRepeated) {
-    // Overwrite earlier values: if a field occurs several times, the last value
-    // is valid.
+    // Overwrite earlier values. If a field occurs several times, Protobuf uses
+    // the last value.
     F.Count = 1;
     Scratch.clear();
     if (Wire.hasBytes() || !readNumbers(Wire, Field.Type, Scratch))

@@ -33,8 +33,8 @@ class MessageType {
 public:
   /// The number of a field of type `repeated mlcompilerbridge.Tensor`. The
   /// field contains the protocol's own tensors, unless the message declares
-  /// fields for them. The number is the largest valid one. Other readers skip
-  /// the field.
+  /// fields for them. This is the largest valid field number. Other readers
+  /// skip the field.
   static constexpr int ReservedNumber = (1 << 29) - 1;
 
   struct Field {

@@ -26,9 +26,9 @@ public:
   explicit MessageWriter(std::shared_ptr<const MessageType> Type)
       : Type(std::move(Type)) {}
 
-  /// Checks \p Features against the message's fields. Converts the features
-  /// whose number of bits differs from the field's type. Returns the size of
-  /// the message in bytes.
+  /// Checks \p Features against the message's fields. Converts a feature if its
+  /// type differs from the field's type, for example int32_t and int64_t.
+  /// Returns the size of the message in bytes.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
   /// Writes the message of the last prepare() to \p Out. Returns the end of the
   /// message.

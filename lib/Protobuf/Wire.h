@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Functions that encode and decode Protobuf fields with the library's coded
+/// Functions that encode and decode Protobuf fields with libprotobuf's coded
 /// streams. They read and write messages in place rather than through message
 /// objects. This avoids a copy of each tensor, and it avoids all allocations.
 /// It also keeps untrusted bytes away from a parser that prints errors.

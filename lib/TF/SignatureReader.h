@@ -8,11 +8,11 @@
 ///
 /// \file
 /// Reads the signature of a SavedModel. The signature specifies which tensors
-/// of the graph are the inputs and outputs. TensorFlow's C API returns it as a
-/// serialised MetaGraphDef (tensorflow/core/protobuf/meta_graph.proto). This
-/// reader decodes the few fields that it needs without the Protobuf library.
-/// Therefore, the process does not contain a second Protobuf besides
-/// TensorFlow's.
+/// of the graph are the inputs and outputs. TensorFlow's C API returns the
+/// signature as a serialised MetaGraphDef
+/// (tensorflow/core/protobuf/meta_graph.proto). This reader decodes only the
+/// few fields that it needs. It does not use the Protobuf library, so the
+/// process does not contain a second Protobuf in addition to TensorFlow's.
 ///
 //===----------------------------------------------------------------------===//
 

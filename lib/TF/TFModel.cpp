@@ -112,8 +112,8 @@ TFModel::load(const std::string &Folder, const TFOptions &Options,
       Name, Folder, Options, std::move(Library), std::move(*Opened)));
 }
 
-/// Returns true if \p Tensors equal \p Specs, which describe the model as it
-/// was loaded first.
+/// Returns true if \p Tensors equal \p Specs, which describe the model that was
+/// loaded first.
 static bool areSame(const std::vector<SignatureTensor> &Tensors,
                     Span<const TensorSpec> Specs) {
   return std::ranges::equal(

@@ -18,8 +18,8 @@
 using namespace MLBridge;
 using namespace MLBridge::tf;
 
-/// Checks the folder. This is done first, because loading the library takes
-/// long.
+/// Checks that \p Folder is a SavedModel. loadTFModel() does this first,
+/// because loading the library takes long.
 static Error checkFolder(const std::string &Folder) {
   if (::access(Folder.c_str(), F_OK) != 0)
     return Error::fromErrno(errno, "model folder '" + printable(Folder) + "'");

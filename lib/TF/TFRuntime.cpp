@@ -21,10 +21,10 @@ using namespace MLBridge::tf;
 /// outlive it.
 ///
 /// The library contains its own LLVM, which has the same symbol names as the
-/// compiler's LLVM. The library must bind to its own LLVM. Otherwise, both
-/// LLVMs register the same options, and LLVM ends the process. ASan forbids the
-/// flag for this, so under ASan, TensorFlow cannot run in a compiler that uses
-/// LLVM.
+/// compiler's LLVM. RTLD_DEEPBIND makes the library use its own LLVM.
+/// Otherwise, both LLVMs register the same options, and LLVM ends the process.
+/// ASan forbids RTLD_DEEPBIND, so under ASan, TensorFlow cannot run in a
+/// compiler that uses LLVM.
 #if defined(__SANITIZE_ADDRESS__)
 #define MLBRIDGE_TF_OWN_SYMBOLS 0
 #elif defined(__has_feature)
