@@ -23,8 +23,9 @@ using namespace MLBridge;
 using namespace MLBridge::GRPC;
 using posix::UniqueFD;
 
-/// The number of descriptors reserved for other uses: the model's files,
-/// sessions over pipes and shared memory, and gRPC's internal descriptors.
+/// The number of descriptors that are not used for connections. They are
+/// reserved for the model's files, for sessions over pipes and shared memory,
+/// and for gRPC itself.
 static constexpr std::size_t Reserved = 32;
 /// The number of descriptors reserved for connections that are accepted only to
 /// be refused.

@@ -51,7 +51,8 @@ private:
     std::size_t Slot = 0;
     /// The last shape that fitted. Empty if no shape has fitted yet.
     std::optional<Shape> Fits;
-    /// The length of a string that is used as a list of one string.
+    /// The length in bytes of the feature, if it is a string that is used as a
+    /// list of one string.
     std::uint64_t Length = 0;
   };
 

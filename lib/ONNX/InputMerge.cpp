@@ -231,8 +231,8 @@ void Graph::readInput(Range Message, Range Whole) {
   Inputs.push_back(std::move(Input));
 }
 
-/// The limit on an extent. It ensures that the sum over all inputs of a graph
-/// fits int64.
+/// The limit on an extent. It ensures that the sum of the extents of all inputs
+/// fits an int64.
 static constexpr std::int64_t MostExtent = std::int64_t(1) << 31;
 
 /// Reads the type of a tensor. Returns false if an extent is neither a number
