@@ -29,9 +29,9 @@ namespace MLBridge::GRPC {
 Expected<std::shared_ptr<grpc::ChannelCredentials>>
 makeChannelCredentials(const gRPCCredentials &Files);
 /// Returns the credentials of a server. If \p Files has authorities, each
-/// client needs a certificate that they have signed. Returns the errors of
-/// makeChannelCredentials(), or an InvalidArgument error if \p Files has no
-/// certificate.
+/// client needs a certificate that one of these authorities has signed. Returns
+/// the errors of makeChannelCredentials(), or an InvalidArgument error if \p
+/// Files has no certificate.
 Expected<std::shared_ptr<grpc::ServerCredentials>>
 makeServerCredentials(const gRPCCredentials &Files);
 

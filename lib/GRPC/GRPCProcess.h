@@ -20,7 +20,7 @@
 namespace MLBridge::GRPC {
 
 /// Checks that gRPC works in this process. Call this function before each use
-/// of gRPC that may be the first use.
+/// of gRPC that may be the first one in the process.
 ///
 /// Returns an Unsupported error in a forked child of a process that used gRPC.
 /// A forked child has a copy of gRPC's state but lacks its threads, so every

@@ -267,8 +267,8 @@ bool Graph::readType(Range Message, FileInput &Input) {
 
 std::optional<std::int64_t> Graph::onlyNumber(const std::string &Name) const {
   constexpr unsigned Type = 2, Raw = 9, Int64 = 7;
-  // A constant whose name is also the name of an input is only that input's
-  // default. Do not use its value.
+  // Do not use a constant whose name is also the name of an input. It is only
+  // the default value of that input.
   auto Found = Constants.find(Name);
   if (Found == Constants.end() || Makers.contains(Name))
     return std::nullopt;

@@ -32,9 +32,9 @@ namespace MLBridge::protobuf {
 class MessageType {
 public:
   /// The number of a field of type `repeated mlcompilerbridge.Tensor`. The
-  /// field contains the protocol's own tensors, unless the message declares
-  /// fields for them. This is the largest valid field number. Other readers
-  /// skip the field.
+  /// field contains the protocol's own tensors, for example an error, unless
+  /// the message declares fields for them. This is the largest valid field
+  /// number. Other readers skip the field.
   static constexpr int ReservedNumber = (1 << 29) - 1;
 
   struct Field {

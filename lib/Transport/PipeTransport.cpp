@@ -59,8 +59,8 @@ public:
       return notConnected();
     if (Error E = Client->checkSilence())
       return E;
-    // Do not splice to a foreign peer. It may reply before it has read the
-    // whole request, and then the pieces would change too early.
+    // Do not splice to a foreign peer, because it may reply before it has read
+    // the whole request. After the reply, the caller may change the pieces.
     return IsBare ? Client->sendPieces(Pieces, Until)
                   : Client->sendWithoutCopy(Pieces, Until);
   }
