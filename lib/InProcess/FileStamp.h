@@ -47,8 +47,9 @@ private:
   Error add(const std::string &Path, Folders Allowed);
   Error addFolder(const std::string &Path);
 
-  /// The device, the inode, the size in bytes, and the modification time of
-  /// each file, as seconds and nanoseconds. The files are sorted by name.
+  /// Five numbers for each file: the device, the inode, the size in bytes, and
+  /// the seconds and nanoseconds of the modification time. The files are sorted
+  /// by name.
   std::vector<std::array<std::uint64_t, 5>> Files;
 };
 

@@ -51,8 +51,8 @@ public:
 
   const OrtApi &api() const { return *API; }
   OrtEnv *environment() const { return Environment.get(); }
-  /// Returns a description of CPU memory, which tensors around other memory
-  /// need.
+  /// Returns a description of CPU memory. It is needed to create a tensor
+  /// around a feature's memory.
   const OrtMemoryInfo *memory() const { return Memory.get(); }
   /// Returns the default allocator. It is valid as long as the library.
   OrtAllocator *allocator() const { return Allocator; }

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// ServerChannel: the model's end of a session's transport. The compiler's end
-/// blocks until a message arrives. A ServerChannel never does, because a server
-/// waits for all of its sessions at the same time.
+/// blocks until a message arrives. A ServerChannel never blocks, because a
+/// server waits for all of its sessions at the same time.
 ///
 //===----------------------------------------------------------------------===//
 
