@@ -22,7 +22,8 @@ using namespace MLBridge::onnx;
 
 static constexpr const char *LibraryName = "libonnxruntime.so.1";
 
-/// The first version that has all functions which this library calls.
+/// The first version of ONNX Runtime's C API that has all functions which
+/// ML-Compiler-Bridge calls.
 static constexpr std::uint32_t LeastAPI = 15;
 
 //===----------------------------------------------------------------------===//

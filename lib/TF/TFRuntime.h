@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The library of TensorFlow, the functions of its C API that this library
-/// uses, and handles for its objects.
+/// The library of TensorFlow, the functions of its C API that
+/// ML-Compiler-Bridge uses, and handles for its objects.
 ///
 //===----------------------------------------------------------------------===//
 
