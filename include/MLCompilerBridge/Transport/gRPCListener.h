@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// openGRPCListener(): lets a ModelServer accept compilers on this machine and
-/// others through gRPC. In the component MLCompilerBridge::gRPC.
+/// Defines openGRPCListener(), with which a ModelServer accepts compilers on
+/// this and other machines through gRPC. This header belongs to the component
+/// MLCompilerBridge::gRPC.
 /// \code
 ///   std::vector<std::unique_ptr<Listener>> Listeners;
 ///   Listeners.push_back(std::move(*openLocalListener("/tmp/advisor")));
@@ -26,14 +27,19 @@
 
 namespace MLBridge {
 
-/// Listens at \p Spec: `grpc://HOST:PORT` or `grpc+unix:PATH`, a socket of mode
-/// 0600. An empty HOST means the loopback address; PORT 0 picks a free port,
-/// which name() reports. `cert=` and `key=` enable TLS; with `tls=`, each
-/// compiler must also have a certificate signed by those authorities.
-/// `max-message=` and `max-sessions=` override \p Options. Compilers that do
-/// not name their SerDes, such as stock gRPC clients, use Protobuf.
+/// Listens at \p Spec, which is one of the following:
+/// - `grpc://HOST:PORT`. An empty HOST means the loopback address. PORT 0
+///   selects a free port, which name() returns.
+/// - `grpc+unix:PATH`, a socket of mode 0600.
 ///
-/// Starts gRPC threads; fork before calling this.
+/// The options `cert=` and `key=` enable TLS. With `tls=FILE`, each compiler
+/// must also have a certificate that the authorities in FILE have signed. The
+/// options `max-message=` and `max-sessions=` override \p Options. If a
+/// compiler does not name its SerDes, as stock gRPC clients do not, the session
+/// uses Protobuf.
+///
+/// This function starts threads of gRPC, so a daemon must fork before it calls
+/// this function.
 Expected<std::unique_ptr<Listener>>
 openGRPCListener(std::string_view Spec, ListenerOptions Options = {});
 
