@@ -401,7 +401,7 @@ mlbridgeDescribeModelRunner(MLBridgeModelRunnerRef Runner, const char **Text);
 
 /// A runner written in C.
 typedef struct MLBridgeRunnerCallbacks {
-  /// sizeof(MLBridgeRunnerCallbacks). The library reads the size because later
+  /// sizeof(MLBridgeRunnerCallbacks). The library checks the size because later
   /// versions may have more members.
   size_t Size;
   /// Opens \p Path and stores a pointer in \p Runner. The other functions
@@ -473,7 +473,7 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeCheckModelSpecWithFactory(
 /// status other than Success, the episode ends. The trainer then receives the
 /// last error message.
 typedef struct MLBridgeEnvironmentCallbacks {
-  /// sizeof(MLBridgeEnvironmentCallbacks). The library reads the size because
+  /// sizeof(MLBridgeEnvironmentCallbacks). The library checks the size because
   /// later versions may have more members.
   size_t Size;
   /// Starts an episode and sets its first observation.

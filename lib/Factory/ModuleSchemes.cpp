@@ -24,7 +24,8 @@ modules::ModuleSchemes::find(std::string_view Name) {
   if (Known == Loaded.end()) {
     RunnerFactory Added{RunnerFactory::NoSchemes()};
     (*Module)->AddRunners(Added);
-    // All schemes or none: memory may run out in between.
+    // Insert all schemes in a single step. If memory runs out earlier, Loaded
+    // does not contain a part of the schemes.
     Known = Loaded.try_emplace(*Module, std::move(Added.Schemes)).first;
   }
   for (const RunnerFactory::Scheme &S : Known->second)

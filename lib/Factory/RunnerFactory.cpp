@@ -27,7 +27,7 @@ void RunnerFactory::add(Scheme NewScheme) {
 
 Expected<std::pair<ModelSpec, const RunnerFactory::Scheme *>>
 RunnerFactory::resolve(std::string_view Text) const {
-  // Decorators are created from the inside out, by recursion.
+  // Limit the number of decorators, because create() recurses once for each.
   constexpr auto MaxDecorators = 32;
   if (std::ranges::count(Text, '|') > MaxDecorators)
     return invalidSpec(Text, "more than " + std::to_string(MaxDecorators) +
