@@ -14,7 +14,7 @@ endif()
 find_package(FlatBuffers CONFIG QUIET)
 find_package(GTest QUIET)
 find_package(gRPC CONFIG QUIET)
-# Find libraries in Python packages in this project's .venv.
+# Search for the following libraries in the Python packages of this project's .venv.
 file(GLOB _packages LIST_DIRECTORIES true
   ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages)
 find_package(ONNXRuntime QUIET)

@@ -51,8 +51,8 @@ extern "C" {
 /*! The name of the descriptor's symbol in a shared library. The symbol has the
  * type `const MLBridgeAOTModel *const`. */
 #define MLBRIDGE_AOT_SYMBOL "mlbridge_aot_model"
-/*! The alignment of the workspace in bytes. Inputs and outputs are aligned to
- * their elements. */
+/*! The alignment of the workspace in bytes. An input or output needs only the
+ * alignment of its element type. */
 #define MLBRIDGE_AOT_ALIGNMENT 64
 /*! Marks an output's extent that measure() computes. */
 #define MLBRIDGE_AOT_COMPUTED (-1)

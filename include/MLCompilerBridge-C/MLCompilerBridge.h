@@ -21,17 +21,17 @@
 ///   Status = mlbridgeEvaluateBool(Runner, &ShouldInline);
 /// \endcode
 ///
-/// **Names.** Types and constants begin with MLBridge, functions with mlbridge.
-/// A type `...Ref` is a handle. The caller owns each object that a `Create`
-/// function makes, and destroys it with the `Dispose` function of the same
-/// name. `Dispose` functions accept null. An object that a `Get` function
+/// **Names.** Types and constants begin with MLBridge. Functions begin with
+/// mlbridge. A type `...Ref` is a handle. The caller owns each object that a
+/// `Create` function makes, and destroys it with the `Dispose` function of the
+/// same name. `Dispose` functions accept null. An object that a `Get` function
 /// returns belongs to the handle that was passed to the function.
 ///
 /// **Failures.** A function that can fail returns an MLBridgeStatus. If the
 /// status is not Success, the function has written nothing through its
 /// pointers, and mlbridgeGetLastErrorMessage() returns a message. A function
-/// returns InvalidArgument for a null pointer if it requires a value there. No
-/// function ends the process, throws an exception, or waits without a deadline.
+/// returns InvalidArgument if a required pointer is null. No function ends the
+/// process, throws an exception, or waits without a deadline.
 ///
 /// **Threads.** Only one thread at a time may use a handle and its parts.
 /// Different threads can use different handles at the same time. Several
@@ -170,10 +170,10 @@ MLBRIDGE_C_API const char *mlbridgeGetStatusName(MLBridgeStatus Status);
 /// Successful calls do not change the message. If every call has succeeded, the
 /// message is "".
 ///
-/// The message names the peer, the file or the feature, the expected value and
-/// the actual value. For Deferred, the message is the model's reason. The
-/// library owns the text. The text is valid until this thread calls this
-/// function again.
+/// The message names the peer, the file or the feature. It also states what was
+/// expected and what was found. For Deferred, the message is the model's
+/// reason. The library owns the text. The text is valid until this thread calls
+/// this function again.
 MLBRIDGE_C_API const char *mlbridgeGetLastErrorMessage(void);
 
 /// Sets this thread's last error message to \p Message and returns \p Status. A
@@ -186,8 +186,8 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeFail(MLBridgeStatus Status,
 // Features: named tensors to write
 //===----------------------------------------------------------------------===//
 // A function that sets an existing name replaces the value. If one of these
-// functions fails and the caller ignores the status, the request with these
-// features fails with the same error.
+// functions fails, the request with these features returns the same error, even
+// if the caller ignores the status of the function.
 
 /// Sets \p Name to a copy of a scalar of any \p Type except String. In C,
 /// prefer the typed functions below, such as mlbridgeSetInt32(Features, "size",

@@ -103,7 +103,8 @@ static inline MLBridgeModelRunnerRef createTFModelRunner(const char *Path) {
   return Runner;
 }
 
-// The paper has one destroy function for each kind of runner.
+// All destroy functions do the same. The paper's API has one function for each
+// kind of runner.
 
 static inline void destroyPipeModelRunner(MLBridgeModelRunnerRef Runner) {
   mlbridgeDisposeModelRunner(Runner);

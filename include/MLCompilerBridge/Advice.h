@@ -29,8 +29,8 @@
 namespace MLBridge {
 
 /// The type of advice that a caller of evaluate<T> expects. Runners and peers
-/// need this type if a reply does not contain its own type, such as a raw reply
-/// or a JSON number.
+/// need this type for replies that do not contain a type, such as raw replies
+/// and JSON numbers.
 struct AdviceSpec {
   enum class Form : std::uint8_t {
     Any,    ///< Accept any reply, because T is Advice.
@@ -64,7 +64,7 @@ public:
   /// - A std::vector of numbers, bools or strings.
   /// - A Span<const Number>. The span views the output in place, so the output
   ///   must have exactly this element type.
-  /// - Advice. Then the whole reply is returned.
+  /// - Advice, for the whole reply.
   ///
   /// Returns the error of only() if only() fails, Malformed if a bool is
   /// neither 0 nor 1, and SchemaMismatch if the value does not convert.

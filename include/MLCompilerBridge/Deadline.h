@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines Deadline, the point in time at which a wait ends. Every function of
-/// this library that waits has a Deadline parameter. A call that waits several
-/// times passes the same Deadline to each wait, so the whole call ends on time.
+/// Defines Deadline, the point in time at which a wait ends. Functions that
+/// wait have a Deadline parameter. A function that waits several times passes
+/// the same Deadline to each wait, so the whole call ends on time.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -64,10 +64,10 @@ enum class ErrorCode : std::uint8_t {
 std::string_view errorCodeName(ErrorCode Code);
 
 /// A failure: a code and a message. The message is one sentence that names the
-/// peer or the feature, the expected value and the actual value. A
+/// peer or the feature, and states what was expected and what was found. A
 /// default-constructed Error is success.
 // Expected stores an Error in a std::variant, which the analyzer does not
-// understand. It therefore reports an uninitialized Error here.
+// understand. The analyzer therefore reports an uninitialized Error here.
 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign)
 class [[nodiscard]] Error {
 public:

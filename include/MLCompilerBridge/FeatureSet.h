@@ -116,8 +116,8 @@ private:
   /// A deque, because TensorView::Name points into its elements.
   std::deque<std::string> Names;
   std::size_t Count = 0;
-  /// True while the names set since clear() are the names of the previous
-  /// request, in the same order.
+  /// True while the names that have been set since clear() match the names of
+  /// the previous request, in the same order.
   bool SameNames = true;
   Arena Storage;
   Error FirstError;

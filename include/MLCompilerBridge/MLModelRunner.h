@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines MLModelRunner, through which a pass asks a model for a decision
+/// Defines MLModelRunner, through which a pass requests a decision from a model
 /// (paper, section 3). A pass needs three statements:
 /// \code
 ///   Expected<std::unique_ptr<MLModelRunner>> Runner =

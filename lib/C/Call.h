@@ -56,9 +56,9 @@ Error checkSize(std::size_t Found, std::size_t Known);
 ///
 /// Only this function and the Python bindings catch exceptions. Operator new
 /// throws an exception if memory runs out. This function converts the exception
-/// to a status, so that a program written in C does not end. The rest of the
-/// library throws no exceptions, but releases its resources if operator new
-/// throws.
+/// to a status, so that a program written in C receives an error and does not
+/// end. The rest of the library throws no exceptions. If operator new throws,
+/// the library releases its resources.
 template <typename Function> MLBridgeStatus call(Function &&Do) noexcept {
   try {
     return report(std::forward<Function>(Do)());

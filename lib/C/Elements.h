@@ -22,7 +22,7 @@ namespace MLBridge::C {
 
 /// Converts any element type. Returns InvalidArgument for an unknown type.
 Expected<ElementType> elementType(MLBridgeElementType Type);
-/// Converts any type except String. Functions for strings are separate.
+/// Converts any type except String. There are separate functions for strings.
 Expected<ElementType> numberType(MLBridgeElementType Type);
 
 } // namespace MLBridge::C

@@ -35,9 +35,9 @@ public:
       Callbacks.Dispose(Self);
   }
 
-  /// Calls the user's Create. This is not done in the constructor: if an
-  /// exception follows, ~CallbackModelRunner() must still dispose of the user's
-  /// runner.
+  /// Calls the user's Create. The constructor does not call Create, because
+  /// ~CallbackModelRunner() must dispose of the user's runner if an exception
+  /// follows.
   Error open(const ModelSpec &Spec) {
     if (Callbacks.Create) {
       void *User = Self;

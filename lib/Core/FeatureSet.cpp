@@ -100,8 +100,8 @@ void FeatureSet::swap(FeatureSet &Other) noexcept {
 }
 
 void FeatureSet::clear() {
-  // Remove the names of earlier requests after the names of this request,
-  // because they may be duplicates.
+  // Remove the remaining names of earlier requests, because they may be
+  // duplicates of this request's names.
   if (!SameNames)
     Names.resize(Count);
   SameNames = true;
@@ -118,8 +118,9 @@ const TensorView *FeatureSet::find(std::string_view Name) const {
 }
 
 std::size_t FeatureSet::slot(std::string_view Name) {
-  // Skip the search if all names so far are those of the previous request, in
-  // the same order. Those names are distinct, so \p Name has not been set yet.
+  // Skip the search while the names match the names of the previous request in
+  // the same order. In this case, \p Name cannot have been set yet, because the
+  // names of a request are distinct.
   bool IsExpected = Count < Names.size() && Names[Count] == Name;
   if (!(SameNames && IsExpected)) {
     if (const TensorView *Existing = find(Name))

@@ -98,7 +98,7 @@ static std::string storeKey(const ModelFormat &Format, const std::string &File,
   std::string Key = File;
   for (std::string_view Option : Format.Options)
     if (std::string_view Value = Spec.option(Option, {}); Value.data()) {
-      Key += '\0'; // No file name and no value contains a NUL.
+      Key += '\0'; // A separator that no file name or value contains.
       Key.append(Option) += '=';
       Key += Value;
     }

@@ -70,7 +70,8 @@ Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted,
       connectUntil(Wanted, MayBeBusy ? ToConnect.orEarlier(Until) : ToConnect);
   // Back off only after a timeout, because other failures occur without a wait.
   const bool IsTimeout = Failure.code() == ErrorCode::Timeout;
-  // Do not back off after an interrupt: it does not show whether the peer runs.
+  // Do not back off after an interrupt, because an interrupted wait does not
+  // show whether the peer is running.
   if (IsTimeout && Until.isInterrupted())
     return Failure;
   if (IsTimeout) {

@@ -25,8 +25,8 @@ using namespace MLBridge;
 
 using ByteVector = std::vector<std::byte>;
 
-/// The log's file and the open request. The open request is the last one, which
-/// has not been written yet.
+/// The log's file and the open request. The open request is the last request,
+/// which is not in the file yet.
 class RecordModelRunner::Log {
 public:
   explicit Log(TrainingLog File)
@@ -161,9 +161,9 @@ Error RecordModelRunner::Log::decide(const TensorView &Decided) {
     if (Error E = DecisionType.assign(Decided))
       return E;
   } else {
-    // Convert the decision to the name and type in the log's header. The
-    // header describes the first decision, and a later one may have another
-    // name or type: the model names its advice, and the compiler its decisions.
+    // Convert the decision to the name and type in the log's header, which come
+    // from the first decision. The names and types can differ because some
+    // decisions come from the model and others from the compiler.
     Converted.Name = DecisionType.Name;
     if (Decided.Type != DecisionType.Type &&
         Decided.Type != ElementType::String &&
@@ -300,7 +300,7 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
   if (Out->isForked()) [[unlikely]]
     return Out->forkedError();
   Error Unwritten = Out->finish();
-  // Until the model has replied, there is no request to decide on.
+  // Ignore decisions until the model has replied.
   Out->abandon();
   HasUnreportedFailure = false;
   if (Unwritten)

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes the log's format and its file.
+/// Implements the format of the log and writes its file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -222,8 +222,8 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
     (void)::fcntl(File.get(), F_SETFL, 0);
     return TrainingLog(std::move(Path), std::move(File));
   }
-  // Continue if the file system does not support locks. The user must then
-  // avoid that two processes write to the file.
+  // Continue if the file system does not support locks. In this case, two
+  // processes could write to the file at the same time.
   if (::flock(File.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error(ErrorCode::System,
                  What + ": another recorder is writing to it");

@@ -18,8 +18,8 @@
 ///   <the reward's bytes and a newline>
 /// \endcode
 /// A tensor is `{"name":"x","type":"float","port":0,"shape":[3]}`. The advice
-/// is also the last one of the features. If the header has no "score", the file
-/// has no outcomes. Each context numbers its observations from 0. If a context
+/// also appears as the last feature. If the header has no "score", the file has
+/// no outcomes. Each context numbers its observations from 0. If a context
 /// occurs again, its numbers continue, as in LLVM's Logger.
 ///
 /// LLVM lacks the types bool, string and list of strings. A tensor of one of

@@ -226,9 +226,9 @@ Server::nextBatch(const BatchLimits &Limits, Duration Within) {
   Unanswered.clear();
   Ended.clear();
   bool MaySpin = !std::exchange(Resumed, false);
-  // Skip poll(2) if there is a single session, except from time to time to
-  // check the listeners. Otherwise, always call poll(2), so that requests in
-  // Ready do not delay new connections or unsent replies.
+  // If there is a single session, call poll(2) only after every MaxSincePoll
+  // requests, to check the listeners. Otherwise, always call poll(2), so that
+  // requests in Ready do not delay new connections or unsent replies.
   if (!hasSingleSession() || ++NumSincePoll > MaxSincePoll) {
     NumSincePoll = 0;
     if (Error E = pollEvents(Deadline::in(Duration::zero())))
@@ -406,8 +406,8 @@ void Server::collectPolls() {
       Session->channel().fillPoll(
           &SessionFDs[SessionFDs.size() - FDsPerSession]);
   }
-  // Leave out the ignored entries, because poll(2) fails if the number of
-  // entries exceeds the limit of open descriptors.
+  // Copy only the entries that have a descriptor, because poll(2) fails if the
+  // number of entries exceeds the limit of open descriptors.
   Watched.clear();
   for (const pollfd &FD : SessionFDs)
     if (FD.fd >= 0)
@@ -422,8 +422,8 @@ void Server::collectPolls() {
 Error Server::pollEvents(Deadline Until) {
   collectPolls();
 
-  // Let compilers wake this thread (prepareToSleep) only if it may sleep,
-  // because waking it costs a compiler a system call.
+  // Call prepareToSleep() only if this thread may sleep. After this call, a
+  // compiler makes a system call to wake this thread.
   int Timeout = Until.pollTimeout();
   const bool MaySleep = Timeout != 0;
   if (MaySleep)

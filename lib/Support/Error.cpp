@@ -43,7 +43,7 @@ std::string_view MLBridge::errorCodeName(ErrorCode Code) {
   return "unknown error";
 }
 
-/// Returns the result of strerror_r. C libraries declare this function in one
+/// Returns the text from strerror_r. C libraries declare this function in one
 /// of two forms, so overload resolution selects the right function. The POSIX
 /// form returns a status and writes the text to the buffer.
 [[maybe_unused]] static const char *reasonIn(int Status, const char *Buffer) {

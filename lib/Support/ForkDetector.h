@@ -23,9 +23,9 @@ namespace MLBridge {
 
 /// Detects a fork. Create a ForkDetector together with an object that a child
 /// must not use. isForked() reads a mark in a page that the kernel clears in
-/// every child (MADV_WIPEONFORK). This is fast enough for a check in every
-/// message. If the kernel does not support MADV_WIPEONFORK, isForked() is a
-/// system call.
+/// every child (MADV_WIPEONFORK). Therefore, isForked() is fast enough to be
+/// called for every message. If the kernel does not support MADV_WIPEONFORK,
+/// isForked() is a system call.
 class ForkDetector {
 public:
   ForkDetector();

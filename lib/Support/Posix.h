@@ -69,9 +69,9 @@ struct Pipe {
 Expected<Pipe> makePipe();
 /// Creates a non-blocking pipe and calls enlargePipe().
 Expected<Pipe> makeLargePipe();
-/// Permits a peer of another user to reopen \p End with openOwnPipeEnd(), for
-/// example if root runs the model. Other processes cannot open \p End, because
-/// a pipe has no name.
+/// Permits a peer that runs as another user to reopen \p End with
+/// openOwnPipeEnd(). For example, root may run the model for a user's compiler.
+/// Other processes cannot open \p End, because a pipe has no name.
 Error letOthersOpen(int End);
 
 /// Reopens the end of a pipe that a peer sent as \p Received. The peer shares
@@ -131,8 +131,8 @@ enum class FileKind { Missing, Fifo, Socket, Other };
 /// Returns the kind of file at \p Path. Returns System if stat(2) fails, unless
 /// the file is missing.
 Expected<FileKind> fileKind(const std::string &Path);
-/// Return whether \p Path is a socket or a FIFO, for messages. They return
-/// false if the kind of file is unknown.
+/// These functions return whether \p Path is a socket or a FIFO, for messages.
+/// They return false if the kind of file is unknown.
 bool isSocket(const std::string &Path);
 bool isFifo(const std::string &Path);
 
@@ -163,7 +163,7 @@ void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);
 
 /// Returns the number of descriptors that this process can still open, or
 /// \p AtMost if it can open more. Opens at most two descriptors at a time, so
-/// that other threads can open theirs.
+/// that other threads can open descriptors meanwhile.
 std::size_t countFreeDescriptors(std::size_t AtMost);
 
 /// Returns a duration as text, such as "30 s" or "50 ms".

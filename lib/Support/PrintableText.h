@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Defines printable(), which prepares text from a path, a model's file or a
-/// peer for an error message. Such text may have megabytes and contain terminal
-/// escape sequences.
+/// peer for an error message. Such text may be megabytes long and contain
+/// terminal escape sequences.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -41,7 +41,7 @@ Error MLBridge::expectRegularFile(const struct stat &Status,
 Expected<RegularFile> MLBridge::openRegularFile(const std::string &Path,
                                                 const std::string &What,
                                                 int Flags, AlsoAllowed Also) {
-  constexpr mode_t ModeOfNew = 0666; // Reduced by the umask.
+  constexpr mode_t ModeOfNew = 0666; // The umask reduces this mode.
   RegularFile File;
   File.FD = posix::UniqueFD(::open(
       Path.c_str(), Flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, ModeOfNew));

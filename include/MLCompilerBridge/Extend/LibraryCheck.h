@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines checkLibrary() and LibraryFile, which load libraries that may be
-/// truncated or replaced. dlopen() alone has two problems with such files. It
+/// Defines checkLibrary() and LibraryFile, for libraries that may be truncated
+/// or replaced. With such files, dlopen() alone has two problems. dlopen()
 /// trusts a file's headers, so a truncated file ends the process with SIGBUS.
-/// It also identifies a file by its name, so it does not load a new file that
-/// has the name of a loaded file.
+/// dlopen() also identifies a file by its name, so it does not load a new file
+/// that has the name of a loaded file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -63,7 +63,7 @@ public:
 
   /// Returns a name of this file for dlopen(). The name is valid while this
   /// object exists, and no other file has this name while the library is
-  /// loaded. The name is long and not for messages.
+  /// loaded. Do not use the name in messages, because it is long.
   const std::string &name() const { return Name; }
 
 private:

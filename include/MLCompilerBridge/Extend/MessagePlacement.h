@@ -23,8 +23,9 @@ struct MessagePlacement {
   /// The number of readable bytes after a received message. Fast parsers read
   /// past the end of the message, but ignore these bytes.
   static constexpr std::size_t Padding = 64;
-  /// A message starts this number of bytes after a 64-byte boundary, because
-  /// its length precedes it. A SerDes may use this fact to align tensors.
+  /// A message starts this number of bytes after a 64-byte boundary, because an
+  /// 8-byte length precedes the message. A SerDes may use this fact to align
+  /// tensors.
   static constexpr std::size_t Offset = 8;
 };
 

@@ -66,9 +66,9 @@ public:
   run(Span<const TensorView> Inputs) = 0;
 
   /// Evaluates the model as run() does. If the evaluation has not finished at
-  /// \p Until, interrupts it and returns Timeout. The cursor remains usable.
-  /// The default implementation is for runtimes that cannot be interrupted: it
-  /// calls run() and ignores \p Until.
+  /// \p Until, interrupts it and returns Timeout. The cursor remains usable
+  /// afterwards. The default implementation is for runtimes that cannot be
+  /// interrupted: it calls run() and ignores \p Until.
   virtual Expected<Span<const TensorView>>
   runUntil(Span<const TensorView> Inputs, Deadline Until);
 };

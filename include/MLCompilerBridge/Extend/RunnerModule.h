@@ -22,6 +22,8 @@
 /// - The library folder of the same installation: PREFIX/lib for PREFIX/bin.
 /// - The library folder of the prefix with which this library was configured.
 /// - The folders that the dynamic linker searches.
+///
+/// For example, the module MLBridge-tvm.so contains this code:
 /// \code
 ///   static void addRunners(RunnerFactory &Factory) { addTVM(Factory); }
 ///   MLBRIDGE_RUNNER_MODULE(addRunners, nullptr)

@@ -8,10 +8,10 @@
 ///
 /// \file
 /// Defines RecordModelRunner, the runner for `record:FILE|SPEC`. It passes
-/// requests to the runner for SPEC, and logs each request, the decision and the
-/// reward, if logOutcome() passes a reward. The file has the format of LLVM's
-/// training logs (llvm/Analysis/Utils/TrainingLogger.h), so LLVM's tools can
-/// read it. `mlbridge log FILE` prints the log.
+/// requests to the runner for SPEC, and logs each request with its decision. It
+/// also logs the reward if logOutcome() passes a reward. The file has the
+/// format of LLVM's training logs (llvm/Analysis/Utils/TrainingLogger.h), so
+/// LLVM's tools can read it. `mlbridge log FILE` prints the log.
 ///
 /// The decision is the last tensor of an observation. It is the decision that
 /// logOutcome() passes, or else the model's advice. If the model deferred a

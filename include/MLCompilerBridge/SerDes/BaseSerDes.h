@@ -61,7 +61,7 @@ public:
   void setOutputIsKept(bool IsKept) { OutputIsKept = IsKept; }
   /// Returns the same message as pieces that point to the tensors, so that a
   /// transport can send the pieces without copying a tensor. Returns no pieces
-  /// if this would not be faster. In that case, use getSerializedData(). Call
+  /// if copying is faster. In that case, use getSerializedData(). Call
   /// getMaxSerializedSize() first. The pieces are valid until cleanUp().
   virtual Span<const Span<const std::byte>> getSerializedPieces() { return {}; }
 

@@ -9,8 +9,8 @@
 /// \file
 /// Defines EnvironmentSession, which executes training messages. It does not
 /// depend on how the messages arrive. serveEnvironment() uses it with a
-/// Transport. Another kind of server, such as a gRPC service, calls it once for
-/// each message.
+/// Transport. Another kind of server, such as a gRPC service, calls reply()
+/// once for each message.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -59,7 +59,8 @@ private:
   FeatureSet Reply;
   /// The tensors of the action, which point into the message.
   std::vector<TensorView> Action;
-  /// None before the first reset, Running until the episode ends, then Over.
+  /// None before an episode or after an error, Running during an episode, and
+  /// Over after its end.
   enum class Episode { None, Running, Over } State = Episode::None;
   bool Closed = false;
 };

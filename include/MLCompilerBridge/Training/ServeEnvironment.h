@@ -24,7 +24,7 @@
 
 namespace MLBridge {
 
-/// The times that a compiler waits for its trainer.
+/// The limits of a compiler's waits for its trainer.
 struct EnvironmentOptions {
   /// The limit of the wait for a connection.
   Duration ConnectTimeout = TransportOptions().ConnectTimeout;

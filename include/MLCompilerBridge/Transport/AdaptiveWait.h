@@ -45,8 +45,8 @@ inline void relax() {
 /// a channel needs a separate object.
 class AdaptiveWait {
 public:
-  /// The time of one spin. It is longer than the wake-up of a sleeping peer, so
-  /// that spinning succeeds if both sides start to spin again.
+  /// The maximum time of one spin. A sleeping peer needs less time to wake up.
+  /// Therefore, a spin can succeed even if the peer was asleep.
   static constexpr std::chrono::microseconds Budget{50};
   static constexpr std::uint32_t MaxSkip = 1023;
 
