@@ -35,8 +35,8 @@ function(mlbridge_add_proto TARGET)
     get_filename_component(_proto ${_proto} ABSOLUTE)
     get_filename_component(_folder ${_proto} DIRECTORY)
     get_filename_component(_name ${_proto} NAME_WLE)
-    # protoc writes an underscore for each character that a Python module cannot
-    # have.
+    # protoc writes an underscore for each character that is not allowed in the name
+    # of a Python module.
     string(REPLACE "-" "_" _module ${_name})
     set(_generated ${_out}/${_name}.pb.cc ${_out}/${_name}.pb.h)
     set(_pb2 ${ARG_PYTHON_DIR}/${_module}_pb2.py)

@@ -384,8 +384,8 @@ mlbridgeGetDecision(MLBridgeModelRunnerRef Runner);
 MLBRIDGE_C_API MLBridgeStatus mlbridgeLogOutcome(MLBridgeModelRunnerRef Runner,
                                                  const double *Reward);
 
-/// Names the subject of the next requests for logs, such as a module or a
-/// function.
+/// Sets the name under which logs record the next requests, such as the name of
+/// a module or a function.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSwitchContext(MLBridgeModelRunnerRef Runner, const char *Name);
 

@@ -110,8 +110,9 @@ private:
   std::uint8_t *setBoolList(std::string_view Name, std::size_t Count);
 
   std::vector<TensorView> Views;
-  /// For each view, the number of bytes of arena memory at its Data. A new
-  /// value of at most this size reuses the memory. 0 for borrowed data.
+  /// For each view, the number of bytes of arena memory to which its Data
+  /// points. A new value of at most this size reuses the memory. The number is
+  /// 0 if the data is borrowed.
   std::vector<std::size_t> Room;
   /// A deque, because TensorView::Name points into its elements.
   std::deque<std::string> Names;

@@ -122,8 +122,8 @@ public:
   /// model's advice.
   Error logOutcome(double Reward) { return logOutcomeUntyped(nullptr, Reward); }
 
-  /// Names the subject of the next requests for logs, such as a module or a
-  /// function.
+  /// Sets the name under which logs record the next requests, such as the name
+  /// of a module or a function.
   virtual void switchContext(std::string_view Name);
 
   /// Describes the runner and its peer for messages, for example as

@@ -79,7 +79,8 @@ std::string_view elementTypeName(ElementType Type);
 /// Returns the type called \p Name, or nullopt if there is no such type.
 std::optional<ElementType> parseElementType(std::string_view Name);
 
-/// Returns the ElementType for the C++ type T, or nullopt if there is none.
+/// Returns the ElementType for the C++ type T, or nullopt if a tensor cannot
+/// have elements of type T.
 template <typename T> constexpr std::optional<ElementType> elementTypeOf() {
   if constexpr (std::is_same_v<T, bool>)
     return ElementType::Bool;

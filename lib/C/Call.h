@@ -25,7 +25,7 @@
 
 namespace MLBridge::C {
 
-/// Returns the last error message of this thread, or "" if there is none.
+/// Returns the last error message of this thread, or "" if there is no message.
 const char *lastMessage() noexcept;
 /// Sets the last error message of this thread. A null \p Message clears it.
 void setLastMessage(const char *Message) noexcept;

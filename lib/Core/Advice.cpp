@@ -77,7 +77,7 @@ static bool convertValue(From Value, To &Out) {
 }
 
 template <typename T> static std::string toText(T Value) {
-  char Text[32]; // The text of any number fits.
+  char Text[32]; // Any number has fewer than 32 characters.
   return {Text, std::to_chars(Text, std::end(Text), Value).ptr};
 }
 

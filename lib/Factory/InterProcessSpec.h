@@ -29,7 +29,7 @@ namespace MLBridge {
 
 struct InterProcessScheme {
   std::string_view Name;
-  /// The help text: see RunnerFactory::Scheme.
+  /// The line for --help, as in RunnerFactory::Scheme.
   std::string_view Help;
   std::unique_ptr<Transport> (*Make)(std::string Path, TransportOptions);
 };

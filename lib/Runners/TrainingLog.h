@@ -111,7 +111,7 @@ private:
   /// The entry of the current context, or null before the first observation.
   decltype(Counts)::value_type *Context = nullptr;
   std::string Buffer;
-  /// The size of the complete observations in the file, in bytes.
+  /// The number of bytes of complete observations in the file.
   std::uint64_t Written = 0;
   Error Failure;
 };

@@ -45,8 +45,8 @@ class RunnerFactory;
 /// and its user must be built with the same version of this library and the
 /// same standard library.
 struct RunnerModule {
-  /// MLBRIDGE_VERSION. This member is a C string and comes first, so that every
-  /// version of the library can read it.
+  /// The MLBRIDGE_VERSION of the module. This member is a C string and comes
+  /// first, so that every version of the library can read it.
   const char *Version;
   /// Adds the schemes for runners. The library calls this function once for
   /// each factory that is not a copy of another one.

@@ -38,7 +38,7 @@ namespace MLBridge {
 struct ONNXOptions {
   /// The library of ONNX Runtime, 1.15 or later: a path, or a name for the
   /// dynamic linker. If empty, the environment variable MLBRIDGE_ONNXRUNTIME
-  /// gives the library. If that is not set either, libonnxruntime.so.1 is
+  /// gives the library. If this variable is not set, libonnxruntime.so.1 is
   /// searched for in these places:
   /// - The folder of the program or plug-in that contains this code.
   /// - The installation's library folder.

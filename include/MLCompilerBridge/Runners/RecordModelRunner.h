@@ -13,9 +13,10 @@
 /// format of LLVM's training logs (llvm/Analysis/Utils/TrainingLogger.h), so
 /// LLVM's tools can read it. `mlbridge log FILE` prints the log.
 ///
-/// The decision is the last tensor of an observation. It is the decision that
-/// logOutcome() passes, or else the model's advice. If the model deferred a
-/// request, the request is logged only if logOutcome() passes a decision.
+/// In the file, the decision is the last tensor of an observation. If
+/// logOutcome() passes a decision, this decision is logged. Otherwise, the
+/// model's advice is logged. If the model deferred a request, the request is
+/// logged only if logOutcome() passes a decision.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -37,8 +37,8 @@ struct TFOptions {
   /// TensorFlow's library, 2.x, with the C API: libtensorflow_cc.so.2 of the
   /// Python package, or libtensorflow.so.2. The value is a path or a name for
   /// the dynamic linker. If empty, the environment variable MLBRIDGE_TENSORFLOW
-  /// gives the library. If that is not set either, the dynamic linker searches
-  /// for both names.
+  /// gives the library. If this variable is not set, the dynamic linker
+  /// searches for both names.
   std::string Runtime;
   /// The name of the model's signature that is evaluated.
   std::string Signature = "serving_default";

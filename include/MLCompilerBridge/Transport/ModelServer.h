@@ -72,8 +72,8 @@ public:
     bool IsFirst = false;
     /// The ID of the compiler's process, or 0 if it is unknown.
     int Pid = 0;
-    /// True for a foreign compiler, which uses pipes without a handshake. Its
-    /// process and the expected type of its advice are unknown.
+    /// True for a foreign compiler, which uses pipes without a handshake. Pid
+    /// and AdviceType are unknown for a foreign compiler.
     bool Bare = false;
     /// The elementTypeName() of the advice that the compiler expects. Empty if
     /// the type is unknown.
