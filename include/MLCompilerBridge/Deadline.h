@@ -1,4 +1,4 @@
-//===- Deadline.h - A limit on waiting --------------------------*- C++ -*-===//
+//===- Deadline.h - The time at which a wait ends ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FallbackModelRunner.cpp - Failure as deferral ----------------------===//
+//===- FallbackModelRunner.cpp - Defers after a failure -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- LatencyHistogram.h - How long requests take --------------*- C++ -*-===//
+//===- LatencyHistogram.h - The times of requests ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ServerSession.h - The model side's view of one compiler --*- C++ -*-===//
+//===- ServerSession.h - The model side of one session ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

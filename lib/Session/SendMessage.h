@@ -1,4 +1,4 @@
-//===- SendMessage.h - From tensors to a channel ----------------*- C++ -*-===//
+//===- SendMessage.h - Sends tensors through a channel ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

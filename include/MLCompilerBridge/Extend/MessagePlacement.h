@@ -1,4 +1,4 @@
-//===- MessagePlacement.h - Where a message lies in memory ------*- C++ -*-===//
+//===- MessagePlacement.h - A message's place in memory ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

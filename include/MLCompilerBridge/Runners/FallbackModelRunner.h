@@ -1,4 +1,4 @@
-//===- FallbackModelRunner.h - Failure as deferral --------------*- C++ -*-===//
+//===- FallbackModelRunner.h - Defers after a failure -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- NoneModelRunner.h - Always defers ------------------------*- C++ -*-===//
+//===- NoneModelRunner.h - Defers every decision ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

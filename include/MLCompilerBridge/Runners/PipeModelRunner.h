@@ -1,4 +1,4 @@
-//===- PipeModelRunner.h - A model behind a pipe ----------------*- C++ -*-===//
+//===- PipeModelRunner.h - A model through pipes ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

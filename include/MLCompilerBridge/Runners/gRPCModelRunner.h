@@ -1,4 +1,4 @@
-//===- gRPCModelRunner.h - A model behind gRPC ------------------*- C++ -*-===//
+//===- gRPCModelRunner.h - A model through gRPC -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

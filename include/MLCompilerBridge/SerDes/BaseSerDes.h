@@ -1,4 +1,4 @@
-//===- BaseSerDes.h - Tensors to bytes and back -----------------*- C++ -*-===//
+//===- BaseSerDes.h - Converts tensors to messages and back -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- JSONSerDes.h - One JSON object a message -----------------*- C++ -*-===//
+//===- JSONSerDes.h - Messages as JSON objects ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

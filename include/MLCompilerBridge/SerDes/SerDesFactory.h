@@ -1,4 +1,4 @@
-//===- SerDesFactory.h - SerDes by name -------------------------*- C++ -*-===//
+//===- SerDesFactory.h - Creates a SerDes from its name ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

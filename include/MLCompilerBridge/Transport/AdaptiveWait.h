@@ -1,4 +1,4 @@
-//===- AdaptiveWait.h - Spin while it pays, then sleep ----------*- C++ -*-===//
+//===- AdaptiveWait.h - Spins for a short time, then sleeps -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Listener.h - Where compilers connect to a server ---------*- C++ -*-===//
+//===- Listener.h - Accepts compilers for a server --------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ModelServer.h - The model's side of a session ------------*- C++ -*-===//
+//===- ModelServer.h - Serves compilers' requests ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

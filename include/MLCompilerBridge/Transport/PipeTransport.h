@@ -1,4 +1,4 @@
-//===- PipeTransport.h - The compiler's end of a pipe -----------*- C++ -*-===//
+//===- PipeTransport.h - The compiler's end of pipes ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Transport.h - Frames of bytes to a peer and back ---------*- C++ -*-===//
+//===- Transport.h - Sends and receives messages ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

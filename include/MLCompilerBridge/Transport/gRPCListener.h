@@ -1,4 +1,4 @@
-//===- gRPCListener.h - Where compilers connect by gRPC ---------*- C++ -*-===//
+//===- gRPCListener.h - Accepts compilers through gRPC ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- gRPCTransport.h - The compiler's end of gRPC -------------*- C++ -*-===//
+//===- gRPCTransport.h - The compiler's end of a gRPC session ---*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
