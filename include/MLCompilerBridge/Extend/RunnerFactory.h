@@ -90,7 +90,7 @@ public:
 private:
   friend class modules::ModuleSchemes;
   /// Selects the constructor of a factory without schemes. A module adds its
-  /// schemes to such a factory, so they can be listed.
+  /// schemes to such a factory, which then has only the module's schemes.
   struct NoSchemes {};
   explicit RunnerFactory(NoSchemes) {}
 

@@ -1,4 +1,4 @@
-//===- SharedMemoryModelRunner.h - A model in shared memory -----*- C++ -*-===//
+//===- SharedMemoryModelRunner.h - A model via shared memory ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -59,7 +59,7 @@ public:
   /// last message that was written there, as shared memory does. If so, a
   /// format may skip unchanged bytes. The default is false.
   void setOutputIsKept(bool IsKept) { OutputIsKept = IsKept; }
-  /// Returns the same message as pieces that point to the tensors, so that a
+  /// Returns the message in pieces that point to the tensors, so that a
   /// transport can send the pieces without copying a tensor. Returns no pieces
   /// if copying is faster. In that case, use getSerializedData(). Call
   /// getMaxSerializedSize() first. The pieces are valid until cleanUp().

@@ -1,4 +1,4 @@
-//===- BitstreamSerDes.h - A header line and raw tensors --------*- C++ -*-===//
+//===- BitstreamSerDes.h - A JSON line and raw tensors ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
