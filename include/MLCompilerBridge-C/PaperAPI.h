@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The C names of "The Next 700 ML-Enabled Compiler Optimizations" (CC 2024)
-/// and its implementation, on top of MLCompilerBridge.h:
+/// Defines functions with the C names of the paper "The Next 700 ML-Enabled
+/// Compiler Optimizations" (CC 2024) and its implementation. The functions call
+/// the API of MLCompilerBridge.h:
 /// \code
 ///   MLBridgeModelRunnerRef Runner =
 ///       createPipeModelRunner("/tmp/advisor", NULL);
