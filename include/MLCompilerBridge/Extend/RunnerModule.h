@@ -11,9 +11,7 @@
 /// RunnerModule, and so adds schemes to compilers that were built without them.
 /// If a spec names a scheme that is not built in, such as `tvm:`, the library
 /// loads the module MLBridge-tvm.so. The part of a scheme's name before `+`
-/// selects the module, so `grpc+unix:` loads MLBridge-grpc.so. Therefore, a
-/// large runtime is loaded only on request, and a plug-in need not be rebuilt
-/// for a new runtime.
+/// selects the module, so `grpc+unix:` loads MLBridge-grpc.so.
 ///
 /// The library searches for the module's file in the following places, in this
 /// order:

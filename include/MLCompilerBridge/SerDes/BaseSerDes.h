@@ -97,9 +97,9 @@ public:
 
   /// Returns whether deserialize() accepts a message that the peer can still
   /// modify. If true, deserialize() must copy all data that it reads more than
-  /// once, because the data may change in between. The elements of the views
-  /// must also have types for which all bits are valid. If false (the default),
-  /// deserialize() receives a private copy of the message.
+  /// once, because the data may change in between. The views may only have
+  /// element types for which every bit pattern is valid. If false (the
+  /// default), deserialize() receives a private copy of the message.
   virtual bool readsSharedMemory() const { return false; }
 
   /// The kind of peer that receives the messages.

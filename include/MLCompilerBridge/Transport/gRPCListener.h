@@ -27,19 +27,17 @@
 
 namespace MLBridge {
 
-/// Listens at \p Spec, which is one of the following:
-/// - `grpc://HOST:PORT`. An empty HOST means the loopback address. PORT 0
-///   selects a free port, which name() returns.
-/// - `grpc+unix:PATH`, a socket of mode 0600.
+/// Listens at \p Spec, which is `grpc://HOST:PORT` or `grpc+unix:PATH`. The
+/// Unix socket has mode 0600. An empty HOST means the loopback address. PORT 0
+/// selects a free port, which name() returns.
 ///
 /// The options `cert=` and `key=` enable TLS. With `tls=FILE`, each compiler
-/// must also have a certificate that the authorities in FILE have signed. The
+/// must also have a certificate that an authority in FILE has signed. The
 /// options `max-message=` and `max-sessions=` override \p Options. If a
 /// compiler does not name its SerDes, as stock gRPC clients do not, the session
 /// uses Protobuf.
 ///
-/// This function starts threads of gRPC, so a daemon must fork before it calls
-/// this function.
+/// This function starts threads of gRPC, so fork before calling it.
 Expected<std::unique_ptr<Listener>>
 openGRPCListener(std::string_view Spec, ListenerOptions Options = {});
 
