@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Adds the commands of other distributions: entry points of ``mlbridge.commands``."""
+"""Adds the commands that other distributions declare in ``mlbridge.commands``."""
 
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
@@ -18,11 +18,11 @@ _ELSEWHERE = dict.fromkeys(
     "bench": "the benchmarks run only in a checkout of ML-Compiler-Bridge: "
     "`make setup build` there, and then .venv/bin/mlbridge bench"
 }
-"""How to get this project's other commands."""
+"""Maps each command of this project that may be missing to how to install it."""
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Adds every installed command; our missing ones say how to install them."""
+    """Adds each installed command. A missing command reports how to install it."""
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name in sorted({*found, *_ELSEWHERE}):
         if name in found:
