@@ -43,7 +43,7 @@ from .optimization import OPTIMIZATION, PhaseOrderingSettings
 BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
 TRAINING, TEST = ("lua", "zlib"), "zstd"
-RUNS = 2  # The number of runs per executable, of which the fastest counts.
+RUNS = 2  # The number of runs per executable. The fastest run counts.
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Build:
     text_bytes: int  # The size of the machine code.
     compile_seconds: float  # The wall time to compile all files.
     run_seconds: float  # The user CPU time of the run test.
-    problem: str  # How the output differs from an unoptimised run; empty if equal.
+    problem: str  # How the output differs from an unoptimised run, or "" if equal.
 
 
 def learn(

@@ -4,7 +4,7 @@
 
 ``.venv/bin/python derive.py FOLDER`` writes the action spaces oz.json, odg.json and
 passes.json, and changes.json. It reads the pipeline that ``clang-22`` prints. The lists
-of passes to insert in changes.json are written by hand, and copied.
+of passes to insert in changes.json are not derived, but copied from the old file.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def flatten(tree: Tree, level: Level = ()) -> Iterator[Pass]:
 
 
 def render(passes: Iterable[Pass], depth: int = 0) -> str:
-    """Returns a pipeline of passes. Adjacent passes of one level share managers."""
+    """Returns a pipeline of passes. Adjacent passes share their pass managers."""
     parts = []
     for manager, group in groupby(passes, lambda p: p.level[depth : depth + 1]):
         if manager:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Describes phase ordering to `mlbridge train` as an optimisation."""
+"""Describes phase ordering, so that `mlbridge train` can train a model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from mlbridge.types import Features, element_type_name
 Side = Literal["compiler", "model"]
 
 Format = _core.Format
-"""A SerDes. `formats` and `mlbridge.protobuf.messages` return SerDes."""
+"""A SerDes, as returned by `formats` and by `mlbridge.protobuf.messages`."""
 
 
 def formats() -> list[Format]:

@@ -19,7 +19,7 @@ GRACE = 1.5
 _PROCESS = os.getpid()
 
 has_begun = False
-"""True once the interpreter shuts down."""
+"""Whether the interpreter has begun to shut down."""
 
 
 @atexit.register
@@ -47,5 +47,5 @@ def _end_waits() -> None:
 
 
 def _has_other_threads() -> bool:
-    """Returns whether another thread runs Python code, also a thread of C++."""
+    """Returns whether another thread, started by Python or C++, runs Python code."""
     return len(sys._current_frames()) > 1

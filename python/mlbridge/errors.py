@@ -56,7 +56,7 @@ class ModelError(Error, RuntimeError, code="Model"):
 
 
 class Unsupported(Error, NotImplementedError, code="Unsupported"):
-    """This library, or this build of it, lacks the requested function."""
+    """This library or this build lacks the requested function."""
 
 
 class OSFailure(Error, OSError, code="System"):

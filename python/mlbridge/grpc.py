@@ -119,8 +119,8 @@ class TrainingChannel:
         if address.rstrip(":/") in ("grpc", "grpc+unix"):
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
             self._socket = folder.path / "env"
-            # Do not use the compiler's default SerDes, because this trainer may lack
-            # it. The bitstream is always available.
+            # Set the SerDes, because the compiler's default depends on its libraries.
+            # Every compiler has the bitstream.
             if "serdes=" not in options:
                 options += f"{'&' if options else ''}serdes=bitstream"
             spec = f"{spec_of('grpc+unix', self._socket)}?{options}"

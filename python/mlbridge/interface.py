@@ -90,12 +90,12 @@ class PipeCompilerInterface(BaseCompilerInterface):
             timeout: seconds that `evaluate` waits for a request. None sets no limit.
             bare: whether to serve bare compilers.
             max_message: the maximum size of a compiler's message in bytes.
-            peer_timeout: seconds after which a compiler must have read its reply.
+            peer_timeout: seconds within which a compiler must read its reply.
             formats: additional SerDes, for example from `mlbridge.protobuf.messages`.
 
         Raises:
             InvalidArgument: the SerDes is unknown, or the name is empty.
-            OSFailure: a live server uses the name, or it is not writable.
+            OSFailure: another server uses the path, or the path is not writable.
         """
         self.timeout = timeout
         listener = local_listener(

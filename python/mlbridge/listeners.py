@@ -43,7 +43,7 @@ def open_listeners(
     Raises InvalidArgument if a spec is invalid or two specs conflict. Raises OSFailure
     if another server uses a path, or if the path is not writable.
     """
-    # Maps names to the SerDes of bare compilers, or "", and to both limits.
+    # Maps names to (SerDes of bare compilers or "", max_message, max_sessions).
     local: dict[str, tuple[str, int, int]] = {}
     remote: list[str] = []
     for address in addresses:

@@ -211,7 +211,7 @@ def parse_tensor_spec(value: Any) -> TensorSpec | None:
 def is_text(value: str) -> bool:
     """Returns whether a string from JSON can be encoded as UTF-8.
 
-    A string with half of a surrogate pair cannot, but JSON's escapes allow it.
+    JSON's escapes allow half of a surrogate pair, which cannot be encoded.
     """
     try:
         value.encode()
@@ -246,7 +246,7 @@ class _Reader:
         """Reads `size` bytes and the newline that follows them."""
         left = os.fstat(self._file.fileno()).st_size - self._offset
         data = b""
-        # Check the size before the read allocates memory: a header may have any size.
+        # Check the size before allocating memory, because a header may state any size.
         if left > size:
             data = self._file.read(size + 1)
             left = len(data)

@@ -60,7 +60,7 @@ def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> 
 
 
 def open_session(model: str | bytes, *, threads: int = 1, log_level: int = 2) -> Any:
-    """Opens an ONNX Runtime session on the CPU for a file, or for the bytes of one."""
+    """Opens an ONNX Runtime session on the CPU, for an .onnx file or its bytes."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -147,7 +147,7 @@ class _Input:
         self._path = path
         self._finite = finite
         self._dtype = np.dtype(_DTYPES[info.type])
-        # A free dimension is None.
+        # Represent a free dimension by None.
         self._shape = [d if isinstance(d, int) else None for d in info.shape]
         self.takes_many = bool(self._shape) and self._shape[0] is None
 

@@ -17,7 +17,7 @@ def with_options(
     text: str = "",
     defaults: Mapping[str, Any] | None = None,
 ) -> Callable[..., None]:
-    """Returns a function for ``typer.Typer.command`` whose options are fields.
+    """Returns a function for ``typer.Typer.command``, with one option per field.
 
     The type of each field must be ``Annotated`` with ``typer.Option`` or
     ``typer.Argument``. The default of the field is the default of the option.

@@ -63,8 +63,8 @@ class ModelRunner:
         Returns:
             If ``dtype`` is given, the result is the model's only output, or the output
             ``"out"``, converted to a Python scalar. With ``many``, it is a 1-d array or
-            a list of str. If ``dtype`` is None, the result is a dict of all outputs
-            without conversion. If ``"out"`` is the only output, its value is returned.
+            a list of str. If ``dtype`` is None, the result is a dict of all outputs, or
+            just ``"out"`` if there is no other output. The caller owns the arrays.
 
         Raises:
             Deferred: the model leaves the decision to the compiler.

@@ -25,7 +25,7 @@ class _OwnHandler:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._process:
-            # End a forked child as without this handler.
+            # In a forked child, do what happens without this handler.
             if number == signal.SIGINT:
                 raise KeyboardInterrupt
             signal.signal(number, signal.SIG_DFL)

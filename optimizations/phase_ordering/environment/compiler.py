@@ -53,7 +53,7 @@ class EpisodeOptions:
     steps: int = 15  # The maximum number of actions in an episode.
     stop: bool = False  # Whether there is another action, which ends the episode.
     vocabulary: Path | None = None  # The IR2Vec vocabulary of ``embedding``.
-    plugin: Path | None = None  # The default is found like in `mlbridge doctor`.
+    plugin: Path | None = None  # The default is the path that `mlbridge doctor` shows.
     # The number of modules whose results are cached. None is the default, 16.
     kept_programs: int | None = None
 
@@ -147,7 +147,7 @@ class EpisodeOptions:
         ]
 
     def command(self) -> list[str]:
-        """Returns the command, which contains ``{spec}``. Needs `plugin_file`."""
+        """Returns the command, with ``{spec}``. Raises OSFailure without a plug-in."""
         return [
             OPT,
             f"-load-pass-plugin={self.plugin_file()}",
@@ -198,7 +198,7 @@ TIMED_OUT = "timeout"  # The kind of a failure after which a retry may succeed.
 
 
 class SequenceFailed(ModelError):
-    """A compiler failed on a sequence. The message has a command line to reproduce."""
+    """A compiler failed on a sequence. The message has a command that reproduces it."""
 
     pipeline: str = ""  # The pipeline of the sequence, without the prologue.
     kind: str = "crash"  # ``crash``, ``timeout``, or ``refused`` for an error.

@@ -98,7 +98,7 @@ class EnvSettings:
     baseline: str = "start"
     flat: bool = False  # Whether several features are concatenated to one Box.
     vocabulary: str | PathLike[str] | None = None  # LLVM's JSON file for ``embedding``.
-    plugin: str | PathLike[str] | None = None  # Found like in `mlbridge doctor`.
+    plugin: str | PathLike[str] | None = None  # The path of MLBridgeLLVM.so.
     spec: str = "shm"  # The transport: ``shm``, ``pipe`` or ``grpc``, with options.
     timeout: float | None = 60.0  # Seconds that a step may take.
     failure_reward: float = 0.0  # The reward if the compiler crashes or hangs.
@@ -310,7 +310,7 @@ class PhaseOrderingEnv(CompilerEnv):
         """Returns the first state's gain over -Oz, or 0 for the baseline ``start``."""
         if self._rival is None:
             return 0.0
-        # For ``best``, the actions of `sequence` may have passed a better state.
+        # For ``best``, use the best state so far, which may be before the last action.
         is_best = final == "best"
         value = info["best_value"] if is_best else self._rival.value(info)
         return float(value) - self._rival.value(info, "oz_")

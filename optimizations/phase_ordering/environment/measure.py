@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures the code size of modules after pipelines, or compiled by stock clang."""
+"""Measures the code size of modules after a pipeline, or after ``clang -Oz``."""
 
 import itertools
 import tempfile
@@ -28,7 +28,7 @@ class Measured:
     """The code sizes of a module in bytes."""
 
     sizes: dict[str, int]  # Maps pipelines to sizes.
-    failures: list[SequenceFailed]  # A `ModuleFailed` is last: it ends the measurement.
+    failures: list[SequenceFailed]  # No pipeline is tried after a `ModuleFailed`.
     oz: int  # The size after -Oz in the environment, or 0 if unknown.
 
 
@@ -77,7 +77,7 @@ def measure(
         reward = "text-size" if with_oz else "none"
         file = Path(folder, "actions.json")
         options = EpisodeOptions.of(space, file, reward=reward, plugin=plugin)
-        # Use an empty space as the key of the log: a result depends on one pipeline.
+        # Put an empty space in the log's key: a size depends on its own pipeline only.
         alone = Path(folder, "nothing.json")
         space_of((), prologue)[0].save(alone)
         kept = Kept(log, replace(options, actions=str(alone)), {})

@@ -90,7 +90,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Rule:
-    """A way that is not measured yet. `draws` has, per draw and file, the choices."""
+    """A way that is not measured yet. `draws` has the choices by draw and by file."""
 
     name: str
     tries: int
@@ -175,7 +175,7 @@ def _rules(
     paths: Sequence[Path],
     rollouts: Mapping[Path, Sequence[Order | SequenceFailed]],
 ) -> list[_Rule]:
-    """Returns the rules: the model, the core set if there is one, random sequences."""
+    """Returns the rules for the model, for the core set if any, and for chance."""
 
     def joined(order: Order | SequenceFailed) -> Choice:
         if isinstance(order, SequenceFailed):

@@ -67,7 +67,7 @@ class OutputsSettings:
     seed: int  # The seed of the first random policy.
     out: Path  # The folder for results and reproducers.
     timeout: float = TIMEOUT  # See `SequenceRunner`.
-    plugin: Path | None = None  # The default is found like in `mlbridge doctor`.
+    plugin: Path | None = None  # The default is the path that `mlbridge doctor` shows.
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Finding:
     """An unexpected output, or a failure of a compiler."""
 
     policy: str
-    kind: str  # For an output, one of `FAULTS` or `OWN`. See also `SequenceFailed`.
+    kind: str  # One of `FAULTS`, `OWN`, or for a compiler `SequenceFailed.kind`.
     problem: str
     see: str  # A folder or a command line with which to reproduce it.
 
@@ -106,7 +106,7 @@ class Outcome:
 
 
 def every_action() -> tuple[ActionSpace, dict[str, range]]:
-    """Joins all spaces to one, and maps each space to the indices of its actions."""
+    """Joins all spaces into one, and maps each space to the indices of its actions."""
     spaces = [ActionSpace.load(name) for name in SPACES]
     numbers, first = {}, 0
     for space in spaces:
@@ -281,7 +281,7 @@ class _Trial:
     def _run_once(
         self, key: tuple[str, ...], executable: Path, objects: Objects | None = None
     ) -> Run:
-        """Runs an executable once per key. Links it first if there are objects."""
+        """Runs an executable once per key. If `objects` is given, links them first."""
         if key not in self._runs:
             if objects is not None:
                 self._link(objects, executable)

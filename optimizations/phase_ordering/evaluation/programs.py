@@ -24,10 +24,10 @@ def run_programs(
     timeout: float = TIMEOUT,
     show: Show = quiet,
 ) -> dict[str, tuple[runs.Run, runs.Run]]:
-    """Tests each program, compiled with -Oz and with a way. Returns both runs.
+    """Tests each program, compiled with -Oz and with a way's choices.
 
     Files that were not evaluated, or for which the way failed, are compiled with -Oz.
-    The fastest of ``repeat`` runs counts.
+    Maps programs to the fastest run for -Oz and the fastest run for the way.
     """
     chosen = dict(zip(evaluation.files, way.chosen, strict=True))
     found: dict[str, tuple[runs.Run, runs.Run]] = {}

@@ -38,7 +38,7 @@ class Statistics:
         self.evaluation = evaluation
         names, member = np.unique(np.array(evaluation.programs), return_inverse=True)
         self.programs = [str(name) for name in names]
-        # [files, programs], which is 1 at the program of each file.
+        # A matrix [files, programs] that is 1 at the program of each file.
         self._members: Array = np.eye(len(names))[member]
         draw = np.random.default_rng(seed)
         weights = np.zeros((DRAWS, len(member)))
@@ -95,7 +95,7 @@ class Statistics:
         return table
 
     def pairs(self) -> list[str]:
-        """Compares the model with each baseline that emits as many objects."""
+        """Compares the model with each baseline that makes equally many objects."""
         ways = self.evaluation.ways
         models = [way for way in ways if way.name.startswith("model")]
         others = [way for way in ways if not way.name.startswith(("model", "clang"))]

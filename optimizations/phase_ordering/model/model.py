@@ -27,7 +27,7 @@ KEY = "mlbridge.phase-ordering"
 
 @dataclass(frozen=True)
 class Task:
-    """The actions and observations of a model. The metadata of its file have them."""
+    """The actions and observations of a model, which are stored in its metadata."""
 
     actions: ActionSpace
     steps: int  # The maximum number of actions.
@@ -117,8 +117,8 @@ class Model:
     ) -> list[Order | SequenceFailed]:
         """Returns `count` sequences. The first one is the model's choice.
 
-        If an episode has one action, the others have the next highest scores. Otherwise
-        they are sampled. A sequence may be replaced by its error. Raises ModuleFailed.
+        If episodes have one action, the other sequences have the next highest scores.
+        Otherwise they are sampled. A failed sequence is replaced by its error.
         """
         if self.task.lookahead:
             best = self._look_ahead(runner, module)

@@ -100,7 +100,7 @@ class Library:
 
     @cached_property
     def droppable(self) -> tuple[Change, ...]:
-        """All changes that drop a pass, except those in `kept`."""
+        """The changes that drop one pass. Passes in `kept` are not dropped."""
         return tuple(
             Change(Kind.DROP, at)
             for at, text in passes(self.tree)
@@ -152,7 +152,7 @@ class Library:
         kind -= _REPLACEMENTS
         if kind < _IN_FUNCTIONS:
             lists = self.function_lists
-            # Use the root: long lists have more places, but short ones run earlier.
+            # Weight by the root: long lists have more places, but short ones run early.
             weights = [length**0.5 for _, length in lists]
             ((at, length),) = draw.choices(lists, weights)
             place = (*at, draw.randrange(length + 1))

@@ -300,7 +300,7 @@ def _plot(
 def _of_actions(
     settings: CoreSetSettings, small: Mapping[Path, int], show: ShowStage
 ) -> Pool:
-    """Searches for the best sequence for each module. Adds the default sequence."""
+    """Searches for the best sequence for each module. Adds the space's own order."""
     how = settings.search
     options = EpisodeOptions(
         settings.actions, ("step",), "none", how.length, plugin=settings.plugin

@@ -72,9 +72,9 @@ class Foresight:
     ridge: float  # The regularisation.
     margin: float  # See `StateValue`.
     # The next fields are geomeans of size / -Oz over programs.
-    chosen: float  # With a model that was not trained on the program.
-    fixed: float  # With the first sequence.
-    best: float  # With the best sequence that the model compares.
+    chosen: float  # The result with a model that was not trained on the program.
+    fixed: float  # The result with the first sequence.
+    best: float  # The result with the best sequence that the model compares.
     tried: tuple[tuple[float, float, float], ...] = ()  # All (ridge, margin, chosen).
 
 

@@ -109,9 +109,9 @@ class Check:
     """A validation. The results are geomeans of size / -Oz over unseen programs."""
 
     epochs: int  # The number of epochs of the training.
-    chosen: float  # With the model's choice.
-    fixed: float  # With the sequence that is best for the training programs.
-    best: float  # With the best sequence of the core set, which is the optimum.
+    chosen: float  # The result with the model's choice.
+    fixed: float  # The result with the best sequence for the training programs.
+    best: float  # The result with the best sequence of the core set, the optimum.
 
 
 @dataclass(frozen=True)

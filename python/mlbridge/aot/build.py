@@ -20,7 +20,7 @@ _FLAGS = [
     *("-fno-math-errno", "-ffp-contract=fast"),
 ]
 MAX_STACK = 256 << 10
-"""The maximum stack size of a model in bytes, because compilers use much stack."""
+"""The maximum stack size of a model in bytes. The compiler needs the rest."""
 
 
 class CompilerError(Error, RuntimeError, code="System"):

@@ -284,7 +284,7 @@ def _random(
 def _differences(
     name: str, found: NDArray[Any], expected: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Returns differences, relative for numbers above 1. Unequal integers: infinity."""
+    """Returns differences, relative for numbers above 1. Integers must be equal."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise ModelError(
             f"{name}: expected {expected.dtype}{list(expected.shape)}, found "
@@ -307,7 +307,7 @@ def _check_not_finite(
     inputs: Sequence[NDArray[Any]],
     random: np.random.Generator,
 ) -> None:
-    """Checks that NaN or infinity in an input is not lost, because it marks bad input.
+    """Checks that NaN and infinity do not become numbers, which look like decisions.
 
     Only the numbers of NaN and infinite outputs are compared, because ONNX does not
     specify how operators order NaN.

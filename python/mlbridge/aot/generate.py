@@ -266,7 +266,7 @@ def _room(found: re.Match[str]) -> str:
 
 
 def _array(extents: Sequence[object]) -> str:
-    """Returns a C array. An empty array gets one element, because C has none."""
+    """Returns a C array. It has one element if empty, as C has no empty arrays."""
     return f"(const int64_t[]){{{', '.join(map(str, extents)) or '1'}}}"
 
 

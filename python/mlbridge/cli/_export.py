@@ -210,7 +210,7 @@ def _policy(by: _Options) -> tuple[Any, str | None]:
 
 
 def _load_file(path: Path, module: str | None) -> tuple[Any, str | None]:
-    """Loads a policy, and its framework if the file format determines it."""
+    """Loads a policy. Also returns its framework if the file format determines it."""
     if path.is_dir():
         from mlbridge.export import rllib
 
@@ -255,7 +255,7 @@ def _features(
     if source is None and without:
         raise typer.BadParameter("--without goes with --features")
     if isinstance(source, TrainingLog):
-        # Warn only: not every inlining log has the often omitted `inlining_default`.
+        # Only warn: users often omit `inlining_default`, but some logs do not have it.
         known = [spec.name for spec in source.features]
         for name in without:
             if name not in known:

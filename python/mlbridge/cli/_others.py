@@ -18,7 +18,7 @@ _ELSEWHERE = dict.fromkeys(
     "bench": "the benchmarks run only in a checkout of ML-Compiler-Bridge: "
     "`make setup build` there, and then .venv/bin/mlbridge bench"
 }
-"""Maps each command of this project that may be missing to how to install it."""
+"""Maps each optional command of this project to how to install it."""
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -13,8 +13,8 @@ the module itself if the ID starts with its name::
 
     gymnasium.make("mlbridge.envs:mlbridge/MLGOInliner-v0", modules=["a.c"])
 
-Another distribution registers environments with a function, which its entry point in
-the group ``mlbridge.environments`` names. The environments need the extra ``envs``.
+To register environments of another distribution, declare a function as an entry point
+in the group ``mlbridge.environments``. The environments need the extra ``envs``.
 """
 
 from importlib import import_module

@@ -2,7 +2,7 @@
 """Checks the values of observations and rewards if ``check=True``.
 
 This check is optional, because it takes 5 to 15 µs per step. Names, shapes and dtypes
-are always checked: a wrong one raises SchemaMismatch.
+are always checked, and a mismatch raises SchemaMismatch.
 """
 
 import logging

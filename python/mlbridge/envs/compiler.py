@@ -55,16 +55,16 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
 
         Args:
             command: the compiler's program and arguments. ``{spec}`` is replaced by the
-                spec for serveEnvironment, which the variable MLBRIDGE_SPEC contains,
-                too. ``{worker}`` is replaced by the worker's number.
+                spec for serveEnvironment. The variable MLBRIDGE_SPEC has the same spec.
+                ``{worker}`` is replaced by the worker's number.
             spec: the transport, ``pipe``, ``shm`` or ``grpc``, with options such as
                 ``pipe:?serdes=json&max-message=16MiB``. If the spec has no name after
                 the colon, each compiler gets a private name.
             observation_space: the space of the features that form the observation. The
                 keys of a Dict are names of features. A single tensor is the feature
                 ``observation``, or the only feature. Shapes must be the compiler's, and
-                the dtype must be able to hold the compiler's dtype. Features outside of
-                the space go to ``info``.
+                the dtype must be able to hold the compiler's values. Other features go
+                to ``info``.
             action_space: the space of the actions. A single tensor is sent with the
                 name ``action``. For a Dict, one tensor is sent per key.
             failure_reward: the reward of a step in which the compiler failed.

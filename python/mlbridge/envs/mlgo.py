@@ -85,15 +85,15 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
             modules: the files to compile, in any format that the command accepts.
             command: clang, opt or llc with its arguments. ``{module}`` is replaced by
                 the module. The object must go to stdout (``-o -``).
-            illegal_action_penalty: the cost of an illegal action. A cost of 1 equals
-                that of code of twice the size.
+            illegal_action_penalty: the cost of an illegal action. A cost of 1 is the
+                same as for doubling the code size.
             timeout: seconds that a compile may take, including decisions and learning.
             decision_timeout: seconds to wait for each request of the compiler.
             include_default: whether the inliner's observations have the additional
                 feature ``inlining_default``, LLVM's own decision.
 
         Raises:
-            InvalidArgument: `modules` is empty, or the advisor is not used.
+            InvalidArgument: `modules` is empty, or the command lacks the advisor.
             CompilerFailed, OSFailure, Timeout: the command fails.
         """
         self.modules = [fspath(module) for module in modules]
@@ -265,9 +265,9 @@ class MLGOInliner(MLGOEnvironment):
 
 
 class MLGOEviction(MLGOEnvironment):
-    """The eviction advisor: an action is the index of the live range to evict.
+    """The eviction advisor: an action is a register whose live ranges are evicted.
 
-    ``mask`` is 1 at each legal index. ``info["action_mask"]`` is a copy of ``mask``.
+    ``mask`` is 1 at each legal action. ``info["action_mask"]`` is a copy of ``mask``.
     """
 
     advisor = "eviction"
@@ -290,7 +290,7 @@ class MLGOEviction(MLGOEnvironment):
 class MLGOPriority(MLGOEnvironment):
     """The priority advisor: an action is the priority, from 0 to 1, of a live range.
 
-    Live ranges get registers in order of priority. LLVM gets the action x 4294967040.
+    The highest priority is allocated first. LLVM receives the action x 4294967040.
     """
 
     advisor = "priority"

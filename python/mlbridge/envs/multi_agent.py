@@ -50,7 +50,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             )
         self.possible_agents = list(observation_spaces)
         self.agents = list(observation_spaces)
-        # mypy expects any hashable key, but the compiler's labels are str.
+        # Copy, to satisfy mypy: RLlib allows any hashable key, but our labels are str.
         self.observation_spaces = dict(observation_spaces.items())
         self.action_spaces = dict(action_spaces.items())
         self.failure_reward = failure_reward
@@ -83,7 +83,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             seed = int(self._np_random.integers(2**31))
         self._turn = None
         outcome = self._session.reset(seed, options)
-        # Without a decision, the compiler names no agent, so take any.
+        # Choose an agent if the episode has already ended and the compiler names none.
         is_over = outcome.terminated or outcome.truncated
         default = next(iter(self._readers)) if is_over else ""
         self._turn, observation, info = self._observe(outcome, default)

@@ -76,7 +76,7 @@ class CompilerProcess:
 
     def kill(self) -> None:
         """Kills the process group. Thread-safe. Call `end` afterwards."""
-        # Hold the lock: after the process is reaped, another group may have its ID.
+        # Hold the lock, so that `end` cannot reap the process and its ID is not reused.
         with self._reaping, contextlib.suppress(ProcessLookupError):
             if not self._ended and self.is_ours:
                 os.killpg(self.pid, signal.SIGKILL)

@@ -39,7 +39,7 @@ class CompilerVecEnv(VecEnv):
         super().__init__(len(envs), envs[0].observation_space, envs[0].action_space)
 
     def reset(self) -> Any:
-        """Starts an episode of each compiler, with the seeds of `seed`."""
+        """Starts an episode of each compiler, with the seeds and options set before."""
         for env in self.envs:
             env.launch()
         observations = []

@@ -178,7 +178,7 @@ class CompilerSession:
         """The number of compilers that failed since the last successful step."""
         self._interrupted = threading.Event()
         self.is_connected = False
-        """True after a compiler has connected."""
+        """Whether a compiler has ever connected."""
 
     @property
     def pid(self) -> int | None:
@@ -274,11 +274,11 @@ class CompilerSession:
             self._stepping = self._fail(error)
 
     def receive_step(self, timeout: float | None = None) -> Outcome:
-        """Waits for the result of the action. `Outcome.error` is set if it failed.
+        """Waits for the result of the action. If the step fails, `error` is set.
 
-        ``timeout``, in seconds, replaces that of the settings. Raises SchemaMismatch or
-        InvalidArgument if the compiler rejects the action. Raises PeerClosed or Timeout
-        after more than ``max_restarts`` consecutive failures.
+        ``timeout``, in seconds, replaces the settings' timeout. Raises SchemaMismatch
+        or InvalidArgument if the compiler rejects the action. Raises PeerClosed or
+        Timeout after more than ``max_restarts`` consecutive failures.
         """
         over, self._over = self._over, None
         if over is not None:

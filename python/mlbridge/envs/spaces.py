@@ -72,7 +72,7 @@ def leaves(
 def named_parts(
     space: spaces.Space[Any], value: Any, name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any], Any]]:
-    """Yields the tensors' names, spaces and values. SchemaMismatch: one is missing."""
+    """Yields each tensor's name, space and value, or raises SchemaMismatch."""
     parts = parts_of(space)
     if parts is None:
         yield name, space, value
@@ -111,8 +111,8 @@ class Padded(spaces.Dict):
         space: the space of the compiler's observations: a stacked Sequence, a Graph, or
             a Dict or Tuple that contains them.
         limits: maps each extent to its maximum size.
-        extents: maps each tensor of varying size to the name of its first extent. The
-            name is that of the tensor, but the extent of ``edge_links`` is ``edges``.
+        extents: maps each tensor of varying size to the name of its first extent. By
+            default, this is the tensor's name, and ``edges`` for ``edge_links``.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Padded(spaces.Dict):
         Args:
             space: the space of the compiler's observations.
             limits: the maximum size of each extent. More rows raise SchemaMismatch.
-            extents: maps a tensor to another tensor that always has the same rows.
+            extents: maps a tensor to another tensor with the same number of rows.
         """
         padded = {name or "observation": leaf for name, leaf in leaves(space)}
         found = extents_of(space)
@@ -151,7 +151,7 @@ class Padded(spaces.Dict):
         super().__init__(padded)
 
     def pad(self, observation: Any) -> dict[str, Any]:
-        """Converts an observation of `space` to one of this space.
+        """Converts an observation of `space` to an observation of this space.
 
         Raises SchemaMismatch if a tensor exceeds its limit, or if two tensors with the
         same extent have different sizes.

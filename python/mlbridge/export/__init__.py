@@ -109,8 +109,8 @@ def export(
         batch: the batch size. None allows any batch size. Use 1 if the policy's
             outputs depend on the other requests of a batch.
         metadata: further metadata of the file.
-        samples: the requests to compare on: maps names of features to arrays of shape
-            [n, ...]. By default, they are random.
+        samples: the requests for the comparison, as a dict from names of features to
+            arrays of shape [n, ...]. By default, they are random.
         requests: the number of random requests.
         **options: options of the framework: ``statistics`` (a VecNormalize) for sb3,
             ``module`` and ``agent`` for rllib.

@@ -114,8 +114,8 @@ def _convert(call: Any, ports: Sequence[Port]) -> Any:
     model, _ = tf2onnx.convert.from_function(
         function, input_signature=signature, opset=OPSET
     )
-    # A layer's tensors, such as the statistics of Normalization, become inputs; an
-    # initializer turns such an input into a constant.
+    # Some tensors of layers have become inputs, for example the statistics of
+    # Normalization. Add initializers, so that these inputs become constants.
     inputs = {value.name for value in model.graph.input}
     for outside, inside in function.get_concrete_function().graph.captures:
         if inside.name in inputs:

@@ -52,7 +52,7 @@ def _date() -> str:
 
 @dataclass(frozen=True)
 class Training:
-    """The origin of a model. Only `seed` must be given, if it is known.
+    """The origin of a model. All fields except `seed` have useful defaults.
 
     Attributes:
         commit: the commit of the sources, with ``-dirty`` if files were changed.

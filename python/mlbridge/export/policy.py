@@ -23,7 +23,7 @@ Tensors = Mapping[str, NDArray[Any]]
 class Normalisation:
     """Normalises an observation: ``(x - mean) / scale``, clipped to [-clip, clip].
 
-    The computation is in double precision, because frameworks train so.
+    The computation is in double precision, like that of the frameworks in training.
     """
 
     mean: NDArray[np.float64]  # Has the shape of the observation.
@@ -43,7 +43,7 @@ class Port:
     name: str
     features: tuple[FeatureSpec, ...]  # Concatenated in this order.
     dtype: np.dtype[Any]  # The dtype in training. Features are converted to this dtype.
-    shape: tuple[int | str, ...]  # The shape of one request.
+    shape: tuple[int | str, ...]  # The shape for one request.
     one_hot: bool = False  # Whether features with categories are one-hot encoded.
     normalise: Normalisation | None = None  # Applied last.
     mask_of: str = ""
@@ -92,8 +92,8 @@ def vector_port(
 ) -> Port:
     """Makes one input from all features. Features with categories are one-hot encoded.
 
-    `shape` is the shape of one request, in which None allows any extent. `what` names
-    the policy in messages.
+    `shape` is the shape for one request. None in `shape` allows any extent. `what`
+    names the policy in messages.
 
     Raises:
         SchemaMismatch: the features do not fit the shape.

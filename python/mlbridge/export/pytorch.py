@@ -66,10 +66,10 @@ def traced(
     prepare: Callable[[Tensors], Tensors] | None = None,
     limits: Mapping[str, int] | None = None,
 ) -> Policy:
-    """Makes a policy from a module in eval mode. Its arguments are those of `ports`.
+    """Makes a policy from a module in eval mode, which has one argument per port.
 
-    `prepare` computes the arguments from features in the way of the framework. The
-    default is `observe`. `Policy` explains `limits`.
+    `prepare` computes the arguments from features, as the framework does. The default
+    is `observe`. `Policy` explains `limits`.
     """
     module.requires_grad_(requires_grad=False)
     random = np.random.default_rng(0)

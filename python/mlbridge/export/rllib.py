@@ -61,7 +61,7 @@ class Trained:
     module: RLModule
     connectors: Sequence[ConnectorV2] = ()
     space: spaces.Space[Any] | None = None
-    """The environment's observation space: a Dict by agent if there are several."""
+    """The environment's observation space. With several agents, a Dict by agent."""
     name: str = ""
 
 

@@ -68,7 +68,7 @@ def load(path: Path) -> BaseAlgorithm:
 
 
 def load_statistics(path: Path) -> VecNormalize:
-    """Loads a file that ``VecNormalize.save()`` has written. Unpickles, like `load`.
+    """Loads a file from ``VecNormalize.save()``. The file is unpickled, as in `load`.
 
     Raises:
         InvalidArgument: the file does not contain a VecNormalize.
@@ -100,13 +100,13 @@ def policy_of(
     Args:
         model: a PPO, A2C, DQN or ARS.
         features: the features. The default is the observation space.
-        statistics: the VecNormalize used in training. By default, that of the model's
-            environment is used, if there is one.
+        statistics: the VecNormalize used in training. The default is the VecNormalize
+            of the model's environment, if there is one.
 
     Raises:
         SchemaMismatch: the features do not fit the observation space.
-        Unsupported: the algorithm is another one, its policy has ``squash_output``, or
-            its observations are images that Stable-Baselines3 has transposed.
+        Unsupported: the algorithm is unknown, its policy has ``squash_output``, or its
+            observations are images that Stable-Baselines3 has transposed.
     """
     statistics = statistics or model.get_vec_normalize_env()
     assert model.observation_space is not None

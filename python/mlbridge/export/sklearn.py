@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports scikit-learn's classifiers, regressors and pipelines, by skl2onnx."""
+"""Exports classifiers, regressors and pipelines of scikit-learn with skl2onnx."""
 
 import warnings
 from collections.abc import Sequence

@@ -3,8 +3,8 @@
 
 LLVM's advisors for inlining and register allocation can request decisions from another
 process through FIFOs. `compile_with_policy` runs a tool and makes the decisions with
-functions. `InteractiveCompilerInterface` runs a tool and returns each request in a
-loop. Both reject illegal decisions, because LLVM does not check them.
+functions. `InteractiveCompilerInterface` runs a tool and yields its requests to a loop.
+Both reject illegal decisions, because LLVM does not check decisions.
 """
 
 from mlbridge.interactive.advisors import AdvisorName

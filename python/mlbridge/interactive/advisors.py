@@ -106,7 +106,7 @@ class Advisor(ABC):
 
 
 class Inliner(Advisor):
-    """Decides whether to inline a call. The advice is 0 or 1; None uses LLVM's."""
+    """Decides whether to inline a call: 0, 1, or None for LLVM's own decision."""
 
     name = "inliner"
     tools = frozenset({"clang", "opt"})
@@ -121,18 +121,18 @@ class Inliner(Advisor):
         self._include_default = include_default
 
     def flags(self, base: str) -> list[str]:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         default = ["-inliner-interactive-include-default"] * self._include_default
         return super().flags(base) + default
 
     def check(self, header: Header) -> None:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         super().check(header)
         if self._include_default:
             expect_spec(self.peer, self._DEFAULT, _find(header, self._DEFAULT.name))
 
     def encode(self, value: Any, features: Features) -> bytes:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         if value is None and self._include_default:
             value = features[self._DEFAULT.name]
         number = self.scalar(value, self._EXPECTED)
@@ -155,7 +155,7 @@ class Eviction(Advisor):
     _REPLIES = tuple(struct.pack("<q", index) for index in range(256))
 
     def check(self, header: Header) -> None:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         super().check(header)
         found = _find(header, "mask")
         size = found.shape[-1] if found and found.shape else 0
@@ -167,7 +167,7 @@ class Eviction(Advisor):
             )
 
     def encode(self, value: Any, features: Features) -> bytes:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         # Check the index here, because LLVM would crash on an illegal index.
         mask = features["mask"][0]
         number = -1 if value is None or isinstance(value, bool) else value
@@ -196,7 +196,7 @@ class Priority(Advisor):
     _ENCODE = struct.Struct("<f").pack
 
     def encode(self, value: Any, features: Features) -> bytes:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         number = self.scalar(value, self._EXPECTED)
         # This comparison also rejects NaN.
         if 0 <= number <= self.LARGEST:

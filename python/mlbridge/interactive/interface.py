@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a stock LLVM tool whose decisions are made in a loop or by functions."""
+"""Runs a stock LLVM tool, and lets Python code make its decisions."""
 
 import contextlib
 import os
@@ -78,8 +78,8 @@ class _Channel:
         for suffix in (".in", ".out"):
             path = base.with_name(base.name + suffix)
             os.mkfifo(path, 0o600)
-            # Open read-write, so that open() does not block. It also prevents SIGPIPE
-            # after a compiler has exited, and lets another compiler use the FIFO.
+            # Open read-write, so that open() does not block, a compiler's exit does not
+            # cause SIGPIPE, and another compiler can use the FIFO.
             fds.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
             stack.callback(os.close, fds[-1])
         self._replies, self.fd = fds
@@ -442,9 +442,9 @@ def compile_with_policy(
     function returns. If this process is killed, so is the compiler.
 
     ``inliner`` returns 0, 1 or a bool, or None to leave the decision to LLVM.
-    ``eviction`` returns an index at which ``features["mask"][0]`` is 1. ``priority``
-    returns a number from 0 to 4294967040; the highest is allocated first. With
-    ``check=False``, a failed compile does not raise, but returns a result.
+    ``eviction`` returns the index of the register to evict. ``features["mask"][0]`` is
+    1 at legal indices. ``priority`` returns a number from 0 to 4294967040. The highest
+    is allocated first. With ``check=False``, a failed compile returns a result.
     `InteractiveCompilerInterface` describes the other arguments.
 
     Raises:
