@@ -29,7 +29,9 @@ class PhaseOrderingSettings:
         str, Option(help="Features: histogram, embedding, counts, step, actions.")
     ] = "histogram,counts,step,actions"
     actions: Actions = "oz"
-    reward: Annotated[str, Option(help="Measures and their weights.")] = "text-size:10"
+    reward: Annotated[
+        str, Option(help="Weights of text-size, instructions and mca-cycles.")
+    ] = "text-size:10"
     baseline: Annotated[
         str,
         Option(
@@ -42,14 +44,12 @@ class PhaseOrderingSettings:
         bool, Option("--stop", help="Add an action that ends the episode.")
     ] = False
     vocabulary: Vocabulary = None
-    max_instructions: Annotated[int, Option(help="Omit larger modules.")] = 6000
+    max_instructions: Annotated[
+        int, Option(help="Omit modules with more instructions.")
+    ] = 6000
     kept_programs: Annotated[
         int | None,
-        Option(
-            min=1,
-            help="Number of modules whose results each compiler caches. [default: all,"
-            " up to 20 MB of bitcode]",
-        ),
+        Option(min=1, help="Modules that each compiler caches. [default: up to 20 MB]"),
     ] = None
     plugin: Plugin = None
 

@@ -42,7 +42,7 @@ class What:
         ),
     ] = None
     vocabulary: Annotated[
-        Path | None, Option(help="Vocabulary, if the model uses embeddings.")
+        Path | None, Option(help="Vocabulary file, if the model uses embeddings.")
     ] = None
 
 
@@ -67,7 +67,7 @@ class How:
 
 
 def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) -> None:
-    """Compare a model's code size with clang -Oz, fixed and random sequences.
+    """Compare code sizes: with a model, with clang -Oz, and with simple baselines.
 
     ```sh
     mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --runs 3

@@ -36,7 +36,7 @@ class Known:
 def _actions(
     context: typer.Context, made: Made, searched: Searched, space: Space, by: ByActions
 ) -> None:
-    """Find a few good action sequences, and train a model to pick one per module.
+    """Find a few good action sequences (a core set), and a model that picks one.
 
     ```sh
     mlbridge search phase-ordering-actions --workers 2
@@ -57,7 +57,7 @@ def _pipelines(
     begun: Begun,
     by: ByPipelines,
 ) -> None:
-    """Find a few variants of clang's -Oz, and train a model to pick one per module.
+    """Find a few variants of clang's -Oz (a core set), and a model that picks one.
 
     A joint search finds pipelines that are good for many modules. Then a search for
     each module starts from these pipelines.
@@ -71,7 +71,7 @@ def _pipelines(
 
 
 def _model(context: typer.Context, known: Known, made: Made) -> None:
-    """Train a model for the sequences in an existing core set.
+    """Train a model that picks one of the sequences in an existing core set.
 
     ```sh
     mlbridge search phase-ordering-model core.json --ahead 8

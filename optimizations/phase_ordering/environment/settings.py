@@ -50,7 +50,7 @@ class Compared:
     seed: Annotated[int, Option(help="Random seed.")] = 0
     programs: Programs = None
     most: Annotated[
-        int | None, Option("--max-instructions", help="Omit larger modules.")
+        int | None, Option("--max-instructions", help="Size of the largest module.")
     ] = None
     timeout: Timeout = 120
     plugin: Plugin = None
