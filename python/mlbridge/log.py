@@ -48,7 +48,7 @@ class TensorSpec:
     lengths: tuple[int, ...] | None = None
     """The lengths of the strings in bytes. None for a tensor of numbers."""
     is_list: bool = False
-    """Whether the strings are a list of strings, rather than one string."""
+    """Whether the tensor is a list of strings, rather than one string."""
 
     @property
     def nbytes(self) -> int:

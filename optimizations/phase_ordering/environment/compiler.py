@@ -51,7 +51,7 @@ class EpisodeOptions:
     # A list of text-size, instructions and mca-cycles with weights, or ``none``.
     reward: str = "text-size:10"
     steps: int = 15  # The maximum number of actions in an episode.
-    stop: bool = False  # Whether there is another action, which ends the episode.
+    stop: bool = False  # Whether there is an extra action that ends the episode.
     vocabulary: Path | None = None  # The IR2Vec vocabulary of ``embedding``.
     plugin: Path | None = None  # The default is the path that `mlbridge doctor` shows.
     # The number of modules whose results are cached. None is the default, 16.

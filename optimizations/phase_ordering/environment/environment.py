@@ -90,7 +90,7 @@ class EnvSettings:
     leave_out: Sequence[str] = ()  # Programs of the split to omit.
     max_instructions: int | None = None  # Larger modules are omitted.
     steps: int = 15  # The maximum number of actions in an episode.
-    stop: bool = False  # Whether there is another action, which ends the episode.
+    stop: bool = False  # Whether there is an extra action that ends the episode.
     final: str = "last"  # The state that decides the return: ``last`` or ``best``.
     # The return is the gain over ``start``, the first state, or over ``oz``, the state
     # after -Oz. For ``oz``, the difference between both states is added to the reward

@@ -31,7 +31,7 @@ class Task:
 
     actions: ActionSpace
     steps: int  # The maximum number of actions.
-    stop: bool  # Whether there is another action, which ends the episode.
+    stop: bool  # Whether there is an extra action that ends the episode.
     observation: tuple[str, ...]  # The names of the features.
     # If it is not 0, the model scores states, not actions. Then this number of actions
     # is tried, and the action whose resulting state has the best score is chosen.

@@ -22,7 +22,7 @@ from ..environment.compiler import TIMED_OUT, TIMEOUT, EpisodeOptions
 from ..environment.kept import Kept
 from ..environment.measure import measure, oz_size
 
-FAILED_RATIO = 2.0  # The assumed size / -Oz after a failure of the compiler.
+FAILED_RATIO = 2.0  # The size relative to -Oz to assume if the compiler fails.
 
 _DIGEST = 24  # The number of hexadecimal digits in the key of a pipeline.
 _OZ = "oz"  # The key of stock -Oz.
