@@ -329,12 +329,13 @@ def train(
     if resume:
         experiment.check()
     done = checkpoint.steps() if resume else 0
-    experiment.save()
     with cluster(settings.workers + 1, address), _Failure(settings.out).raised():
         # Do not repeat the first episodes.
         seeded = experiment.changed(seed=settings.seed + done)
-        algorithm: Any = config_of(seeded).build_algo()
+        # RLlib waits for its workers, and Ray for cores, without a deadline.
+        algorithm: Any = _within_deadline(config_of(seeded).build_algo, 0)
         try:
+            experiment.save()
             if resume:
                 checkpoint.load(algorithm)
             curve = experiment.curve(done)
@@ -366,7 +367,7 @@ def _learn(
     saved = done
     moved = time.monotonic()
     while done < settings.steps:
-        results = _iteration(algorithm, done)["env_runners"]
+        results = _within_deadline(algorithm.train, done)["env_runners"]
         # APPO's first reports may come before its first episodes.
         now = int(results.get("num_env_steps_sampled_lifetime", done))
         if now > done:
@@ -389,17 +390,16 @@ def _learn(
             checkpoint.write(algorithm, done)
 
 
-def _iteration(algorithm: Any, done: int) -> Any:
-    """Returns the results of one more iteration.
+def _within_deadline(call: Callable[[], Any], done: int) -> Any:
+    """Returns the result of a call into RLlib.
 
-    RLlib waits for an iteration's actions for ever. This raises Timeout after a while
-    and abandons the iteration.
+    If the call takes too long, raises Timeout and abandons the thread that runs it.
     """
     future: Future[Any] = Future()
 
     def work() -> None:
         try:
-            future.set_result(algorithm.train())
+            future.set_result(call())
         except BaseException as error:
             future.set_exception(error)
 
@@ -408,7 +408,7 @@ def _iteration(algorithm: Any, done: int) -> Any:
         return future.result(STALLED)
     except TimeoutError:
         if future.done():
-            # The iteration itself raised it.
+            # The call itself raised it.
             raise
         raise _stalled(done) from None
 

@@ -45,9 +45,9 @@ def train(
     torch.set_num_threads(1)  # The network is small; the compilers need the cores.
     if resume:
         experiment.check()
-    experiment.save()
     compilers = _environments(experiment)
     try:
+        experiment.save()
         model, done = _model(experiment, VecMonitor(compilers), resume=resume)
         curve = experiment.curve(done)
         # Stable-Baselines3's own logger would leave an empty folder in /tmp.
