@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Adds the commands of other distributions: entry points of ``mlbridge.commands``."""
+"""Adds the commands that other distributions declare in ``mlbridge.commands``."""
 
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
@@ -18,14 +18,14 @@ _ELSEWHERE = dict.fromkeys(
     "bench": "the benchmarks run only in a checkout of ML-Compiler-Bridge: "
     "`make setup build` there, and then .venv/bin/mlbridge bench"
 }
-"""How to get this project's other commands."""
+"""Maps each optional command of this project to how to install it."""
 
 
 def add_commands(app: typer.Typer) -> None:
     """Adds every installed command.
 
-    A command that is missing or broken raises Unsupported with the reason when it is
-    used, so that the others still work.
+    A command may be missing or broken. It then raises Unsupported with the reason when
+    it is used, and all other commands still work.
     """
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name in sorted({*found, *_ELSEWHERE}):
@@ -42,7 +42,7 @@ def _load(name: str, point: EntryPoint | None) -> typer.Typer:
     where = f"the command {name} of {point.dist.name if point.dist else '?'}"
     try:
         command = point.load()
-    # The code of another distribution may raise anything.
+    # Catch everything, because code of another distribution may raise anything.
     except Exception as error:
         raise Unsupported(f"{where}: {type(error).__name__}: {error}") from error
     if not isinstance(command, typer.Typer):
