@@ -1,6 +1,6 @@
-# AOTInductor::AOTInductor: the libraries that run packages of PyTorch's
-# AOTInductor, from the Python package torch. Not by PyTorch's own CMake package,
-# which also requires the dependencies that its libraries were built with.
+# Defines AOTInductor::AOTInductor, the libraries of the Python package torch that
+# run packages of PyTorch's AOTInductor. PyTorch's own CMake package is not used,
+# because it also requires the dependencies with which its libraries were built.
 find_path(AOTInductor_INCLUDE_DIR
   torch/csrc/inductor/aoti_package/model_package_loader.h
   HINTS ${_packages} PATH_SUFFIXES torch/include)

@@ -1,10 +1,10 @@
-# ONNX Runtime's C headers: those of an installation, or else those that
-# scripts/fetch-onnxruntime has put into this source tree. Nothing links the
-# library, which is loaded at run time. Tests, and the plug-in in the build tree,
-# use the library in this project's .venv.
+# Finds the C headers of ONNX Runtime in an installation, or else in the folder to
+# which scripts/fetch-onnxruntime copies them. The library is not linked, because it
+# is loaded at run time. Tests and the plug-in in the build tree use the library in
+# this project's .venv.
 #
-#   ONNXRuntime_INCLUDE_DIR   the folder of onnxruntime_c_api.h
-#   ONNXRuntime_LIBRARY       the library in .venv; empty if it is not there
+#   ONNXRuntime_INCLUDE_DIR   the folder with onnxruntime_c_api.h
+#   ONNXRuntime_LIBRARY       the library in .venv, or empty if it is missing
 
 find_package(onnxruntime CONFIG QUIET)
 set(_hints "")

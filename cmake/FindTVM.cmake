@@ -1,5 +1,6 @@
-# TVM::ffi: the headers and library for calling Apache TVM's runtime, from the
-# Python package apache-tvm-ffi. The runtime itself is loaded with a model.
+# Defines TVM::ffi, the headers and the library of the Python package
+# apache-tvm-ffi, which call Apache TVM's runtime. The runtime itself is loaded with
+# a model.
 find_path(TVM_INCLUDE_DIR tvm/ffi/extra/module.h
   HINTS ${_packages} PATH_SUFFIXES tvm_ffi/include)
 find_library(TVM_LIBRARY tvm_ffi

@@ -1,10 +1,10 @@
-# The headers of TensorFlow's C API: those of the Python package in the virtual
-# environment that scripts/test-tensorflow makes, or else those in a system
-# folder. Nothing links the library, which is loaded at run time; the tests use
-# the package's library.
+# Finds the headers of TensorFlow's C API in the virtual environment that
+# scripts/test-tensorflow creates, or else in a system folder. The library is not
+# linked, because it is loaded at run time. The tests use the library in the virtual
+# environment.
 #
 #   TensorFlow_INCLUDE_DIR   the folder with tensorflow/c/c_api.h
-#   TensorFlow_LIBRARY       the library; empty if it is not found
+#   TensorFlow_LIBRARY       the library, or empty if it is missing
 
 file(GLOB _package
   ${PROJECT_SOURCE_DIR}/build/venvs/keras/lib/python3*/site-packages/tensorflow)

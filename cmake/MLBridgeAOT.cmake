@@ -1,12 +1,13 @@
 # mlbridge_add_aot_model(TARGET model.onnx
-#   [NAME name]       the model's name; default: the file's name
-#   [PIN extent=size...]  sizes of free extents
-#   [SOURCE]          compile the code with this project's C compiler and flags
+#   [NAME name]       the model's name (default: the file's name)
+#   [PIN extent=size...]  fixed sizes for free extents
+#   [SOURCE]          compile the model's C code with CMake's C compiler and flags
 #   [DEPENDS file...] further files that the model depends on)
 #
-# Makes TARGET, a static library with the model as machine code. It runs `mlbridge
-# compile` (docs/guides/compile.md), which is searched for on PATH and in an active virtual
-# environment, unless MLBRIDGE_PROGRAM is set:
+# Creates TARGET, a static library with the model as machine code. This function
+# runs `mlbridge compile` (docs/guides/compile.md). The program is searched for on
+# PATH and in an active virtual environment, unless MLBRIDGE_PROGRAM is set.
+# Example:
 #
 #   find_package(MLCompilerBridge)
 #   mlbridge_add_aot_model(policy policy.onnx)
@@ -15,8 +16,9 @@
 #   #include "policy.h"
 #   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});
 #
-# The linked code has been compared with ONNX Runtime. With SOURCE, it is compiled
-# again from the same C code: for a sanitizer, or for another machine.
+# `mlbridge compile` has compared the linked code with ONNX Runtime. With SOURCE,
+# CMake compiles the same C code again, for example for a sanitizer or for another
+# machine.
 find_program(MLBRIDGE_PROGRAM mlbridge
   HINTS ENV VIRTUAL_ENV PATH_SUFFIXES bin
   DOC "The command line of the Python package mlbridge")
@@ -54,14 +56,15 @@ function(mlbridge_add_aot_model TARGET MODEL)
     VERBATIM)
 
   add_library(${TARGET} STATIC ${_made} ${_header})
-  # In a checkout, `mlbridge` loads the module that this build makes.
+  # In a checkout, `mlbridge` loads the Python module _core from this build.
   if(MLBRIDGE_PYTHON_IN_PLACE)
     add_dependencies(${TARGET} _core)
   endif()
-  # Sources of one model define the same static names.
+  # Do not combine sources, because the sources of a model define the same static
+  # names.
   set_target_properties(${TARGET} PROPERTIES UNITY_BUILD OFF)
   if(ARG_SOURCE)
-    # Generated code need not satisfy the target's warnings.
+    # Disable warnings for generated code.
     set_source_files_properties(${_made} PROPERTIES SKIP_LINTING ON
       COMPILE_OPTIONS "-O3;-fassociative-math;-fno-signed-zeros;-fno-trapping-math;-fno-math-errno;-ffp-contract=fast;-fvisibility=hidden;-w")
     set_target_properties(${TARGET} PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -1,6 +1,6 @@
-# Installs what users of the library link: headers, libraries, a CMake package, and
-# a pkg-config file for each component. A compiler's plug-in is loaded, not linked;
-# its own folder installs it.
+# Installs the files that users of the library need to link it: headers, libraries,
+# a CMake package, and a pkg-config file for each component. A compiler's plug-in is
+# not linked, so the plug-in's folder installs it.
 #
 #   find_package(MLCompilerBridge COMPONENTS Core)   MLCompilerBridge::Core
 #   pkg-config --cflags --libs mlcompilerbridge
@@ -18,13 +18,13 @@ set(_components "")
 set(_needs "")
 
 # mlbridge_install_component(NAME TARGET
-#   [FIND package...]   the packages that its users must find first
-#   [PKGCONFIG name]    the name of its pkg-config file
-#   [REQUIRES module...] the pkg-config modules that it requires
-#   [SUMMARY text]
-#   [ALONE])            its users need neither Core nor Core's dependencies
+#   [FIND package...]   CMake packages that users must find first
+#   [PKGCONFIG name]    the name of the pkg-config file
+#   [REQUIRES module...] pkg-config modules that the component requires
+#   [SUMMARY text]      the description in the pkg-config file
+#   [ALONE])            users need neither Core nor Core's dependencies
 #
-# Installs TARGET and exports it as MLCompilerBridge::<its EXPORT_NAME>.
+# Installs TARGET and exports it as MLCompilerBridge::<EXPORT_NAME of TARGET>.
 function(mlbridge_install_component NAME TARGET)
   cmake_parse_arguments(ARG "ALONE" "PKGCONFIG;SUMMARY" "FIND;REQUIRES" ${ARGN})
 
@@ -63,7 +63,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT Core)
 
-# One line for each component. All depend on Core unless they say ALONE.
+# Install each component. A component depends on Core unless it is ALONE.
 if(TARGET MLBridgeSimdjson)
   install(FILES ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/../LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.simdjson COMPONENT Core)
@@ -118,7 +118,7 @@ configure_package_config_file(
   ${PROJECT_BINARY_DIR}/package/MLCompilerBridgeConfig.cmake
   INSTALL_DESTINATION ${_package_dir}
   NO_SET_AND_CHECK_MACRO)
-# Before 1.0 a minor version may change the API.
+# Before 1.0, a minor version may change the API.
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/package/MLCompilerBridgeConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)

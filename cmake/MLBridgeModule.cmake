@@ -1,7 +1,7 @@
-# mlbridge_add_runner_module(NAME COMPONENT SOURCE...): makes MLBridge-NAME.so, which
-# adds the schemes of COMPONENT to programs whose specs name them. It is installed in
-# the library folder, where programs search for it
-# (include/MLCompilerBridge/Extend/RunnerModule.h).
+# mlbridge_add_runner_module(NAME COMPONENT SOURCE...) creates the module
+# MLBridge-NAME.so. If a spec names a scheme of COMPONENT, the program loads the
+# module, which adds the scheme. The module is installed in the library folder,
+# because programs search there (include/MLCompilerBridge/Extend/RunnerModule.h).
 function(mlbridge_add_runner_module NAME COMPONENT)
   add_library(MLBridge-${NAME} MODULE ${ARGN})
   set_target_properties(MLBridge-${NAME} PROPERTIES

@@ -1,9 +1,9 @@
-# The options of this build and their flags.
+# Defines the options of this build and the compiler flags for them.
 
 include(MLBridgeSimdjson)
 
-# LLVM's minor version is required, since several LLVMs may be installed and "22"
-# alone matches no package.
+# Require a minor version of LLVM, because LLVM's package does not match "22" alone.
+# Several versions of LLVM may be installed.
 find_package(LLVM 22.1 CONFIG QUIET
   HINTS /usr/lib/llvm-22 ENV LLVM_ROOT)
 find_package(Protobuf 3.21 QUIET)
@@ -14,20 +14,21 @@ endif()
 find_package(FlatBuffers CONFIG QUIET)
 find_package(GTest QUIET)
 find_package(gRPC CONFIG QUIET)
-# Libraries from Python packages, such as those in this project's .venv.
+# Search for the following libraries in the Python packages of this project's .venv.
 file(GLOB _packages LIST_DIRECTORIES true
   ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages)
 find_package(ONNXRuntime QUIET)
 find_package(TensorFlow QUIET)
-# Sanitizers and fuzzers cannot see into these libraries.
+# Skip these libraries, because they are built without sanitizers and fuzzers.
 if(NOT MLBRIDGE_SANITIZE AND NOT MLBRIDGE_ENABLE_FUZZERS)
   find_package(AOTInductor QUIET)
   find_package(TVM QUIET)
 endif()
 
-# mlbridge_part(NAME DESCRIPTION FOUND): an optional part. AUTO in the cache builds it
-# if its dependencies are found, so that a later installation takes effect at the
-# next configuration. Set it to ON or OFF to override.
+# mlbridge_part(NAME DESCRIPTION FOUND) defines the option NAME for an optional
+# part. With the default AUTO, each configuration checks whether the part's
+# dependencies are installed, and builds the part if they are. ON and OFF override
+# this check.
 macro(mlbridge_part _name _description _found)
   set(${_name} AUTO CACHE STRING "${_description}: ON, OFF, or AUTO, where it is found")
   set_property(CACHE ${_name} PROPERTY STRINGS AUTO ON OFF)
@@ -62,7 +63,7 @@ mlbridge_part(MLBRIDGE_ENABLE_TVM "The extension TVM (needs apache-tvm-ffi)"
   "${TVM_FOUND}")
 mlbridge_part(MLBRIDGE_ENABLE_TESTS "The C++ tests (need GoogleTest)"
   "${GTest_FOUND}")
-# Also off without `mlbridge`, which may be installed later.
+# This option has no effect while `mlbridge` is not installed.
 option(MLBRIDGE_ENABLE_BUILTIN
   "The models in the plug-in, builtin:imitation (needs `mlbridge compile`)" ON)
 option(MLBRIDGE_ENABLE_C "libMLCompilerBridge.so, for tools written in C" ON)
@@ -101,7 +102,7 @@ endif()
 
 if(MLBRIDGE_SANITIZE)
   list(JOIN MLBRIDGE_SANITIZE "," _sanitizers)
-  # vptr needs type information, without which the library is built.
+  # Disable vptr, because it needs RTTI, and the plug-ins are built without RTTI.
   if("undefined" IN_LIST MLBRIDGE_SANITIZE)
     set(_no_vptr -fno-sanitize=vptr)
   endif()
@@ -116,27 +117,29 @@ if(MLBRIDGE_ENABLE_FUZZERS)
       "and CMAKE_CXX_COMPILER is ${CMAKE_CXX_COMPILER}. "
       "`cmake --preset asan` sets what is needed.")
   endif()
-  # The library needs the fuzzers' instrumentation too, not only the targets.
+  # Instrument the library too, not only the fuzzers' targets.
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# libstdc++'s assertions, such as for an index into a vector. They do not change the
-# ABI.
+# Enable the assertions of libstdc++, such as checks of a vector's index. They do
+# not change the ABI.
 add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
-# For modules that other programs load. Undefined symbols are link errors, except a
-# sanitizer's functions, which the program provides. Symbols from static libraries
-# stay private, so that another plug-in can contain another version of them.
+# Flags for modules that other programs load. Symbols from static libraries stay
+# private, so that another plug-in can contain another version of the same library.
+# Undefined symbols are link errors, except in sanitizer builds, because the program
+# contains the sanitizer's functions.
 set(MLBRIDGE_SELF_CONTAINED -Wl,--exclude-libs,ALL)
 if(NOT MLBRIDGE_SANITIZE)
   list(APPEND MLBRIDGE_SELF_CONTAINED -Wl,-z,defs)
 endif()
 
-# Warnings apply to this project's own code, not to its dependencies.
+# Enable warnings for this project's code, but not for its dependencies.
 add_library(MLBridgeWarnings INTERFACE)
 target_compile_options(MLBridgeWarnings INTERFACE -Wall -Wextra -Wpedantic
   $<$<BOOL:${MLBRIDGE_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # A false positive for "text" + String: GCC bug 105651, fixed in GCC 13.
+  # Before version 13, GCC reports a false positive for "text" + String (bug
+  # 105651).
   target_compile_options(MLBridgeWarnings INTERFACE -Wno-restrict)
 endif()

@@ -1,8 +1,9 @@
 # mlbridge_add_proto(TARGET file.proto... [IMPORTS folder...]
 #   [PYTHON_DIR folder])
 #
-# Generates C++ and Python from the .proto files and compiles the C++ into
-# TARGET, which can then use ProtobufSerDes with their messages:
+# Generates C++ and Python code from the .proto files and compiles the C++ code into
+# TARGET. TARGET can then use ProtobufSerDes with the messages of the files.
+# Example:
 #
 #   find_package(MLCompilerBridge COMPONENTS Protobuf)
 #   add_executable(my-compiler Main.cpp)
@@ -11,11 +12,12 @@
 #   #include "features.pb.h"
 #   addProtobuf<my::Features, my::Decision>(Factory.formats());
 #
-# PYTHON_DIR receives features_pb2.py, for the model's side; default:
-# CMAKE_CURRENT_BINARY_DIR, which also receives features.pb.h. IMPORTS are folders
-# to search for imported files; mlcompilerbridge.proto is always found as
-# "MLCompilerBridge/mlcompilerbridge.proto". The target TARGET-proto only generates
-# the files. Call this at most once for each target.
+# The model side uses the generated features_pb2.py, which is written to PYTHON_DIR.
+# The default of PYTHON_DIR is CMAKE_CURRENT_BINARY_DIR. The C++ files are always
+# written to CMAKE_CURRENT_BINARY_DIR. IMPORTS are folders to search for imported
+# files. A file can always import "MLCompilerBridge/mlcompilerbridge.proto". The
+# target TARGET-proto only generates the files. Call this function at most once for
+# each TARGET.
 function(mlbridge_add_proto TARGET)
   cmake_parse_arguments(ARG "" "PYTHON_DIR" "IMPORTS" ${ARGN})
   if(NOT ARG_UNPARSED_ARGUMENTS)
@@ -33,7 +35,8 @@ function(mlbridge_add_proto TARGET)
     get_filename_component(_proto ${_proto} ABSOLUTE)
     get_filename_component(_folder ${_proto} DIRECTORY)
     get_filename_component(_name ${_proto} NAME_WLE)
-    # protoc replaces characters that are invalid in Python modules by underscores.
+    # protoc writes an underscore for each character that is not allowed in the name
+    # of a Python module.
     string(REPLACE "-" "_" _module ${_name})
     set(_generated ${_out}/${_name}.pb.cc ${_out}/${_name}.pb.h)
     set(_pb2 ${ARG_PYTHON_DIR}/${_module}_pb2.py)
@@ -44,11 +47,11 @@ function(mlbridge_add_proto TARGET)
       COMMAND_EXPAND_LISTS VERBATIM)
     target_sources(${TARGET} PRIVATE ${_generated})
     list(APPEND _all ${_generated} ${_pb2})
-    # Generated code need not satisfy the target's warnings.
+    # Disable warnings for generated code.
     set_source_files_properties(${_out}/${_name}.pb.cc
       PROPERTIES COMPILE_OPTIONS "-w" SKIP_LINTING ON)
   endforeach()
-  # For targets that need the generated files but compile nothing.
+  # This target is for targets that need the generated files but compile no code.
   add_custom_target(${TARGET}-proto DEPENDS ${_all})
   target_include_directories(${TARGET} SYSTEM PRIVATE ${_out})
   target_link_libraries(${TARGET}

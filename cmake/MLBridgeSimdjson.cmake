@@ -1,6 +1,6 @@
-# simdjson reads JSON. If scripts/fetch-simdjson has fetched its source, it becomes
-# part of Core, so that a plug-in that is copied to another folder needs no further
-# library. Otherwise the shared library is linked.
+# Core reads JSON with simdjson. If scripts/fetch-simdjson has downloaded the
+# source, simdjson becomes a part of Core. A plug-in that is copied to another
+# folder then needs no further library. Otherwise, Core links the shared library.
 set(MLBRIDGE_SIMDJSON_SOURCE_DIR
   ${PROJECT_SOURCE_DIR}/build/simdjson/simdjson/singleheader CACHE PATH
   "The folder of simdjson.h and simdjson.cpp; if empty, simdjson is linked as a library")

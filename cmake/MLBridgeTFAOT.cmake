@@ -1,16 +1,15 @@
 # mlbridge_add_tf_aot_model(TARGET saved_model
-#   [NAME name]            the model's name; default: the folder's name
-#   [SIGNATURE signature]  the function to compile; default: serving_default
-#   [CPU cpu]              an additional CPU to compile for, by LLVM's name, such as
-#                          haswell; machines without its instructions run the
-#                          code for any x86-64, which is always included
+#   [NAME name]            the model's name (default: the folder's name)
+#   [SIGNATURE signature]  the function to compile (default: serving_default)
+#   [CPU cpu]              LLVM's name of a CPU for which the model is compiled in
+#                          addition to the code for any x86-64, such as haswell
 #   [RUNTIME source...]    more files of TensorFlow's xla_aot_runtime_src, for
-#                          models that call functions which are missing otherwise
+#                          models that call functions in these files
 #   [DEPENDS file...])     further files that the model depends on
 #
-# Makes TARGET, a static library with a SavedModel as machine code, by TensorFlow's
-# ahead-of-time compiler. It contains nothing else of TensorFlow. See
-# docs/guides/tensorflow.md:
+# Creates TARGET, a static library with a SavedModel as machine code. TensorFlow's
+# ahead-of-time compiler generates the code, and the library contains no other part
+# of TensorFlow. docs/guides/tensorflow.md describes this function. Example:
 #
 #   find_package(MLCompilerBridge)
 #   include(${MLCompilerBridge_DIR}/MLBridgeTFAOT.cmake)
@@ -20,7 +19,7 @@
 #   #include "policy.h"
 #   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});
 #
-# MLBRIDGE_TF_AOT_PYTHON is a Python with TensorFlow 2.15.1.
+# MLBRIDGE_TF_AOT_PYTHON is the path of a Python that has TensorFlow 2.15.1.
 set(_mlbridge_tf_aot_folder ${CMAKE_CURRENT_LIST_DIR}/tf-aot)
 if(NOT EXISTS ${_mlbridge_tf_aot_folder})
   set(_mlbridge_tf_aot_folder ${CMAKE_CURRENT_LIST_DIR}/../lib/TF/AOT)
@@ -29,7 +28,8 @@ find_program(MLBRIDGE_TF_AOT_PYTHON python NO_DEFAULT_PATH
   HINTS ${CMAKE_CURRENT_LIST_DIR}/../build/venvs/tf-aot/bin
   DOC "A Python that has TensorFlow 2.15.1")
 
-# The runtime that compiled functions require; created by the first model.
+# Creates the library with the runtime functions that compiled models call. The
+# first model creates the library, and all models share it.
 function(_mlbridge_add_xla_runtime)
   if(TARGET mlbridge-xla-runtime)
     return()
@@ -39,7 +39,7 @@ function(_mlbridge_add_xla_runtime)
       "TensorFlow 2.15.1; create one by `VENV=build/venvs/tf-aot "
       "scripts/make-venv tf-aot`, or by pip, and set MLBRIDGE_TF_AOT_PYTHON")
   endif()
-  # Without importing TensorFlow, which takes seconds.
+  # Find the folder without importing TensorFlow, because an import takes seconds.
   execute_process(COMMAND ${MLBRIDGE_TF_AOT_PYTHON} -c
       "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
     OUTPUT_VARIABLE _tensorflow OUTPUT_STRIP_TRAILING_WHITESPACE

@@ -146,9 +146,15 @@ int plugin_init(plugin_name_args *Info, plugin_gcc_version *Version) {
     return 1;
   }
   const char *Spec = getenv("UNROLL_MODEL");
-  for (int I = 0; I < Info->argc; ++I)
-    if (strcmp(Info->argv[I].key, "model") == 0)
-      Spec = Info->argv[I].value;
+  for (int I = 0; I < Info->argc; ++I) {
+    const plugin_argument &Argument = Info->argv[I];
+    if (strcmp(Argument.key, "model") != 0 || !Argument.value) {
+      error("unroll: expected the argument model=SPEC, found %qs",
+            Argument.key);
+      return 1;
+    }
+    Spec = Argument.value;
+  }
   MLBridgeRunnerFactoryRef Factory = nullptr;
   MLBridgeModelRunnerRef Model = nullptr;
   bool IsMade =

@@ -8,14 +8,15 @@
 
 /*!
  * \file
- * What `mlbridge compile` makes from an ONNX model: one constant descriptor,
- * and functions that neither allocate nor keep state, so that any number of
- * threads can run them at the same time. The caller owns all memory.
+ * The C interface of a model that `mlbridge compile` has compiled from an ONNX
+ * file. A compiled model is one constant descriptor and several functions. The
+ * functions do not allocate memory or keep state, so any number of threads can
+ * call them at the same time. The caller owns all memory.
  *
- * A program that is linked with the model `policy` runs it as below. A program
- * that opens libpolicy.so finds the descriptor at the symbol
- * `mlbridge_aot_model`. From C++, MLCompilerBridge/Runners/AOTModel.h does all
- * of this.
+ * The following code runs the model `policy`, which is linked into the program.
+ * A program that opens libpolicy.so instead finds the descriptor at the symbol
+ * `mlbridge_aot_model`. C++ programs can use
+ * MLCompilerBridge/Runners/AOTModel.h for both cases.
  * \code
  *   extern const MLBridgeAOTModel mlbridge_aot_model_policy;
  *   const MLBridgeAOTModel *model = &mlbridge_aot_model_policy;
@@ -29,7 +30,8 @@
  *                                                   workspace);
  * \endcode
  *
- * This header is plain C99. `--emit c` writes it before the code of a model.
+ * This header is plain C99. `mlbridge compile --emit c` copies the header in
+ * front of the model's code.
  */
 
 #ifndef MLCOMPILERBRIDGE_C_AOTMODEL_H
@@ -42,18 +44,19 @@
 extern "C" {
 #endif
 
-/*! The first field of every descriptor: "MLBA" in memory. */
+/*! The value of the first field of every descriptor: "MLBA" in memory. */
 #define MLBRIDGE_AOT_MAGIC 0x41424c4du
-/*! The version of these structures' layout and meaning. */
+/*! The version of the layout and meaning of these structures. */
 #define MLBRIDGE_AOT_ABI 1u
-/*! The symbol in a shared library: a `const MLBridgeAOTModel *const`. */
+/*! The name of the descriptor's symbol in a shared library. The symbol has the
+ * type `const MLBridgeAOTModel *const`. */
 #define MLBRIDGE_AOT_SYMBOL "mlbridge_aot_model"
-/*! The alignment of the workspace in bytes. Inputs and outputs are aligned to
- * their elements. */
+/*! The alignment of the workspace in bytes. An input or output needs only the
+ * alignment of its element type. */
 #define MLBRIDGE_AOT_ALIGNMENT 64
-/*! The extent of an output that measure() computes. */
+/*! Marks an output's extent that measure() computes. */
 #define MLBRIDGE_AOT_COMPUTED (-1)
-/*! The extent that element \p I of `free_extents` gives. */
+/*! Marks an extent whose value is element \p I of `free_extents`. */
 #define MLBRIDGE_AOT_FREE(I) (-2 - (I))
 
 /*! The results of a model's functions. */
@@ -61,12 +64,13 @@ enum {
   MLBRIDGE_AOT_OK = 0,
   /*! An index in an input was outside its table. The outputs are undefined. */
   MLBRIDGE_AOT_BAD_INDEX = 1,
-  /*! A free extent is below 1 or is not accepted by the model (see the property
-   * "mlbridge.extents"), or a tensor would exceed 2^47 bytes. */
+  /*! A free extent is below 1, or the model does not accept it, or a tensor
+   * would exceed 2^47 bytes. The property "mlbridge.extents" lists the extents
+   * that the model accepts. */
   MLBRIDGE_AOT_BAD_EXTENT = 2
 };
 
-/*! Element types. The numbers are those of MLBridge::ElementType. */
+/*! Element types. MLBridge::ElementType has the same values. */
 enum {
   MLBRIDGE_AOT_INT8 = 0,
   MLBRIDGE_AOT_INT16 = 1,
@@ -78,35 +82,35 @@ enum {
   MLBRIDGE_AOT_UINT64 = 7,
   MLBRIDGE_AOT_FLOAT = 8,
   MLBRIDGE_AOT_DOUBLE = 9,
-  /*! One byte, 0 or 1. */
+  /*! One byte that is 0 or 1. */
   MLBRIDGE_AOT_BOOL = 10
 };
 
-/*! An input or output: dense, row-major. */
+/*! An input or output. Its elements are dense and row-major. */
 typedef struct MLBridgeAOTTensor {
   const char *name;
   uint32_t type;
   uint32_t rank;
-  /*! `rank` extents, outermost first. */
+  /*! The `rank` extents, outermost first. */
   const int64_t *extents;
 } MLBridgeAOTTensor;
 
-/*! Metadata of the ONNX file: `mlbridge.*` and others. */
+/*! One entry of the ONNX file's metadata, such as `mlbridge.extents`. */
 typedef struct MLBridgeAOTProperty {
   const char *key;
   const char *value;
 } MLBridgeAOTProperty;
 
-/*! The model for one kind of CPU. All variants share the weights. */
+/*! The model's code for one kind of CPU. All variants share the weights. */
 typedef struct MLBridgeAOTVariant {
-  /*! "x86-64-v4", "x86-64-v3", "baseline". */
+  /*! The kind of CPU: "x86-64-v4", "x86-64-v3" or "baseline". */
   const char *cpu;
   /*! Returns whether this CPU can run the variant. */
   int (*supported)(void);
   /*! Evaluates the model. The caller owns all memory. \p workspace has the
-   * number of bytes that measure() returns for \p free_extents. Neither pointer
-   * array has null elements; \p free_extents may be null if the model has no
-   * free extents. */
+   * number of bytes that measure() returns for \p free_extents. \p inputs and
+   * \p outputs have no null elements. \p free_extents may be null if the model
+   * has no free extents. */
   int (*run)(const int64_t *free_extents, const void *const *inputs,
              void *const *outputs, void *workspace);
 } MLBridgeAOTVariant;
@@ -124,10 +128,11 @@ typedef struct MLBridgeAOTModel {
   const MLBridgeAOTTensor *inputs;
   const MLBridgeAOTTensor *outputs;
   const MLBridgeAOTProperty *properties;
-  /*! Widest first; the last runs on every CPU. */
+  /*! The variants, widest vectors first. The last variant runs on every CPU. */
   const MLBridgeAOTVariant *variants;
-  /*! Computes the extents of all outputs, one output after another, and the
-   * size of the workspace in bytes. */
+  /*! Computes the extents of all outputs and the size of the workspace in
+   * bytes. \p output_extents receives the extents of the first output, then the
+   * extents of the second output, and so on. */
   int (*measure)(const int64_t *free_extents, int64_t *output_extents,
                  uint64_t *workspace_bytes);
 } MLBridgeAOTModel;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The C99 API of ML-Compiler-Bridge: this header and libMLCompilerBridge.so.
-/// docs/reference/c-api.md introduces it.
+/// The C99 API of ML-Compiler-Bridge. Programs include this header and link
+/// libMLCompilerBridge.so. docs/reference/c-api.md introduces the API.
 /// \code
 ///   MLBridgeModelRunnerRef Runner;
 ///   MLBridgeStatus Status =
@@ -21,23 +21,24 @@
 ///   Status = mlbridgeEvaluateBool(Runner, &ShouldInline);
 /// \endcode
 ///
-/// **Names.** Types and constants begin with MLBridge, functions with mlbridge.
-/// A `...Ref` is a handle. An object that a `Create` makes is destroyed by the
-/// `Dispose` of the same name, which accepts null. An object that a `Get`
-/// returns belongs to the handle passed to the `Get`.
+/// **Names.** Types and constants begin with MLBridge. Functions begin with
+/// mlbridge. A type `...Ref` is a handle. The caller owns each object that a
+/// `Create` function makes, and destroys it with the `Dispose` function of the
+/// same name. `Dispose` functions accept null. An object that a `Get` function
+/// returns belongs to the handle that was passed to the function.
 ///
-/// **Failures.** A function that can fail returns an MLBridgeStatus. Unless
-/// that is Success, the function writes nothing through its pointers, and
-/// mlbridgeGetLastErrorMessage() returns a message. A null pointer is an
-/// InvalidArgument where a value is required. No function ends the process,
-/// throws, or waits without a deadline.
+/// **Failures.** A function that can fail returns an MLBridgeStatus. If the
+/// status is not Success, the function has written nothing through its
+/// pointers, and mlbridgeGetLastErrorMessage() returns a message. A function
+/// returns InvalidArgument if a required pointer is null. No function ends the
+/// process, throws an exception, or waits without a deadline.
 ///
-/// **Threads.** A handle and its parts are used by one thread at a time;
-/// different threads can use different handles. Several threads can make
-/// runners with one factory at the same time, once all its schemes have been
-/// added.
+/// **Threads.** Only one thread at a time may use a handle and its parts.
+/// Different threads can use different handles at the same time. Several
+/// threads can create runners with one factory at the same time, after all its
+/// schemes have been added.
 ///
-/// **ABI.** Names, numbers and layouts do not change while the number in the
+/// **ABI.** Names, constants and layouts do not change while the number in the
 /// library's SONAME stays the same. New functions may be added.
 ///
 //===----------------------------------------------------------------------===//
@@ -51,8 +52,8 @@
 
 #define MLBRIDGE_C_API __attribute__((visibility("default")))
 
-// In C an enum holds any int, even one that has no name in this version. This
-// macro gives C++ the same guarantee.
+// In C, an enum can hold any int, including a value that this version does not
+// name. With this macro, the same holds in C++.
 #ifdef __cplusplus
 #define MLBRIDGE_C_ENUM : int
 #else
@@ -67,39 +68,42 @@ extern "C" {
 // Types
 //===----------------------------------------------------------------------===//
 
-/// Evaluates one model: the C++ class MLModelRunner.
+/// Evaluates one model. The handle stands for a C++ object of class
+/// MLModelRunner.
 typedef struct MLBridgeOpaqueModelRunner *MLBridgeModelRunnerRef;
-/// Named tensors to write: a request, an observation, a decision.
+/// Named tensors that the caller writes: a request, an observation or a
+/// decision.
 typedef struct MLBridgeOpaqueFeatureSet *MLBridgeFeatureSetRef;
-/// Named tensors to read: a model's advice, an action, or a request to your own
-/// runner.
+/// Named tensors that the caller reads: a model's advice, an action, or a
+/// request to a runner written in C.
 typedef struct MLBridgeOpaqueAdvice *MLBridgeAdviceRef;
 /// A compiler as a reinforcement learning environment.
 typedef struct MLBridgeOpaqueEnvironment *MLBridgeEnvironmentRef;
-/// Makes runners from specs, by its schemes.
+/// Creates runners from model specs. The scheme at the start of a spec, such as
+/// `pipe:`, selects the kind of runner.
 typedef struct MLBridgeOpaqueRunnerFactory *MLBridgeRunnerFactoryRef;
 
-/// The result of a call. mlbridgeGetLastErrorMessage() has the details.
+/// The result of a call. mlbridgeGetLastErrorMessage() returns the details.
 typedef enum MLBridgeStatus MLBRIDGE_C_ENUM {
   MLBridgeStatusSuccess = 0,
   /// The peer did not connect or reply before the deadline.
   MLBridgeStatusTimeout = 1,
   /// The peer's process ended, or the peer closed the channel.
   MLBridgeStatusPeerClosed = 2,
-  /// Bytes that do not follow the wire format.
+  /// The received bytes do not follow the wire format.
   MLBridgeStatusMalformed = 3,
   /// A name, type or shape differs from the requested one, or the requested
   /// type cannot represent a value.
   MLBridgeStatusSchemaMismatch = 4,
-  /// The model itself failed; the message is the model's.
+  /// The model itself failed. The message comes from the model.
   MLBridgeStatusModel = 5,
-  /// This build of the library lacks a feature.
+  /// This library, or this build of the library, does not support the request.
   MLBridgeStatusUnsupported = 6,
-  /// The operating system refused, or memory ran out.
+  /// A system call failed, or memory ran out.
   MLBridgeStatusSystem = 7,
-  /// An invalid argument: a null pointer, a model spec, a shape.
+  /// An argument is invalid, such as a null pointer, a model spec or a shape.
   MLBridgeStatusInvalidArgument = 8,
-  /// Not a failure: the model leaves the decision to the compiler.
+  /// The model leaves the decision to the compiler. This is not a failure.
   MLBridgeStatusDeferred = 9
 } MLBridgeStatus;
 
@@ -115,34 +119,36 @@ typedef enum MLBridgeElementType MLBRIDGE_C_ENUM {
   MLBridgeElementUInt64 = 7,
   MLBridgeElementFloat = 8,
   MLBridgeElementDouble = 9,
-  /// One byte, 0 or 1: C's bool.
+  /// C's bool: one byte that is 0 or 1.
   MLBridgeElementBool = 10,
-  /// UTF-8. Rank 0 is a string, rank 1 a list of strings.
+  /// UTF-8 text. A tensor of rank 0 is a string. A tensor of rank 1 is a list
+  /// of strings.
   MLBridgeElementString = 11
 } MLBridgeElementType;
 
-/// The expected form of the advice, for models that cannot otherwise know the
-/// type and number of bytes to send.
+/// The form of advice that the caller expects. Some models need this hint to
+/// choose the type and the number of bytes of the reply.
 typedef enum MLBridgeForm MLBRIDGE_C_ENUM {
   MLBridgeFormAny = 0,
   MLBridgeFormScalar = 1,
   MLBridgeFormVector = 2
 } MLBridgeForm;
 
-/// A named tensor in the library's memory: dense, row-major, little-endian.
+/// A named tensor in the library's memory. The elements are dense, row-major
+/// and little-endian.
 typedef struct MLBridgeTensor {
   const char *Name;
   MLBridgeElementType Type;
-  /// 0 for a scalar, at most 8.
+  /// The number of extents: 0 for a scalar, at most 8.
   uint32_t Rank;
-  /// Rank numbers, outermost first.
+  /// The Rank extents, outermost first.
   const int64_t *Extents;
-  /// NumElements elements. For strings: their bytes, back to back without NULs.
+  /// The NumElements elements. For strings, the concatenated bytes of all
+  /// strings, without NULs.
   const void *Data;
   size_t NumBytes;
   size_t NumElements;
-  /// For a list of strings: the number of bytes of each element. Otherwise
-  /// null.
+  /// For a list of strings, the length of each string in bytes. Otherwise null.
   const uint64_t *Lengths;
 } MLBridgeTensor;
 
@@ -153,48 +159,55 @@ typedef struct MLBridgeTensor {
 // The library
 //===----------------------------------------------------------------------===//
 
-/// The library's version, "0.1.0".
+/// Returns the library's version, such as "0.1.0".
 MLBRIDGE_C_API const char *mlbridgeGetVersion(void);
 
-/// "Timeout", "PeerClosed", ...; "unknown error" for any other number.
+/// Returns the name of \p Status, such as "Timeout" or "PeerClosed". Returns
+/// "unknown error" if \p Status is not an MLBridgeStatus.
 MLBRIDGE_C_API const char *mlbridgeGetStatusName(MLBridgeStatus Status);
 
-/// The message of this thread's last call that did not succeed, or "" if every
-/// call has succeeded; successful calls do not change it. It names the peer,
-/// file or feature, what was expected and what was found; for Deferred, the
-/// reason. The library owns the text, which is valid until this thread's next
-/// call of this function.
+/// Returns the message of this thread's last call that did not succeed.
+/// Successful calls do not change the message. If every call has succeeded, the
+/// message is "".
+///
+/// The message names the peer, the file or the feature. It also states what was
+/// expected and what was found. For Deferred, the message is the model's
+/// reason. The library owns the text. The text is valid until this thread calls
+/// this function again.
 MLBRIDGE_C_API const char *mlbridgeGetLastErrorMessage(void);
 
-/// Sets this thread's last error message to \p Message (null: no message) and
-/// returns \p Status. For callbacks: `return mlbridgeFail(MLBridgeStatusModel,
-/// "...")`.
+/// Sets this thread's last error message to \p Message and returns \p Status. A
+/// null \p Message means that there is no message. Callbacks use this function
+/// as follows: `return mlbridgeFail(MLBridgeStatusModel, "...")`.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeFail(MLBridgeStatus Status,
                                            const char *Message);
 
 //===----------------------------------------------------------------------===//
 // Features: named tensors to write
 //===----------------------------------------------------------------------===//
-// Setting an existing name replaces its value. If the caller ignores a failed
-// status, the request with these features fails with the same error.
+// A function that sets an existing name replaces the value. If one of these
+// functions fails, the request with these features returns the same error, even
+// if the caller ignores the status of the function.
 
-/// Sets \p Name to a scalar of any \p Type except String. The value is copied.
-/// In C prefer the typed functions below: mlbridgeSetInt32(Features, "size",
+/// Sets \p Name to a copy of a scalar of any \p Type except String. In C,
+/// prefer the typed functions below, such as mlbridgeSetInt32(Features, "size",
 /// 12).
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetScalar(MLBridgeFeatureSetRef Features,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
                                                 const void *Value);
 
-/// Sets \p Name to a tensor of any \p Type except String, with \p Rank (at most
-/// 8) \p Extents. \p Data is copied.
+/// Sets \p Name to a copy of the tensor \p Data of any \p Type except String.
+/// \p Extents has \p Rank elements, at most 8.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetTensor(
     MLBridgeFeatureSetRef Features, const char *Name, MLBridgeElementType Type,
     const void *Data, const int64_t *Extents, size_t Rank);
 
-/// The same without a copy. \p Data must stay unchanged: for a request, until
-/// its reply; for an observation, until the next call of its environment; for
-/// advice, until the next call of its runner.
+/// Sets \p Name to a tensor as mlbridgeSetTensor() does, but does not copy
+/// \p Data. \p Data must stay unchanged for the following time:
+/// - For a request, until the reply arrives.
+/// - For an observation, until the next call of the environment.
+/// - For advice, until the next call of the runner.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeBorrowTensor(
     MLBridgeFeatureSetRef Features, const char *Name, MLBridgeElementType Type,
     const void *Data, const int64_t *Extents, size_t Rank);
@@ -204,40 +217,46 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeSetString(MLBridgeFeatureSetRef Features,
                                                 const char *Name,
                                                 const char *Text);
 
-/// The same for a string without a terminating NUL or with embedded NULs.
+/// Sets \p Name to a copy of the \p Length bytes at \p Text. The string may
+/// contain NULs, and need not end with a NUL.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetStringWithLength(MLBridgeFeatureSetRef Features, const char *Name,
                             const char *Text, size_t Length);
 
-/// Sets \p Name to a list of \p Count strings, which are copied. \p Lengths has
-/// their lengths; null if each ends with a NUL.
+/// Sets \p Name to a list of copies of \p Count strings. \p Lengths has the
+/// length of each string. \p Lengths may be null if every string ends with a
+/// NUL.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetStringVector(
     MLBridgeFeatureSetRef Features, const char *Name, const char *const *Texts,
     const size_t *Lengths, size_t Count);
 
-/// Sets \p Name to a copy of the tensor \p FromName of \p From (null: its only
-/// tensor, or the one named "out"), of any type.
+/// Sets \p Name to a copy of the tensor \p FromName of \p From. The tensor can
+/// have any type. If \p FromName is null, copies the only tensor of \p From, or
+/// the tensor named "out".
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCopyTensor(MLBridgeFeatureSetRef Features,
                                                  const char *Name,
                                                  MLBridgeAdviceRef From,
                                                  const char *FromName);
 
-/// Removes all features. Evaluating does this automatically.
+/// Removes all features. The evaluate functions do this automatically.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeClearFeatures(MLBridgeFeatureSetRef Features);
 
 //===----------------------------------------------------------------------===//
 // Advice: named tensors to read
 //===----------------------------------------------------------------------===//
-// A null Name selects the only tensor, or the one named "out". Conversions
-// preserve the value: an int64 5 converts to int32, 300 does not fit int8, 1.0
-// converts to int, 0.5 does not. Only double to float may round. Everything
-// else is a SchemaMismatch.
+// A null Name selects the only tensor, or the tensor named "out".
 //
-// Returned pointers are valid as long as the advice: a runner's advice until
-// the runner's next request, a callback's until the callback returns.
+// Conversions preserve the value. For example, an int64 5 converts to int32 and
+// a double 1.0 converts to int32, but 300 does not convert to int8 and 0.5 does
+// not convert to int32. Only a conversion from double to float may round. A
+// function returns SchemaMismatch if it cannot convert a value.
+//
+// Returned pointers are valid as long as the advice. The advice of a runner is
+// valid until the next request to the runner. Advice that was passed to a
+// callback is valid until the callback returns.
 
-/// The number of tensors; 0 for null.
+/// Returns the number of tensors, or 0 if \p Advice is null.
 MLBRIDGE_C_API size_t mlbridgeGetNumTensors(MLBridgeAdviceRef Advice);
 
 /// Writes a description of the tensor at \p Index to \p Tensor.
@@ -245,39 +264,40 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTensorAt(MLBridgeAdviceRef Advice,
                                                   size_t Index,
                                                   MLBridgeTensor *Tensor);
 
-/// Writes a description of the tensor \p Name to \p Tensor. Its Data is not
-/// copied. It is aligned to its type unless a peer with another library sent
-/// it.
+/// Writes a description of the tensor \p Name to \p Tensor, without copying the
+/// elements. Tensor->Data is aligned to its type unless a peer that does not
+/// use this library sent the tensor.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTensor(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeTensor *Tensor);
 
-/// Writes the only element of \p Name to \p Value, converted to \p Type, which
-/// must not be String.
+/// Converts the only element of \p Name to \p Type and writes the result to
+/// \p Value. \p Type must not be String.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
                                                 void *Value);
 
-/// Points \p Values at the \p Count elements of \p Name, converted to \p Type,
-/// which must not be String. Elements of that type are not copied; others are
-/// converted to a copy that the advice owns.
+/// Points \p Values to the \p Count elements of \p Name, converted to \p Type.
+/// \p Type must not be String. If the elements already have this type, they are
+/// not copied. Otherwise, \p Values points to a converted copy that the advice
+/// owns.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetVector(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
                                                 const void **Values,
                                                 size_t *Count);
 
-/// Points \p Text at the string \p Name, which ends with a NUL. \p Length,
-/// which may be null, receives the length without that NUL.
+/// Points \p Text to the string \p Name, which ends with a NUL. \p Length
+/// receives the length without the NUL. \p Length may be null.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetString(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 const char **Text,
                                                 size_t *Length);
 
-/// Points \p Texts at the \p Count strings of \p Name, each of which ends with
-/// a NUL. A single string counts as a list of one. MLBridgeTensor has the
-/// lengths.
+/// Points \p Texts to the \p Count strings of \p Name. Each string ends with a
+/// NUL. A tensor of rank 0 is returned as a list of one string. To get the
+/// lengths of the strings in a list, call mlbridgeGetTensor().
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetStringVector(MLBridgeAdviceRef Advice,
                                                       const char *Name,
                                                       const char *const **Texts,
@@ -287,80 +307,91 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetStringVector(MLBridgeAdviceRef Advice,
 // Model runners
 //===----------------------------------------------------------------------===//
 
-/// Makes the runner for \p Spec, such as `pipe:/tmp/advisor` or
-/// `record:x.log|onnx:policy.onnx` (docs/reference/model-specs.md). The first
-/// request connects or loads the model. Each runner made here loads its own
-/// copy of a model in this process; runners of one factory share it.
-/// Unsupported if this installation lacks the component of a scheme.
+/// Creates the runner for \p Spec, such as `pipe:/tmp/advisor` or
+/// `record:x.log|onnx:policy.onnx`. docs/reference/model-specs.md lists all
+/// specs. The runner connects to its model, or loads it, at the first request.
+/// Each runner from this function loads a separate copy of an in-process model,
+/// whereas the runners of one factory share one copy. Returns Unsupported if a
+/// scheme belongs to a component that is not installed.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateModelRunner(const char *Spec, MLBridgeModelRunnerRef *Runner);
 
-/// The same for `SCHEME:PATH?OPTIONS` in parts. \p Path is not percent-encoded.
-/// \p Options may be null; example: "serdes=json&timeout=5s". The scheme
-/// defines the meaning of a path: for models in this process, "a=x.onnx" is the
-/// file x.onnx with the label a, but "./a=x.onnx", with a slash before the
-/// first "=", is a file.
+/// Creates a runner as mlbridgeCreateModelRunner() does, from the parts of the
+/// spec `SCHEME:PATH?OPTIONS`. \p Path is not percent-encoded. \p Options is a
+/// string such as "serdes=json&timeout=5s", or null.
+///
+/// The scheme defines the meaning of a path. For an in-process model, the path
+/// "a=x.onnx" means the file x.onnx with the label a. But "./a=x.onnx" means
+/// the file ./a=x.onnx, because a label cannot contain a slash.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCreateModelRunnerAt(
     const char *Scheme, const char *Path, const char *Options,
     MLBridgeModelRunnerRef *Runner);
 
-/// Checks the text of \p Spec as mlbridgeCreateModelRunner() would, for a
-/// command line. Makes no runner, opens no model and connects to nothing, but
-/// loads the module of a scheme that is not built in, with the libraries that
-/// the module links.
+/// Checks the text of \p Spec, for example when a command line is parsed.
+/// Reports the mistakes that mlbridgeCreateModelRunner() would report, but
+/// creates no runner, opens no model and does not connect. If a scheme is not
+/// built in, this function loads the scheme's module and the libraries that the
+/// module links.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCheckModelSpec(const char *Spec);
 
 /// Writes buffered data, such as the log of `record:`.
-/// mlbridgeDisposeModelRunner() does so too, but can only print a failure: call
-/// this first to receive it.
+/// mlbridgeDisposeModelRunner() also writes buffered data, but it can only
+/// print an error. To receive the error, call this function first.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeFlush(MLBridgeModelRunnerRef Runner);
 
 MLBRIDGE_C_API void mlbridgeDisposeModelRunner(MLBridgeModelRunnerRef Runner);
 
-/// The features of the next request. The same handle for the runner's lifetime.
-/// Null if \p Runner is null; all functions on features refuse a null handle.
+/// Returns the features of the next request. The handle stays the same while
+/// the runner exists. Returns null if \p Runner is null. All functions on
+/// features return an error for a null handle.
 MLBRIDGE_C_API MLBridgeFeatureSetRef
 mlbridgeGetFeatures(MLBridgeModelRunnerRef Runner);
 
-/// Sends the features to the model, then clears them, even if the call fails or
-/// an argument is invalid. \p Advice holds the whole reply and belongs to the
-/// runner. Deferred: the model leaves the decision to the compiler.
+/// Sends the features to the model, then clears them. The features are cleared
+/// even if the call fails or an argument is invalid. \p Advice receives the
+/// whole reply, which belongs to the runner. Returns Deferred if the model
+/// leaves the decision to the compiler.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeEvaluate(MLBridgeModelRunnerRef Runner,
                                                MLBridgeAdviceRef *Advice);
 
-/// The same, and tells the model that one scalar or vector of \p Type is
-/// expected. This is only a hint: reading the advice converts it. In C prefer
-/// the typed functions below: mlbridgeEvaluateBool(Runner, &Reply).
+/// Evaluates as mlbridgeEvaluate() does, and informs the model that the caller
+/// expects one scalar or vector of \p Type. This information is only a hint,
+/// because the functions that read the advice convert it. In C, prefer the
+/// typed functions below, such as mlbridgeEvaluateBool(Runner, &Reply).
 MLBRIDGE_C_API MLBridgeStatus mlbridgeEvaluateAs(MLBridgeModelRunnerRef Runner,
                                                  MLBridgeForm Form,
                                                  MLBridgeElementType Type,
                                                  MLBridgeAdviceRef *Advice);
 
-/// The time limit of one evaluation in nanoseconds, or MLBRIDGE_FOREVER.
-/// Default: the spec's `timeout`, or else 30 s.
+/// Sets or gets the time limit of one evaluation, in nanoseconds or
+/// MLBRIDGE_FOREVER. The default is the spec's option `timeout`, or 30 s if the
+/// spec lacks this option.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetTimeout(MLBridgeModelRunnerRef Runner,
                                                  int64_t Nanoseconds);
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTimeout(MLBridgeModelRunnerRef Runner,
                                                  int64_t *Nanoseconds);
 
-/// The compiler's final decision: set one feature here before
-/// mlbridgeLogOutcome(). Null if \p Runner is null.
+/// Returns a feature set for the compiler's final decision. Set one feature in
+/// it before you call mlbridgeLogOutcome(). Returns null if \p Runner is null.
 MLBRIDGE_C_API MLBridgeFeatureSetRef
 mlbridgeGetDecision(MLBridgeModelRunnerRef Runner);
 
-/// Tells the runner the decision on the last request and, unless \p Reward is
-/// null, its reward. The decision is the feature set in mlbridgeGetDecision(),
-/// or else the model's advice. Runners that learn or record use the outcome;
-/// others ignore it.
+/// Passes the outcome of the last request to the runner: the compiler's
+/// decision and, unless \p Reward is null, the reward. The decision is the
+/// feature in mlbridgeGetDecision(). If no feature is set there, the decision
+/// is the model's advice. Runners that learn or record use the outcome. Other
+/// runners ignore it.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeLogOutcome(MLBridgeModelRunnerRef Runner,
                                                  const double *Reward);
 
-/// Names the subject of the next requests (a module, a function), for logs.
+/// Sets the name under which logs record the next requests, such as the name of
+/// a module or a function.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSwitchContext(MLBridgeModelRunnerRef Runner, const char *Name);
 
-/// Describes the runner and its peer for messages: "pipe:/tmp/advisor
-/// (bitstream)". Valid until the next call for this runner.
+/// Describes the runner and its peer for messages, for example as
+/// "pipe:/tmp/advisor (bitstream)". \p Text is valid until the next call for
+/// this runner.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeDescribeModelRunner(MLBridgeModelRunnerRef Runner, const char **Text);
 
@@ -370,61 +401,66 @@ mlbridgeDescribeModelRunner(MLBridgeModelRunnerRef Runner, const char **Text);
 
 /// A runner written in C.
 typedef struct MLBridgeRunnerCallbacks {
-  /// sizeof(MLBridgeRunnerCallbacks): later versions may have more members.
+  /// sizeof(MLBridgeRunnerCallbacks). The library checks the size because later
+  /// versions may have more members.
   size_t Size;
-  /// Opens \p Path and stores the result in \p Runner, which the other
-  /// functions receive. \p User comes from mlbridgeAddScheme(). If null, the
-  /// scheme accepts no path and the other functions receive \p User.
+  /// Opens \p Path and stores a pointer in \p Runner. The other functions
+  /// receive this pointer. \p User comes from mlbridgeAddScheme(). If Create is
+  /// null, the scheme accepts no path, and the other functions receive \p User.
   MLBridgeStatus (*Create)(void *User, const char *Path, void **Runner);
-  /// Evaluates \p Request and sets the advice in \p Reply, within \p
-  /// Nanoseconds (or MLBRIDGE_FOREVER).
+  /// Evaluates \p Request within \p Nanoseconds and sets the advice in
+  /// \p Reply. \p Nanoseconds may be MLBRIDGE_FOREVER.
   MLBridgeStatus (*Evaluate)(void *Runner, MLBridgeAdviceRef Request,
                              int64_t Nanoseconds, MLBridgeFeatureSetRef Reply);
-  /// Destroys what Create returned; may be null.
+  /// Destroys the runner that Create returned. Dispose may be null.
   void (*Dispose)(void *Runner);
 } MLBridgeRunnerCallbacks;
 
-/// Makes a factory with the schemes of mlbridgeCreateModelRunner(). All its
-/// runners in all threads share one copy of a model in this process, and reload
-/// the model after its file has changed. Any number of threads can make runners
-/// and check specs at the same time while no thread adds a scheme or sets a
-/// time-out.
+/// Creates a factory with the schemes of mlbridgeCreateModelRunner(). All
+/// runners of the factory, in all threads, share one copy of an in-process
+/// model. They reload the model after its file has changed. Any number of
+/// threads can create runners and check specs at the same time. Meanwhile, no
+/// thread may add a scheme or set a time-out.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateRunnerFactory(MLBridgeRunnerFactoryRef *Factory);
 
-/// Destroys \p Factory. Its runners remain valid.
+/// Destroys \p Factory. Runners that the factory has created remain valid.
 MLBRIDGE_C_API void
 mlbridgeDisposeRunnerFactory(MLBridgeRunnerFactoryRef Factory);
 
-/// Adds the scheme \p Name, or replaces the scheme of that name. \p Help, a
-/// line for your --help, may be null. \p Callbacks is copied. \p User must
-/// outlive the factory and its runners. If several threads make runners, they
-/// may call Create at the same time.
+/// Adds the scheme \p Name, or replaces the scheme with this name. \p Help is a
+/// line for your program's --help, or null. \p Callbacks is copied. \p User
+/// must outlive the factory and its runners. Create must be thread-safe if
+/// several threads create runners at the same time.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeAddScheme(
     MLBridgeRunnerFactoryRef Factory, const char *Name, const char *Help,
     const MLBridgeRunnerCallbacks *Callbacks, void *User);
 
-/// The number of schemes; 0 for null. Schemes from modules, such as `grpc`, are
-/// not included: a module is loaded when a spec names it.
+/// Returns the number of schemes, or 0 if \p Factory is null. Schemes from
+/// modules, such as `grpc`, are not counted, because a module is loaded only
+/// when a spec names its scheme.
 MLBRIDGE_C_API size_t mlbridgeGetNumSchemes(MLBridgeRunnerFactoryRef Factory);
 
-/// Gets the name and the help line of the scheme at \p Index. Either pointer
-/// may be null. Valid until a scheme is added.
+/// Gets the name and the help line of the scheme at \p Index. \p Name or
+/// \p Help may be null. The strings are valid until a scheme is added.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetSchemeAt(MLBridgeRunnerFactoryRef Factory, size_t Index,
                     const char **Name, const char **Help);
 
-/// Sets how long runners wait for their models to appear if the spec lacks
-/// `connect`: nanoseconds, or MLBRIDGE_FOREVER. Default: 30 s.
+/// Sets how long a runner waits for its model to start if the spec lacks the
+/// option `connect`. The time is in nanoseconds or MLBRIDGE_FOREVER. The
+/// default is 30 s.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetConnectTimeout(
     MLBridgeRunnerFactoryRef Factory, int64_t Nanoseconds);
 
-/// mlbridgeCreateModelRunner() with the schemes of \p Factory.
+/// Creates a runner as mlbridgeCreateModelRunner() does, with the schemes of
+/// \p Factory.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCreateModelRunnerWithFactory(
     MLBridgeRunnerFactoryRef Factory, const char *Spec,
     MLBridgeModelRunnerRef *Runner);
 
-/// mlbridgeCheckModelSpec() with the schemes of \p Factory.
+/// Checks \p Spec as mlbridgeCheckModelSpec() does, with the schemes of
+/// \p Factory.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCheckModelSpecWithFactory(
     MLBridgeRunnerFactoryRef Factory, const char *Spec);
 
@@ -432,11 +468,13 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeCheckModelSpecWithFactory(
 // Environments: a compiler as a reinforcement learning environment
 //===----------------------------------------------------------------------===//
 
-/// The functions of an environment. Each receives the \p User of
-/// mlbridgeCreateEnvironment(). Any status except Success ends the episode; the
-/// trainer receives the message of mlbridgeFail() or of the failed call.
+/// The functions of an environment. Each function receives the pointer \p User
+/// that was passed to mlbridgeCreateEnvironment(). If a function returns a
+/// status other than Success, the episode ends. The trainer then receives the
+/// last error message.
 typedef struct MLBridgeEnvironmentCallbacks {
-  /// sizeof(MLBridgeEnvironmentCallbacks).
+  /// sizeof(MLBridgeEnvironmentCallbacks). The library checks the size because
+  /// later versions may have more members.
   size_t Size;
   /// Starts an episode and sets its first observation.
   MLBridgeStatus (*Reset)(void *User, MLBridgeEnvironmentRef Environment,
@@ -446,72 +484,77 @@ typedef struct MLBridgeEnvironmentCallbacks {
   MLBridgeStatus (*Step)(void *User, MLBridgeEnvironmentRef Environment,
                          MLBridgeAdviceRef Action,
                          MLBridgeFeatureSetRef Observation);
-  /// Returns the reward of the last step. If null, rewards are 0.
+  /// Returns the reward of the last step. If Reward is null, all rewards are 0.
   double (*Reward)(void *User);
 } MLBridgeEnvironmentCallbacks;
 
-/// Makes an environment. \p Callbacks is copied; \p User must outlive the
+/// Creates an environment. \p Callbacks is copied. \p User must outlive the
 /// environment.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateEnvironment(const MLBridgeEnvironmentCallbacks *Callbacks,
                           void *User, MLBridgeEnvironmentRef *Environment);
 
-/// Destroys an environment that is not in use.
+/// Destroys an environment. No other function may be using the environment.
 MLBRIDGE_C_API void
 mlbridgeDisposeEnvironment(MLBridgeEnvironmentRef Environment);
 
-/// Marks the episode as terminated: it reached its own end.
+/// Marks the episode as terminated, that is, the task itself has ended.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetDone(MLBridgeEnvironmentRef Environment);
 /// Marks the episode as truncated by a limit outside the task, such as a
 /// maximum number of steps.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetTruncated(MLBridgeEnvironmentRef Environment);
-/// True if the episode is over, for either reason; false for null.
+/// Returns whether the episode is terminated or truncated. Returns false if
+/// \p Environment is null.
 MLBRIDGE_C_API bool mlbridgeCheckDone(MLBridgeEnvironmentRef Environment);
 
-/// The label of the agent that the observation is for; "" if there is only one
-/// agent. Valid until the label is set again.
+/// Sets or gets the label of the agent that receives the observation. The label
+/// is "" if there is only one agent. A label from mlbridgeGetNextAgent() is
+/// valid until the label is set again.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetNextAgent(MLBridgeEnvironmentRef Environment, const char *Label);
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetNextAgent(MLBridgeEnvironmentRef Environment, const char **Label);
 
-/// Sets additional information about the observation, as a JSON object: for
-/// logs, not for learning.
+/// Sets additional information about the observation, as a JSON object. The
+/// information is for logs, not for learning.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetInfo(MLBridgeEnvironmentRef Environment, const char *JSON);
 
-/// Gets the seed for this episode's random numbers. If the caller gave none, \p
-/// HasSeed is false and \p Seed does not change.
+/// Gets the seed for this episode's random numbers. If the trainer has set no
+/// seed, \p HasSeed becomes false and \p Seed does not change.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetSeed(
     MLBridgeEnvironmentRef Environment, bool *HasSeed, int64_t *Seed);
-/// Gets the caller's other options for this episode: a JSON object, or "".
-/// Valid until the episode is over.
+/// Gets the trainer's other options for this episode. \p JSON is a JSON object,
+/// or "" if there are no options. \p JSON is valid until the episode is over.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetOptions(MLBridgeEnvironmentRef Environment, const char **JSON);
 
-/// The runner that acts for the agent \p Label. A null Label stands for all
-/// agents; if the environment names the next agent, the runner gets its label
-/// as the feature `_agent`.
+/// The runner that acts for the agent Label. If Label is null, the runner acts
+/// for all agents. If the environment names the next agent, that runner
+/// receives the agent's label as the feature `_agent`.
 typedef struct MLBridgeAgent {
   const char *Label;
   MLBridgeModelRunnerRef Runner;
 } MLBridgeAgent;
 
-/// Runs one episode in this process: reset, then one step by the agent whose
-/// turn it is, until the environment is done. More than \p MaxSteps steps are a
-/// Timeout. \p Return, which may be null, receives the sum of the rewards.
+/// Runs one episode in this process. Resets the environment, then lets the next
+/// agent act in each step until the episode is over. Returns Timeout if the
+/// episode needs more than \p MaxSteps steps. \p Return receives the sum of the
+/// rewards. \p Return may be null.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeRunEpisode(
     MLBridgeEnvironmentRef Environment, const MLBridgeAgent *Agents,
     size_t NumAgents, size_t MaxSteps, double *Return);
 
-/// The training direction, in which the model sends requests. Connects to the
-/// trainer that \p Spec names (`pipe:NAME`, `shm:NAME`, `grpc://HOST:PORT`;
-/// docs/guides/training.md) and executes its commands. Returns Success when the
-/// trainer closes, disconnects or dies. The trainer sets the spec in
-/// MLBRIDGE_SPEC. If \p Spec is null, the InvalidArgument says how to start
-/// such a program.
+/// Serves \p Environment to a trainer, which sends requests. Connects to the
+/// trainer that \p Spec names and executes the trainer's commands. Returns
+/// Success when the trainer closes the session, disconnects or dies.
+///
+/// \p Spec is `pipe:NAME`, `shm:NAME` or `grpc://HOST:PORT`.
+/// docs/guides/training.md describes these specs. The trainer passes the spec
+/// in the environment variable MLBRIDGE_SPEC. If \p Spec is null, returns
+/// InvalidArgument with a message about how to start the program.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 
@@ -519,8 +562,9 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 // The functions above for each C type
 //===----------------------------------------------------------------------===//
 
-/// The functions for Int32 and int32_t. Int8, Int16, Int64, UInt8, UInt16,
-/// UInt32, UInt64, Float, Double and Bool have the same:
+/// This macro defines the following functions for Int32 and int32_t. The same
+/// functions exist for Int8, Int16, Int64, UInt8, UInt16, UInt32, UInt64,
+/// Float, Double and Bool.
 /// \code
 ///   mlbridgeSetInt32(Features, Name, int32_t Value)               copies
 ///   mlbridgeSetInt32Vector(Features, Name, const int32_t *Values,
@@ -533,7 +577,8 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 ///   mlbridgeEvaluateInt32Vector(Runner, const int32_t **Values,
 ///                               size_t *Count)
 /// \endcode
-/// They are inline, so that the ABI has one function instead of eleven.
+/// The functions are inline, so that the ABI has one function instead of one
+/// function for each of the eleven types.
 #define MLBRIDGE_FUNCTIONS_OF(NAME, TYPE)                                      \
   static inline MLBridgeStatus mlbridgeSet##NAME(                              \
       MLBridgeFeatureSetRef Features, const char *Name, TYPE Value) {          \
@@ -605,7 +650,7 @@ MLBRIDGE_FUNCTIONS_OF(Bool, bool)
 
 #undef MLBRIDGE_FUNCTIONS_OF
 
-/// Evaluates to a string: see mlbridgeGetString().
+/// Evaluates the model and gets the advice as mlbridgeGetString() does.
 static inline MLBridgeStatus
 mlbridgeEvaluateString(MLBridgeModelRunnerRef Runner, const char **Text,
                        size_t *Length) {
@@ -618,7 +663,7 @@ mlbridgeEvaluateString(MLBridgeModelRunnerRef Runner, const char **Text,
   return mlbridgeGetString(Advice, NULL, Text, Length);
 }
 
-/// Evaluates to a list of strings: see mlbridgeGetStringVector().
+/// Evaluates the model and gets the advice as mlbridgeGetStringVector() does.
 static inline MLBridgeStatus
 mlbridgeEvaluateStringVector(MLBridgeModelRunnerRef Runner,
                              const char *const **Texts, size_t *Count) {

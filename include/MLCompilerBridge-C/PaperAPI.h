@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The C names of "The Next 700 ML-Enabled Compiler Optimizations" (CC 2024)
-/// and its implementation, on top of MLCompilerBridge.h:
+/// Defines functions with the C names of the paper "The Next 700 ML-Enabled
+/// Compiler Optimizations" (CC 2024) and its implementation. The functions call
+/// the API of MLCompilerBridge.h:
 /// \code
 ///   MLBridgeModelRunnerRef Runner =
 ///       createPipeModelRunner("/tmp/advisor", NULL);
@@ -20,10 +21,11 @@
 ///   destroyPipeModelRunner(Runner);
 /// \endcode
 ///
-/// These names have no prefix, and a compiler may use the same ones. So they
-/// are inline in a separate header, and the library exports none of them.
-/// Unlike the original, functions return a status and write advice through a
-/// pointer, and a model's failure does not end the process.
+/// These names have no prefix, so a compiler may already use the same names.
+/// Therefore, the functions are inline in a separate header, and the library
+/// does not export them. Unlike the original functions, they return a status
+/// and write advice through a pointer. A model's failure does not end the
+/// process.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,10 +43,11 @@ extern "C" {
 //===----------------------------------------------------------------------===//
 // Creating and destroying runners
 //===----------------------------------------------------------------------===//
-// Null on failure; mlbridgeGetLastErrorMessage() says why.
+// On failure, these functions return null, and mlbridgeGetLastErrorMessage()
+// returns the reason.
 
-/// Shared by the next three functions. The path is \p Before followed by \p
-/// Name.
+/// Implements the next three functions. The path in the spec is \p Before
+/// followed by \p Name.
 static inline MLBridgeModelRunnerRef mlbridgePaperCreate(const char *Scheme,
                                                          const char *Before,
                                                          const char *Name,
@@ -64,41 +67,45 @@ static inline MLBridgeModelRunnerRef mlbridgePaperCreate(const char *Scheme,
   return Runner;
 }
 
-/// A model in another process, through pipes at \p Name. \p SerDes is
-/// "bitstream", "json" or null; default: bitstream.
+/// Creates a runner for a model in another process that is reached through
+/// pipes at \p Name. \p SerDes is "bitstream" or "json". Null means
+/// "bitstream".
 static inline MLBridgeModelRunnerRef createPipeModelRunner(const char *Name,
                                                            const char *SerDes) {
   return mlbridgePaperCreate("pipe", "", Name, SerDes);
 }
 
-/// The same through shared memory.
+/// Creates a runner as createPipeModelRunner() does, but for shared memory.
 static inline MLBridgeModelRunnerRef
 createSharedMemoryModelRunner(const char *Name, const char *SerDes) {
   return mlbridgePaperCreate("shm", "", Name, SerDes);
 }
 
-/// A model behind gRPC, at \p Address "HOST:PORT".
+/// Creates a runner for a model that a gRPC server at \p Address serves.
+/// \p Address is "HOST:PORT".
 static inline MLBridgeModelRunnerRef
 createGRPCModelRunner(const char *Address) {
   return mlbridgePaperCreate("grpc", "//", Address, NULL);
 }
 
-/// A model in this process: \p Model is "policy.onnx" or, for several agents,
-/// "label=a.onnx,label2=b.onnx".
+/// Creates a runner for an ONNX model in this process. \p Model is
+/// "policy.onnx" or, for several agents, "label=a.onnx,label2=b.onnx".
 static inline MLBridgeModelRunnerRef createONNXModelRunner(const char *Model) {
   MLBridgeModelRunnerRef Runner = NULL;
   mlbridgeCreateModelRunnerAt("onnx", Model, NULL, &Runner);
   return Runner;
 }
 
-/// A TensorFlow SavedModel at \p Path, in this process.
+/// Creates a runner for the TensorFlow SavedModel at \p Path. The model runs in
+/// this process.
 static inline MLBridgeModelRunnerRef createTFModelRunner(const char *Path) {
   MLBridgeModelRunnerRef Runner = NULL;
   mlbridgeCreateModelRunnerAt("tf", Path, NULL, &Runner);
   return Runner;
 }
 
-// All of them call mlbridgeDisposeModelRunner().
+// All destroy functions do the same. The paper's API has one function for each
+// kind of runner.
 
 static inline void destroyPipeModelRunner(MLBridgeModelRunnerRef Runner) {
   mlbridgeDisposeModelRunner(Runner);
@@ -121,9 +128,10 @@ static inline void destroyTFModelRunner(MLBridgeModelRunnerRef Runner) {
 // Features and advice by C type
 //===----------------------------------------------------------------------===//
 
-/// Defines the functions for NAME, such as Int, and its TYPE.
-/// populateIntFeatures() adds a copy of \p Count \p Values to the next request.
-/// evaluateIntFeatures() sends the request and writes the advice to \p Value.
+/// Defines two functions for NAME, such as Int, and its TYPE.
+/// populateIntFeatures() adds a copy of the \p Count elements of \p Values to
+/// the next request. evaluateIntFeatures() sends the request and writes the
+/// advice to \p Value.
 #define MLBRIDGE_PAPER_FUNCTIONS_OF(NAME, TYPE, ELEMENT)                       \
   static inline MLBridgeStatus populate##NAME##Features(                       \
       MLBridgeModelRunnerRef Runner, const char *Name, const TYPE *Values,     \
@@ -144,7 +152,8 @@ MLBRIDGE_PAPER_FUNCTIONS_OF(Bool, bool, Bool)
 
 #undef MLBRIDGE_PAPER_FUNCTIONS_OF
 
-/// Adds a list of \p Count strings, each ending with a NUL.
+/// Adds a list of \p Count strings to the next request. Each string ends with a
+/// NUL.
 static inline MLBridgeStatus
 populateStringFeatures(MLBridgeModelRunnerRef Runner, const char *Name,
                        const char *const *Texts, size_t Count) {
@@ -152,7 +161,8 @@ populateStringFeatures(MLBridgeModelRunnerRef Runner, const char *Name,
                                  Count);
 }
 
-/// \p Text is valid until the runner's next request.
+/// Sends the request and points \p Text to the advice. \p Text is valid until
+/// the runner's next request.
 static inline MLBridgeStatus
 evaluateStringFeatures(MLBridgeModelRunnerRef Runner, const char **Text) {
   return mlbridgeEvaluateString(Runner, Text, NULL);

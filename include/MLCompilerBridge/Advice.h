@@ -7,12 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Advice: the named tensors of one reply, and the conversions from a tensor
-/// to the C++ type that a pass requests.
+/// Defines Advice, the named tensors of one reply, and the conversions from a
+/// tensor to the C++ type that a pass requests.
 ///
-/// **Conversions** preserve the value: an int64_t 5 and a double 1.0 convert to
-/// int; 300 does not fit int8_t, and 0.5 does not convert to int. Only double
-/// to float may round. Any other change of value is a SchemaMismatch.
+/// **Conversions** preserve the value. For example, an int64_t 5 and a double
+/// 1.0 convert to int, but 300 does not convert to int8_t and 0.5 does not
+/// convert to int. Only a conversion from double to float may round. Any other
+/// conversion that would change the value returns SchemaMismatch.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,24 +28,25 @@
 
 namespace MLBridge {
 
-/// What a caller of evaluate<T> expects. Runners and peers need it if the bytes
-/// alone do not imply the type (raw replies, JSON numbers).
+/// The type of advice that a caller of evaluate<T> expects. Runners and peers
+/// need this type for replies that do not contain a type, such as raw replies
+/// and JSON numbers.
 struct AdviceSpec {
   enum class Form : std::uint8_t {
-    Any,    ///< T is Advice: accept any reply.
-    Scalar, ///< One element.
-    List,   ///< Any number of elements.
+    Any,    ///< Accept any reply, because T is Advice.
+    Scalar, ///< Accept one element.
+    List,   ///< Accept any number of elements.
   };
   Form Wanted = Form::Any;
-  /// Ignored if the form is Any.
+  /// The element type. Ignored if Wanted is Any.
   ElementType Type = ElementType::UInt8;
 
   static AdviceSpec any() { return {}; }
   template <typename T> static constexpr AdviceSpec of();
 };
 
-/// The reply to one request: one tensor, or several by name. The views are
-/// valid until the next request to the runner that returned them. \see
+/// The reply to one request: one tensor, or several named tensors. The views
+/// are valid until the next request to the runner that returned them. \see
 /// MLModelRunner
 class Advice {
 public:
@@ -53,23 +55,29 @@ public:
 
   Span<const TensorView> tensors() const { return Tensors; }
   std::size_t size() const { return Tensors.size(); }
-  /// The output called \p Name, or null.
+  /// Returns the output called \p Name, or null if there is no such output.
   const TensorView *find(std::string_view Name) const;
 
-  /// The only output, or the one called "out", as T: a number, bool or
-  /// std::string, a std::vector of one of those, a Span<const Number> (a view
-  /// in place, of exactly that type) or Advice. Errors: see only(); Malformed
-  /// for a bool that is neither 0 nor 1; SchemaMismatch if the value does not
-  /// convert.
+  /// Converts the only output, or the output called "out", to T. T is one of
+  /// the following:
+  /// - A number, bool or std::string.
+  /// - A std::vector of numbers, bools or strings.
+  /// - A Span<const Number>. The span views the output in place, so the output
+  ///   must have exactly this element type.
+  /// - Advice, for the whole reply.
+  ///
+  /// Returns the error of only() if only() fails, Malformed if a bool is
+  /// neither 0 nor 1, and SchemaMismatch if the value does not convert.
   template <typename T> Expected<T> get() const;
-  /// The output \p Name as T. Errors: as get() and named().
+  /// Converts the output \p Name to T as get() does. Returns the error of
+  /// named() if named() fails.
   template <typename T> Expected<T> get(std::string_view Name) const;
 
-  /// The only output, or the one called "out"; otherwise a SchemaMismatch that
-  /// lists the outputs.
+  /// Returns the only output, or the output called "out". If there is neither,
+  /// returns a SchemaMismatch that lists the outputs.
   Expected<const TensorView *> only() const;
-  /// Like find(), but a missing output is a SchemaMismatch that lists the
-  /// outputs.
+  /// Returns the output called \p Name. If there is no such output, returns a
+  /// SchemaMismatch that lists the outputs.
   Expected<const TensorView *> named(std::string_view Name) const;
 
 private:
@@ -78,10 +86,10 @@ private:
 
 namespace detail {
 
-/// Converts \p Tensor's elements to \p To and writes them to \p Out, which has
-/// room for Tensor.numElements() elements of that type.
+/// Converts the elements of \p Tensor to \p To and writes them to \p Out.
+/// \p Out has room for Tensor.numElements() elements of type \p To.
 Error convertElements(const TensorView &Tensor, ElementType To, void *Out);
-/// "advice 'x': expected <Wanted>, found float[3]".
+/// Returns an error such as "advice 'x': expected <Wanted>, found float[3]".
 Error adviceMismatch(const TensorView &Tensor, std::string_view Wanted);
 Expected<std::string> stringOf(const TensorView &Tensor);
 Expected<std::vector<std::string>> stringsOf(const TensorView &Tensor);

@@ -1,4 +1,4 @@
-//===- Deadline.h - A limit on waiting --------------------------*- C++ -*-===//
+//===- Deadline.h - The time at which a wait ends ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Every wait in this library takes a Deadline. A point in time, unlike a
-/// duration, also limits a call that waits several times.
+/// Defines Deadline, the point in time at which a wait ends. Functions that
+/// wait have a Deadline parameter. A function that waits several times passes
+/// the same Deadline to each wait, so the whole call ends on time.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +23,8 @@ namespace MLBridge {
 
 using Duration = std::chrono::nanoseconds;
 
-/// A reason to end a wait early, such as Ctrl-C in an interactive host. The
-/// host derives from this class and attaches an object to a Deadline.
+/// A reason to end a wait early, such as Ctrl-C in an interactive program. The
+/// program derives a class from Interrupt and attaches an object to a Deadline.
 class Interrupt {
 public:
   /// The longest sleep between two calls of isRequested().
@@ -31,24 +32,26 @@ public:
 
   virtual ~Interrupt() = default;
 
-  /// Whether the wait should end. Called by the waiting thread between two
-  /// sleeps. Must stay true once it is true, so that later waits under the same
-  /// Deadline end too.
+  /// Returns whether the wait should end. The waiting thread calls this
+  /// function between two sleeps. After the function has returned true, it must
+  /// always return true, so that later waits with the same Deadline end too.
   virtual bool isRequested() = 0;
 };
 
-/// A point on the monotonic clock. Spec options spell "never" as `inf`.
+/// A point in time on the monotonic clock, or never. Options in model specs
+/// spell "never" as `inf`.
 ///
-/// A Deadline may carry an Interrupt. Code that waits under a Deadline honours
-/// it by sleeping for pollTimeout() or until nextLook(), then checking
-/// expired().
+/// A Deadline may carry an Interrupt. To support interrupts, waiting code
+/// sleeps for pollTimeout() or until nextLook(), then checks expired(), and
+/// repeats both steps.
 class Deadline {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// \p Wait from now. Saturates: Duration::max() means never.
+  /// Returns the point in time \p Wait from now. Returns never() if \p Wait is
+  /// Duration::max() or the sum would overflow.
   static Deadline in(Duration Wait) {
-    if (Wait == Duration::max()) // Avoids reading the clock.
+    if (Wait == Duration::max()) // Skip reading the clock.
       return never();
     Clock::time_point Now = Clock::now();
     return Wait >= Clock::time_point::max() - Now ? never()
@@ -56,31 +59,33 @@ public:
   }
   static Deadline never() { return Deadline(Clock::time_point::max()); }
 
-  /// The same point in time, with \p Reason to end waits earlier. \p Reason
-  /// must outlive all waits under the result.
+  /// Returns the same point in time with the Interrupt \p Reason, which can end
+  /// waits earlier. \p Reason must outlive all waits that use the result.
   Deadline unless(Interrupt &Reason) const { return Deadline(When, &Reason); }
-  /// \p Wait from now, with this Deadline's Interrupt.
+  /// Returns the point in time \p Wait from now, with this Deadline's
+  /// Interrupt.
   Deadline restartedFor(Duration Wait) const {
     return Deadline(in(Wait).When, Stop);
   }
 
-  /// The point in time; time_point::max() for never.
+  /// Returns the point in time, or time_point::max() for never.
   Clock::time_point time() const { return When; }
   bool isNever() const { return When == Clock::time_point::max(); }
-  /// Whether the deadline has passed or the wait was interrupted.
+  /// Returns whether the deadline has passed or the Interrupt requests the end
+  /// of the wait.
   bool expired() const {
     return (!isNever() && Clock::now() >= When) || isInterrupted();
   }
-  /// Whether the Interrupt requests the end of the wait.
+  /// Returns whether the Interrupt requests the end of the wait.
   bool isInterrupted() const { return Stop && Stop->isRequested(); }
-  /// The time left, at least zero.
+  /// Returns the time until the deadline, or zero if the deadline has passed.
   Duration remaining() const {
     if (isNever())
       return Duration::max();
     return std::max(Duration::zero(), Duration(When - Clock::now()));
   }
-  /// The next sleep as poll(2)'s timeout: milliseconds, rounded up; -1 for
-  /// unlimited.
+  /// Returns the length of the next sleep as a timeout for poll(2). The unit is
+  /// milliseconds, rounded up, and -1 means no limit.
   int pollTimeout() const {
     using Millis = std::chrono::milliseconds;
     const Millis Most = Stop ? Interrupt::Interval : Millis(1 << 30);
@@ -89,11 +94,12 @@ public:
     auto Left = std::chrono::ceil<Millis>(remaining());
     return static_cast<int>(std::min(Left, Most).count());
   }
-  /// The end of the next sleep.
+  /// Returns the end of the next sleep.
   Deadline nextLook() const {
     return Stop ? orEarlier(in(Interrupt::Interval)) : *this;
   }
-  /// The earlier of the two, with this Deadline's Interrupt.
+  /// Returns the earlier of the two points in time, with this Deadline's
+  /// Interrupt.
   Deadline orEarlier(Deadline Other) const {
     return Deadline(std::min(When, Other.When), Stop);
   }

@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Error and Expected<T>: how this library reports every failure. The library
-/// throws no exceptions, never asserts on external input and never makes up a
-/// value.
+/// Defines Error and Expected<T>, the types in which this library reports every
+/// failure. The library throws no exceptions and never asserts on external
+/// input. A function that fails never returns an invented value.
 ///
-/// As in LLVM, an Error is true when something failed, and an Expected<T> is
-/// true when it holds a value.
+/// As in LLVM, an Error is true if something failed, and an Expected<T> is true
+/// if it holds a value.
 /// \code
 ///   if (Error E = Log.flush())
 ///     return E;
@@ -35,36 +35,39 @@
 
 namespace MLBridge {
 
-/// The kind of a failure, for callers that branch on it.
+/// The kind of a failure. Callers can branch on this code.
 enum class ErrorCode : std::uint8_t {
   Success,
-  /// The peer did not answer or did not appear before the deadline.
+  /// The peer did not connect or reply before the deadline.
   Timeout,
-  /// The peer's process ended or closed the channel.
+  /// The peer's process ended, or the peer closed the channel.
   PeerClosed,
-  /// Bytes that violate the wire format: truncated, oversized, inconsistent.
+  /// The received bytes violate the wire format, for example because a message
+  /// is truncated, too long or inconsistent.
   Malformed,
-  /// Well-formed, but not as requested: a name, type or shape differs, or a
-  /// value does not fit the requested type.
+  /// A message is well-formed, but a name, type or shape differs from the
+  /// requested one, or a value does not fit the requested type.
   SchemaMismatch,
-  /// The model itself failed; the message comes from the model.
+  /// The model itself failed. The message comes from the model.
   Model,
-  /// This library or this build lacks the requested functionality.
+  /// This library, or this build of the library, does not support the request.
   Unsupported,
-  /// A system call failed; the message ends with the system's reason.
+  /// A system call failed. The message ends with the operating system's reason.
   System,
   /// The caller passed an invalid model spec, option or shape.
   InvalidArgument,
-  /// The model leaves the decision to the compiler. Not a failure.
+  /// The model leaves the decision to the compiler. This is not a failure.
   Deferred,
 };
 
-/// The name of \p Code: "Timeout", "PeerClosed", ...
+/// Returns the name of \p Code, such as "Timeout" or "PeerClosed".
 std::string_view errorCodeName(ErrorCode Code);
 
-/// A failure: a code, and one sentence that names the peer or the feature, what
-/// was expected and what was found. A default-constructed Error is success.
-// The analyzer does not follow std::variant, in which Expected keeps one.
+/// A failure: a code and a message. The message is one sentence that names the
+/// peer or the feature, and states what was expected and what was found. A
+/// default-constructed Error is success.
+// Expected stores an Error in a std::variant, which the analyzer does not
+// understand. The analyzer therefore reports an uninitialized Error here.
 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign)
 class [[nodiscard]] Error {
 public:
@@ -79,13 +82,14 @@ public:
   /// Returns a System error: \p What followed by strerror(\p Errno).
   static Error fromErrno(int Errno, std::string What);
 
-  /// True when something failed.
+  /// Returns true if something failed.
   explicit operator bool() const { return Code != ErrorCode::Success; }
   ErrorCode code() const { return Code; }
   const std::string &message() const { return Message; }
   bool isDeferred() const { return Code == ErrorCode::Deferred; }
 
-  /// "Timeout: pipe:/tmp/advisor did not answer within 30 s".
+  /// Returns the code and the message, for example "Timeout: pipe:/tmp/advisor
+  /// did not answer within 30 s".
   std::string str() const;
 
 private:
@@ -93,7 +97,7 @@ private:
   std::string Message;
 };
 
-/// A T, or the Error that explains its absence.
+/// A value of type T, or the Error that explains why there is no value.
 template <typename T> class [[nodiscard]] Expected {
 public:
   Expected(T Value) : Storage(std::in_place_index<0>, std::move(Value)) {}
@@ -116,26 +120,29 @@ public:
       : Expected(Other ? Expected(T(std::move(*Other)))
                        : Expected(Other.takeError())) {}
 
-  /// True when this holds a value.
+  /// Returns true if this object holds a value.
   explicit operator bool() const { return Storage.index() == 0; }
 
-  /// The value. Undefined behaviour if this holds an error.
+  /// Returns the value. The behaviour is undefined if this object holds an
+  /// error.
   T &operator*() { return *std::get_if<0>(&Storage); }
   const T &operator*() const { return *std::get_if<0>(&Storage); }
   T *operator->() { return std::get_if<0>(&Storage); }
   const T *operator->() const { return std::get_if<0>(&Storage); }
 
-  /// Moves the error out; success if this holds a value.
+  /// Moves the error out of this object. Returns success if this object holds a
+  /// value.
   Error takeError() {
     Error *E = std::get_if<1>(&Storage);
     return E ? std::move(*E) : Error::success();
   }
-  /// The error's code; Success if this holds a value.
+  /// Returns the error's code, or Success if this object holds a value.
   ErrorCode code() const {
     const Error *E = std::get_if<1>(&Storage);
     return E ? E->code() : ErrorCode::Success;
   }
-  /// The error's message; empty if this holds a value.
+  /// Returns the error's message, or an empty string if this object holds a
+  /// value.
   std::string_view message() const {
     const Error *E = std::get_if<1>(&Storage);
     return E ? std::string_view(E->message()) : std::string_view();

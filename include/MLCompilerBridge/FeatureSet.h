@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FeatureSet: the named tensors of one request, in the order they were set.
-/// The model side builds its replies with it too.
+/// Defines FeatureSet, the named tensors of one request in the order in which
+/// they were set. The model side also builds its replies as a FeatureSet.
 ///
-/// A FeatureSet is meant to be refilled: from the second round with the same
-/// names and sizes on, set() does not allocate.
+/// Reuse one FeatureSet for many requests: clear it and set the features again.
+/// If the names and sizes are the same as before, set() allocates no memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,10 +27,11 @@
 
 namespace MLBridge {
 
-/// The named tensors of one request. Used by one thread at a time.
+/// The named tensors of one request. Only one thread at a time may use a
+/// FeatureSet.
 ///
 /// **Ownership.** Views (Span, std::span, llvm::ArrayRef, TensorRef,
-/// TensorView) are borrowed rather than copied: their data must stay valid
+/// TensorView) are borrowed, not copied. Therefore, their data must stay valid
 /// until the reply arrives. All other values (scalars, std::string,
 /// std::string_view, std::vector, std::array) are copied.
 class FeatureSet {
@@ -38,30 +39,33 @@ public:
   FeatureSet() = default;
   FeatureSet(FeatureSet &&Other) noexcept;
   FeatureSet &operator=(FeatureSet &&Other) noexcept;
-  /// Views into either set stay valid and then belong to the other set.
+  /// Exchanges the features of the two sets. Views of the features stay valid.
   void swap(FeatureSet &Other) noexcept;
 
-  /// Sets the feature \p Name, replacing an earlier value. T is an arithmetic
-  /// type or bool, a string, a container or view of those, a TensorRef (for
-  /// rank 2 and more) or a TensorView.
+  /// Sets the feature \p Name and replaces an earlier value. T is a number, a
+  /// bool, a string, a container or view of numbers, bools or strings, a
+  /// TensorRef (for rank 2 and more) or a TensorView.
   ///
-  /// An invalid value (a TensorRef whose shape does not fit its data) is
-  /// recorded in error(), so code that only populates needs no check.
+  /// If a value is invalid, for example a TensorRef whose shape does not fit
+  /// its data, error() returns the reason. Code that sets features need not
+  /// check error(), because the runner checks it.
   template <typename T> void set(std::string_view Name, const T &Value);
-  /// Like set() of a TensorView, but copies the data.
+  /// Sets the feature \p Name to a copy of \p View. In contrast, set() borrows
+  /// the data of a TensorView.
   void copy(std::string_view Name, const TensorView &View);
 
-  /// Removes the features but keeps their memory for the next round.
+  /// Removes the features but keeps their memory for the next request.
   void clear();
 
-  /// The features in the order they were first set. Valid until the next
-  /// set() or clear().
+  /// Returns the features in the order in which they were first set. The result
+  /// is valid until the next set() or clear().
   Span<const TensorView> tensors() const { return {Views.data(), Count}; }
   std::size_t size() const { return Count; }
   bool empty() const { return Count == 0; }
-  /// The feature called \p Name, or null.
+  /// Returns the feature called \p Name, or null if there is no such feature.
   const TensorView *find(std::string_view Name) const;
-  /// The first invalid value since the last clear(), or success.
+  /// Returns the error of the first invalid value since the last clear().
+  /// Returns success if all values were valid.
   const Error &error() const { return FirstError; }
 
 private:
@@ -80,7 +84,8 @@ private:
     std::size_t Used = 0;
   };
 
-  /// The index of the slot for \p Name: its existing slot, or the next one.
+  /// Returns the index of the slot for \p Name: the slot that already has this
+  /// name, or else the next free slot.
   std::size_t slot(std::string_view Name);
   /// Returns memory for a copy of the slot's value.
   void *makeRoom(std::size_t Slot, std::size_t NumBytes, std::size_t Alignment);
@@ -93,24 +98,27 @@ private:
                 const void *Data, std::size_t Elements, bool Borrow);
   void setString(std::string_view Name, std::string_view Value);
   void setView(std::string_view Name, const TensorView &View);
-  /// Memory for a list of strings, which the caller fills.
+  /// The memory of a list of strings. The caller writes the text and the
+  /// lengths.
   struct StringListFill {
     char *Text;
     std::uint64_t *Lengths;
   };
   StringListFill setStringList(std::string_view Name, std::size_t Count,
                                std::size_t TotalBytes);
-  /// Returns memory for \p Count bools, which the caller fills.
+  /// Returns memory for \p Count bools. The caller writes the bools.
   std::uint8_t *setBoolList(std::string_view Name, std::size_t Count);
 
   std::vector<TensorView> Views;
-  /// For each view, the bytes of arena memory at its Data that it may reuse; 0
-  /// for borrowed data.
+  /// For each view, the number of bytes of arena memory to which its Data
+  /// points. A new value of at most this size reuses the memory. The number is
+  /// 0 if the data is borrowed.
   std::vector<std::size_t> Room;
   /// A deque, because TensorView::Name points into its elements.
   std::deque<std::string> Names;
   std::size_t Count = 0;
-  /// True while this round's names repeat the last round's, in its order.
+  /// True while the names that have been set since clear() match the names of
+  /// the previous request, in the same order.
   bool SameNames = true;
   Arena Storage;
   Error FirstError;
@@ -136,8 +144,9 @@ template <typename T>
 struct HasTupleSize<T, std::void_t<decltype(std::tuple_size<T>::value)>>
     : std::true_type {};
 
-/// True for views, whose copies share their elements. Copying a std::array,
-/// which is trivially copyable too, copies the elements.
+/// True if T is a view, that is, if a copy of a T refers to the same elements.
+/// A view is trivially copyable. A std::array is trivially copyable too, but a
+/// copy of it has its own elements.
 template <typename T>
 inline constexpr bool IsView =
     std::is_trivially_copyable_v<T> && !HasTupleSize<T>::value;

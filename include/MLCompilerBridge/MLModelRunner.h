@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MLModelRunner: how a pass asks a model for a decision (paper, section 3).
-/// Three lines:
+/// Defines MLModelRunner, through which a pass requests a decision from a model
+/// (paper, section 3). A pass needs three statements:
 /// \code
 ///   Expected<std::unique_ptr<MLModelRunner>> Runner =
 ///       createModelRunner("pipe:/tmp/advisor");
@@ -16,8 +16,8 @@
 ///                               std::pair{"embedding", Embedding});
 ///   bool ShouldInline = (*Runner)->evaluate<bool>();
 /// \endcode
-/// The runner decides which model answers and how to reach it; a pass sees only
-/// this class.
+/// The spec selects the model and how to reach it. The pass uses only this
+/// class.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,41 +34,43 @@
 
 namespace MLBridge {
 
-/// A function from a FeatureSet to an Advice.
+/// Sends requests to one model. A request is a FeatureSet, and the reply is an
+/// Advice.
 ///
-/// A runner is used by one thread at a time. Make one per thread: runners of
-/// in-process models share the model, and a server gives each runner its own
-/// session.
+/// Only one thread at a time may use a runner, so create one runner per thread.
+/// Several runners can share one in-process model. A server opens a separate
+/// session for each runner.
 ///
-/// **To write one**, derive and override evaluateUntyped() and describe().
+/// **To write a runner**, derive a class and override evaluateUntyped() and
+/// describe().
 class MLModelRunner {
 public:
   using ErrorHandler = std::function<void(const Error &)>;
 
-  /// The default limit on one evaluate(); see setTimeout().
+  /// The default time limit of one evaluate(). See setTimeout().
   static constexpr Duration DefaultTimeout = std::chrono::seconds(30);
 
   virtual ~MLModelRunner();
   MLModelRunner(const MLModelRunner &) = delete;
   MLModelRunner &operator=(const MLModelRunner &) = delete;
 
-  /// Adds features to the next request: any number of
-  /// `std::pair{Name, Value}`. May be called several times; a name set twice
-  /// has its last value. FeatureSet::set lists the types. Views are borrowed
-  /// until the reply arrives.
+  /// Adds features to the next request. Each argument is a `std::pair{Name,
+  /// Value}`. A pass can call this function several times for one request. If a
+  /// name is set twice, the last value counts. FeatureSet::set lists the types
+  /// of values. Views are borrowed until the reply arrives.
   template <typename... Names, typename... Ts>
   void populateFeatures(const std::pair<Names, Ts> &...Pairs) {
     (Features.set(std::string_view(Pairs.first), Pairs.second), ...);
   }
 
-  /// Asks the model about the populated features, then clears them. T is a
-  /// number, bool or std::string, a std::vector of one of those, a Span of
-  /// const numbers or an Advice (the last two are valid until the next request
-  /// to this runner). Blocks until the reply arrives or the timeout passes.
+  /// Sends the populated features to the model, clears them and returns the
+  /// reply as a T. Advice::get() lists the types for T. If T is a Span or an
+  /// Advice, the result is valid until the next request to this runner. Blocks
+  /// until the reply arrives or the timeout passes.
   ///
-  /// Any failure, Deferred included, goes to the error handler; then the
-  /// process exits with status 1. Use tryEvaluate() if the compiler can fall
-  /// back to its own heuristic.
+  /// If the evaluation fails or the model defers, calls the error handler and
+  /// then ends the process with status 1. If the compiler has a heuristic to
+  /// fall back to, use tryEvaluate() instead.
   template <typename T> T evaluate() {
     Expected<T> Result = tryEvaluate<T>();
     if (!Result)
@@ -76,8 +78,9 @@ public:
     return std::move(*Result);
   }
 
-  /// Like evaluate(), but returns every failure and never ends the process.
-  /// ErrorCode::Deferred: the model leaves the decision to the caller.
+  /// Evaluates as evaluate() does, but returns every failure and never ends the
+  /// process. Returns ErrorCode::Deferred if the model leaves the decision to
+  /// the caller.
   template <typename T> Expected<T> tryEvaluate() {
     Expected<Advice> Reply = ask(Features, AdviceSpec::of<T>());
     Features.clear();
@@ -86,8 +89,8 @@ public:
     return convert<T>(*Reply);
   }
 
-  /// Converts \p Reply, which this runner returned, to T as Advice::get() does;
-  /// errors name the runner.
+  /// Converts \p Reply to T as Advice::get() does. This runner must have
+  /// returned \p Reply, because errors name the runner.
   template <typename T> Expected<T> convert(const Advice &Reply) const {
     Expected<T> Result = Reply.get<T>();
     if (!Result)
@@ -95,16 +98,17 @@ public:
     return Result;
   }
 
-  /// Asks the model about \p Features, without converting the reply or clearing
-  /// the features. The reply's views are valid until the next call.
+  /// Sends \p Features to the model and returns the unconverted reply. Does not
+  /// clear the features. The reply's views are valid until the next call.
   Expected<Advice> ask(const FeatureSet &Features, const AdviceSpec &Wanted);
-  /// The same with an explicit deadline. Decorators pass theirs to the runner
-  /// that they decorate.
+  /// Evaluates as above, but with an explicit deadline. A decorator passes its
+  /// deadline to the decorated runner.
   Expected<Advice> ask(const FeatureSet &Features, const AdviceSpec &Wanted,
                        Deadline Until);
 
-  /// Tells the runner the final decision, a `std::pair{Name, Value}`, and its
-  /// reward. Runners that record or learn use them; others ignore them.
+  /// Passes the compiler's final decision and its reward to the runner. The
+  /// decision is a `std::pair{Name, Value}`. Runners that record or learn use
+  /// the decision and the reward. Other runners ignore them.
   template <typename Name, typename T>
   Error logOutcome(const std::pair<Name, T> &Decision,
                    std::optional<double> Reward = std::nullopt) {
@@ -114,67 +118,75 @@ public:
       return Decided.error();
     return logOutcomeUntyped(&Decided.tensors().front(), Reward);
   }
-  /// The same for a decision that followed the model's advice.
+  /// Passes only the reward to the runner, for a decision that followed the
+  /// model's advice.
   Error logOutcome(double Reward) { return logOutcomeUntyped(nullptr, Reward); }
 
-  /// Names the subject of the next requests (a module, a function) for logs.
+  /// Sets the name under which logs record the next requests, such as the name
+  /// of a module or a function.
   virtual void switchContext(std::string_view Name);
 
-  /// The runner and its peer for messages: "pipe:/tmp/advisor (bitstream)".
+  /// Describes the runner and its peer for messages, for example as
+  /// "pipe:/tmp/advisor (bitstream)".
   virtual std::string describe() const = 0;
 
-  /// The model file's metadata for \p Key (docs/reference/model-metadata.md),
-  /// such as "mlbridge.vocabulary". Empty if the file has no such key or the
-  /// model is not a file in this process. Loads the model if necessary.
+  /// Returns the value of \p Key in the model file's metadata. Loads the model
+  /// if necessary. Returns nullopt if the file lacks \p Key or the model does
+  /// not run in this process. docs/reference/model-metadata.md lists the keys,
+  /// such as "mlbridge.vocabulary".
   virtual Expected<std::optional<std::string>> metadata(std::string_view Key);
 
-  /// Writes buffered data, such as RecordModelRunner's log. The destructor does
-  /// so too, but can only print a failure: call this first to receive it.
+  /// Writes buffered data, such as RecordModelRunner's log. The destructor also
+  /// writes buffered data, but it can only print an error. To receive the
+  /// error, call flush() first.
   virtual Error flush();
 
   /// Sets the function that evaluate() calls before it ends the process with
   /// status 1. The default prints the error to stderr.
   void setErrorHandler(ErrorHandler Handler);
-  /// Limits how long one evaluate() may take. Connecting to the model first has
-  /// its own limit.
+  /// Limits the time of one evaluate(). The time to connect to the model has a
+  /// separate limit.
   void setTimeout(Duration Wait) { Timeout = Wait; }
   Duration timeout() const { return Timeout; }
 
-  /// Implements logOutcome(); \p Decision is null if only the reward is new.
+  /// Implements logOutcome(). \p Decision is null if the caller passes only a
+  /// reward.
   virtual Error logOutcomeUntyped(const TensorView *Decision,
                                   std::optional<double> Reward);
 
 protected:
   MLModelRunner() = default;
 
-  /// Answers one request before \p Until. \p Wanted hints at the type that the
-  /// caller will convert the advice to; the runner need not convert it. The
-  /// advice's views must stay valid until the next call.
+  /// Evaluates one request before \p Until. \p Wanted is the type to which the
+  /// caller will convert the advice. It is only a hint, so the runner need not
+  /// convert the advice. The advice's views must stay valid until the next
+  /// call.
   virtual Expected<Advice> evaluateUntyped(const FeatureSet &Features,
                                            const AdviceSpec &Wanted,
                                            Deadline Until) = 0;
 
 private:
   [[noreturn]] void fail(const Error &E) const;
-  /// \p E with this runner's name in front of the message.
+  /// Returns \p E with this runner's name in front of the message.
   Error withName(const Error &E) const;
 
   FeatureSet Features;
-  /// A member, so that its memory is reused for the next outcome.
+  /// The decision of logOutcome(). It is a member, so that its memory is reused
+  /// for the next decision.
   FeatureSet Decided;
   ErrorHandler OnError;
   Duration Timeout = DefaultTimeout;
 };
 
-/// Creates the runner that \p Spec names, such as
-/// `pipe:/tmp/advisor?serdes=json` or `record:log.bin|pipe:/tmp/advisor`;
-/// docs/reference/model-specs.md lists all specs. The runner connects at its
-/// first request. Each call uses a new RunnerFactory, so an in-process model is
-/// loaded for this runner alone.
+/// Creates the runner for \p Spec, such as `pipe:/tmp/advisor?serdes=json` or
+/// `record:log.bin|pipe:/tmp/advisor`. docs/reference/model-specs.md lists all
+/// specs. The runner connects at its first request. Each call uses a new
+/// RunnerFactory, so this runner does not share its in-process model with other
+/// runners.
 Expected<std::unique_ptr<MLModelRunner>>
 createModelRunner(std::string_view Spec);
-/// The same for the value of an environment variable; null is an
-/// InvalidArgument.
+/// Creates a runner as above. \p Spec is the value of an environment variable.
+/// If \p Spec is null, returns InvalidArgument.
 Expected<std::unique_ptr<MLModelRunner>> createModelRunner(const char *Spec);
 
 } // namespace MLBridge

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Span<T>: a pointer and a length, for public headers that must stay C++17.
-/// Every contiguous container converts to it: std::vector, std::array,
-/// std::span, llvm::ArrayRef, llvm::SmallVector, C arrays.
+/// Defines Span<T>, a pointer and a length. The public headers use it instead
+/// of std::span because they must stay C++17. Every contiguous container
+/// converts to a Span, for example std::vector, std::array, std::span,
+/// llvm::ArrayRef, llvm::SmallVector and C arrays.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +23,8 @@
 
 namespace MLBridge {
 
-/// A non-owning view of \c size() elements of type T. It must not outlive the
-/// elements.
+/// A non-owning view of \c size() elements of type T. A Span must not outlive
+/// its elements.
 template <typename T> class Span {
   template <typename C>
   using DataOf = std::remove_pointer_t<decltype(std::declval<C &>().data())>;
@@ -37,7 +38,8 @@ public:
   template <std::size_t N>
   constexpr Span(T (&Array)[N]) : Data(Array), Length(N) {}
 
-  /// Converts from any container with data() and size() whose elements are T.
+  /// Converts from any container that has data() and size() and elements of
+  /// type T.
   template <typename C, typename = std::enable_if_t<
                             !std::is_same_v<std::decay_t<C>, Span> &&
                             std::is_convertible_v<DataOf<C> (*)[], T (*)[]>>>
@@ -53,8 +55,8 @@ public:
   constexpr T &front() const { return Data[0]; }
   constexpr T &back() const { return Data[Length - 1]; }
 
-  /// The \p Count elements that start at \p Offset (at most size()); by
-  /// default, all up to the end.
+  /// Returns the \p Count elements that start at \p Offset, by default all
+  /// elements from there to the end. \p Offset must be at most size().
   constexpr Span subspan(std::size_t Offset,
                          std::size_t Count = std::size_t(-1)) const {
     return {Data + Offset, Count == std::size_t(-1) ? Length - Offset : Count};

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The basic value types: ElementType, Shape, TensorView (a view of a named
-/// tensor) and TensorRef (a shaped view of the caller's data, without a name).
+/// Defines the basic value types: ElementType, Shape, TensorView (a view of a
+/// named tensor) and TensorRef (a view of the caller's data with a shape but
+/// without a name).
 ///
-/// Data is dense, row-major and little-endian. A list of strings is stored as
-/// the concatenated UTF-8 bytes, with the lengths in a separate array.
+/// A tensor's data is dense, row-major and little-endian. The data of a list of
+/// strings is their concatenated UTF-8 text, and a separate array holds the
+/// lengths.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -43,13 +45,15 @@ enum class ElementType : std::uint8_t {
   UInt64,
   Float,
   Double,
-  /// One byte, 0 or 1.
+  /// One byte that is 0 or 1.
   Bool,
-  /// UTF-8. Rank 0 is a string, rank 1 a list of strings.
+  /// UTF-8 text. A tensor of rank 0 is a string. A tensor of rank 1 is a list
+  /// of strings.
   String,
 };
 
-/// The size of one element in bytes; 1 for Bool and for String (UTF-8 bytes).
+/// Returns the size of one element in bytes. Returns 1 for String, because its
+/// data is UTF-8 bytes.
 constexpr std::size_t elementSize(ElementType Type) {
   switch (Type) {
   case ElementType::Int16:
@@ -68,14 +72,15 @@ constexpr std::size_t elementSize(ElementType Type) {
   }
 }
 
-/// The type's name on the wire and in error messages: LLVM's TensorSpec
-/// spelling
-/// ("float", "int64_t"), or "bool" or "string".
+/// Returns the type's name in the wire format and in error messages. The name
+/// is "bool", "string" or the name in LLVM's TensorSpec, such as "float" or
+/// "int64_t".
 std::string_view elementTypeName(ElementType Type);
-/// The type called \p Name, or nullopt.
+/// Returns the type called \p Name, or nullopt if there is no such type.
 std::optional<ElementType> parseElementType(std::string_view Name);
 
-/// The ElementType of the C++ type T, or nullopt.
+/// Returns the ElementType for the C++ type T, or nullopt if a tensor cannot
+/// have elements of type T.
 template <typename T> constexpr std::optional<ElementType> elementTypeOf() {
   if constexpr (std::is_same_v<T, bool>)
     return ElementType::Bool;
@@ -95,20 +100,22 @@ template <typename T> constexpr std::optional<ElementType> elementTypeOf() {
     return std::nullopt;
 }
 
-/// Whether T can be the type of a tensor's elements.
+/// True if a tensor can have elements of type T.
 template <typename T>
 inline constexpr bool IsElement =
     elementTypeOf<std::remove_cv_t<T>>().has_value();
 
-/// The extents of a dense tensor, outermost first. Rank 0 is a scalar; an
-/// extent of 0 makes an empty tensor. Never allocates.
+/// The extents of a dense tensor, outermost first. A shape of rank 0 means a
+/// scalar. If an extent is 0, the tensor is empty. A Shape never allocates
+/// memory.
 class Shape {
 public:
   static constexpr std::size_t MaxRank = 8;
 
   Shape() = default;
-  /// Takes at most MaxRank extents and drops the rest; use push() for extents
-  /// from external input.
+  /// Creates a shape of at most MaxRank extents and drops all further extents.
+  /// For extents from external input, use push(), which reports too many
+  /// extents.
   Shape(std::initializer_list<std::int64_t> Extents)
       : Shape(Span<const std::int64_t>(Extents.begin(), Extents.size())) {}
   explicit Shape(Span<const std::int64_t> Extents) {
@@ -117,7 +124,7 @@ public:
         break;
   }
 
-  /// Adds an innermost extent; false if the rank is already MaxRank.
+  /// Adds an innermost extent. Returns false if the rank is already MaxRank.
   bool push(std::int64_t Extent) {
     if (Rank == MaxRank)
       return false;
@@ -131,9 +138,9 @@ public:
   const std::int64_t *begin() const { return Extents.data(); }
   const std::int64_t *end() const { return Extents.data() + Rank; }
 
-  /// The product of the extents. nullopt if an extent is negative or the
-  /// product of the non-zero extents exceeds 2^60 - 1: beyond that, the size in
-  /// bytes could overflow, and NumPy refuses the shape.
+  /// Returns the product of the extents. Returns nullopt if an extent is
+  /// negative or the product of the non-zero extents exceeds 2^60 - 1. Above
+  /// this limit, the size in bytes could overflow, and NumPy refuses the shape.
   std::optional<std::size_t> numElements() const;
 
   friend bool operator==(const Shape &A, const Shape &B) {
@@ -146,7 +153,7 @@ public:
   }
   friend bool operator!=(const Shape &A, const Shape &B) { return !(A == B); }
 
-  /// "[3,4]"; "[]" for a scalar.
+  /// Returns the shape as text, such as "[3,4]", or "[]" for a scalar.
   std::string str() const;
 
 private:
@@ -154,16 +161,18 @@ private:
   std::size_t Rank = 0;
 };
 
-/// A view of a named tensor. Functions that return one document its lifetime.
+/// A view of a named tensor. A function that returns a TensorView documents how
+/// long the view is valid.
 struct TensorView {
   std::string_view Name;
   ElementType Type = ElementType::UInt8;
   Shape Dims;
-  /// NumBytes bytes; aligned to the element size unless a foreign peer sent
-  /// them (as<T>() checks).
+  /// The NumBytes bytes of the elements. They are aligned to the element size
+  /// unless a foreign peer sent them. as<T>() checks the alignment.
   const void *Data = nullptr;
   std::size_t NumBytes = 0;
-  /// The size of each string in a list of strings, in bytes; otherwise empty.
+  /// For a list of strings, the length of each string in bytes. Otherwise
+  /// empty.
   Span<const std::uint64_t> Lengths;
 
   Span<const std::byte> bytes() const {
@@ -176,23 +185,24 @@ struct TensorView {
   bool isStringList() const {
     return Type == ElementType::String && !Dims.isScalar();
   }
-  /// The text of a rank-0 String tensor.
+  /// Returns the text of a String tensor of rank 0.
   std::string_view text() const {
     return {static_cast<const char *>(Data), NumBytes};
   }
-  /// The elements in place; nullopt unless they have type T and its alignment.
+  /// Returns a view of the elements. Returns nullopt if their type is not T or
+  /// they are not aligned for T.
   template <typename T> std::optional<Span<const T>> as() const {
     if (elementTypeOf<T>() != Type ||
         reinterpret_cast<std::uintptr_t>(Data) % alignof(T) != 0)
       return std::nullopt;
     return Span<const T>(static_cast<const T *>(Data), NumBytes / sizeof(T));
   }
-  /// "float[3,4]".
+  /// Returns the type and shape as text, such as "float[3,4]".
   std::string typeStr() const;
 };
 
-/// The caller's elements with a shape: `TensorRef(Matrix, {Rows, Columns})`.
-/// The elements are borrowed: see FeatureSet.
+/// A view of the caller's elements with a shape, such as `TensorRef(Matrix,
+/// {Rows, Columns})`. A FeatureSet borrows the elements.
 template <typename T> struct TensorRef {
   TensorRef(Span<const T> Elements, Shape Dims)
       : Elements(Elements), Dims(Dims) {}

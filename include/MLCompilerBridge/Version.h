@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The version, for compilers and for CMake, which reads this file.
+/// Defines the library's version. CMake also reads this file.
 ///
 //===----------------------------------------------------------------------===//
 

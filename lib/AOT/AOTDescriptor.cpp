@@ -19,14 +19,14 @@ static_assert(int(ElementType::Int8) == MLBRIDGE_AOT_INT8 &&
               int(ElementType::Bool) == MLBRIDGE_AOT_BOOL);
 static_assert(TensorSpec::AnyExtent == MLBRIDGE_AOT_COMPUTED);
 
-/// More than any model has. A damaged count could otherwise make readers leave
-/// mapped memory.
+/// The limits on the numbers of tensors and variants. Every model has fewer.
+/// Without limits, a damaged count could make a reader leave mapped memory.
 static constexpr std::uint32_t MostTensors = 65'536;
 static constexpr std::uint32_t MostVariants = 64;
 
 namespace {
 
-/// Reads one descriptor; stops at the first error.
+/// Reads one descriptor. Stops at the first error.
 class DescriptorReader {
 public:
   explicit DescriptorReader(const MLBridgeAOTModel &Descriptor)
@@ -68,8 +68,9 @@ static Error checkCount(const char *What, std::uint32_t Count,
                                     ", found " + std::to_string(Count)};
 }
 
-/// Checks that \p Count is from \p Least to \p Most and that a non-empty
-/// \p Array is not null. \p What names the elements in messages.
+/// Checks that \p Count is from \p Least to \p Most. Also checks that \p Array
+/// is not null unless \p Count is 0. \p What names the elements in error
+/// messages.
 static Error checkArray(const char *What, const void *Array,
                         std::uint32_t Count, std::uint32_t Least,
                         std::uint32_t Most) {
@@ -147,8 +148,8 @@ Error DescriptorReader::readProperties() {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-/// Reads \p Count tensors; their free extents refer to at most \p MostFree
-/// values.
+/// Reads \p Count tensors. \p MostFree is the greatest negative number that is
+/// valid as an extent of these tensors.
 Error DescriptorReader::readTensors(const char *What,
                                     const MLBridgeAOTTensor *Tensors,
                                     std::uint32_t Count, std::int64_t MostFree,
@@ -222,7 +223,7 @@ Error DescriptorReader::chooseVariant(std::string_view CPU) {
     const MLBridgeAOTVariant &Variant = Descriptor.variants[I];
     if (!Variant.supported())
       continue;
-    // The first is the widest.
+    // Choose the first variant by default, because it is the widest.
     if (CPU.empty() || Variant.cpu == CPU) {
       Result.Variant = &Variant;
       return Error::success();

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// readDescriptor(): reads the inputs, outputs and code of a compiled model
-/// from its C structures. The library may come from elsewhere than `mlbridge
-/// compile`, so each pointer and count is checked before use.
+/// from its C structures. `mlbridge compile` need not have made the library, so
+/// each pointer and count is checked before use.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +27,9 @@ struct DescribedModel {
   const MLBridgeAOTVariant *Variant = nullptr;
 };
 
-/// Reads \p Descriptor and selects the variant for \p CPU or, if that is empty,
-/// the widest that this CPU can run. Errors, which lack the model's name:
-/// Malformed or Unsupported.
+/// Reads \p Descriptor and selects the variant for \p CPU. If \p CPU is empty,
+/// selects the widest variant that this CPU can run. Returns a Malformed or
+/// Unsupported error, whose message does not contain the model's name.
 Expected<DescribedModel> readDescriptor(const MLBridgeAOTModel &Descriptor,
                                         std::string_view CPU);
 

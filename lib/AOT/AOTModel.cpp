@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Model and ModelCursor for the descriptor of a compiled model.
+/// Implements Model and ModelCursor for the descriptor of a compiled model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,8 @@ using namespace MLBridge::aot;
 
 namespace {
 
-/// A descriptor, and the library that contains it, if any.
+/// A compiled model: its descriptor, and the library that contains the
+/// descriptor, if there is one.
 class AOTModel final : public Model {
 public:
   AOTModel(std::string Name, std::vector<TensorSpec> Inputs,
@@ -52,10 +53,11 @@ private:
   std::optional<SharedLibrary> Library;
 };
 
-/// Memory that only grows; growing discards the contents.
+/// Memory that only grows. Growing discards the contents.
 class AlignedBuffer {
 public:
-  /// False if there is no memory for \p Size bytes.
+  /// Ensures that the buffer has \p Size bytes. Returns false if there is not
+  /// enough memory.
   bool reserve(std::size_t Size) {
     if (Size <= Capacity)
       return true;
@@ -80,12 +82,13 @@ private:
   std::size_t Capacity = 0;
 };
 
-/// A thread's workspace and outputs.
+/// The workspace and the outputs of one thread.
 class AOTCursor final : public ModelCursor {
 public:
   explicit AOTCursor(std::shared_ptr<const AOTModel> M);
 
-  /// Allocates memory for the extents in FreeExtents.
+  /// Computes the outputs' shapes for FreeExtents, and allocates the memory
+  /// that the model needs for them.
   Error measure();
   Expected<Span<const TensorView>> run(Span<const TensorView> Inputs) override;
 
@@ -93,7 +96,7 @@ private:
   bool takeExtents(const TensorSpec &Spec, const TensorView &Input);
   Error outOfMemory(std::uint64_t Bytes) const;
   Error badIndex(Span<const TensorView> NewInputs) const;
-  /// The error for FreeExtents that the model does not accept.
+  /// Returns the error for FreeExtents that the model does not accept.
   Error outOfRange() const;
 
   std::shared_ptr<const AOTModel> M;
@@ -104,7 +107,7 @@ private:
   std::vector<TensorView> Views;
   AlignedBuffer Workspace;
   AlignedBuffer Results;
-  /// True if memory is allocated for FreeExtents.
+  /// True if memory has been allocated for the current FreeExtents.
   bool Measured = false;
 };
 
@@ -176,7 +179,8 @@ Error AOTCursor::measure() {
   if (!Workspace.reserve(WorkspaceBytes))
     return outOfMemory(WorkspaceBytes);
 
-  // The header guarantees this, except for computed extents.
+  // Check that each output has less than 2^47 bytes. The C API's header
+  // guarantees this, except for outputs with computed extents.
   constexpr std::size_t MostBytes = std::size_t(1) << 47;
   std::uint64_t ResultBytes = 0;
   const std::int64_t *Extent = OutputExtents.data();
@@ -208,8 +212,8 @@ Error AOTCursor::measure() {
   return Error::success();
 }
 
-/// The range of a non-empty tensor of integers, such as "'x' has 1 to 5"; empty
-/// for other tensors.
+/// Returns the range of a non-empty tensor of integers, for example "'x' has 1
+/// to 5". Returns an empty string for other tensors.
 static std::string rangeOf(const TensorView &Input, const TensorSpec &Spec) {
   std::string Range;
   (void)detail::withNumber(Spec.Type, [&](auto Zero) {
@@ -227,8 +231,9 @@ static std::string rangeOf(const TensorView &Input, const TensorSpec &Spec) {
   return Range;
 }
 
-/// Lists all features that may be the index, since the model does not report
-/// which feature was out of range.
+/// Returns the error for an index that is out of range. The model does not
+/// report which feature was the index. Therefore, the message lists the ranges
+/// of all integer features.
 Error AOTCursor::badIndex(Span<const TensorView> NewInputs) const {
   std::string Found;
   for (std::size_t I = 0; I < NewInputs.size(); ++I)
@@ -242,7 +247,8 @@ Error AOTCursor::badIndex(Span<const TensorView> NewInputs) const {
               Found};
 }
 
-/// Copies the free extents of an input. Returns true if one has changed.
+/// Copies the free extents of an input. Returns true if one of them has
+/// changed.
 bool AOTCursor::takeExtents(const TensorSpec &Spec, const TensorView &Input) {
   bool Changed = false;
   for (std::size_t D = 0; D < Spec.Dims.rank(); ++D) {

@@ -83,7 +83,8 @@ MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice, const char *Name,
       return isNull("Value");
     if (Found.Type == ElementType::String || Found.numElements() != 1)
       return detail::adviceMismatch(Found, elementTypeName(*Wanted));
-    // A failed conversion may have written something.
+    // Convert to a temporary, because a failed conversion may write something
+    // but *Value must not change.
     alignas(8) std::byte Converted[8];
     if (Error E = detail::convertElements(Found, *Wanted, Converted))
       return E;
@@ -93,8 +94,9 @@ MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice, const char *Name,
   });
 }
 
-/// The elements of \p Found in place, if they can be read there as \p Type.
-/// Bools must be checked first.
+/// Returns the address of the elements of \p Found if C can read them there as
+/// \p Type. Returns null otherwise, and for bools, because bools must be
+/// checked first.
 static const void *inPlace(const TensorView &Found, ElementType Type) {
   const bool IsAligned =
       reinterpret_cast<std::uintptr_t>(Found.Data) % elementSize(Type) == 0;

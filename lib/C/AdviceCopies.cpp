@@ -26,7 +26,7 @@ void *AdviceCopies::make(const TensorView &Of, Form Is, ElementType Type,
   if (Used == Made.size())
     Made.emplace_back();
   Copy &New = Made[Used];
-  // At least one unit, so that the pointer is not null.
+  // Allocate at least one unit, so that the pointer is not null.
   std::size_t Units = NumBytes / sizeof(std::max_align_t) + 1;
   if (New.Memory.size() < Units)
     New.Memory.resize(Units);
@@ -58,12 +58,12 @@ const char *AdviceCopies::text(const TensorView &Tensor) {
 const char *const *AdviceCopies::texts(const TensorView &Tensor) {
   if (const void *Copy = find(Tensor, Form::Texts, ElementType::String))
     return static_cast<const char *const *>(Copy);
-  // A string counts as a list of one.
+  // Treat a single string as a list of one string.
   const std::uint64_t Whole = Tensor.NumBytes;
   const Span<const std::uint64_t> Lengths =
       Tensor.isStringList() ? Tensor.Lengths : Span(&Whole, 1);
   const std::size_t Count = Lengths.size();
-  // The pointers come first, followed by the text.
+  // The copy consists of the pointers, followed by the text.
   auto **Texts = static_cast<const char **>(
       make(Tensor, Form::Texts, ElementType::String,
            Count * sizeof(char *) + Tensor.NumBytes + Count));

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AdviceCopies: parts of advice in a form that C can read, such as names that
-/// end with a NUL. Each part is converted once per reply, and its memory is
-/// reused for the next reply.
+/// Defines AdviceCopies, which stores parts of advice in a form for C, such as
+/// names that end with a NUL. Each part is converted once per reply. The next
+/// reply reuses the memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,17 +25,18 @@ namespace MLBridge::C {
 
 class AdviceCopies {
 public:
-  /// The name, ending with a NUL.
+  /// Returns a copy of the name that ends with a NUL.
   const char *name(const TensorView &Tensor);
-  /// The text of a string, ending with a NUL.
+  /// Returns a copy of the string that ends with a NUL.
   const char *text(const TensorView &Tensor);
-  /// The strings of a list, each ending with a NUL. They must fit into the
-  /// tensor's bytes.
+  /// Returns copies of the strings of a list. Each copy ends with a NUL. The
+  /// total of Tensor.Lengths must be at most Tensor.NumBytes.
   const char *const *texts(const TensorView &Tensor);
-  /// The elements, converted to \p Type, which is a numeric type or Bool.
+  /// Returns the elements, converted to \p Type. \p Type is a numeric type or
+  /// Bool.
   Expected<const void *> elements(const TensorView &Tensor, ElementType Type);
 
-  /// Forgets all copies but keeps their memory.
+  /// Removes all copies but keeps their memory.
   void clear() { Used = 0; }
 
 private:
@@ -44,13 +45,15 @@ private:
     const TensorView *Of = nullptr;
     Form Is = Form::Name;
     ElementType Type = ElementType::String;
-    /// Aligned for any number.
+    /// The copy's memory, which is aligned for every numeric type.
     std::vector<std::max_align_t> Memory;
   };
 
-  /// The copy in that form, or null.
+  /// Returns the copy of \p Of in the form \p Is, or null if there is no such
+  /// copy.
   void *find(const TensorView &Of, Form Is, ElementType Type) const;
-  /// Allocates a copy in that form and records it.
+  /// Allocates memory for a copy of \p Of in the form \p Is and records the
+  /// copy.
   void *make(const TensorView &Of, Form Is, ElementType Type,
              std::size_t NumBytes);
   const char *terminated(const TensorView &Of, Form Is, std::string_view Text);

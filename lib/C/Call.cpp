@@ -39,7 +39,7 @@ const char *C::lastMessage() noexcept {
 void C::setLastMessage(const char *Message) noexcept {
   LastMessage &Last = ofThisThread();
   try {
-    // Message may point into Text.
+    // Copy Message before Text changes, because Message may point into Text.
     Last.Text = std::string(Message ? Message : "");
     Last.NoMemory = false;
   } catch (...) {

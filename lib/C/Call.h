@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Shared by all functions of the C API: converts an Error to a status and the
-/// thread's last message, and exhausted memory to an Error.
+/// Defines call(), in which every function of the C API runs. It converts an
+/// Error to a status and the thread's last message. It also converts exceptions
+/// to a status.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,55 +25,58 @@
 
 namespace MLBridge::C {
 
-/// The last error message of this thread, or "".
+/// Returns the last error message of this thread, or "" if there is no message.
 const char *lastMessage() noexcept;
-/// Sets the last error message; null clears it.
+/// Sets the last error message of this thread. A null \p Message clears it.
 void setLastMessage(const char *Message) noexcept;
 
-/// The message is Text, unless there was no memory for it.
+/// The last error message of a thread. The message is Text, unless there was no
+/// memory to store it.
 struct LastMessage {
   std::string Text;
   bool NoMemory = false;
 };
 /// Removes and returns this thread's message.
 LastMessage takeLastMessage() noexcept;
-/// Restores a message, unless a later one exists.
+/// Restores the message \p Earlier, unless there is a later message.
 void giveBack(LastMessage Earlier) noexcept;
-/// Stores the message of \p E, unless it is success, and returns the code.
+/// Returns the code of \p E. If \p E is a failure, stores its message.
 MLBridgeStatus report(const Error &E) noexcept;
-/// The same for exhausted memory.
+/// Stores a message about exhausted memory and returns MLBridgeStatusSystem.
 MLBridgeStatus reportNoMemory() noexcept;
 
-/// "'Spec' is null".
+/// Returns the error for a null pointer, such as "'Spec' is null".
 Error isNull(const char *Parameter);
 
-/// Checks that a struct of callbacks with \p Found bytes is the one that this
-/// library knows, which has \p Known bytes.
+/// Checks the size of a struct of callbacks. The caller's struct has \p Found
+/// bytes, and this version of the struct has \p Known bytes.
 Error checkSize(std::size_t Found, std::size_t Known);
 
 /// Runs \p Do, which returns an Error, and converts the result to a status.
 ///
 /// Only this function and the Python bindings catch exceptions. Operator new
-/// throws if memory runs out, and a tool written in C must then get an error
-/// rather than end. The code in between releases its resources and throws
-/// nothing itself.
+/// throws an exception if memory runs out. This function converts the exception
+/// to a status, so that a program written in C receives an error and does not
+/// end. The rest of the library throws no exceptions. If operator new throws,
+/// the library releases its resources.
 template <typename Function> MLBridgeStatus call(Function &&Do) noexcept {
   try {
     return report(std::forward<Function>(Do)());
   } catch (const std::bad_alloc &) {
     return reportNoMemory();
   } catch (...) {
-    // For example std::length_error, for sizes that no memory could have.
+    // One such exception is std::length_error, which a container throws if its
+    // size would exceed the maximum.
     return report(Error(ErrorCode::InvalidArgument, "a size is out of range"));
   }
 }
 
-/// Calls a user's callback through \p Callback and converts its status to an
-/// Error.
+/// Calls a user's callback and converts its status to an Error. \p Callback is
+/// a function that calls the user's callback.
 template <typename Function>
 Error callUser(const char *What, Function &&Callback) {
-  // Hide an older message, which must not count as the callback's. If the
-  // callback succeeds, the older message becomes the last one again.
+  // Remove the earlier message, so that it is not mistaken for the callback's
+  // message. If the callback succeeds, restore the earlier message.
   LastMessage Earlier = takeLastMessage();
   const MLBridgeStatus Status = std::forward<Function>(Callback)();
   if (Status == MLBridgeStatusSuccess) {

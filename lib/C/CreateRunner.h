@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Shared by functions that create runners, with and without a factory.
+/// Declares helpers for the functions that create runners with and without a
+/// factory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +20,12 @@
 
 namespace MLBridge::C {
 
-/// Creates the runner for \p Spec. It is an error if either pointer is null.
+/// Creates the runner for \p Spec. Returns InvalidArgument if \p Spec or \p Out
+/// is null.
 Error createRunner(const RunnerFactory &Factory, const char *Spec,
                    MLBridgeModelRunnerRef *Out);
 
-/// Converts \p Nanoseconds, which must not be negative.
+/// Returns the error for a negative time.
 inline Error negativeTime(int64_t Nanoseconds) {
   return {ErrorCode::InvalidArgument,
           "expected a time of 0 ns or more, found " +

@@ -25,7 +25,7 @@ static_assert(int(ElementType::Int8) == MLBridgeElementInt8 &&
 static_assert(sizeof(bool) == 1, "C's bool is a tensor element");
 
 Expected<ElementType> C::elementType(MLBridgeElementType Type) {
-  // A caller in C may pass any number.
+  // Check the number, because C does not restrict the values of an enum.
   const int Number = static_cast<int>(Type);
   if (Number < MLBridgeElementInt8 || Number > MLBridgeElementString)
     return Error(ErrorCode::InvalidArgument,

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Converts the C API's number of an element type to an ElementType.
+/// Converts an MLBridgeElementType to an ElementType.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@
 
 namespace MLBridge::C {
 
-/// Any element type.
+/// Converts any element type. Returns InvalidArgument for an unknown type.
 Expected<ElementType> elementType(MLBridgeElementType Type);
-/// Any type except String, which has separate functions.
+/// Converts any type except String. There are separate functions for strings.
 Expected<ElementType> numberType(MLBridgeElementType Type);
 
 } // namespace MLBridge::C

@@ -165,7 +165,7 @@ MLBridgeStatus mlbridgeGetOptions(MLBridgeEnvironmentRef Environment,
 // Driving environments
 //===----------------------------------------------------------------------===//
 
-/// The agents by label; \p Storage owns them.
+/// Returns a map from the labels of \p Agents to agents, which \p Storage owns.
 static Expected<AgentMap> agentMap(Span<const MLBridgeAgent> Agents,
                                    std::vector<RunnerAgent> &Storage) {
   AgentMap Map;
@@ -188,7 +188,7 @@ static Expected<double> play(Environment &Env, Span<const MLBridgeAgent> Agents,
                    "the runner of agent '" +
                        std::string(Given.Label ? Given.Label : "") +
                        "' is null");
-    // The views in the runner's last advice become invalid.
+    // Reset the last advice, because the episode makes its views invalid.
     Given.Runner->Reply.reset();
   }
   if (Agents.size() == 1 && !Agents[0].Label)

@@ -35,8 +35,9 @@ public:
       Callbacks.Dispose(Self);
   }
 
-  /// Called on the complete object, so that ~CallbackModelRunner() disposes of
-  /// the user's runner after any later failure.
+  /// Calls the user's Create. The constructor does not call Create, because
+  /// ~CallbackModelRunner() must dispose of the user's runner if an exception
+  /// follows.
   Error open(const ModelSpec &Spec) {
     if (Callbacks.Create) {
       void *User = Self;
@@ -79,7 +80,7 @@ private:
   MLBridgeOpaqueFeatureSet Reply{ReplySet, {}};
 };
 
-/// The scheme of runners with these callbacks.
+/// The scheme that mlbridgeAddScheme() adds for Callbacks.
 struct CallbackScheme {
   MLBridgeRunnerCallbacks Callbacks;
   void *User;
@@ -103,7 +104,7 @@ struct CallbackScheme {
 
 } // namespace
 
-/// True if \p Name can precede the colon of a spec.
+/// Returns whether \p Name can precede the colon of a spec.
 static bool isSchemeName(std::string_view Name) {
   Expected<ModelSpec> Spec = ModelSpec::parse(Name);
   return Spec && !Name.empty() && Spec->Scheme == Name;

@@ -17,7 +17,8 @@
 using namespace MLBridge;
 using namespace MLBridge::C;
 
-/// Sets one feature: calls \p Do with the set, and records its error.
+/// Sets one feature. Calls \p Do with the feature set. If \p Do fails, records
+/// the error in the feature set.
 template <typename Function>
 static MLBridgeStatus setBy(MLBridgeFeatureSetRef Features, const char *Name,
                             Function &&Do) {
@@ -33,7 +34,7 @@ static MLBridgeStatus setBy(MLBridgeFeatureSetRef Features, const char *Name,
         Features->Misuse = E;
       return E;
     } catch (...) {
-      // A set whose memory ran out must not be sent.
+      // Record an error, because an incomplete request must not be sent.
       Features->Set.clear();
       Features->Misuse = Error(ErrorCode::System, "no memory");
       throw;
@@ -41,7 +42,8 @@ static MLBridgeStatus setBy(MLBridgeFeatureSetRef Features, const char *Name,
   });
 }
 
-/// A view of the tensor that the arguments describe, in the caller's memory.
+/// Returns a view of the tensor that the arguments describe. The view points to
+/// the caller's memory.
 static Expected<TensorView> viewOf(MLBridgeElementType Type, const void *Data,
                                    const int64_t *Extents, size_t Rank) {
   Expected<ElementType> Element = numberType(Type);
@@ -116,7 +118,7 @@ MLBridgeStatus mlbridgeSetStringWithLength(MLBridgeFeatureSetRef Features,
 }
 
 namespace {
-/// Adapts C's list of strings to FeatureSet::set().
+/// Makes a list of strings from C a container for FeatureSet::set().
 struct StringList {
   struct Iterator {
     const StringList &List;

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The handles of tensors, which runners and the callbacks of environments and
-/// runners lend to C.
+/// Defines the handles of feature sets, advice and runners in the C API.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,11 +22,13 @@
 #include <memory>
 #include <string>
 
-/// A FeatureSet for C to write; does not own it.
+/// A handle with which C writes a FeatureSet. The handle does not own the
+/// FeatureSet.
 struct MLBridgeOpaqueFeatureSet {
   MLBridge::FeatureSet &Set;
-  /// The first failure since the set was cleared. The request fails with it if
-  /// the caller ignored the status.
+  /// The first failure since the set was cleared. If the caller ignores the
+  /// status of the failed call, the request with this set returns the same
+  /// failure.
   MLBridge::Error Misuse;
 
   void clear() {
@@ -36,10 +37,10 @@ struct MLBridgeOpaqueFeatureSet {
   }
 };
 
-/// Tensors for C to read; does not own them.
+/// A handle with which C reads tensors. The handle does not own the tensors.
 struct MLBridgeOpaqueAdvice {
   MLBridge::Advice Tensors;
-  /// The tensors in forms for C: ending with a NUL, or converted.
+  /// Copies of names, strings and elements in forms that C can read.
   MLBridge::C::AdviceCopies Copies;
 
   void reset(MLBridge::Advice New = {}) {

@@ -39,7 +39,7 @@ MLBridgeStatus mlbridgeCreateModelRunner(const char *Spec,
   return call([&] { return createRunner(makeRunnerFactory(), Spec, Runner); });
 }
 
-/// \p Path, percent-encoded for a spec.
+/// Returns \p Path, percent-encoded for a spec.
 static std::string encoded(std::string_view Path) {
   std::string Text;
   for (char C : Path) {
@@ -92,7 +92,7 @@ MLBridgeFeatureSetRef mlbridgeGetFeatures(MLBridgeModelRunnerRef Runner) {
   return Runner ? &Runner->Request : nullptr;
 }
 
-/// The runner's reply to its features.
+/// Sends the runner's features to the model and returns the reply.
 static Expected<Advice> ask(MLBridgeOpaqueModelRunner &Runner,
                             const AdviceSpec &Wanted) {
   if (Runner.Request.Misuse)
@@ -101,14 +101,15 @@ static Expected<Advice> ask(MLBridgeOpaqueModelRunner &Runner,
 }
 
 namespace {
-/// Clears the features after a request, whatever its result.
+/// Clears the features when a request ends, even if the request fails.
 struct ClearRequest {
   MLBridgeOpaqueModelRunner &Runner;
   ~ClearRequest() { Runner.Request.clear(); }
 };
 } // namespace
 
-/// \p Want returns an Expected<AdviceSpec>.
+/// Evaluates the model. \p Want is a function that returns an
+/// Expected<AdviceSpec>.
 template <typename Function>
 static MLBridgeStatus evaluate(MLBridgeModelRunnerRef Runner, Function &&Want,
                                MLBridgeAdviceRef *Reply) {
@@ -116,7 +117,7 @@ static MLBridgeStatus evaluate(MLBridgeModelRunnerRef Runner, Function &&Want,
     if (!Runner)
       return isNull("Runner");
     ClearRequest Clear{*Runner};
-    // The views in the last advice become invalid.
+    // Reset the last advice, because this request makes its views invalid.
     Runner->Reply.reset();
     if (!Reply)
       return isNull("Advice");

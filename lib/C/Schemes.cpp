@@ -15,7 +15,8 @@
 using namespace MLBridge;
 
 RunnerFactory C::makeRunnerFactory() {
-  // One line for each component without dependencies; the others are modules.
+  // Add the components that have no dependencies. The other components are
+  // modules.
   RunnerFactory Factory;
 #ifdef MLBRIDGE_HAS_ONNX
   addONNX(Factory);

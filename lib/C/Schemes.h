@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes for runners and trainers in the C library.
+/// Selects the schemes for runners and trainers in the C library.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@
 
 namespace MLBridge::C {
 
-/// Has the schemes that are linked into the library; the others come from
-/// modules (RunnerModule.h).
+/// Creates a factory with the schemes that are linked into the library. Other
+/// schemes are in modules (RunnerModule.h).
 RunnerFactory makeRunnerFactory();
 EnvironmentServer makeEnvironmentServer();
 

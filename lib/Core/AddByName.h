@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// addByName(): adds a scheme or a format to a factory's table.
+/// Defines addByName(), which adds a scheme or a format to a factory's table.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace MLBridge {
 
-/// Adds \p New to \p Table, replacing an entry with the same Name.
+/// Adds \p New to \p Table, or replaces the entry with the same Name.
 template <typename T> void addByName(std::vector<T> &Table, T New) {
   auto Found = std::ranges::find(Table, New.Name, &T::Name);
   if (Found != Table.end())

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The conversions between element types. convertValue() decides, for each pair
-/// of types, whether a value is representable.
+/// Converts advice to other element types. For each pair of types,
+/// convertValue() decides whether the target type can represent a value.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,13 +32,15 @@ using namespace MLBridge;
 // One value
 //===----------------------------------------------------------------------===//
 
-/// The absolute value of any integer, including the most negative one.
+/// Returns the absolute value of any integer, including the most negative
+/// integer.
 template <typename T> static std::uint64_t magnitude(T Value) {
   auto Bits = static_cast<std::uint64_t>(Value);
   return Value < 0 ? -Bits : Bits;
 }
 
-/// Converts \p Value to \p Out; false if the type To cannot represent it.
+/// Converts \p Value and writes the result to \p Out. Returns false if the type
+/// To cannot represent the value.
 template <typename From, typename To>
 static bool convertValue(From Value, To &Out) {
   static_assert(std::numeric_limits<float>::is_iec559 &&
@@ -50,16 +52,17 @@ static bool convertValue(From Value, To &Out) {
     Out = static_cast<To>(Value);
     return std::in_range<To>(Value);
   } else if constexpr (std::is_integral_v<From>) {
-    // Exact if the range from the lowest to the highest set bit fits the
-    // significand.
+    // The conversion is exact if the significand has enough digits for the bits
+    // from the lowest to the highest set bit.
     std::uint64_t Bits = magnitude(Value);
     Out = static_cast<To>(Value);
     return Bits == 0 || std::bit_width(Bits >> std::countr_zero(Bits)) <=
                             std::numeric_limits<To>::digits;
   } else if constexpr (std::is_integral_v<To>) {
-    // The smallest integer and the first too large one are powers of two or 0,
-    // so they are exact in every floating-point type; the largest integer is
-    // not always exact. NaN compares false.
+    // Compare with the smallest integer and with the largest integer plus one.
+    // Both are exact in every floating-point type, because they are 0 or powers
+    // of two. The largest integer itself is not always exact. A NaN fails the
+    // comparison.
     using Limits = std::numeric_limits<To>;
     const From Lowest = static_cast<From>(Limits::min());
     const From TooLarge = std::ldexp(From(1), Limits::digits);
@@ -74,7 +77,7 @@ static bool convertValue(From Value, To &Out) {
 }
 
 template <typename T> static std::string toText(T Value) {
-  char Text[32]; // Enough for the shortest exact form of any number.
+  char Text[32]; // Any number has fewer than 32 characters.
   return {Text, std::to_chars(Text, std::end(Text), Value).ptr};
 }
 
@@ -86,8 +89,8 @@ static std::string nameOf(const TensorView &Tensor) {
   return "advice '" + printable(Tensor.Name) + "'";
 }
 
-/// Reads element \p I as a byte: only 0 and 1 are valid values of a bool. Reads
-/// it once, because another process may be changing it.
+/// Reads element \p I, which must be a byte that is 0 or 1. Reads the byte only
+/// once, because another process may be changing it.
 static Error readBool(const TensorView &Tensor, std::size_t I,
                       std::uint8_t &Out) {
   const auto *Bytes = static_cast<const volatile std::uint8_t *>(Tensor.Data);
@@ -99,7 +102,7 @@ static Error readBool(const TensorView &Tensor, std::size_t I,
                                     toText(int(Out))};
 }
 
-/// Converts bools to numbers, or to bytes of 0 and 1.
+/// Converts bools to numbers, or to bytes that are 0 or 1.
 template <typename To>
 static Error convertBools(const TensorView &Tensor, To *Out) {
   for (std::size_t I = 0; I != Tensor.NumBytes; ++I) {
@@ -115,7 +118,7 @@ template <typename From, typename To>
 static Error convertAll(const TensorView &Tensor, To *Out) {
   const auto *In = static_cast<const std::byte *>(Tensor.Data);
   for (std::size_t I = 0, E = Tensor.numElements(); I != E; ++I) {
-    // The data of a foreign peer may be unaligned.
+    // Use memcpy, because data from a foreign peer may be unaligned.
     From Value;
     std::memcpy(&Value, In + I * sizeof(From), sizeof(From));
     if (!convertValue(Value, Out[I]))
@@ -211,7 +214,7 @@ const TensorView *Advice::find(std::string_view Name) const {
   return nullptr;
 }
 
-/// "'a' float[3], 'b' bool", or "nothing".
+/// Returns a list for messages, such as "'a' float[3], 'b' bool", or "nothing".
 static std::string listOf(Span<const TensorView> Tensors) {
   constexpr std::size_t MaxListed = 8;
   std::string Text;

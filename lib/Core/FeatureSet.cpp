@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The storage of features: views in a vector, names in a deque, copied data in
-/// an arena. All three keep their memory from one round to the next.
+/// Stores features: the views are in a vector, the names in a deque and copied
+/// data in an arena. All three keep their memory for the next request.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +24,12 @@ using namespace MLBridge;
 using detail::contradiction;
 using detail::misfit;
 
-/// The alignment that the vector instructions of in-process models need.
+/// The alignment of tensors. Vector instructions of in-process models need it.
 static constexpr std::size_t DenseAlignment = 64;
 static constexpr std::size_t ScalarAlignment = 8;
 
-/// The data of empty tensors, so that no memcpy needs a check for null.
+/// The data of empty tensors. Their pointer is not null, so that callers of
+/// memcpy need not check for null.
 alignas(DenseAlignment) static constexpr std::byte Nothing[DenseAlignment] = {};
 
 //===----------------------------------------------------------------------===//
@@ -63,7 +64,8 @@ void FeatureSet::Arena::reset() {
   Used = 0;
   if (Blocks.size() <= 1)
     return;
-  // One block that holds all data of another round like this one.
+  // Replace the blocks by a single block that is large enough for all data of
+  // the next request, if the next request is like the last one.
   std::size_t Total = 0;
   for (const Block &B : Blocks)
     Total += B.Size;
@@ -86,7 +88,8 @@ FeatureSet &FeatureSet::operator=(FeatureSet &&Other) noexcept {
 }
 
 void FeatureSet::swap(FeatureSet &Other) noexcept {
-  // Swapping a deque moves no element, so the names stay where they are.
+  // TensorView::Name stays valid, because std::swap does not move the elements
+  // of a deque.
   std::swap(Views, Other.Views);
   std::swap(Room, Other.Room);
   std::swap(Names, Other.Names);
@@ -97,7 +100,8 @@ void FeatureSet::swap(FeatureSet &Other) noexcept {
 }
 
 void FeatureSet::clear() {
-  // Names of an older round may follow this round's, and may duplicate them.
+  // Remove the remaining names of earlier requests, because they may be
+  // duplicates of this request's names.
   if (!SameNames)
     Names.resize(Count);
   SameNames = true;
@@ -114,8 +118,9 @@ const TensorView *FeatureSet::find(std::string_view Name) const {
 }
 
 std::size_t FeatureSet::slot(std::string_view Name) {
-  // While the names repeat those of the last round, which were distinct, the
-  // name cannot have been set before in this round.
+  // Skip the search while the names match the names of the previous request in
+  // the same order. In this case, \p Name cannot have been set yet, because the
+  // names of a request are distinct.
   bool IsExpected = Count < Names.size() && Names[Count] == Name;
   if (!(SameNames && IsExpected)) {
     if (const TensorView *Existing = find(Name))
@@ -138,8 +143,8 @@ std::size_t FeatureSet::slot(std::string_view Name) {
 void *FeatureSet::makeRoom(std::size_t Slot, std::size_t NumBytes,
                            std::size_t Alignment) {
   NumBytes = std::max<std::size_t>(NumBytes, 1);
-  // A value that replaces one of this round reuses its memory, so that setting
-  // a feature repeatedly does not consume more memory each time.
+  // If the feature has already been set for this request, reuse its memory.
+  // Otherwise, each repeated set() would allocate more memory.
   auto *Old = static_cast<std::byte *>(const_cast<void *>(Views[Slot].Data));
   if (NumBytes <= Room[Slot] && paddingFor(Old, Alignment) == 0)
     return Old;
@@ -209,7 +214,7 @@ void FeatureSet::setString(std::string_view Name, std::string_view Value) {
 void FeatureSet::setView(std::string_view Name, const TensorView &View) {
   if (std::string Why = contradiction(View); !Why.empty())
     return fail(Name, Why);
-  // Copy it first: slot() may move the views, and View may be one of them.
+  // Copy View first: it may be an element of Views, which slot() may move.
   TensorView V = View;
   std::size_t Slot = slot(Name);
   Room[Slot] = 0;
@@ -219,7 +224,7 @@ void FeatureSet::setView(std::string_view Name, const TensorView &View) {
 void FeatureSet::copy(std::string_view Name, const TensorView &View) {
   if (std::string Why = contradiction(View); !Why.empty())
     return fail(Name, Why);
-  // Copy it first: slot() may move the views, and View may be one of them.
+  // Copy View first: it may be an element of Views, which slot() may move.
   const TensorView V = View;
   if (V.isStringList()) {
     StringListFill Fill = setStringList(Name, V.Lengths.size(), V.NumBytes);
@@ -240,7 +245,8 @@ FeatureSet::StringListFill FeatureSet::setStringList(std::string_view Name,
                                                      std::size_t Count,
                                                      std::size_t TotalBytes) {
   std::size_t Slot = slot(Name);
-  // Not reusable: the data starts after the lengths.
+  // Do not reuse this memory for another value, because Data does not point to
+  // its start.
   Room[Slot] = 0;
   std::size_t LengthBytes = Count * sizeof(std::uint64_t);
   auto *Memory = static_cast<std::byte *>(Storage.allocate(

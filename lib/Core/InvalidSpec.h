@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// invalidSpec(): the common form of errors about a model spec.
+/// Defines invalidSpec(), which creates the errors about model specs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 
 namespace MLBridge {
 
-/// Returns an InvalidArgument "model spec 'pipe:/tmp/advisor': <Why>".
+/// Returns an InvalidArgument with the message "model spec '<Spec>': <Why>".
 inline Error invalidSpec(std::string_view Spec, const std::string &Why) {
   return {ErrorCode::InvalidArgument,
           "model spec '" + printable(Spec) + "': " + Why};

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What all runners share: requests, fatal errors, and default implementations.
+/// Implements the parts that all runners share: requests, fatal errors, and
+/// default implementations of virtual functions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +55,8 @@ Error MLModelRunner::withName(const Error &E) const {
 }
 
 void MLModelRunner::fail(const Error &E) const {
-  // Some errors, such as those of convert(), begin with the runner's name.
+  // Print the name only if the message does not begin with it. For example,
+  // convert() has already added the name to its errors.
   const std::string Name = describe() + ": ";
   if (OnError)
     OnError(E);

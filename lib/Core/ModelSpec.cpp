@@ -7,14 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The grammar of model specs:
+/// Parses model specs. Their grammar is:
 /// \code
 ///   spec    = scheme [ ":" path ] [ "?" options ] [ "|" spec ]
 ///   scheme  = 1*( letter / digit / "_" / "+" / "-" )
 ///   options = option *( "&" option )
 ///   option  = key "=" value
 /// \endcode
-/// with %XX for any byte of a path, key or value.
+/// Any byte of a path, key or value may be written as %XX.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ using namespace MLBridge;
 
 namespace {
 
-/// A parser of specs, whose errors name the position.
+/// Parses one spec. Errors name the position of the mistake.
 class SpecParser {
 public:
   explicit SpecParser(std::string_view Text) : Text(Text) {}
@@ -46,11 +46,13 @@ private:
   Error parseScheme();
   Error parseOptions();
   Error parseOption(std::string_view Option);
-  /// Consumes and returns the text up to the first of \p Stops, or to the end.
+  /// Consumes and returns the text up to the first character in \p Stops, or up
+  /// to the end.
   std::string_view takeUntil(std::string_view Stops);
-  /// Consumes the next character if it is \p C.
+  /// Consumes the next character if it is \p C, and returns whether it was
+  /// \p C.
   bool take(char C);
-  /// Percent-decodes \p Part, which must be a piece of Text.
+  /// Percent-decodes \p Part, which must be a part of Text.
   Error decode(std::string_view Part, std::string &Out) const;
   Error expected(std::string_view What, std::size_t At) const;
   std::size_t positionOf(std::string_view Part) const {
@@ -88,7 +90,7 @@ bool SpecParser::take(char C) {
   return true;
 }
 
-/// The value of a hexadecimal digit, or -1.
+/// Returns the value of a hexadecimal digit, or -1 for another character.
 static int hexValue(char C) {
   if (C >= '0' && C <= '9')
     return C - '0';
@@ -114,7 +116,7 @@ Error SpecParser::decode(std::string_view Part, std::string &Out) const {
                         positionOf(Part) + Digit);
       Byte = Byte * 16 + Value;
     }
-    // NUL would truncate a path in system calls.
+    // Refuse NUL, because it would truncate a path in system calls.
     if (Byte == 0)
       return expected("a character other than %00", positionOf(Part) + I);
     Out += static_cast<char>(Byte);
@@ -137,7 +139,7 @@ Error SpecParser::parseScheme() {
                       positionOf({&C, 1}));
   if (Scheme.empty())
     return expected("a scheme such as 'pipe:'", Position);
-  // The scheme becomes part of a file name.
+  // Limit the length, because the scheme becomes part of a module's file name.
   constexpr std::size_t MaxScheme = 64;
   if (Scheme.size() > MaxScheme)
     return expected("a scheme of at most " + std::to_string(MaxScheme) +
@@ -227,9 +229,9 @@ struct Unit {
 };
 } // namespace
 
-/// Parses a decimal number followed by the suffix of one of \p Units. nullopt
-/// if
-/// \p Text has another form or the product exceeds 2^63 - 1.
+/// Parses a decimal number that is followed by the suffix of one of \p Units,
+/// and returns the number times the unit's factor. Returns nullopt if \p Text
+/// has another form or the product exceeds 2^63 - 1.
 static std::optional<std::int64_t> parseQuantity(std::string_view Text,
                                                  Span<const Unit> Units) {
   std::uint64_t Number = 0;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The names of types and shapes, and the arithmetic of shapes.
+/// Implements the names of element types, and the text and size of shapes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 
 using namespace MLBridge;
 
-/// In the order of ElementType.
+/// The names of the types, in the order of ElementType.
 static constexpr std::string_view TypeNames[] = {
     "int8_t",   "int16_t",  "int32_t", "int64_t", "uint8_t", "uint16_t",
     "uint32_t", "uint64_t", "float",   "double",  "bool",    "string",

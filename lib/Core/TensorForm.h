@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Checks that a tensor's shape, size and lengths agree, for tensors from
-/// external input: FeatureSet and SerDes use them.
+/// Checks that a tensor's shape, size and lengths agree. FeatureSet and each
+/// SerDes use these checks for tensors from external input.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +22,12 @@
 
 namespace MLBridge::detail {
 
-/// Describes a mismatch, such as "shape [3,4] needs 12 elements, found 10";
-/// empty if \p Dims and \p Elements agree.
+/// Returns a description of a mismatch, such as "shape [3,4] needs 12 elements,
+/// found 10". Returns an empty string if \p Dims and \p Elements agree.
 std::string misfit(const Shape &Dims, std::size_t Elements);
 
-/// Describes a contradiction between the shape, the size and the lengths of
-/// \p View; empty if they agree.
+/// Returns a description of a contradiction between the shape, the size and the
+/// lengths of \p View. Returns an empty string if they agree.
 std::string contradiction(const TensorView &View);
 
 } // namespace MLBridge::detail

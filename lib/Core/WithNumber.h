@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// withNumber(): calls generic code with the C++ type of an ElementType.
+/// Defines withNumber(), which calls generic code with the C++ type of an
+/// ElementType.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +20,8 @@
 
 namespace MLBridge::detail {
 
-/// Calls \p Do with a zero of the C++ type of \p Type. InvalidArgument if \p
-/// Type is not numeric.
+/// Calls \p Do with a zero whose C++ type corresponds to \p Type. Returns
+/// InvalidArgument if \p Type is not numeric.
 template <typename Function> Error withNumber(ElementType Type, Function &&Do) {
   switch (Type) {
   case ElementType::Int8:

@@ -28,7 +28,7 @@ RunnerFactory::Scheme MLBridge::aotScheme() {
 
 RunnerFactory::Scheme
 MLBridge::builtinScheme(std::vector<const MLBridgeAOTModel *> Models) {
-  // A model without a name cannot be requested.
+  // Remove models without a name, because no spec can name them.
   std::erase_if(Models, [](const MLBridgeAOTModel *Descriptor) {
     return !Descriptor || !Descriptor->name;
   });
@@ -48,7 +48,8 @@ MLBridge::builtinScheme(std::vector<const MLBridgeAOTModel *> Models) {
                      ": unknown model; this program contains " +
                      (Names.empty() ? "no models" : Names));
   };
-  // A single model is looked up before the first request.
+  // Check the name of a single model early. The names of labelled models are
+  // checked at the first request.
   auto Check = [Load](const ModelSpec &Spec) {
     return Spec.Path.find('=') == std::string::npos
                ? Load(Spec.Path, Spec).takeError()

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Schemes that a factory may lack although this project provides them.
-/// Schemes.cpp lists those that every factory has.
+/// Lists the schemes of this project's optional components. A factory may lack
+/// these schemes. Schemes.cpp adds the schemes that every factory has.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,12 +21,13 @@
 
 namespace MLBridge {
 
-/// Schemes that components of this project provide. If one is missing, the
-/// installation is incomplete but the spec may be correct.
+/// The schemes of this project's components. If a spec names one of them and
+/// the factory lacks it, the spec may be correct, but the component is not
+/// installed.
 inline constexpr std::string_view ComponentSchemes[] = {
     "aot", "aoti", "builtin", "grpc", "grpc+unix", "onnx", "tf", "tvm"};
 
-/// True if a component of this project provides \p Scheme.
+/// Returns whether a component of this project provides \p Scheme.
 inline bool isComponentScheme(std::string_view Scheme) {
   return std::ranges::find(ComponentSchemes, Scheme) !=
          std::end(ComponentSchemes);

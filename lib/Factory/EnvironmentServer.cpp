@@ -62,7 +62,8 @@ EnvironmentServer::find(std::string_view Name) const {
   return nullptr;
 }
 
-/// For a missing or empty spec: says how to start such a program.
+/// Returns the error for a missing or empty spec. The message explains how to
+/// start a program that serves an environment.
 static Error noTrainer(const char *Found) {
   return {
       ErrorCode::InvalidArgument,

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Creates the transport and SerDes for specs such as `pipe:NAME?serdes=json`,
-/// for runners and environments. A new transport is one line of the table in
-/// InterProcessSpec.cpp.
+/// Creates the transport and the SerDes for specs such as
+/// `pipe:NAME?serdes=json`. Runners and environments both use these functions.
+/// To add a transport, add a line to the table in InterProcessSpec.cpp.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,23 +29,24 @@ namespace MLBridge {
 
 struct InterProcessScheme {
   std::string_view Name;
-  /// See RunnerFactory::Scheme.
+  /// The line for --help, as in RunnerFactory::Scheme.
   std::string_view Help;
   std::unique_ptr<Transport> (*Make)(std::string Path, TransportOptions);
 };
 Span<const InterProcessScheme> interProcessSchemes();
 
-/// Checks a spec of one of these schemes without opening anything.
+/// Checks a spec of one of these schemes. Opens no file or connection.
 Error checkInterProcess(const ModelSpec &Spec);
 
-/// The transport and SerDes that a spec names.
+/// The transport and the SerDes for a spec.
 struct InterProcessParts {
   std::unique_ptr<Transport> Channel;
   std::unique_ptr<BaseSerDes> Codec;
   TransportOptions Options;
 };
-/// Does not connect yet. The spec's `serdes` is one of \p Formats. \p
-/// ConnectTimeout applies if the spec lacks `connect`.
+/// Creates the parts for \p Spec, but does not connect. The option `serdes`
+/// names one of \p Formats. If the spec lacks the option `connect`,
+/// \p ConnectTimeout applies.
 Expected<InterProcessParts>
 makeInterProcess(const ModelSpec &Spec, const SerDesFactory &Formats,
                  Duration ConnectTimeout = TransportOptions().ConnectTimeout);

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Turns specs such as `onnx:node=a.onnx,colour=b.onnx?decide=argmax` into
-/// runners whose models a factory and its copies share.
+/// Creates runners from specs such as
+/// `onnx:node=a.onnx,colour=b.onnx?decide=argmax`. The runners of a factory and
+/// its copies share their models.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +31,8 @@ using namespace MLBridge::inprocess;
 
 using FileMap = std::map<std::string, std::string>;
 
-/// The length of the label at the start of \p Text; empty unless \p Text starts
-/// with `LABEL=`.
+/// Returns the length of the label if \p Text starts with `LABEL=`, or nullopt
+/// otherwise.
 static std::optional<std::size_t> labelLength(std::string_view Text) {
   std::size_t End = Text.find_first_of("=,/");
   if (End == 0 || End == std::string_view::npos || Text[End] != '=')
@@ -39,8 +40,8 @@ static std::optional<std::size_t> labelLength(std::string_view Text) {
   return End;
 }
 
-/// Parses `FILE`, or `LABEL=FILE,LABEL=FILE`. A comma without a label after it
-/// belongs to a file name.
+/// Parses `FILE`, or `LABEL=FILE,LABEL=FILE`. A comma that is not followed by
+/// `LABEL=` is part of a file name.
 static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
   std::string_view Left = Spec.Path;
   if (Left.empty())
@@ -54,7 +55,7 @@ static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
   while (Length) {
     std::string Label(Left.substr(0, *Length));
     Left.remove_prefix(*Length + 1);
-    // Up to a comma that a label follows.
+    // The file name ends at the next comma that is followed by a label.
     std::size_t End = Left.find(',');
     Length.reset();
     while (End != std::string_view::npos &&
@@ -90,14 +91,14 @@ static Error checkSpec(const ModelFormat &Format, const ModelSpec &Spec) {
   return Format.Check ? Format.Check(Spec) : Error::success();
 }
 
-/// The key under which the model in \p File is stored. Specs that differ only
-/// in decisions share a model.
+/// Returns the key under which the model in \p File is stored. The key has no
+/// DecisionOptions, so specs that differ only in these options share a model.
 static std::string storeKey(const ModelFormat &Format, const std::string &File,
                             const ModelSpec &Spec) {
   std::string Key = File;
   for (std::string_view Option : Format.Options)
     if (std::string_view Value = Spec.option(Option, {}); Value.data()) {
-      Key += '\0'; // Occurs in no file name and no value.
+      Key += '\0'; // A separator that no file name or value contains.
       Key.append(Option) += '=';
       Key += Value;
     }

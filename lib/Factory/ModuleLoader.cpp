@@ -24,7 +24,7 @@ using namespace MLBridge::modules;
 // Searching
 //===----------------------------------------------------------------------===//
 
-/// True if a scheme's name is safe to use in a file name.
+/// Returns whether \p Name is safe as part of a file name.
 static bool isPlain(std::string_view Name) {
   return !Name.empty() && std::ranges::all_of(Name, [](char C) {
     return (C >= 'a' && C <= 'z') || (C >= '0' && C <= '9') || C == '-' ||
@@ -36,7 +36,7 @@ std::string modules::moduleFileFor(std::string_view Scheme) {
   return "MLBridge-" + std::string(Scheme.substr(0, Scheme.find('+'))) + ".so";
 }
 
-/// The value of MLBRIDGE_MODULES, or an empty string.
+/// Returns the value of MLBRIDGE_MODULES, or an empty string if it is not set.
 static std::string namedFolder() {
   const char *Named = std::getenv("MLBRIDGE_MODULES");
   return Named ? Named : "";
@@ -53,7 +53,8 @@ std::string modules::describeMissing(std::string_view Scheme) {
   return Text + " or the folders of the dynamic linker";
 }
 
-/// The module's path, or only the file name if the dynamic linker must search.
+/// Returns the path of the module's file. If the file is in none of the
+/// folders, returns only its name, so that the dynamic linker searches for it.
 static std::string pathOf(const std::string &File) {
   std::vector<std::string> Folders = libraryFolders();
   if (std::string Named = namedFolder(); !Named.empty())
@@ -83,8 +84,9 @@ Expected<const RunnerModule *> modules::loadModule(std::string_view Scheme) {
   Expected<void *> Library =
       openLibrary(Path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!Library) {
-    // The linker reports a missing file and a file with missing dependencies in
-    // the same words, except for the name at the start.
+    // Distinguish a missing module from a module whose dependency is missing.
+    // The linker's message has the same words for both, but starts with the
+    // name of the missing file.
     if (Path == File && Library.message().starts_with(File))
       return nullptr;
     return Unusable(std::string(Library.message()), Library.code());

@@ -23,16 +23,18 @@
 
 namespace MLBridge::modules {
 
-/// "MLBridge-grpc.so" for `grpc` and for `grpc+unix`.
+/// Returns the file name of the module for \p Scheme. For example, the module
+/// for `grpc` and for `grpc+unix` is "MLBridge-grpc.so".
 std::string moduleFileFor(std::string_view Scheme);
 
-/// Loads the module for \p Scheme. A module is never unloaded, since its code
-/// may be in use anywhere. Null if no module is found; Unsupported if it cannot
-/// be used.
+/// Loads the module for \p Scheme. Returns null if no module is found. If the
+/// module cannot be used, returns an error, for example Unsupported if it has
+/// another version. A module is never unloaded, because its code may still be
+/// in use.
 Expected<const RunnerModule *> loadModule(std::string_view Scheme);
 
-/// "no module MLBridge-grpc.so in MLBRIDGE_MODULES (not set), /usr/bin, ...",
-/// for messages.
+/// Returns a text for messages, such as "no module MLBridge-grpc.so in
+/// MLBRIDGE_MODULES (not set), /usr/bin, ...".
 std::string describeMissing(std::string_view Scheme);
 
 } // namespace MLBridge::modules

@@ -24,7 +24,8 @@ modules::ModuleSchemes::find(std::string_view Name) {
   if (Known == Loaded.end()) {
     RunnerFactory Added{RunnerFactory::NoSchemes()};
     (*Module)->AddRunners(Added);
-    // All schemes or none: memory may run out in between.
+    // Insert all schemes of the module in one step. Otherwise, Loaded could
+    // have only some of them if memory runs out.
     Known = Loaded.try_emplace(*Module, std::move(Added.Schemes)).first;
   }
   for (const RunnerFactory::Scheme &S : Known->second)

@@ -19,16 +19,18 @@
 
 namespace MLBridge {
 
-/// The schemes of modules for one factory and its copies, which share the
-/// schemes' state. Any number of threads can use it at the same time.
+/// The schemes from modules for one factory and its copies, which share this
+/// object. Any number of threads can use the object at the same time.
 class modules::ModuleSchemes {
 public:
-  /// The scheme of that name, or null. Valid as long as this object.
+  /// Returns the scheme \p Name, or null if no module has it. Loads the module
+  /// if necessary. The pointer is valid as long as this object.
   Expected<const RunnerFactory::Scheme *> find(std::string_view Name);
 
 private:
   std::mutex Mutex;
-  /// All schemes of each module. Never removed.
+  /// The schemes of each loaded module. Entries are never removed, because
+  /// find() returns pointers to them.
   std::map<const RunnerModule *, std::vector<RunnerFactory::Scheme>> Loaded;
 };
 

@@ -27,7 +27,8 @@ void RunnerFactory::add(Scheme NewScheme) {
 
 Expected<std::pair<ModelSpec, const RunnerFactory::Scheme *>>
 RunnerFactory::resolve(std::string_view Text) const {
-  // Decorators are created from the inside out, by recursion.
+  // Limit the number of decorators, because create() calls itself for each
+  // decorator.
   constexpr auto MaxDecorators = 32;
   if (std::ranges::count(Text, '|') > MaxDecorators)
     return invalidSpec(Text, "more than " + std::to_string(MaxDecorators) +

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each scheme is a function that checks a spec, a function that makes its
-/// runner, and one line in RunnerFactory's constructor. A transport is one line
-/// of the table in InterProcessSpec.cpp, which EnvironmentServer uses as well.
-/// RunnerFactory.cpp does not depend on any scheme.
+/// Defines the schemes that every RunnerFactory has. A scheme needs a function
+/// that checks a spec, a function that creates a runner, and one line in the
+/// constructor of RunnerFactory. A scheme for a transport needs only one line
+/// of the table in InterProcessSpec.cpp.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ using namespace MLBridge;
 
 using RunnerOrError = Expected<std::unique_ptr<MLModelRunner>>;
 
-/// For a scheme that needs no path.
+/// Checks the spec of a scheme that accepts no path.
 static Error checkNoPath(const ModelSpec &Spec) {
   if (Spec.Path.empty())
     return Error::success();
@@ -42,7 +42,7 @@ static Error checkPath(const ModelSpec &Spec, std::string_view What) {
                                       Spec.Scheme + ":'");
 }
 
-/// For a scheme that needs neither a path nor options.
+/// Checks the spec of a scheme that accepts neither a path nor options.
 static Error checkBare(const ModelSpec &Spec) {
   if (Error E = checkNoPath(Spec))
     return E;
@@ -69,7 +69,8 @@ static Error checkRecord(const ModelSpec &Spec) {
 
 static RunnerOrError makeRecord(const ModelSpec &Spec,
                                 const RunnerFactory &Factory) {
-  // Before creating the log: an invalid spec must not truncate an old log.
+  // Create the inner runner before the log, so that an invalid spec does not
+  // truncate an existing log.
   RunnerOrError Inner = Factory.create(Spec.Inner);
   if (!Inner)
     return Inner;

@@ -49,7 +49,8 @@ AcceptQueue::~AcceptQueue() {
     abandon(std::move(Calls));
     return;
   }
-  // ~CallServer() waits for the last call to end.
+  // End all pending sessions, because ~CallServer() waits until the last call
+  // has ended.
   for (const PendingSession &Session : takePending())
     Session.refuse("the model side is closing");
 }
@@ -85,7 +86,8 @@ void AcceptQueue::receiveStream(const std::shared_ptr<ServerCall> &Call) {
   enqueue({std::move(Requests), Call, Call});
 }
 
-/// Sessions of stock clients have no name; use the connection's.
+/// Adds a unary call to its session. A stock client does not name its session,
+/// so all calls of one connection belong to one session.
 void AcceptQueue::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
   constexpr std::size_t MaxUnarySessions = 64;
   const std::string Name = Call->metadata(Metadata::Session, Call->peer()) +
@@ -102,7 +104,8 @@ void AcceptQueue::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
                     [](const auto &Entry) { return Entry.second.expired(); });
       HasMany = Unary.size() > MaxUnarySessions;
     }
-    // While the lock is held: endIdle() must not end the session now.
+    // Begin the call before the lock is released. Otherwise, endIdle() could
+    // end the session as idle.
     Call->read(Requests, /*IsStream=*/false);
   }
   if (HasMany)

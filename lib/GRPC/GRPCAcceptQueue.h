@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AcceptQueue: groups incoming calls into sessions and queues new sessions.
-/// GRPCListener has one, and so has the compiler's side in training.
+/// AcceptQueue: groups incoming calls into sessions, and queues the new
+/// sessions. GRPCListener uses it on the model side. CompilerTransport uses it
+/// in training, where the compiler listens for its trainer.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,41 +25,44 @@
 
 namespace MLBridge::GRPC {
 
-/// A session that waits to be accepted.
+/// A new session, which the server has not accepted yet.
 struct PendingSession {
   std::shared_ptr<RequestQueue> Requests;
-  /// The session's stream or its first unary call.
+  /// The first call of the session: its stream or its first unary call.
   std::shared_ptr<ServerCall> First;
-  /// Null for a session of unary calls.
+  /// The stream of the session. Null for a session of unary calls.
   std::shared_ptr<ServerCall> Stream;
 
-  /// Ends the session's calls with the reason \p Why.
+  /// Ends the session's calls. The clients receive \p Why as the reason.
   void refuse(const std::string &Why) const;
 };
 
-/// Used by two threads: gRPC's adds sessions, the server's takes them.
+/// Two threads use an AcceptQueue: gRPC's thread adds sessions, and the
+/// server's thread removes them.
 class AcceptQueue {
 public:
-  /// Listens at \p Address for the methods \p Known. Errors: those of
-  /// checkProcess() and CallServer::listen().
+  /// Listens at \p Address for calls of the methods \p Known. Returns the
+  /// errors of checkProcess() and CallServer::listen().
   static Expected<std::unique_ptr<AcceptQueue>>
   open(const std::string &Address, const Methods &Known,
        const CallServer::Options &Options);
 
   ~AcceptQueue();
 
-  /// A descriptor that is readable if there are pending sessions or a sleeping
-  /// request queue has changed.
+  /// Returns a descriptor for poll(2). It is readable if there are pending
+  /// sessions. It also becomes readable when the requests of a session change
+  /// while the server sleeps.
   int doorbell() const { return Owner->Doorbell.get(); }
-  /// Takes all pending sessions, and clears the doorbell.
+  /// Removes and returns all pending sessions. Clears the doorbell.
   std::vector<PendingSession> takePending();
   /// Adds \p Session to the pending sessions.
   void enqueue(PendingSession Session);
-  /// Ends the unary session that has been idle the longest; false if none is
-  /// idle. Clients of unary calls do not announce their end; if the client is
-  /// alive, its next call begins another session.
+  /// Ends the unary session that has been idle for the longest time. Returns
+  /// false if no session is idle. A client of unary calls does not announce
+  /// when it ends, so idle sessions would accumulate. If the client is still
+  /// alive, its next call begins a new session.
   bool endIdle();
-  /// The address, with the actual port in place of port 0.
+  /// Returns the address. Port 0 is replaced by the port that the system chose.
   const std::string &address() const { return Calls->address(); }
 
 private:
@@ -73,9 +77,10 @@ private:
   std::shared_ptr<const RequestQueueOwner> Owner;
   std::mutex Mutex;
   std::vector<PendingSession> Pending;
-  /// The unary sessions by the names that clients give them.
+  /// Maps the names that clients give to unary sessions to these sessions.
   std::unordered_map<std::string, std::weak_ptr<RequestQueue>> Unary;
-  /// The last member: its thread uses the others.
+  /// The last member, so that it is destroyed first. Its thread uses the other
+  /// members.
   std::unique_ptr<CallServer> Calls;
 };
 

@@ -23,12 +23,15 @@ using namespace MLBridge;
 using namespace MLBridge::GRPC;
 using posix::UniqueFD;
 
-/// Descriptors reserved for the model's files, sessions over pipes and shared
-/// memory, and gRPC's other needs.
+/// The number of descriptors that are not used for connections. They are
+/// reserved for the model's files, for sessions over pipes and shared memory,
+/// and for gRPC itself.
 static constexpr std::size_t Reserved = 32;
-/// Descriptors reserved for connections that are only refused.
+/// The number of descriptors reserved for connections that are accepted only to
+/// be refused.
 static constexpr std::size_t ReservedForRefusals = 16;
-/// How long to pause if no descriptor is free even for a refusal.
+/// The pause before the next attempt if no descriptor is free even for a
+/// refusal.
 static constexpr std::chrono::milliseconds Pause(20);
 
 //===----------------------------------------------------------------------===//
@@ -39,7 +42,7 @@ static Error cannotListen(const std::string &Address, int Errno) {
   return Error::fromErrno(Errno, "cannot listen at " + printable(Address));
 }
 
-/// Creates a socket that listens at \p Where; on failure, returns an empty
+/// Creates a socket that listens at \p Where. On failure, returns an empty
 /// descriptor and sets errno.
 static UniqueFD listenAt(const addrinfo &Where, Duration PeerTimeout) {
   UniqueFD Socket(::socket(Where.ai_family,
@@ -50,12 +53,12 @@ static UniqueFD listenAt(const addrinfo &Where, Duration PeerTimeout) {
   auto Set = [&](int Level, int Option, int Value) {
     (void)::setsockopt(Socket.get(), Level, Option, &Value, sizeof(Value));
   };
-  // Reuse the port of a dead server at once. Unlike SO_REUSEPORT, this does not
-  // let two servers share a port.
+  // Allow immediate reuse of a dead server's port. SO_REUSEPORT would also let
+  // two live servers share a port.
   Set(SOL_SOCKET, SO_REUSEADDR, 1);
   if (Where.ai_family == AF_INET6)
     Set(IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  // Connections inherit these options.
+  // Set these options here, because connections inherit them.
   Set(IPPROTO_TCP, TCP_NODELAY, 1);
   Set(IPPROTO_TCP, TCP_USER_TIMEOUT, millisOf(PeerTimeout));
   if (::bind(Socket.get(), Where.ai_addr, Where.ai_addrlen) != 0 ||
@@ -103,8 +106,9 @@ Error Acceptor::listenAtPort(std::string Host, std::string Port,
     UniqueFD Socket = listenAt(*Next, PeerTimeout);
     if (!Socket) {
       Problem = errno;
-      // Otherwise some compilers would reach the other server. Other errors are
-      // harmless: a machine may lack one of a name's addresses.
+      // Fail if another server uses the port at this address. Otherwise, some
+      // compilers would reach that server. Ignore other errors, because a
+      // machine may lack some of a name's addresses.
       if (Problem == EADDRINUSE && !PicksPort)
         return cannotListen(Address, Problem);
       continue;
@@ -188,12 +192,14 @@ void Acceptor::run(const Handlers &Handle) {
     Watched.push_back({Socket.get(), POLLIN, 0});
   bool HasFree = true;
   for (;;) {
-    // Without free descriptors, watch only Stop for a while.
+    // If no descriptor is free, do not watch the sockets for a while. Watch
+    // only Stop.
     const int Ready = ::poll(Watched.data(), HasFree ? Watched.size() : 1,
                              HasFree ? -1 : static_cast<int>(Pause.count()));
     if (Ready > 0 && Watched.front().revents != 0)
       return;
-    // A failure of poll(2) is temporary: memory or descriptors have run out.
+    // If poll(2) fails, memory or descriptors have run out. Pause and try
+    // again.
     HasFree = Ready >= 0 || errno == EINTR;
     if (!HasFree)
       continue;

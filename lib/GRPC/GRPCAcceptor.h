@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Acceptor: the sockets of a gRPC server, and the thread that accepts their
-/// connections. gRPC's own listener would stop forever once the process runs
-/// out of descriptors.
+/// connections. gRPC's own listener is not used, because it stops forever once
+/// the process runs out of descriptors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,17 +29,18 @@ namespace MLBridge::GRPC {
 
 class Acceptor {
 public:
-  /// The handlers of new connections; called by the acceptor's thread.
+  /// The handlers of new connections. The acceptor's thread calls them.
   struct Handlers {
     std::function<void(posix::UniqueFD)> Serve;
-    /// Refuses a connection over the limit of descriptors.
+    /// Refuses a connection because the process has too few free descriptors.
     std::function<void(posix::UniqueFD)> Refuse;
   };
 
-  /// Listens at \p Address (`host:port` or `unix:PATH`). Connections wait until
-  /// start(). A connection ends if its peer does not acknowledge data for
-  /// \p PeerTimeout. System if it cannot listen; InvalidArgument if another
-  /// server listens at the socket.
+  /// Listens at \p Address, which is `host:port` or `unix:PATH`. Connections
+  /// wait until start() is called. A connection ends if its peer does not
+  /// acknowledge data for \p PeerTimeout. Returns a System error if listening
+  /// fails, or an InvalidArgument error if another server listens at the Unix
+  /// socket.
   static Expected<std::unique_ptr<Acceptor>> listen(const std::string &Address,
                                                     Duration PeerTimeout);
   /// Starts the thread that accepts connections.
@@ -48,21 +49,21 @@ public:
   void stop();
   ~Acceptor() { stop(); }
 
-  /// The address, with the actual port in place of port 0.
+  /// Returns the address. Port 0 is replaced by the port that the system chose.
   const std::string &address() const { return Address; }
 
 private:
   Acceptor() = default;
   Error listenAtPort(std::string Host, std::string Port, Duration PeerTimeout);
   void run(const Handlers &Handle);
-  /// Accepts the waiting connections of \p Socket; false if descriptors or
-  /// memory have run out.
+  /// Accepts the waiting connections of \p Socket. Returns false if descriptors
+  /// or memory have run out.
   bool acceptAll(int Socket, const Handlers &Handle) const;
 
   std::string Address;
   std::optional<UnixListener> Local;
   std::vector<posix::UniqueFD> Sockets;
-  /// Closing the write end stops the thread.
+  /// A pipe that stops the thread: stop() closes the write end.
   posix::Pipe Stop;
   std::thread Thread;
 };

@@ -18,7 +18,7 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-/// How long a peer may take to acknowledge data.
+/// The time limit for a peer to acknowledge data.
 static constexpr std::chrono::seconds ServerKeepaliveTimeout(20);
 
 static void setServerArguments(grpc::ServerBuilder &Builder,
@@ -31,7 +31,7 @@ static void setServerArguments(grpc::ServerBuilder &Builder,
       Builder.AddChannelArgument(All.args[I].key, All.args[I].value.integer);
   Builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              millisOf(Settings.PeerTimeout));
-  // Accept frequent pings from compilers, and ping them too.
+  // Accept frequent pings from compilers, and send pings to compilers.
   Builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   Builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 100);
@@ -97,7 +97,7 @@ CallServer::~CallServer() {
     std::scoped_lock Lock(Mutex);
     IsStopping = true;
   }
-  // Returns after the last call has ended.
+  // Shutdown() returns after the last call has ended.
   if (Server)
     Server->Shutdown(gpr_now(GPR_CLOCK_MONOTONIC));
   Queue->Shutdown();

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// CallServer: a gRPC server at an address, with the thread that handles its
+/// CallServer: a gRPC server at an address, and the thread that handles its
 /// calls.
 ///
 //===----------------------------------------------------------------------===//
@@ -30,23 +30,24 @@ class CallServer final : public ServerCall::Owner {
 public:
   struct Options {
     std::size_t MaxMessage;
-    /// How long a peer may take for the handshakes of HTTP/2 and TLS.
+    /// The time limit for a peer to complete the handshakes of HTTP/2 and TLS.
     Duration PeerTimeout;
     gRPCCredentials Credentials;
   };
-  /// A handler of new calls; called by the server's thread.
+  /// A handler of new calls. The server's thread calls it.
   using Receive = std::function<void(const std::shared_ptr<ServerCall> &)>;
 
-  /// Listens at \p Address (`host:port` or `unix:PATH`). Call checkProcess()
-  /// first. Errors: System if it cannot listen; those of
-  /// makeServerCredentials().
+  /// Listens at \p Address, which is `host:port` or `unix:PATH`. Call
+  /// checkProcess() first. Returns a System error if listening fails. Also
+  /// returns the errors of makeServerCredentials().
   static Expected<std::unique_ptr<CallServer>>
   listen(const std::string &Address, const Options &Settings, Receive OnCall);
-  /// Ends all calls; blocks until their owners have released them. Must not run
-  /// in a forked child, which lacks the threads: use abandon() there.
+  /// Ends all calls, and blocks until their owners have released them. A forked
+  /// child must not run this destructor because it lacks the threads. Use
+  /// abandon() in a forked child.
   ~CallServer();
 
-  /// The address, with the actual port in place of port 0.
+  /// Returns the address. Port 0 is replaced by the port that the system chose.
   const std::string &address() const { return Connections->address(); }
 
 private:
@@ -58,7 +59,7 @@ private:
 
   Receive OnCall;
   std::unique_ptr<Acceptor> Connections;
-  /// Answers connections over the limit of descriptors.
+  /// Answers the connections that are refused because descriptors have run out.
   std::optional<RefusingServer> Refusals;
   grpc::AsyncGenericService Service;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> Injector;
@@ -66,7 +67,8 @@ private:
   std::unique_ptr<grpc::Server> Server;
   std::thread Thread;
   std::mutex Mutex;
-  /// Once true, no call is awaited or handled. Guarded by Mutex.
+  /// True once the server stops. No call is awaited or handled after that.
+  /// Guarded by Mutex.
   bool IsStopping = false;
 };
 

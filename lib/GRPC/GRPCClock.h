@@ -21,8 +21,9 @@
 
 namespace MLBridge::GRPC {
 
-/// A deadline in the past, for polling without waiting: gRPC rounds up to
-/// milliseconds, so the current time would wait for 1 or 2 ms.
+/// Returns a deadline in the past, for polling without waiting. Do not use the
+/// current time for this. gRPC rounds it up to milliseconds, so polling would
+/// wait for 1 or 2 ms.
 inline gpr_timespec atOnce() { return gpr_inf_past(GPR_CLOCK_MONOTONIC); }
 
 inline gpr_timespec timeOf(Deadline Until) {
@@ -33,7 +34,8 @@ inline gpr_timespec timeOf(Deadline Until) {
       gpr_time_from_nanos(Until.remaining().count(), GPR_TIMESPAN));
 }
 
-/// \p D in milliseconds, at least 1 and at most INT_MAX, which means never.
+/// Returns \p D in milliseconds. The result is at least 1 and at most INT_MAX,
+/// which gRPC interprets as infinite.
 inline int millisOf(Duration D) {
   using Millis = std::chrono::milliseconds;
   return static_cast<int>(std::clamp<Millis::rep>(

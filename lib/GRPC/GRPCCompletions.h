@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Completions: the pending operations of the compiler's end, and how it waits
-/// for them. The waiting thread itself polls the connection: passing the reply
-/// from another thread would cost one more wake-up per request.
+/// Completions: the compiler's pending gRPC operations. The thread that waits
+/// for an operation polls the connection itself. If another thread polled it
+/// and passed the reply on, each request would need one more wake-up.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,13 +26,15 @@ namespace MLBridge::GRPC {
 
 class Completions {
 public:
-  /// The operations. Each can be pending at most once.
+  /// The kinds of operations. At most one operation of each kind can be
+  /// pending.
   enum Operation : unsigned { Watch, Start, Read, Write, Finish };
 
   ~Completions();
 
   grpc::CompletionQueue *queue() { return &Queue; }
-  /// Marks \p Which as pending, and returns the tag to start it with.
+  /// Marks the operation \p Which as pending. Returns the tag with which the
+  /// caller must start it.
   void *begin(Operation Which) {
     Pending |= bit(Which);
     Succeeded &= ~bit(Which);
@@ -41,25 +43,29 @@ public:
     return reinterpret_cast<void *>(std::uintptr_t(Which));
   }
   bool isPending(Operation Which) const { return (Pending & bit(Which)) != 0; }
-  /// Whether \p Which succeeded. Call this once it is no longer pending.
+  /// Returns true if the operation \p Which succeeded. Call this only when the
+  /// operation is no longer pending.
   bool hasSucceeded(Operation Which) const {
     return (Succeeded & bit(Which)) != 0;
   }
 
-  /// Waits until \p Which is complete; false if \p Until passes first.
+  /// Waits until the operation \p Which is complete. Returns false if \p Until
+  /// passes first.
   bool wait(Operation Which, Deadline Until);
-  /// The same, but spins first if that has lately been successful.
+  /// Waits like wait(), but first polls without sleeping if polling has been
+  /// successful lately.
   bool waitForPeer(Operation Which, Deadline Until);
   /// Processes completed operations without waiting.
   void poll();
-  /// Waits until all operations are complete; false if \p Until passes first.
-  /// Cancelled operations complete locally, independent of the network, except
-  /// for one that gRPC is writing to a full connection: it waits for the peer.
+  /// Waits until all operations are complete. Returns false if \p Until passes
+  /// first. A cancelled operation usually completes without the network.
+  /// However, if gRPC is writing a message to a full connection, the operation
+  /// completes only when the peer reads.
   bool drain(Deadline Until);
 
 private:
   static unsigned bit(Operation Which) { return 1U << Which; }
-  /// Processes the next completion; false if \p Until passes first.
+  /// Processes the next completion. Returns false if \p Until passes first.
   bool take(gpr_timespec Until);
 
   grpc::CompletionQueue Queue;

@@ -13,10 +13,11 @@
 
 using namespace MLBridge;
 
-/// The limit on a file. A system's list of authorities has about 200 KiB.
+/// The limit on the size of a PEM file. For comparison, a system's list of
+/// authorities has about 200 KiB.
 static constexpr std::size_t MaxPEM = std::size_t(16) << 20;
 
-/// Reads \p Path; empty if \p Path is empty.
+/// Reads the file \p Path. Returns an empty string if \p Path is empty.
 static Expected<std::string> readPEM(const std::string &Path,
                                      std::string_view Option) {
   if (Path.empty())

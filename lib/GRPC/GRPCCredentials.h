@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Creates gRPC's credentials from PEM files.
+/// Functions that create gRPC's credentials from PEM files.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +23,15 @@
 
 namespace MLBridge::GRPC {
 
-/// The credentials of a client. Errors: those of readRegularFile();
-/// InvalidArgument if a file is not PEM.
+/// Returns the credentials of a client. Returns the errors of
+/// readRegularFile(), or an InvalidArgument error if a file is not in PEM
+/// format.
 Expected<std::shared_ptr<grpc::ChannelCredentials>>
 makeChannelCredentials(const gRPCCredentials &Files);
-/// The credentials of a server. With authorities, clients need a certificate
-/// that they have signed. Errors: as makeChannelCredentials(); InvalidArgument
-/// without a certificate.
+/// Returns the credentials of a server. If \p Files has authorities, each
+/// client needs a certificate that one of these authorities has signed. Returns
+/// the errors of makeChannelCredentials(), or an InvalidArgument error if \p
+/// Files has no certificate.
 Expected<std::shared_ptr<grpc::ServerCredentials>>
 makeServerCredentials(const gRPCCredentials &Files);
 

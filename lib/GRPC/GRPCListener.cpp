@@ -68,8 +68,8 @@ void GRPCListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
     return;
   for (PendingSession &Session : Pending->takePending())
     if (Error E = begin(Session, Sessions)) {
-      // If the server is full, end an idle session and try again after it is
-      // gone.
+      // If the server is full, end an idle session. Try again when that session
+      // is gone.
       if (Sessions.checkRoom(Options.MaxSessions) && Pending->endIdle()) {
         Pending->enqueue(std::move(Session));
         continue;

@@ -21,7 +21,7 @@ using namespace MLBridge::GRPC;
 Expected<Span<std::byte>> OutgoingMessage::acquire(std::size_t Size) {
   if (!Buffer || Buffer.use_count() > 1)
     Buffer = std::make_shared<FrameBuffer>();
-  // Synchronize with the gRPC thread that released the memory.
+  // Synchronize with the thread of gRPC that released the memory.
   std::atomic_thread_fence(std::memory_order_acquire);
   if (Error E = Buffer->grow(FrameBuffer::PrefixSize + Size, /*Keep=*/0))
     return E;

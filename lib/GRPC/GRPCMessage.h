@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Converts between messages, which are contiguous and aligned, and gRPC's byte
-/// buffers.
+/// Conversions between messages and gRPC's byte buffers. A message is
+/// contiguous and aligned, but a byte buffer may consist of several slices.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,13 +24,14 @@
 
 namespace MLBridge::GRPC {
 
-/// The next outgoing message, which gRPC sends without copying.
+/// The memory of the next outgoing message. gRPC sends the message without
+/// copying it.
 class OutgoingMessage {
 public:
   /// Returns a region for \p Size bytes.
   Expected<Span<std::byte>> acquire(std::size_t Size);
-  /// The first \p Size bytes of the region as a buffer that shares its memory.
-  /// While gRPC holds the buffer, acquire() returns other memory.
+  /// Returns the first \p Size bytes of the region as a buffer that shares its
+  /// memory. While gRPC holds the buffer, acquire() returns other memory.
   grpc::ByteBuffer asByteBuffer(std::size_t Size);
 
 private:
@@ -40,8 +41,9 @@ private:
 /// The last incoming message.
 class IncomingMessage {
 public:
-  /// Copies the message out of \p From and empties it. Malformed if gRPC cannot
-  /// read it; System if memory runs out.
+  /// Copies the message from \p From and empties \p From. Returns a Malformed
+  /// error if gRPC cannot read the message, or a System error if memory runs
+  /// out.
   Error take(grpc::ByteBuffer &From);
   Span<const std::byte> bytes() const;
   std::shared_ptr<const void> share() const { return Buffer.share(); }
@@ -49,7 +51,8 @@ public:
 private:
   FrameBuffer Buffer;
   std::size_t Size = 0;
-  /// A member to reuse its memory.
+  /// The slices of the message that take() copies. This is a member so that its
+  /// memory is reused.
   std::vector<grpc::Slice> Slices;
 };
 

@@ -19,9 +19,10 @@
 using namespace MLBridge;
 
 static Error checkFork() {
-  // One object for the process, like gRPC's state. A child cannot ask gRPC
-  // whether it is in use: asking takes a lock, which a thread missing in the
-  // child may hold. Never destroyed: runners may outlive static objects.
+  // Use one object for the process, because gRPC has one state for the process.
+  // Do not ask gRPC whether it is in use, because that function acquires a
+  // lock. In a child, a thread that exists only in the parent may hold the
+  // lock. Never destroy the object, because runners may outlive static objects.
   static const ForkDetector &FirstUse = *new ForkDetector();
   if (!FirstUse.isForked())
     return Error::success();
@@ -33,8 +34,8 @@ static Error checkFork() {
 }
 
 static Error checkDescriptors() {
-  // gRPC opens five for itself and one or two per connection; resolving host
-  // names needs some more.
+  // gRPC opens five descriptors for itself and one or two for each connection.
+  // Resolving a host name needs some more.
   constexpr std::size_t Needed = 12;
   const std::size_t Free = posix::countFreeDescriptors(Needed);
   if (Free == Needed)
@@ -49,8 +50,9 @@ static Error checkAddressSpace() {
   rlimit Limit{};
   if (::getrlimit(RLIMIT_AS, &Limit) != 0 || Limit.rlim_cur == RLIM_INFINITY)
     return Error::success();
-  // The threads and the other memory that clients and servers were observed to
-  // need. gRPC's shutdown waits even for a thread that could not be started.
+  // These numbers sufficed for clients and servers in experiments. gRPC must be
+  // able to start all its threads. Otherwise, its shutdown waits forever for
+  // the missing thread.
   constexpr std::size_t Threads = 8;
   constexpr std::size_t Others = std::size_t(16) << 20;
   std::size_t StackSize = std::size_t(8) << 20;
@@ -74,7 +76,8 @@ static Error checkAddressSpace() {
 
 static Error checkThreads() {
   // gRPC 1.51 waits forever for a thread that it could not start, even during
-  // its shutdown. This many threads sufficed for clients and servers.
+  // its shutdown. In experiments, this number of threads sufficed for clients
+  // and servers.
   constexpr std::size_t Threads = 10;
   std::mutex AllStarted;
   std::unique_lock Lock(AllStarted);

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// checkProcess(): checks the conditions without which gRPC aborts or hangs.
+/// checkProcess(): checks the conditions without which gRPC would abort or
+/// hang.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +19,13 @@
 
 namespace MLBridge::GRPC {
 
-/// Unsupported in a forked child of a process that used gRPC: the child has a
-/// copy of gRPC's state but not its threads, so every call would hang. System
-/// if gRPC cannot open its descriptors or start its threads, or has no address
-/// space for them. Call this before each use of gRPC that may be the first.
+/// Checks that gRPC works in this process. Call this function before each use
+/// of gRPC that may be the first one in the process.
+///
+/// Returns an Unsupported error in a forked child of a process that used gRPC.
+/// A forked child has a copy of gRPC's state but lacks its threads, so every
+/// call would hang. Returns a System error if gRPC cannot open its descriptors,
+/// start its threads or reserve their address space.
 Error checkProcess();
 
 } // namespace MLBridge::GRPC

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The methods of the service, the metadata of its calls, and the common
-/// settings of both ends. docs/guides/grpc.md documents them for users.
+/// The protocol of both ends: the methods of the service, the metadata of its
+/// calls, and the common settings. The user's documentation is
+/// docs/guides/grpc.md.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +24,11 @@
 
 namespace MLBridge::GRPC {
 
-/// The methods of include/MLCompilerBridge/mlcompilerbridge.proto.
+/// The methods of the service in
+/// include/MLCompilerBridge/mlcompilerbridge.proto.
 struct Methods {
-  /// The method for one call per session, and for one call per message.
+  /// Stream is the method for one call per session. Unary is the method for one
+  /// call per message.
   const char *Stream, *Unary;
 };
 inline constexpr Methods Inference{
@@ -35,7 +38,7 @@ inline constexpr Methods Training{
     "/mlcompilerbridge.MLCompilerBridge/training",
     "/mlcompilerbridge.MLCompilerBridge/getObservation"};
 
-/// The metadata of a call, which correspond to the hello of
+/// The metadata of a call. They contain the same facts as the hello in
 /// Transport/Handshake.h. Stock clients, which use Protobuf, send no metadata.
 inline constexpr int ProtocolVersion = 1;
 namespace Metadata {
@@ -43,20 +46,22 @@ inline constexpr char Protocol[] = "mlbridge-protocol";
 inline constexpr char SerDes[] = "mlbridge-serdes";
 inline constexpr char AdviceType[] = "mlbridge-advice";
 inline constexpr char Pid[] = "mlbridge-pid";
-/// Names the session of a unary call.
+/// The name of the session to which a unary call belongs.
 inline constexpr char Session[] = "mlbridge-session";
 } // namespace Metadata
 
-/// Sets the arguments that both ends of a connection use.
+/// Sets the arguments that are the same for both ends of a connection.
 inline void setCommonArguments(grpc::ChannelArguments &Arguments,
                                std::size_t MaxMessage) {
-  // gRPC's default is 4 MiB.
+  // Set the limit explicitly, because gRPC's default is only 4 MiB.
   Arguments.SetMaxReceiveMessageSize(
       static_cast<int>(std::min<std::size_t>(MaxMessage, INT_MAX)));
   Arguments.SetMaxSendMessageSize(-1);
-  // Avoid waiting for the reader's flow control within a message.
+  // Enlarge the window so that a writer need not wait for the reader within a
+  // message.
   Arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20);
-  // Each frame costs a header and a slice; the default size is 16 KiB.
+  // Enlarge the frames from 16 KiB, because each frame costs a header and a
+  // slice.
   Arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 1 << 20);
   Arguments.SetString(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
 }

@@ -20,7 +20,8 @@ RefusingServer::~RefusingServer() {
 
 bool RefusingServer::start() {
   grpc::ServerBuilder Builder;
-  // By default, gRPC never closes a connection without calls.
+  // Close connections after 1 s. By default, gRPC never closes a connection
+  // that has no calls.
   Builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 1000);
   Builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 1000);
   Builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 1000);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RefusingServer: answers every call on its connections with a status that
-/// explains why there is no session. It is a separate gRPC server, because a
-/// call does not reveal its connection.
+/// RefusingServer: refuses every call on its connections, with a status that
+/// explains why. It is a separate gRPC server because the main server cannot
+/// find out from a call which connection the call uses.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@
 
 namespace MLBridge::GRPC {
 
-/// Used by one thread at a time.
+/// At most one thread at a time may use a RefusingServer.
 class RefusingServer final : grpc::CallbackGenericService {
 public:
   RefusingServer(std::shared_ptr<grpc::ServerCredentials> Credentials,
@@ -33,8 +33,8 @@ public:
       : Credentials(std::move(Credentials)), Why(std::move(Why)) {}
   ~RefusingServer() override;
 
-  /// Serves \p Connection, and starts the server if necessary. The server
-  /// closes each connection after about 1 s if the peer does not.
+  /// Serves \p Connection. Starts the server if necessary. The server closes
+  /// each connection after about 1 s, unless the peer closes it earlier.
   void take(posix::UniqueFD Connection);
 
 private:

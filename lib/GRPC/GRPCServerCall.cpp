@@ -29,7 +29,8 @@ Expected<std::shared_ptr<RequestQueueOwner>> RequestQueueOwner::create() {
 
 void RequestQueueOwner::ring() const {
   const std::uint64_t Ring = 1;
-  // Cannot fail: each queue rings at most once per sleep.
+  // Ignore the result. The write cannot fail because each queue rings at most
+  // once per sleep.
   (void)!::write(Doorbell.get(), &Ring, sizeof(Ring));
 }
 
@@ -38,9 +39,10 @@ void RequestQueueOwner::clearDoorbell() const {
   (void)!::read(Doorbell.get(), &Rings, sizeof(Rings));
 }
 
-/// Rings if the server's thread sleeps. Sequentially consistent atomics ensure
-/// that no change is missed: the sleeper sets Sleeps before it checks the
-/// queue, and gRPC's thread changes the queue before it checks Sleeps.
+/// Rings the doorbell if the server's thread sleeps. The server's thread sets
+/// Sleeps before it checks the queue. gRPC's thread changes the queue before it
+/// checks Sleeps. The atomics are sequentially consistent, so no change is
+/// missed.
 void RequestQueue::ring() {
   if (Sleeps.exchange(false))
     Owner->ring();
@@ -131,8 +133,8 @@ void ServerCall::await(grpc::AsyncGenericService &Service,
 void ServerCall::hasBegun(bool Ok) {
   if (Ok)
     return Server.handleCall(shared_from_this());
-  // The server is shutting down. A call that did not begin never completes
-  // Done.
+  // The server is shutting down. gRPC does not complete Done for a call that
+  // has not begun, so count it as complete here.
   std::scoped_lock Lock(Mutex);
   --Pending;
 }
@@ -183,14 +185,14 @@ void ServerCall::hasRead(bool Ok) {
   } else if (IsStream) {
     To->end();
   } else {
-    // The client has cancelled the call.
+    // End the call, because the client has cancelled it.
     std::scoped_lock Lock(Mutex);
     endUnary();
   }
 }
 
 void ServerCall::done(bool) {
-  // A call that was refused has no queue.
+  // A call that was refused has no queue, so check for null.
   if (std::shared_ptr<RequestQueue> To = queue(); To && IsStream)
     To->end();
 }
@@ -206,7 +208,8 @@ void ServerCall::reply(const grpc::ByteBuffer &Message) {
     return;
   }
   Stream.Write(Message, begin(Written));
-  // A read is already pending if this side sent the first message.
+  // Do not start a second read. If this side sent the first message of the
+  // stream, a read is already pending.
   if (!IsReading)
     readNext();
 }

@@ -9,7 +9,7 @@
 /// \file
 /// ServerCall: a stream or a unary call, from its beginning to its end.
 /// RequestQueue: passes the requests of one session from gRPC's thread to the
-/// server's.
+/// server's thread.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,9 +33,9 @@ namespace MLBridge::GRPC {
 
 class ServerCall;
 
-/// The state that the request queues of one listener share: the eventfd by
-/// which gRPC's thread wakes the server's, so that a session needs no
-/// descriptor, and the detector of forked children.
+/// The state that the request queues of one listener share. It has one
+/// doorbell, an eventfd through which gRPC's thread wakes the server's thread.
+/// Because the doorbell is shared, a session needs no descriptor of its own.
 struct RequestQueueOwner {
   static Expected<std::shared_ptr<RequestQueueOwner>> create();
 
@@ -48,46 +48,49 @@ struct RequestQueueOwner {
   ForkDetector Fork;
 };
 
-/// The requests of one session. Used by two threads: gRPC's puts requests in,
-/// the server's takes them out.
+/// The requests of one session. Two threads use the queue: gRPC's thread adds
+/// requests, and the server's thread removes them.
 class RequestQueue {
 public:
   explicit RequestQueue(std::shared_ptr<const RequestQueueOwner> Owner)
       : Owner(std::move(Owner)) {}
 
-  /// \name gRPC's thread
+  /// \name Functions for gRPC's thread
   /// @{
 
-  /// Counts the unary calls of the session that have begun and not ended.
+  /// Counts a unary call of the session that has begun. endCall() undoes this
+  /// when the call has ended.
   void beginCall() { ++Unanswered; }
   void endCall();
-  /// When the last unary call ended; nullopt while a call is open.
+  /// Returns the time at which the last unary call ended. Returns nullopt while
+  /// a call is open.
   std::optional<Deadline::Clock::time_point> idleSince() const;
-  /// Adds the request of \p From. If the queue is closed, returns the status
-  /// with which the call must end; otherwise OK.
+  /// Adds the request of the call \p From. Returns OK, or the status with which
+  /// the call must end if the queue is closed.
   grpc::Status put(std::shared_ptr<ServerCall> From);
-  /// Says that the compiler has ended the session or is gone.
+  /// Records that the compiler has ended the session or is dead.
   void end();
   bool isClosed();
-  /// Says that the last reply has been written, so the next request can be
-  /// taken.
+  /// Wakes the server if there is a request. Call this when the last reply has
+  /// been written. The server does not read the next request earlier.
   void notify();
 
   /// @}
-  /// \name The server's thread
+  /// \name Functions for the server's thread
   /// @{
 
   bool isEmpty() const { return !HasRequests.load(); }
   bool hasEnded() const { return HasEnded.load(); }
-  /// Takes the call of the next request; null if the queue is empty.
+  /// Removes the next request and returns its call. Returns null if the queue
+  /// is empty.
   std::shared_ptr<ServerCall> take();
-  /// Closes the queue: put() returns \p Why from now on. Returns the remaining
-  /// calls.
+  /// Closes the queue. From now on, put() returns \p Why. Returns the calls
+  /// whose requests are still in the queue.
   std::deque<std::shared_ptr<ServerCall>> close(const grpc::Status &Why);
 
-  /// Sets whether changes ring the doorbell.
+  /// Sets whether changes of the queue ring the doorbell.
   void setSleeping(bool IsSleeping) { Sleeps.store(IsSleeping); }
-  /// Whether this is a copy in a forked child: the calls belong to the parent.
+  /// Returns true in a forked child. The calls then belong to the parent.
   bool isForked() const { return Owner->Fork.isForked(); }
 
   /// @}
@@ -107,7 +110,7 @@ private:
   std::atomic<Deadline::Clock::time_point> LastEnd = Deadline::Clock::now();
 };
 
-/// One call. Its pending operations keep it alive.
+/// One call. The call stays alive while one of its operations is pending.
 class ServerCall : public std::enable_shared_from_this<ServerCall> {
 public:
   /// The receiver of new calls.
@@ -120,12 +123,14 @@ public:
   };
   explicit ServerCall(Owner &Server) : Server(Server) {}
 
-  /// The tag of an operation.
+  /// The tag of an operation. gRPC returns the tag when the operation is
+  /// complete.
   class Tag {
   public:
     Tag(ServerCall &Call, void (ServerCall::*Then)(bool))
         : Call(Call), Then(Then) {}
-    /// Handles the end of the operation; \p Ok is its success.
+    /// Handles the end of the operation. \p Ok is true if the operation
+    /// succeeded.
     void complete(bool Ok) { Call.complete(Then, Ok); }
 
   private:
@@ -139,25 +144,27 @@ public:
 
   const std::string &method() const { return Context.method(); }
   std::string peer() const { return Context.peer(); }
-  /// The client's metadata for \p Key, or \p Default.
+  /// Returns the client's metadata for \p Key. Returns \p Default if the client
+  /// sent none.
   std::string metadata(const char *Key, std::string_view Default) const;
 
-  /// Reads the first request and puts it into \p Into. The end of a stream ends
-  /// the session, unlike the end of a unary call.
+  /// Reads the first request and adds it to \p Into. If the call is a stream,
+  /// its end also ends the session. The end of a unary call does not.
   void read(std::shared_ptr<RequestQueue> Into, bool IsStream);
   bool isStream() const { return IsStream; }
-  /// The request that was put into the queue.
+  /// Returns the request that was added to the queue.
   grpc::ByteBuffer &request() { return Request; }
-  /// Sends a reply and, in a stream, reads the next request.
+  /// Sends a reply. If the call is a stream, also starts to read the next
+  /// request.
   void reply(const grpc::ByteBuffer &Message);
-  /// Whether the last reply is still being written.
+  /// Returns true if the last reply is still being written.
   bool isReplying() const { return IsReplying.load(); }
   void finish(const grpc::Status &Status);
   void cancel() { Context.TryCancel(); }
 
 private:
   void complete(void (ServerCall::*Then)(bool), bool Ok);
-  /// Counts an operation as pending, and returns its tag \p Which.
+  /// Counts an operation as pending. Returns the operation's tag, \p Which.
   void *begin(Tag &Which);
   std::shared_ptr<RequestQueue> queue();
   void readNext();
@@ -166,7 +173,8 @@ private:
   void hasRead(bool Ok);
   void hasWritten(bool Ok);
   void finished(bool) {}
-  /// Tells the queue that this unary call has ended. Mutex must be locked.
+  /// Reports the end of this unary call to the queue. The caller must have
+  /// locked Mutex.
   void endUnary();
 
   Owner &Server;

@@ -38,9 +38,10 @@ GRPCServerChannel::~GRPCServerChannel() {
     Current->finish(Over);
   if (!Stream)
     return;
-  // A stream ends with OK if its client has ended it.
+  // If the client has ended the stream, the status is OK.
   Stream->finish(Requests->hasEnded() ? grpc::Status::OK : Over);
-  // A client that does not read the reply does not receive the status either.
+  // If the client did not read the last reply, it does not read the status
+  // either. Therefore, cancel the stream.
   if (isReplying() && ReplyUntil.expired())
     Stream->cancel();
 }
@@ -54,7 +55,8 @@ bool GRPCServerChannel::isReadable() const {
 }
 
 Expected<ServerChannel::Progress> GRPCServerChannel::advance() {
-  // Check this before taking a request, which may precede the end.
+  // Read this flag before take(). If the session has ended, the queue may still
+  // contain requests, which must be handled first.
   const bool HasEnded = Requests->hasEnded();
   if (isReplying())
     return Progress::Incomplete;
@@ -113,7 +115,7 @@ Error GRPCServerChannel::flush() {
 //===----------------------------------------------------------------------===//
 
 void GRPCServerChannel::fillPoll(pollfd *FDs) const {
-  // Sessions share the listener's doorbell.
+  // Watch no descriptors, because sessions share the listener's doorbell.
   for (std::size_t I = 0; I < NumPollFDs; ++I)
     FDs[I] = {-1, 0, 0};
 }

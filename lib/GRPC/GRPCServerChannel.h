@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// GRPCServerChannel: the server's end of a session, which is a stream or a
-/// series of unary calls.
+/// GRPCServerChannel: the server's end of a session. The session is a stream or
+/// a series of unary calls.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +23,12 @@ namespace MLBridge::GRPC {
 
 class GRPCServerChannel final : public ServerChannel {
 public:
-  /// A session of unary calls ends after this time without a call, because
-  /// clients do not announce its end.
+  /// A session of unary calls ends if this time passes without a call, because
+  /// clients do not announce the end of such a session.
   static constexpr std::chrono::seconds MaxIdle{60};
 
-  /// \p Stream is null for a session of unary calls. \p Peer names the other
-  /// side in messages.
+  /// \p Stream is null for a session of unary calls. \p Peer is the name of the
+  /// other side in error messages.
   GRPCServerChannel(std::shared_ptr<RequestQueue> Requests,
                     std::shared_ptr<ServerCall> Stream, std::string Peer,
                     std::size_t MaxMessage);
@@ -42,8 +42,9 @@ public:
 
   Expected<Span<std::byte>> acquire(std::size_t Size) override;
   Error commit(std::size_t Size, Duration Within) override;
-  /// True only when the client has failed to read a reply in time, or the
-  /// session is idle for too long: gRPC itself buffers unsent replies.
+  /// Returns true only if the client has not read a reply in time, or if the
+  /// session has been idle for too long. An unsent reply alone does not count,
+  /// because gRPC buffers it.
   bool isSending() const override;
   Deadline unsentUntil() const override;
   Error flush() override;
@@ -56,12 +57,13 @@ public:
 
 private:
   bool isReplying() const { return Current && Current->isReplying(); }
-  /// Whether there is a request and the last reply has been written.
+  /// Returns true if there is a request and the last reply has been written.
   bool hasNext() const { return !Requests->isEmpty() && !isReplying(); }
 
   std::shared_ptr<RequestQueue> Requests;
   std::shared_ptr<ServerCall> Stream;
-  /// The call to reply to: the stream, or the last request's unary call.
+  /// The call that receives the next reply: the stream, or the unary call of
+  /// the last request.
   std::shared_ptr<ServerCall> Current;
   std::string Peer;
   std::size_t MaxMessage;

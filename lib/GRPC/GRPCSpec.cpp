@@ -18,7 +18,7 @@ using namespace MLBridge::GRPC;
 
 Expected<std::string> GRPC::addressOf(const ModelSpec &Spec) {
   if (Spec.Scheme == "grpc+unix") {
-    // gRPC accepts only paths that fit sun_path.
+    // Check the length, because gRPC accepts only paths that fit sun_path.
     if (Spec.Path.empty() || Spec.Path.size() >= sizeof(sockaddr_un::sun_path))
       return invalidSpec(Spec,
                          "expected the path of a socket, of at most " +
@@ -75,7 +75,7 @@ Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
     return Spec.takeError();
   if (Spec->Scheme != "grpc" && Spec->Scheme != "grpc+unix")
     return invalidSpec(*Spec, "expected grpc://HOST:PORT or grpc+unix:PATH");
-  // Without a host, listen only to this machine.
+  // If the spec has no host, listen only for processes of this machine.
   if (Spec->Path.starts_with("//:"))
     Spec->Path.insert(2, "127.0.0.1");
   Expected<std::string> Address = addressOf(*Spec);

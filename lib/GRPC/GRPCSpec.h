@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The common parts of client and server specs: `grpc://HOST:PORT` and
-/// `grpc+unix:PATH`, with TLS and limits.
+/// Parts that client specs and server specs have in common: the addresses
+/// `grpc://HOST:PORT` and `grpc+unix:PATH`, TLS and limits.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +23,15 @@
 
 namespace MLBridge::GRPC {
 
-/// Returns `host:port` or `unix:PATH`; InvalidArgument if \p Spec has neither.
+/// Returns the address in \p Spec as `host:port` or `unix:PATH`. Returns an
+/// InvalidArgument error if \p Spec contains no address.
 Expected<std::string> addressOf(const ModelSpec &Spec);
 
 /// Parses the options `tls`, `cert` and `key`, without reading the files.
 Expected<gRPCCredentials> credentialsOf(const ModelSpec &Spec);
 
-/// `host:port` or `unix:PATH` as Listener::name() writes it.
+/// Converts the address `host:port` or `unix:PATH` to the form of
+/// Listener::name().
 std::string nameOf(const std::string &Address);
 
 /// The spec of a server.
@@ -38,21 +40,23 @@ struct ServerSpec {
   gRPCCredentials Credentials;
   std::size_t MaxMessage;
   std::size_t MaxSessions;
-  /// In training, the file to which the server writes its address.
+  /// The file to which the server writes its address. Used only in training.
   std::string Announce;
 
-  /// Parses \p Text; a mistake is an InvalidArgument. \p MaxMessage and
-  /// \p MaxSessions are defaults. In training, there is one session, and the
-  /// trainer's options are accepted and ignored, so that both ends can use the
-  /// same spec.
+  /// Parses \p Text. Returns an InvalidArgument error if \p Text is wrong. \p
+  /// MaxMessage and \p MaxSessions are used if \p Text does not set them. In
+  /// training, there is only one session. The server then also accepts the
+  /// trainer's options and ignores them, so that both ends can use the same
+  /// spec.
   static Expected<ServerSpec> parse(std::string_view Text,
                                     std::size_t MaxMessage,
                                     std::size_t MaxSessions,
                                     bool IsTraining = false);
 };
 
-/// The SerDes of stock clients and servers, "protobuf", if \p Formats has it;
-/// otherwise "bitstream".
+/// Returns the name of the default SerDes. This is "protobuf", which stock
+/// clients and servers use, if \p Formats contains it. Otherwise, it is
+/// "bitstream".
 std::string_view defaultSerDes(const SerDesFactory &Formats);
 
 } // namespace MLBridge::GRPC

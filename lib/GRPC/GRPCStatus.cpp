@@ -13,7 +13,7 @@
 using namespace MLBridge;
 
 Error GRPC::errorOf(const grpc::Status &Status, const std::string &Peer) {
-  // The text comes from the peer.
+  // Make the text printable, because it comes from the peer.
   const std::string Why = printable(Status.error_message(), 1000);
   switch (Status.error_code()) {
   case grpc::StatusCode::OK:
@@ -40,8 +40,8 @@ Error GRPC::errorOf(const grpc::Status &Status, const std::string &Peer) {
             Peer + ": a message or its frames were refused: " + Why +
                 " (max-message sets the limit of each side)"};
   default:
-    // The statuses that applications choose, and UNKNOWN, which a stock server
-    // returns after an exception.
+    // This case covers the statuses that applications choose. It also covers
+    // UNKNOWN, which a stock server returns after an exception.
     return {ErrorCode::Model, Peer + ": " + Why};
   }
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Converts the status of a call or of a failed connection to an Error.
+/// Conversions of gRPC's statuses to Errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,12 +21,13 @@
 
 namespace MLBridge::GRPC {
 
-/// The Error for a call to \p Peer that ended with \p Status without a reply.
+/// Returns the error for a call to \p Peer that ended with \p Status and
+/// without a reply.
 Error errorOf(const grpc::Status &Status, const std::string &Peer);
 
-/// Returns a System error if \p Reason, gRPC's explanation of a failed
-/// connection, blames a certificate: then retrying is useless. Success
-/// otherwise.
+/// Returns a System error if a certificate caused the failure of a connection;
+/// otherwise returns success. \p Reason is gRPC's explanation of the failure.
+/// After such an error, another attempt would fail, too.
 Error certificateError(const std::string &Reason, const std::string &Peer);
 
 } // namespace MLBridge::GRPC

@@ -54,16 +54,18 @@ private:
   Error sleep(Deadline Until);
 
   std::string Spec;
-  /// Detects a forked child: the trainer belongs to the parent.
+  /// Detects a forked child. The session with the trainer belongs to the
+  /// parent.
   ForkDetector Fork;
   std::unique_ptr<AcceptQueue> Trainers;
   std::size_t MaxMessage;
   bool IsUnary = false;
-  /// Whether a request awaits its reply: a unary call can be answered only
-  /// once.
+  /// True if a request waits for its reply. commit() checks this, because a
+  /// unary call can be answered only once.
   bool HasRequest = false;
   AdaptiveWait Wait;
-  /// Destroyed before the accept queue, which waits for its calls.
+  /// Declared after the accept queue, so that it is destroyed first. The accept
+  /// queue's destructor waits until all calls have ended.
   std::unique_ptr<GRPCServerChannel> Channel;
 };
 
@@ -78,7 +80,8 @@ Expected<SessionTerms> CompilerTransport::connect(const SessionRequest &Request,
   close();
   for (;;) {
     for (const PendingSession &Session : Trainers->takePending()) {
-      // The trainer gave up this session; it will call again.
+      // Skip a session that the trainer has abandoned. The trainer will begin
+      // another one.
       if (Session.Requests->isClosed())
         continue;
       const std::string Theirs =
@@ -117,7 +120,8 @@ Expected<Span<std::byte>> CompilerTransport::acquire(std::size_t Size) {
 Error CompilerTransport::commit(std::size_t Size, Deadline Until) {
   if (!Channel)
     return notConnected();
-  // Without a call, a unary trainer cannot receive the first message.
+  // A unary call carries only the reply to its own request. If the trainer has
+  // made no call, the message cannot be sent.
   if (IsUnary && !HasRequest)
     return Error::success();
   HasRequest = false;
@@ -141,7 +145,8 @@ Expected<Span<const std::byte>> CompilerTransport::receive(Deadline Until) {
   }
 }
 
-/// Sleeps until an event occurs.
+/// Sleeps until an event occurs. Returns a Timeout error if \p Until has
+/// passed.
 Error CompilerTransport::sleep(Deadline Until) {
   pollfd FDs[ServerChannel::NumPollFDs + 1];
   Channel->fillPoll(FDs);
@@ -163,7 +168,7 @@ Error CompilerTransport::sleep(Deadline Until) {
   return Error::success();
 }
 
-/// Atomically writes \p Text to \p Path.
+/// Writes \p Text to \p Path atomically.
 static Error writeAnnouncement(const std::string &Path,
                                const std::string &Text) {
   const std::string Fresh = Path + ".new";

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A session is a stream or a series of unary calls on its own connection.
-/// connect() retries with exponential backoff until its deadline. A request is
-/// never sent twice, since the server may have received it.
+/// The compiler's end of gRPC. A session is a stream or a series of unary
+/// calls, and each session has its own connection. connect() retries with
+/// exponential backoff until its deadline. A request is never sent twice,
+/// because the server may already have received it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,26 +41,29 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-/// How long a peer may take to answer a ping. While a compiler is busy, gRPC's
-/// backup poller checks its connections only every 5 s, so this must be longer.
+/// The time limit for a peer to answer a ping. It must exceed 5 s, because
+/// gRPC's backup poller checks the connections only every 5 s while a compiler
+/// is busy.
 static constexpr std::chrono::seconds KeepaliveTimeout(6);
 
-/// The first and the longest interval between attempts to connect; gRPC adds
-/// jitter.
+/// The first and the longest interval between attempts to connect. gRPC varies
+/// each interval at random.
 static constexpr std::chrono::milliseconds FirstReconnect(100);
 static constexpr std::chrono::milliseconds MaxReconnect(1000);
 
-/// How long connecting to a listening server, with its handshakes, may take.
+/// The time limit for connecting to a listening server, including the
+/// handshakes.
 static constexpr std::chrono::milliseconds TimeToLook(200);
 
-/// How long the operations of a cancelled call may take to end. They end at
-/// once unless gRPC is writing to a connection whose peer does not read.
+/// The time limit for the operations of a cancelled call to end. They end
+/// immediately, unless gRPC is writing to a connection whose peer does not
+/// read.
 static constexpr std::chrono::milliseconds CancelTimeout(50);
 
 namespace {
 
-/// One call: a session's stream or a unary request. The destructor cancels its
-/// operations and waits for them.
+/// One call: the stream of a session, or a unary request. The destructor
+/// cancels the call's operations and waits until they have ended.
 class Call {
 public:
   explicit Call(Completions &Waiting) : Waiting(Waiting) {}
@@ -67,14 +71,16 @@ public:
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
 
-  /// Cancels the call; false if its operations have not ended by \p Until.
+  /// Cancels the call. Returns false if the call's operations have not ended by
+  /// \p Until.
   bool cancel(Deadline Until) {
     Context.TryCancel();
     finish();
     return Waiting.drain(Until);
   }
 
-  /// Waits for the status of the call; DEADLINE_EXCEEDED after \p Until.
+  /// Waits for the status of the call. Returns DEADLINE_EXCEEDED if \p Until
+  /// passes first.
   grpc::Status awaitStatus(Deadline Until) {
     finish();
     return Waiting.wait(Completions::Finish, Until)
@@ -89,7 +95,8 @@ public:
   grpc::Status Status;
 
 private:
-  /// Requests the status of a stream, which gRPC allows only once.
+  /// Requests the status of a stream. gRPC allows only one such request per
+  /// stream.
   void finish() {
     if (Stream && !std::exchange(IsFinishing, true))
       Stream->Finish(&Status, Waiting.begin(Completions::Finish));
@@ -104,7 +111,7 @@ struct Session {
   Session(const std::shared_ptr<grpc::Channel> &Channel)
       : Channel(Channel), Stub(Channel) {}
 
-  /// Destroyed after the calls that use it.
+  /// The first member, so that it outlives the calls that use it.
   Completions Waiting;
   std::shared_ptr<grpc::Channel> Channel;
   grpc::GenericStub Stub;
@@ -148,17 +155,18 @@ private:
   const Methods &Known;
   const bool IsLocal;
   std::string Address;
-  /// The spec, for messages. Built once: every request uses it.
+  /// The spec, for error messages. It is built once because every request uses
+  /// it.
   std::string Peer;
   gRPCOptions Options;
 
-  /// The metadata of the session's calls.
+  /// The metadata that all calls of the session have.
   std::string SerDesName, AdviceType, SessionName;
   PeerRole Role = PeerRole::Model;
   std::unique_ptr<Session> Live;
-  /// Sessions whose cancelled calls have not ended yet.
+  /// The closed sessions whose cancelled calls have not ended yet.
   std::vector<std::unique_ptr<Session>> Ending;
-  /// Detects a forked child: the session belongs to the parent.
+  /// Detects a forked child. The session belongs to the parent.
   ForkDetector Fork;
   OutgoingMessage Out;
   IncomingMessage In;
@@ -170,7 +178,7 @@ private:
 // The connection
 //===----------------------------------------------------------------------===//
 
-/// A globally unique name for a session.
+/// Returns a globally unique name for a session.
 static std::string newSessionName() {
   std::uint64_t Number[2] = {};
   if (::getentropy(Number, sizeof(Number)) != 0)
@@ -178,8 +186,8 @@ static std::string newSessionName() {
   return std::to_string(Number[0]) + "-" + std::to_string(Number[1]);
 }
 
-/// Checks the owner of the socket: any user can create one in /tmp, and the
-/// peer influences the compiler's output.
+/// Checks that the socket belongs to a trusted user. Any user can create a
+/// socket in /tmp, and the peer influences the compiler's output.
 Error GRPCTransport::checkSocket() const {
   const std::string Path = Address.substr(Address.find(':') + 1);
   posix::UniqueFD File(::open(Path.c_str(), O_PATH | O_CLOEXEC));
@@ -199,9 +207,10 @@ Error GRPCTransport::openChannel() {
   // Give each session its own connection, so that a large message does not
   // delay other sessions.
   Arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Never send a request twice, nor keep its bytes for a retry.
+  // Never send a request twice. Without retries, gRPC need not keep the
+  // request's bytes.
   Arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  // Do not use the HTTP proxies of the environment.
+  // Do not use the HTTP proxies that environment variables name.
   Arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   Arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS,
                    millisOf(FirstReconnect));
@@ -226,7 +235,8 @@ std::unique_ptr<Call> GRPCTransport::makeCall() {
   return Begun;
 }
 
-/// Starts the session's stream. If there is no connection, returns the reason.
+/// Starts the session's stream. Returns the reason if the stream cannot start,
+/// for example because there is no connection.
 grpc::Status GRPCTransport::tryStream(Deadline Until) {
   Completions &Waiting = Live->Waiting;
   std::unique_ptr<Call> Begun = makeCall();
@@ -241,10 +251,12 @@ grpc::Status GRPCTransport::tryStream(Deadline Until) {
   return grpc::Status::OK;
 }
 
-/// Waits until there is an HTTP/2 connection.
+/// Waits until there is an HTTP/2 connection to the server.
 Error GRPCTransport::awaitChannel(Deadline Until) {
-  // A TLS 1.3 server rejects a client's certificate by closing the connection.
-  // A server that shuts down closes it as well, so expect several closures.
+  // The number of closed connections after which the server is assumed to
+  // reject the client's certificate. A TLS 1.3 server rejects a certificate by
+  // closing the connection. One closure is not enough, because a server that
+  // shuts down also closes its connections.
   constexpr int MaxClosures = 3;
   int Closures = 0;
   std::chrono::milliseconds Pause = FirstReconnect;
@@ -256,7 +268,8 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
     if (State == GRPC_CHANNEL_READY)
       return Error::success();
     if (State == GRPC_CHANNEL_TRANSIENT_FAILURE) {
-      // gRPC reports the reason only to a call.
+      // Start a stream, because gRPC reports the reason of a failure only to a
+      // call.
       const std::string Why =
           printable(tryStream(Until).error_message(), /*MaxBytes=*/1000);
       Live->Open.reset();
@@ -272,7 +285,8 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
       if (!Why.empty())
         Found = Why;
     }
-    // The state TRANSIENT_FAILURE lasts until there is a connection.
+    // The state TRANSIENT_FAILURE does not change until a connection succeeds.
+    // Therefore, check again after a pause.
     Deadline NextCheck = Until;
     if (State == GRPC_CHANNEL_TRANSIENT_FAILURE) {
       NextCheck = Until.orEarlier(Deadline::in(Pause));
@@ -313,7 +327,8 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
       return SessionTerms();
     if (grpc::Status S = tryStream(Until); S.ok())
       break;
-    // The connection was lost before the stream began.
+    // The connection was lost before the stream began. Try again unless Until
+    // has passed.
     if (Until.expired()) {
       close();
       return noListenerError(Peer, "the server closes its connections",
@@ -325,9 +340,9 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
   return SessionTerms();
 }
 
-/// Whether the connection is usable for the next request. If the server has
-/// ended since the last request, the caller reconnects, perhaps to its
-/// successor.
+/// Returns true if the connection is usable for the next request. If it is not,
+/// the caller connects again. The server may have ended since the last request,
+/// and another server may have replaced it.
 bool GRPCTransport::isConnected() const {
   if (!Live || Fork.isForked())
     return false;
@@ -356,8 +371,9 @@ void GRPCTransport::close() {
 
 GRPCTransport::~GRPCTransport() {
   close();
-  // gRPC may still use the memory of these sessions. Leak it rather than wait
-  // for a stopped peer.
+  // gRPC may still use the memory of these sessions. If they do not end in
+  // time, leak their memory, because waiting for a stopped peer could take
+  // forever.
   for (std::unique_ptr<Session> &Old : Ending)
     if (!Old->Waiting.drain(Deadline::in(CancelTimeout)))
       abandon(std::move(Old));
@@ -393,7 +409,8 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
   if (!Waiting.isPending(Completions::Read) &&
       Waiting.hasSucceeded(Completions::Read))
     return {ErrorCode::Malformed, Peer + " sent a message without a request"};
-  // The last write has usually completed, since its reply has arrived.
+  // Wait for the last write. It has usually completed, because its reply has
+  // arrived.
   if (!Waiting.wait(Completions::Write, Until))
     return {ErrorCode::Timeout,
             Peer + " did not read the last message before the deadline"};
@@ -402,7 +419,7 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
   return Error::success();
 }
 
-/// Takes the reply of the open call.
+/// Reads the reply of the open call.
 Expected<Span<const std::byte>> GRPCTransport::take() {
   std::unique_ptr<Call> &Open = Live->Open;
   if (Open->Reply.Length() > Options.MaxMessage)
@@ -437,8 +454,8 @@ Expected<Span<const std::byte>> GRPCTransport::receive(Deadline Until) {
     return errorOf(Open->awaitStatus(Until), Peer);
   Expected<Span<const std::byte>> Reply = take();
   if (Reply)
-    // Always keep a read pending, so that isConnected() notices the session's
-    // end.
+    // Always keep a read pending, because isConnected() uses it to notice the
+    // session's end.
     Open->Stream->Read(&Open->Reply, Waiting.begin(Completions::Read));
   return Reply;
 }

@@ -23,7 +23,8 @@ using namespace MLBridge::inprocess;
 // Choosing the output and the rule
 //===----------------------------------------------------------------------===//
 
-/// The index of the output \p Name; an empty name stands for the only output.
+/// Returns the index of the output \p Name. If \p Name is empty, the model must
+/// have exactly one output.
 static Expected<std::size_t> findOutput(const Model &M,
                                         const std::string &Name) {
   Span<const TensorSpec> Outputs = M.outputs();
@@ -47,14 +48,15 @@ Expected<Decision> Decision::create(const Model &M,
   Decision Made(M, Options);
   std::string Name = Options.Output;
   Made.Decide = Options.Decide.value_or(Rule::Outputs);
-  // The metadata's rule and output belong together. A caller that names an
-  // output only wants that output unchanged.
+  // Use the metadata's output only if the caller names no output. A caller that
+  // names an output but no rule gets that output unchanged.
   if (Name.empty()) {
     Expected<DefaultDecision> Default = defaultDecision(M);
     if (!Default)
       return Default.takeError();
-    // If the metadata's rule is `outputs`, its output is not a list of scores:
-    // a classifier's label is a single number.
+    // Do not choose from the metadata's output if the metadata's rule is
+    // `outputs`, because that output is not a list of scores. For example, a
+    // classifier's label is a single number.
     const bool BothChoose =
         Made.Decide != Rule::Outputs && Default->Rule != Rule::Outputs;
     if (!Options.Decide)
@@ -89,7 +91,7 @@ Expected<Decision> Decision::create(const Model &M,
 // Deciding
 //===----------------------------------------------------------------------===//
 
-/// Element \p I of \p Data, which may be unaligned.
+/// Returns element \p I of \p Data, which need not be aligned.
 template <typename T> static T load(const void *Data, std::size_t I) {
   T Value;
   __builtin_memcpy(&Value, static_cast<const char *>(Data) + I * sizeof(T),
@@ -97,7 +99,8 @@ template <typename T> static T load(const void *Data, std::size_t I) {
   return Value;
 }
 
-/// The type with which to read elements as numbers: bools are bytes.
+/// Returns the type with which elements are read as numbers. Bools are read as
+/// bytes.
 static ElementType numberType(ElementType Type) {
   return Type == ElementType::Bool ? ElementType::UInt8 : Type;
 }
@@ -126,7 +129,7 @@ Expected<Advice> Decision::decide(Span<const TensorView> Outputs,
   return Advice({&Choice, 1});
 }
 
-/// The extents of \p Dims without leading extents of 1.
+/// Returns the extents of \p Dims without leading extents of 1.
 static Span<const std::int64_t> essential(const Shape &Dims) {
   const std::int64_t *First = Dims.begin();
   while (First != Dims.end() && *First == 1)
@@ -134,8 +137,9 @@ static Span<const std::int64_t> essential(const Shape &Dims) {
   return {First, std::size_t(Dims.end() - First)};
 }
 
-/// True if a mask has the shape of its scores, or another rank and the same
-/// number of elements, such as a flat list for a table.
+/// Returns true if the mask has the shape of its scores. A mask of another rank
+/// also fits if it has the same number of elements. For example, a flat list
+/// fits a table.
 static bool fitsScores(const Shape &Mask, const Shape &Scores) {
   Span<const std::int64_t> A = essential(Mask), B = essential(Scores);
   if (A.size() == B.size())
@@ -204,7 +208,7 @@ static Error noAction(bool IsMasked) {
                    : "there are no actions to choose from"};
 }
 
-/// The error for the score at \p I, which cannot be compared.
+/// Returns the error for a score that cannot be compared. \p I is its index.
 static Error badScore(std::size_t I, const char *What) {
   return {ErrorCode::Model, "expected scores that can be compared, found " +
                                 std::string(What) + " at " + std::to_string(I)};
@@ -231,7 +235,8 @@ Expected<std::int64_t> Decision::argMax(Span<const T> Row,
 template <typename T>
 Expected<std::int64_t> Decision::sample(Span<const T> Row,
                                         const std::uint8_t *RowLegal) {
-  // The greatest becomes exp(0), so nothing overflows.
+  // Subtract the greatest score from each score. All weights are then at most
+  // exp(0), so nothing overflows.
   Expected<std::int64_t> Best = argMax(Row, RowLegal);
   if (!Best)
     return Best;
@@ -246,9 +251,10 @@ Expected<std::int64_t> Decision::sample(Span<const T> Row,
   double Total = 0;
   for (std::size_t I = 0; I < Row.size(); ++I)
     Total += Weight(I);
-  // 53 random bits: a number from 0 to just below 1.
+  // Draw 53 random bits, which yield a number from 0 to just below 1.
   double Left = static_cast<double>(Random() >> 11) * 0x1p-53 * Total;
-  // If rounding leaves a remainder, the last action with a weight is drawn.
+  // Rounding may leave a remainder after the last action. In this case, the
+  // last action with a weight is drawn.
   std::int64_t Drawn = *Best;
   for (std::size_t I = 0; I < Row.size(); ++I) {
     const double W = Weight(I);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Decision: applies DecisionOptions and the model's metadata to the outputs of
-/// each evaluation.
+/// Decision: computes the advice from the model's outputs. It applies
+/// DecisionOptions and the model's metadata.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,20 +23,23 @@ namespace MLBridge::inprocess {
 
 class Decision {
 public:
-  /// Checks \p Options against the outputs of \p M, so that wrong names and
-  /// unsuitable rules fail here and not at each request.
+  /// Checks \p Options against the outputs of \p M. Therefore, wrong names and
+  /// unsuitable rules are reported here rather than at each request.
   static Expected<Decision> create(const Model &M,
                                    const DecisionOptions &Options);
 
-  /// The advice for the model's \p Outputs. \p Features are those of the
-  /// request, including the mask if any. The advice's views are valid until the
-  /// next call, or for as long as \p Outputs are.
+  /// Returns the advice for the model's \p Outputs. \p Features are the
+  /// features of the request. They must include the mask if \p Options name
+  /// one. The advice's views are valid until the next call, and only as long as
+  /// \p Outputs are.
   Expected<Advice> decide(Span<const TensorView> Outputs,
                           Span<const TensorView> Features);
 
-  /// The output to decide on or to return; empty if all outputs are returned.
+  /// Returns the index of the only output on which the advice depends. Returns
+  /// nullopt if all outputs are returned.
   std::optional<std::size_t> output() const { return Output; }
-  /// True if the advice is an index in that output rather than the output.
+  /// Returns true if the advice is the index of an element of that output.
+  /// Returns false if the advice is the output itself.
   bool chooses() const { return Decide != Rule::Outputs; }
 
 private:
@@ -59,9 +62,11 @@ private:
   Rule Decide = Rule::Outputs;
   std::string Mask;
   std::size_t MaskSlot = 0;
-  /// mt19937_64 and the numbers derived from it are the same on every machine.
+  /// The random number generator. Its numbers, and the numbers derived from
+  /// them, are the same on every machine.
   std::mt19937_64 Random;
-  /// One byte for each score, 0 if the action is illegal. Empty without a mask.
+  /// One byte for each score. The byte is 0 if the action is illegal. Empty if
+  /// there is no mask.
   std::vector<std::uint8_t> Legal;
   std::vector<std::int64_t> Choices;
   TensorView Choice;

@@ -78,7 +78,8 @@ FeatureBinding::bind(Span<const TensorView> Offered) {
     View.Data = Feature->Data;
     View.NumBytes = Feature->NumBytes;
     View.Lengths = Feature->Lengths;
-    // A string stands for a list of one.
+    // If the model expects a list of strings, use a string as a list of one
+    // string.
     if (View.isStringList() && !Feature->isStringList()) {
       W.Length = Feature->NumBytes;
       View.Lengths = {&W.Length, 1};
@@ -95,7 +96,8 @@ FeatureBinding::bind(Span<const TensorView> Offered) {
   return Span<const TensorView>(Views.data(), TheModel->inputs().size());
 }
 
-/// Checks a feature whose shape differs from the last request's.
+/// Checks a feature that is missing, or whose type or shape differs from the
+/// last request.
 Error FeatureBinding::adopt(Wanted &W, TensorView &View,
                             const TensorView *Found,
                             Span<const TensorView> Offered) {
@@ -138,8 +140,9 @@ Error FeatureBinding::mismatch(const TensorSpec &Expected,
 // Checks across features
 //===----------------------------------------------------------------------===//
 
-/// Checks that extents which the model declares equal are equal, by comparing
-/// each with the first. Called only after a shape has changed.
+/// Checks that extents are equal if the model declares them equal. Compares
+/// each of these extents with the first one. This function is called only after
+/// a shape has changed.
 Error FeatureBinding::checkSharedExtents() const {
   const std::size_t NumInputs = TheModel->inputs().size();
   for (std::size_t I = 0; I < NumInputs; ++I) {
@@ -159,7 +162,8 @@ Error FeatureBinding::checkSharedExtents() const {
   return Error::success();
 }
 
-/// The input and the dimension where \p Extent, which exists, occurs first.
+/// Returns the indices of the first input and of its first dimension with \p
+/// Extent. An input with \p Extent must exist.
 std::pair<std::size_t, std::size_t>
 FeatureBinding::firstPlace(std::int64_t Extent) const {
   for (std::size_t I = 0;; ++I) {
@@ -170,8 +174,9 @@ FeatureBinding::firstPlace(std::int64_t Extent) const {
   }
 }
 
-/// The index of the first NaN or infinity among elements of the floating-point
-/// type T, whose bits have the type Bits; empty if all are finite.
+/// Returns the index of the first NaN or infinity. Returns nullopt if all
+/// elements are finite. The elements have the floating-point type T. Bits is an
+/// unsigned integer type of the same size.
 template <typename T, typename Bits>
 static std::optional<std::size_t> findNonFinite(const TensorView &View) {
   const Bits Exponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
@@ -182,7 +187,7 @@ static std::optional<std::size_t> findNonFinite(const TensorView &View) {
     __builtin_memcpy(&Value, Data + I * sizeof(T), sizeof(T));
     return Value;
   };
-  // Branchless, so that the compiler vectorises it.
+  // Avoid branches, so that the compiler vectorises this loop.
   Bits Found = 0;
   for (std::size_t I = 0; I < Count; ++I)
     Found |= Bits((Load(I) & Exponent) == Exponent);

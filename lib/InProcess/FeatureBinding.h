@@ -8,8 +8,8 @@
 ///
 /// \file
 /// FeatureBinding: finds the feature for each input and checks that it fits.
-/// Compilers send the same features repeatedly, so later requests only compare
-/// with the earlier result.
+/// Compilers send the same features repeatedly. Therefore, a feature is checked
+/// in full only if its type or shape differs from the last request.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,36 +20,39 @@
 
 namespace MLBridge::inprocess {
 
-/// Finds the feature \p Name, first at \p Slot, where the last request had it,
-/// and then elsewhere; updates \p Slot. Null if absent.
+/// Returns the feature \p Name, or null if it is absent. Searches first at the
+/// index \p Slot, where the last request had the feature. Updates \p Slot.
 const TensorView *findFeature(Span<const TensorView> Features,
                               std::string_view Name, std::size_t &Slot);
 
-/// "'a' int32_t, 'b' float[3]", for messages; "none" if empty.
+/// Returns a list of \p Features for error messages, for example "'a' int32_t,
+/// 'b' float[3]". Returns "none" if there are no features.
 std::string listFeatures(Span<const TensorView> Features);
 
 class FeatureBinding {
 public:
-  /// \p Others are required features that are not inputs.
+  /// Creates a binding for the inputs of \p M. \p Others are required features
+  /// that are not inputs.
   FeatureBinding(std::shared_ptr<const Model> M, std::vector<TensorSpec> Others,
                  bool RefuseNonFinite);
   FeatureBinding(const FeatureBinding &) = delete;
   FeatureBinding &operator=(const FeatureBinding &) = delete;
 
   /// Returns the features in the order of the model's inputs. They are valid
-  /// until the next call, and no longer than \p Features. SchemaMismatch if a
-  /// feature is missing or does not fit.
+  /// until the next call, and only as long as \p Features are. Returns a
+  /// SchemaMismatch error if a feature is missing or does not fit.
   Expected<Span<const TensorView>> bind(Span<const TensorView> Features);
 
 private:
-  /// A required feature, and what the last request revealed about it.
+  /// A required feature, and facts about it that the last request revealed.
   struct Wanted {
-    /// Belongs to the model or to Others.
+    /// The specification of the feature. It belongs to the model or to Others.
     const TensorSpec *Spec;
     std::size_t Slot = 0;
-    /// The last shape that fitted, if any.
+    /// The last shape that fitted. Empty if no shape has fitted yet.
     std::optional<Shape> Fits;
-    /// The length of a string that stands for a list of one.
+    /// The length in bytes of the feature, if it is a string that is used as a
+    /// list of one string.
     std::uint64_t Length = 0;
   };
 
@@ -64,10 +67,11 @@ private:
   std::shared_ptr<const Model> TheModel;
   std::vector<TensorSpec> Others;
   bool RefuseNonFinite;
-  /// The features for the model's inputs, then for Others.
+  /// The features for the model's inputs, followed by the features for Others.
   std::vector<Wanted> Features;
   std::vector<TensorView> Views;
-  /// True once the extents that must be equal have been checked.
+  /// True if the extents that must be equal have been checked since the last
+  /// change of a shape.
   bool ExtentsAgree = false;
 };
 

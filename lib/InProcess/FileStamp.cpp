@@ -19,8 +19,9 @@
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
-/// A SavedModel has about ten files and ten folders; with its assets it may
-/// have hundreds. Examining this many takes 20 ms.
+/// The limit on the number of files and folders in a model. A SavedModel has
+/// about ten files and ten folders. With its assets, it may have hundreds of
+/// files. Checking a folder of the maximal size takes 20 ms.
 static constexpr std::size_t MostInFolder = 10'000;
 
 Expected<FileStamp> FileStamp::of(const std::string &Path, Folders Allowed) {

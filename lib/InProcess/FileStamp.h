@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FileStamp: detects that a model file has changed without reading it.
+/// FileStamp: detects that a model file has changed, without reading the file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,14 +28,17 @@ public:
   /// Whether a model may be a folder.
   enum class Folders { Refused, Allowed };
 
-  /// The stamp of \p Path. System if the file does not exist. InvalidArgument
-  /// if it cannot be a model: a folder where folders are refused, a folder with
-  /// too many files, or a FIFO, whose opening could block forever.
+  /// Returns the stamp of \p Path. Returns a System error if the file does not
+  /// exist. Returns an InvalidArgument error if it cannot be a model, in these
+  /// cases:
+  /// - It is a folder, but \p Allowed is Refused.
+  /// - It is a folder with too many files.
+  /// - It is a FIFO. Opening a FIFO could block forever.
   static Expected<FileStamp> of(const std::string &Path,
                                 Folders Allowed = Folders::Refused);
 
-  /// The stamp of several files, not folders. Missing files count: creating one
-  /// changes the stamp.
+  /// Returns the stamp of several files, none of which may be a folder. A file
+  /// may be missing. If it is created later, the stamp changes.
   static Expected<FileStamp> ofParts(const std::vector<std::string> &Paths);
 
   friend bool operator==(const FileStamp &, const FileStamp &) = default;
@@ -44,7 +47,9 @@ private:
   Error add(const std::string &Path, Folders Allowed);
   Error addFolder(const std::string &Path);
 
-  /// Device, inode, size, seconds and nanoseconds of each file, sorted by name.
+  /// Five numbers for each file: the device, the inode, the size in bytes, and
+  /// the seconds and nanoseconds of the modification time. The files are sorted
+  /// by name.
   std::vector<std::array<std::uint64_t, 5>> Files;
 };
 

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The runner: chooses a model, loads it at the first request, and passes
-/// features through a cursor to a decision.
+/// InProcessModelRunner: chooses a model and loads it at the first request. A
+/// cursor evaluates the model for the request's features. A decision converts
+/// the outputs to advice.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
-/// A labelled model, and its state once loaded.
+/// A labelled model. Its state exists once the model is loaded.
 struct InProcessModelRunner::Agent {
   Agent(std::string Label, Load LoadModel, DecisionOptions Options)
       : Label(std::move(Label)), LoadModel(std::move(LoadModel)),
@@ -88,9 +89,9 @@ InProcessModelRunner::~InProcessModelRunner() {
     abandonForked();
 }
 
-/// Leaks what the parent has loaded: destroying a runtime's session may wait
-/// for threads that do not exist in this process. Later requests load the
-/// models for this process.
+/// Leaks the models that the parent has loaded. Destroying a runtime's session
+/// could wait for threads that do not exist in this process. Later requests
+/// load the models again for this process.
 void InProcessModelRunner::abandonForked() {
   for (const std::unique_ptr<Agent> &A : Agents)
     abandon(std::move(A->Loaded));
@@ -115,7 +116,8 @@ InProcessModelRunner::agent(std::string_view Label) {
                                               printable(Label) + "'");
 }
 
-/// "the models 'colour', 'node'", for messages.
+/// Returns all labels for error messages, for example "the models 'colour',
+/// 'node'".
 std::string InProcessModelRunner::labels() const {
   std::string Text;
   for (const std::unique_ptr<Agent> &A : Agents)
@@ -123,8 +125,8 @@ std::string InProcessModelRunner::labels() const {
   return Text.empty() ? "no models" : Text;
 }
 
-/// \p E with a printable, bounded message: runtimes and models supply parts of
-/// it.
+/// Returns \p E with a printable message of limited length. Runtimes and models
+/// supply parts of messages, so messages may be long or unprintable.
 static Error bounded(const Error &E) {
   return {E.code(), printable(E.message(), 20 * MostPrinted)};
 }
@@ -149,7 +151,7 @@ InProcessModelRunner::metadata(std::string_view Key) {
   return Result;
 }
 
-/// The agent that the feature `_agent` names.
+/// Returns the agent that the feature `_agent` names.
 Expected<InProcessModelRunner::Agent *>
 InProcessModelRunner::chooseAgent(Span<const TensorView> Features) {
   if (Agents.size() == 1 && Agents.front()->Label.empty())

@@ -38,7 +38,7 @@ Model::Model(std::string Given, std::vector<TensorSpec> Inputs,
              std::vector<TensorSpec> Outputs, Metadata About)
     : Name(std::move(Given)), Inputs(std::move(Inputs)),
       Outputs(std::move(Outputs)), About(std::move(About)) {
-  // All messages contain it.
+  // Limit the name, because all error messages contain it.
   Name = printable(Name, 2 * MostPrinted);
 }
 

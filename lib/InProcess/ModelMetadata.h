@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads and checks the metadata that runners use.
-/// docs/reference/model-metadata.md lists all metadata.
+/// Functions that read and check the metadata that runners use. All metadata
+/// are listed in docs/reference/model-metadata.md.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,24 +19,27 @@
 
 namespace MLBridge::inprocess {
 
-/// "mlbridge.decide": a rule, optionally followed by a colon and its output.
+/// The contents of the metadata "mlbridge.decide": a rule, optionally followed
+/// by a colon and the name of an output.
 struct DefaultDecision {
   DecisionOptions::Rule Rule = DecisionOptions::Rule::Outputs;
   std::string Output;
 };
 
-/// Parses the name of a rule: outputs, argmax, sample.
+/// Parses the name of a rule, which is "outputs", "argmax" or "sample".
 std::optional<DecisionOptions::Rule> parseRule(std::string_view Name);
 
-/// The decision that \p M specifies. Malformed if it is unknown.
+/// Returns the decision that \p M specifies. Returns a Malformed error if the
+/// rule is unknown.
 Expected<DefaultDecision> defaultDecision(const Model &M);
 
-/// True if \p M refuses features that are not finite ("mlbridge.finite").
+/// Returns true if the metadata "mlbridge.finite" of \p M is "true". The model
+/// then refuses features that are not finite.
 Expected<bool> refusesNonFinite(const Model &M);
 
-/// The features of "mlbridge.features" that are not inputs of \p M; the graph
-/// specifies its inputs. Malformed if the list is invalid or contradicts the
-/// graph.
+/// Returns the features in the metadata "mlbridge.features" that are not inputs
+/// of \p M. The graph already specifies the inputs. Returns a Malformed error
+/// if the list is invalid or contradicts the graph.
 Expected<std::vector<TensorSpec>> otherFeatures(const Model &M);
 
 } // namespace MLBridge::inprocess

@@ -20,13 +20,15 @@ ModelStore::get(const std::string &Key, const Source &From,
     std::scoped_lock Lock(Known.Mutex);
     Found = &Known.Entries[Key];
   }
-  // Locks this model only: others may load at the same time.
+  // Lock only this model, so that other models can be loaded at the same time.
   std::scoped_lock Lock(Found->Mutex);
-  // Taken before loading, so that a change during loading is noticed later.
+  // Compute the stamp before loading, so that a change during loading is
+  // noticed later.
   Expected<FileStamp> Stamp = FileStamp::of(From.File, From.Folders);
   if (!Stamp)
     return Stamp.takeError();
-  // An unchanged file names the same parts.
+  // List the model's other files only if the main file has changed. An
+  // unchanged file names the same other files.
   const bool IsSame = Found->Loaded && Found->Stamp == *Stamp;
   std::vector<std::string> Others;
   if (!IsSame && From.Parts)

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelStore: the loaded models of a RunnerFactory and its copies.
+/// ModelStore: the loaded models of a RunnerFactory. Copies of the factory
+/// share the store.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,24 +24,25 @@
 
 namespace MLBridge::inprocess {
 
-/// Any number of threads can use it at the same time.
+/// Any number of threads can use a ModelStore at the same time.
 ///
-/// A forked child starts with an empty store: models have locks, and may have
-/// threads, that do not survive fork(2).
+/// A forked child starts with an empty store. Models have locks and may have
+/// threads, and a child can use neither.
 class ModelStore {
 public:
   /// The files of a model.
   struct Source {
     const std::string &File;
     FileStamp::Folders Folders;
-    /// Lists the model's other files; may be empty.
+    /// A function that lists the model's other files. The function may be
+    /// empty.
     const std::function<std::vector<std::string>(const std::string &)> &Parts;
   };
 
-  /// The model of \p From, stored under \p Key: the loaded model if its files
-  /// have not changed, or else the result of \p Load. Threads that request the
-  /// same model at the same time wait for one of them to load it. Failures are
-  /// not stored.
+  /// Returns the model of \p From, stored under \p Key. If the model's files
+  /// have not changed, this is the stored model. Otherwise, it is the result of
+  /// \p Load. If several threads request the same model at the same time, one
+  /// thread loads it and the others wait. Failures are not stored.
   Expected<std::shared_ptr<const Model>>
   get(const std::string &Key, const Source &From,
       const InProcessModelRunner::Load &Load);
@@ -54,10 +56,10 @@ private:
     std::shared_ptr<const Model> Loaded;
   };
 
-  /// The models loaded by one process.
+  /// The models that one process has loaded.
   struct Models {
     std::mutex Mutex;
-    /// Entries are never moved or removed.
+    /// The entries by their keys. Entries are never moved or removed.
     std::map<std::string, Entry> Entries;
   };
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Shared by runners that are constructed from files by label, whatever loads
-/// the files.
+/// Helpers for runners whose models have labels and are loaded from files. They
+/// work for every runtime.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,8 @@
 
 namespace MLBridge::inprocess {
 
-/// "onnx:colour=b.onnx,node=a.onnx", for messages.
+/// Returns the runner's name for error messages, for example
+/// "onnx:colour=b.onnx,node=a.onnx".
 inline std::string nameOf(std::string_view Scheme,
                           const std::map<std::string, std::string> &Files) {
   std::string Name(Scheme);
@@ -32,7 +33,8 @@ inline std::string nameOf(std::string_view Scheme,
   return Name;
 }
 
-/// For each label, a function that calls \p LoadFile for its file.
+/// Returns a function for each label. The function calls \p LoadFile for the
+/// label's file.
 template <typename Function>
 InProcessModelRunner::LoadMap
 loadsOf(const std::map<std::string, std::string> &Files,

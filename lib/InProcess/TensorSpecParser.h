@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// TensorSpecParser: parses {"name": "embedding", "type": "float", "shape":
-/// ["n", 300]}, as found in a model's metadata and signature.
+/// TensorSpecParser: parses the descriptions of tensors in a model's metadata
+/// and signature, for example {"name": "embedding", "type": "float", "shape":
+/// ["n", 300]}.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +22,12 @@
 
 namespace MLBridge::inprocess {
 
-/// One parser maps equal extent names to the same negative number.
+/// Parses descriptions of tensors. An extent may be a name. One parser
+/// represents equal names by the same negative number.
 class TensorSpecParser {
 public:
-  /// Malformed, with the position and the reason.
+  /// Parses one description. Returns a Malformed error that names the tensor
+  /// and the reason.
   Expected<TensorSpec> parse(simdjson::dom::element Item);
 
 private:

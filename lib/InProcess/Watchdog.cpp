@@ -28,7 +28,7 @@ class Watchdog {
 public:
   using Ticks = Watch::Ticks;
 
-  /// The watchdog of this process, which is started if necessary.
+  /// Returns the watchdog of this process. Starts it if necessary.
   static Expected<std::shared_ptr<Watchdog>> ofProcess();
 
   Watchdog() = default;
@@ -38,19 +38,21 @@ public:
 
   void add(Watch &W);
   void remove(Watch &W);
-  /// Makes the thread examine the Watches at \p When or earlier.
+  /// Makes the thread examine the Watches at the time \p When or earlier.
   void lookBy(Ticks When);
-  /// Returns when no call of interrupt() is in progress.
+  /// Waits until no call of interrupt() is in progress.
   void waitForInterrupts() { const std::scoped_lock Lock(Mutex); }
   bool isForked() const { return Fork.isForked(); }
 
-  /// When the thread next examines the Watches; if Idle, it waits indefinitely.
+  /// The time at which the thread will examine the Watches next. It is Idle if
+  /// the thread waits without a time limit.
   std::atomic<Ticks> NextLook = Watch::Idle;
 
 private:
   Error start();
   void watch();
-  /// Interrupts late evaluations and returns when the next one is due.
+  /// Interrupts the evaluations whose deadline has passed. Returns the earliest
+  /// deadline of the other evaluations.
   Ticks look();
 
   const ForkDetector Fork;
@@ -70,9 +72,9 @@ private:
 
 namespace {
 
-/// Blocks all signals of the calling thread, and of threads that it starts: the
-/// compiler's signal handlers must not run in a thread that the compiler does
-/// not know.
+/// Blocks all signals of the calling thread, and of threads that it starts. The
+/// compiler's signal handlers must not run in a thread that the compiler did
+/// not start.
 class NoSignals {
 public:
   NoSignals() {
@@ -90,7 +92,8 @@ private:
 
 } // namespace
 
-/// Uses pthread_create(), since std::thread throws if no thread is available.
+/// Starts the thread with pthread_create(). std::thread would throw if the
+/// thread cannot be started.
 Error Watchdog::start() {
   constexpr std::size_t StackSize = std::size_t(256) << 10;
   pthread_attr_t Attributes;
@@ -131,7 +134,7 @@ Watchdog::Ticks Watchdog::look() {
       continue;
     if (Due > Now)
       Next = std::min(Next, Due);
-    // Unless the evaluation ends in the meantime.
+    // Interrupt the evaluation, unless it has ended in the meantime.
     else if (W->Due.compare_exchange_strong(Due, Watch::Interrupted))
       W->Target.interrupt();
   }
@@ -142,9 +145,10 @@ void Watchdog::watch() {
   std::unique_lock Lock(Mutex);
   while (!Stopping) {
     Ticks Next = look();
-    // An evaluation that begins after this store reads NextLook and wakes this
-    // thread if it is due earlier; an evaluation that began before is found by
-    // the second look.
+    // Look again after the store of NextLook, until no earlier deadline
+    // appears. An evaluation that began before the store is found by this
+    // second look. An evaluation that begins after the store reads NextLook,
+    // and wakes this thread if necessary.
     for (;;) {
       NextLook.store(Next);
       const Ticks Again = look();
@@ -169,9 +173,9 @@ Expected<std::shared_ptr<Watchdog>> Watchdog::ofProcess() {
     std::mutex Mutex;
     std::weak_ptr<Watchdog> Dog;
   };
-  // One thread for each process: one for each model or runner would be many in
-  // a compiler with parallel back ends. Never destroyed, since runners may
-  // outlive a program's static objects.
+  // Use one thread per process. One thread per model or runner would be too
+  // many in a compiler with parallel back ends. Never destroy this object,
+  // because runners may outlive a program's static objects.
   static PerProcess<Known> &Shared = *new PerProcess<Known>();
   Known &Here = Shared.get();
   const std::scoped_lock Lock(Here.Mutex);
@@ -199,7 +203,8 @@ void Watchdog::lookBy(Ticks When) {
     const std::scoped_lock Lock(Mutex);
     if (When >= NextLook.load())
       return;
-    // Evaluations that are due later need not wake the thread again.
+    // Store the new time, so that evaluations with later deadlines do not wake
+    // the thread again.
     NextLook.store(When);
   }
   Changed.notify_one();
@@ -208,8 +213,8 @@ void Watchdog::lookBy(Ticks When) {
 Watch::~Watch() {
   if (!Dog)
     return;
-  // Destroying the parent's watchdog would wait for a thread that does not
-  // exist in the child.
+  // In a forked child, do not destroy the parent's watchdog. That would wait
+  // for a thread that does not exist in the child.
   if (Dog->isForked())
     abandon(std::move(Dog));
   else

@@ -7,15 +7,18 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Watch: interrupts an evaluation at its deadline, for runtimes that only
-/// another thread can interrupt.
+/// Watch: interrupts an evaluation at its deadline. Use it for runtimes that
+/// only another thread can interrupt.
 ///
-/// All Watches of a process share that thread. It starts with the first
-/// evaluation that has a deadline and ends with the last Watch. It sleeps until
-/// the earliest deadline, so an evaluation costs two atomic exchanges and no
-/// system call: one exchange stores its deadline, the other marks its end. An
-/// evaluation wakes the thread only if it is due before the thread's next look.
-/// That is rare, since equal timeouts expire in order.
+/// All Watches of a process share one thread. The thread starts with the first
+/// evaluation that has a deadline, and it ends with the last Watch. It sleeps
+/// until the earliest deadline.
+///
+/// An evaluation usually costs two atomic exchanges and no system call. The
+/// first exchange stores the evaluation's deadline and the second one marks its
+/// end. An evaluation wakes the thread only if its deadline is before the time
+/// at which the thread wakes anyway. This is rare, because evaluations with
+/// equal timeouts are due in the order in which they begin.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,11 +39,11 @@ class Watchdog;
 /// An evaluation that can be interrupted.
 class Interruptible {
 public:
-  /// Makes the evaluation return soon. Called by another thread during the
-  /// evaluation or just after it; must not block.
+  /// Makes the evaluation return soon. Another thread calls this function
+  /// during the evaluation or just after it. The function must not block.
   virtual void interrupt() = 0;
-  /// Clears the interruption, so that the next evaluation runs. Called by the
-  /// evaluation's own thread.
+  /// Clears the interruption, so that the next evaluation runs. The
+  /// evaluation's own thread calls this function.
   virtual void resume() = 0;
 
 protected:
@@ -50,42 +53,46 @@ protected:
 /// Watches the evaluations of one thread, one after another.
 class Watch {
 public:
-  /// \p Target must outlive this.
+  /// Creates a Watch for \p Target, which must outlive the Watch.
   explicit Watch(Interruptible &Target) : Target(Target) {}
   ~Watch();
   Watch(const Watch &) = delete;
   Watch &operator=(const Watch &) = delete;
 
-  /// Call before an evaluation, which will be interrupted at \p Until. System
-  /// if no thread can be started; then nothing is watched.
+  /// Starts watching. Call this before an evaluation. The evaluation will be
+  /// interrupted at \p Until. Returns a System error if no thread can be
+  /// started. In this case, the evaluation is not watched.
   Error begin(Deadline Until) {
     const Ticks When = Until.time().time_since_epoch().count();
-    // Store Due before loading NextLook: the thread stores NextLook before its
-    // last look at Due. So at least one side sees the other's value.
+    // Store Due before loading NextLook. The thread stores NextLook before it
+    // loads Due for the last time. Therefore, at least one side sees the other
+    // side's value.
     Due.store(When);
     if (When >= NextLook->load()) [[likely]]
       return Error::success();
     return alert(When);
   }
 
-  /// Call after an evaluation. Returns whether it was interrupted.
+  /// Stops watching. Call this after an evaluation. Returns true if the
+  /// evaluation was interrupted.
   bool end() { return Due.exchange(Idle) == Interrupted && acknowledge(); }
 
 private:
   friend class Watchdog;
   using Ticks = Deadline::Clock::rep;
 
-  /// The value outside begin() and end().
+  /// The value of Due while no evaluation runs.
   static constexpr Ticks Idle = std::numeric_limits<Ticks>::max();
   static constexpr Ticks Interrupted = std::numeric_limits<Ticks>::min();
-  /// Used while there is no thread.
+  /// NextLook points to this value while there is no thread. Every deadline is
+  /// earlier, so begin() then starts the thread.
   static constexpr std::atomic<Ticks> NoLook{Idle};
 
   Error alert(Ticks When);
   bool acknowledge();
 
   Interruptible &Target;
-  /// When the evaluation is due, or Idle, or Interrupted.
+  /// The time at which the evaluation is due, or Idle, or Interrupted.
   std::atomic<Ticks> Due = Idle;
   const std::atomic<Ticks> *NextLook = &NoLook;
   std::shared_ptr<Watchdog> Dog;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The graph is not parsed and rewritten: the bytes of inputs and nodes that
-/// become unnecessary are omitted, and an input is added.
+/// Rewrites a graph without parsing all of it. The new file omits the bytes of
+/// inputs and nodes that become unnecessary, and adds an input.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,8 @@ struct Node {
   std::string Domain;
   std::vector<std::string> Inputs;
   std::vector<std::string> Outputs;
-  /// By attribute name; empty for a value that is not an integer.
+  /// Maps the names of attributes to their values. A value is nullopt if it is
+  /// not an integer.
   std::map<std::string, std::optional<std::int64_t>> Attributes;
   Range Whole;
 
@@ -47,29 +48,32 @@ struct Node {
   }
 };
 
-/// The parts of a graph that matter here.
+/// The parts of a graph that affect merging.
 class Graph {
 public:
   explicit Graph(Window &File) : File(File) {}
 
-  /// False if it is not a graph or contains something unknown.
+  /// Reads the graph. Returns false if \p Message is not a graph or if the
+  /// graph contains unknown parts.
   bool read(Range Message) {
     return readGraph(Message, /*Depth=*/0) && IsUnderstood;
   }
 
-  /// True if \p Value is exactly one input, or one node's output, of the
-  /// outermost graph. An empty name means no value.
+  /// Returns true if \p Value is produced exactly once in the outermost graph,
+  /// as an input or as the output of a node. Returns false for an empty name,
+  /// which stands for a missing value.
   bool isMadeOnce(const std::string &Value) const {
     auto Found = Makers.find(Value);
     return Found != Makers.end() && Found->second == 1 && !Value.empty() &&
            !Constants.contains(Value);
   }
-  /// True if exactly one node of the outermost graph reads \p Value.
+  /// Returns true if exactly one node of the outermost graph reads \p Value.
   bool isReadOnce(const std::string &Value) const {
     auto Found = Uses.find(Value);
     return Found != Uses.end() && Found->second == 1;
   }
-  /// The constant \p Name, if it is a list of one int64.
+  /// Returns the value of the constant \p Name. Returns nullopt if it is not a
+  /// list of one int64.
   std::optional<std::int64_t> onlyNumber(const std::string &Name) const;
 
   std::vector<FileInput> Inputs;
@@ -78,7 +82,7 @@ public:
   std::vector<Node> Nodes;
 
 private:
-  /// The maximum nesting of graphs.
+  /// The maximum nesting depth of graphs.
   static constexpr unsigned MaxDepth = 32;
 
   bool readGraph(Range Message, unsigned Depth);
@@ -99,7 +103,8 @@ private:
 
   Window &File;
   bool IsUnderstood = true;
-  /// The range is empty if the constant's value does not matter.
+  /// Maps the names of constants to their bytes. The range is empty if the
+  /// constant's value is not used.
   std::map<std::string, Range> Constants;
   std::map<std::string, unsigned> Makers;
   std::map<std::string, unsigned> Uses;
@@ -117,7 +122,7 @@ std::string Graph::nameIn(Range Message, unsigned Number) {
 }
 
 void Graph::addConstant(const std::string &Name, Range Tensor) {
-  // If several constants share a name, neither value is used.
+  // If several constants have the same name, use the value of none of them.
   if (!Constants.try_emplace(Name, Tensor).second)
     Constants[Name] = Range();
 }
@@ -137,8 +142,8 @@ bool Graph::readGraph(Range Message, unsigned Depth) {
       addConstant(nameIn(F.content(), NameOfTensor),
                   Depth == 0 ? F.content() : Range());
     } else if (F.isBytes(SparseInitializer)) {
-      // A sparse constant has the name of its tensor of values. Its numbers are
-      // not read.
+      // A sparse constant has the name of its tensor of values. Add the name,
+      // but not the numbers.
       forEachField(F.content(), [&](const Fields &S) {
         if (S.isBytes(ValuesOfSparse))
           addConstant(nameIn(S.content(), NameOfTensor), Range());
@@ -146,7 +151,7 @@ bool Graph::readGraph(Range Message, unsigned Depth) {
     } else if (F.isBytes(Input) && Depth == 0) {
       readInput(F.content(), F.whole());
     } else if (F.isBytes(Output)) {
-      // An output must keep its value.
+      // Count an output as two uses, so that it is not removed.
       const std::string Name = nameIn(F.content(), NameOfValue);
       Uses[Name] += 2;
       Outputs.insert(Name);
@@ -164,7 +169,8 @@ bool Graph::readNode(Range Message, Range Whole, unsigned Depth) {
   while (F.next()) {
     if (F.isBytes(Input)) {
       Found.Inputs.push_back(F.text());
-      // Values read inside a branch or a loop stay unchanged.
+      // Count a use inside a branch or a loop as two uses, so that the value
+      // stays unchanged.
       Uses[Found.Inputs.back()] += Depth == 0 ? 1 : 2;
     } else if (F.isBytes(Output)) {
       Found.Outputs.push_back(F.text());
@@ -197,7 +203,8 @@ bool Graph::readAttribute(Range Message, Node &Into, unsigned Depth) {
       if (!readGraph(F.content(), Depth + 1))
         return false;
   }
-  // Two attributes of one name are ambiguous.
+  // Reject a node with two attributes of the same name, because they are
+  // ambiguous.
   if (!Into.Attributes.try_emplace(Name, Value).second)
     return false;
   return F.atEnd();
@@ -224,11 +231,12 @@ void Graph::readInput(Range Message, Range Whole) {
   Inputs.push_back(std::move(Input));
 }
 
-/// The largest extent of a small input; sums of all inputs of a graph fit
-/// int64.
+/// The limit on an extent. It ensures that the sum of the extents of all inputs
+/// fits an int64.
 static constexpr std::int64_t MostExtent = std::int64_t(1) << 31;
 
-/// Reads a tensor's type; false unless each extent is a number or a name.
+/// Reads the type of a tensor. Returns false if an extent is neither a number
+/// nor a name.
 bool Graph::readType(Range Message, FileInput &Input) {
   constexpr unsigned Element = 1, Shape = 2, Dim = 1, Number = 1, Name = 2;
   bool HasShape = false, IsKnown = true;
@@ -259,13 +267,14 @@ bool Graph::readType(Range Message, FileInput &Input) {
 
 std::optional<std::int64_t> Graph::onlyNumber(const std::string &Name) const {
   constexpr unsigned Type = 2, Raw = 9, Int64 = 7;
-  // A constant that is also an input is only that input's default.
+  // Do not use a constant whose name is also the name of an input. It is only
+  // the default value of that input.
   auto Found = Constants.find(Name);
   if (Found == Constants.end() || Makers.contains(Name))
     return std::nullopt;
   std::int64_t TypeFound = 0;
   std::string Bytes;
-  // Its fields are valid: readGraph() read the constant to the end.
+  // The constant's fields are valid, because readGraph() has read all of them.
   for (Fields F(File, Found->second); F.next();) {
     if (F.isVarint(Type))
       TypeFound = F.value();
@@ -303,9 +312,9 @@ public:
   }
 
   std::vector<MergedInput> Merged;
-  /// The merged inputs as serialised messages.
+  /// The merged inputs, as serialised messages.
   std::string Added;
-  /// The parts of the graph to omit.
+  /// The parts of the graph that are omitted.
   std::vector<Range> Removed;
 
 private:
@@ -320,8 +329,9 @@ private:
 
 } // namespace
 
-/// If \p Value is an input, or a column made from one: adds it to \p Into,
-/// writes its extents to \p Dims, and adds the parts to omit to \p Without.
+/// Adds \p Value to \p Into if it is an input, or a column made from an input.
+/// Writes the extents of \p Value to \p Dims. Appends the parts that become
+/// unnecessary to \p Without. Returns false if \p Value cannot be merged.
 bool Merger::add(const std::string &Value, MergedInput &Into,
                  std::vector<FileExtent> &Dims,
                  std::vector<Range> &Without) const {
@@ -347,7 +357,8 @@ bool Merger::add(const std::string &Value, MergedInput &Into,
 }
 
 static bool isOfNumbers(const FileInput &Input) {
-  // Larger numbers are not values of the enumeration.
+  // Reject numbers that are not values of the enumeration, because the cast
+  // below would be undefined.
   if (Input.Type < 0 || Input.Type > ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16)
     return false;
   std::optional<ElementType> Type =
@@ -370,8 +381,8 @@ static std::string field(unsigned Number, const std::string &Value) {
   return varint(Number << 3 | 2) + varint(Value.size()) + Value;
 }
 
-/// True if tensors with these extents can be concatenated along \p Axis: all
-/// other extents are equal.
+/// Returns true if tensors with the extents \p A and \p B can be concatenated
+/// along \p Axis. This is the case if all other extents are equal.
 static bool isAlike(const std::vector<FileExtent> &A,
                     const std::vector<FileExtent> &B, std::size_t Axis) {
   if (A.size() != B.size())
@@ -409,11 +420,12 @@ void Merger::consider(const Node &Concat) {
       return;
     Sum.Number += Part[Found.Axis].Number;
   }
-  // All rows must have the same length.
+  // Stop if an extent from Axis on is free. The rows must have a fixed length.
   for (std::size_t D = Found.Axis; D < Dims.size(); ++D)
     if (Dims[D].Number == 0)
       return;
-  // In terms of onnx.proto: a ValueInfoProto as an input of the GraphProto.
+  // In terms of onnx.proto, the new input is a ValueInfoProto in the
+  // GraphProto.
   Found.Name = Concat.Outputs.front();
   std::string Shape;
   for (const FileExtent &E : Dims)
@@ -429,7 +441,8 @@ void Merger::consider(const Node &Concat) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// \p Added, followed by \p Whole without \p Removed, which lies in it.
+/// Returns \p Added, followed by the bytes of \p Whole without the ranges \p
+/// Removed. These ranges lie inside \p Whole.
 static std::optional<std::string> rewrite(const Window &File, Range Whole,
                                           std::vector<Range> Removed,
                                           const std::string &Added) {

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// mergeInputs(): ONNX Runtime takes 0.2 us to receive an input of any size,
-/// and compilers have dozens of numbers. Most graphs only concatenate them. The
-/// concatenated tensor then becomes the input, and ONNXCursor writes each
-/// feature to its place in it.
+/// mergeInputs(): replaces many inputs of an ONNX model by one. ONNX Runtime
+/// needs 0.2 us to receive an input of any size, and compilers have dozens of
+/// scalar features. Most graphs only concatenate these features. mergeInputs()
+/// makes the concatenated tensor the input. ONNXCursor then copies each feature
+/// to its place in that tensor.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,7 @@
 
 namespace MLBridge::onnx {
 
-/// An extent of an input: a number, or the name of a free extent.
+/// An extent of an input. It is a number, or the name of a free extent.
 struct FileExtent {
   std::int64_t Number = 0;
   std::string Name;
@@ -34,35 +35,39 @@ struct FileExtent {
   }
 };
 
-/// An input as the file describes it.
+/// An input, as the file describes it.
 struct FileInput {
   std::string Name;
-  /// A value of TensorProto.DataType.
+  /// The element type, as a value of TensorProto.DataType.
   std::int64_t Type = 0;
   std::vector<FileExtent> Dims;
 };
 
-/// An input that replaces several.
+/// An input that replaces several inputs of the original file.
 struct MergedInput {
   std::string Name;
-  /// The replaced inputs, in their order. Their first Axis extents are equal
-  /// and belong to the merged input; the other extents are fixed.
+  /// The replaced inputs, in their order. Their extents before Axis are equal,
+  /// and the merged input has the same extents there. Their extents from Axis
+  /// on are fixed numbers.
   std::vector<FileInput> Parts;
   std::size_t Axis = 0;
 };
 
 struct MergedModel {
-  /// The rewritten file, which differs only in the merged inputs.
+  /// The rewritten file. It differs from the original only in the merged
+  /// inputs.
   std::string Bytes;
   std::vector<MergedInput> Merged;
-  /// The names of all inputs of the original file, in its order.
+  /// The names of all inputs of the original file, in the original order.
   std::vector<std::string> Inputs;
 };
 
-/// Merges inputs that only one Concat reads, directly or through an Unsqueeze
-/// that turns scalars into columns. Empty if there are no such inputs, if \p
-/// File is not a model, or if it changes during the call. The file must contain
-/// its weights.
+/// Merges the inputs of the model in \p File that only one Concat reads. The
+/// Concat may read a scalar input through an Unsqueeze, which converts it to a
+/// column. The file must contain its weights.
+///
+/// Returns nullopt if there are no such inputs, if \p File is not a model, or
+/// if \p File changes during the call.
 std::optional<MergedModel> mergeInputs(const std::string &File);
 
 } // namespace MLBridge::onnx

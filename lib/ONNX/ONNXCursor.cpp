@@ -16,14 +16,15 @@
 using namespace MLBridge;
 using namespace MLBridge::onnx;
 
-/// Up to this size in bytes, copying is faster than creating a tensor around
-/// other memory, which takes ONNX Runtime 0.07 us and three allocations.
+/// The size in bytes up to which copying is faster than a tensor around other
+/// memory. ONNX Runtime needs 0.07 us and three allocations to create such a
+/// tensor.
 static constexpr std::size_t MostCopied = std::size_t(16) << 10;
 
 Expected<std::unique_ptr<ModelCursor>>
 ONNXCursor::open(std::shared_ptr<const ONNXModel> M) {
   const Runtime &Library = M->runtime();
-  // Without run options, each evaluation would create some.
+  // Create run options once. Otherwise, each evaluation would create its own.
   auto Options = Library.make<OrtRunOptions>(
       M->name(), ErrorCode::Model, [&](OrtRunOptions **Made) {
         return Library.api().CreateRunOptions(Made);
@@ -75,7 +76,8 @@ ONNXCursor::runUntil(Span<const TensorView> Features, Deadline When) {
       continue;
     }
     const TensorView &Feature = Features[What.Parts.front()];
-    // The common case.
+    // Handle the common case first. The shape is usually the same as in the
+    // last request.
     if (In.Copy && In.Dims == Feature.Dims) {
       if (Feature.NumBytes != 0)
         std::memcpy(In.Copy, Feature.Data, Feature.NumBytes);
@@ -100,7 +102,7 @@ ONNXCursor::runUntil(Span<const TensorView> Features, Deadline When) {
 //===----------------------------------------------------------------------===//
 
 void ONNXCursor::interrupt() {
-  // Neither call can fail; both return null.
+  // Ignore the status, because this call cannot fail.
   static_cast<void>(check(API.RunOptionsSetTerminate(Options.get())));
 }
 
@@ -113,7 +115,8 @@ void ONNXCursor::resume() {
 //===----------------------------------------------------------------------===//
 
 Error ONNXCursor::set(Input &In, const TensorView &Feature) {
-  // If creating the tensor fails, the next request tries again.
+  // Reset the members first. If creating the tensor fails, the next request
+  // then tries again.
   if (!In.Value || In.Dims != Feature.Dims) {
     In.Value.reset();
     In.Copy = nullptr;
@@ -145,7 +148,8 @@ Error ONNXCursor::make(Input &In, const TensorView &Feature, const void *Data) {
   return Error::success();
 }
 
-/// True if the first \p Count extents are equal, and so the number of rows.
+/// Returns true if the first \p Count extents are equal. The tensors then have
+/// the same number of rows.
 static bool haveSameRows(const Shape &A, const Shape &B, std::size_t Count) {
   return A.rank() >= Count && B.rank() >= Count &&
          std::equal(A.begin(), A.begin() + Count, B.begin());
@@ -173,7 +177,7 @@ Error ONNXCursor::merge(Input &In, const SessionInput &What,
     if (Error E = check(API.GetTensorMutableData(In.Value.get(), &In.Copy)))
       return E;
   }
-  // Null if there are no rows, which is never dereferenced.
+  // The pointer is null if there are no rows. It is not dereferenced then.
   char *const Rows = static_cast<char *>(In.Copy);
   std::size_t Column = 0;
   for (std::size_t P = 0; P < What.Parts.size(); ++P) {
@@ -244,7 +248,7 @@ void ONNXCursor::forgetOutputs() {
 
 void ONNXCursor::handThrough(const TensorView &Feature, Output &Out,
                              TensorView &View) {
-  // At least one unit, so that the pointer is not null.
+  // Allocate at least one unit, so that the pointer is not null.
   const std::size_t Units = Feature.NumBytes / sizeof(std::max_align_t) + 1;
   if (Out.Copy.size() < Units)
     Out.Copy.resize(Units);
@@ -272,11 +276,12 @@ Error ONNXCursor::run() {
     if (!WasLate)
       return Why;
   }
-  // Take ownership of all outputs before checking any, since a check may fail.
+  // Take ownership of all outputs before checking one of them, because a check
+  // may fail.
   for (std::size_t I = 0; I < Computed.size(); ++I)
     if (Output &Out = Outputs[Computed[I]]; !Out.Value)
       Out.Value = Handle<OrtValue>(OutputValues[I], Release{&API});
-  // A result after an interruption is late.
+  // If the evaluation was interrupted, its result is late even if it succeeded.
   if (WasLate)
     return {ErrorCode::Timeout,
             M->name() + " did not answer before the deadline"};
@@ -284,15 +289,16 @@ Error ONNXCursor::run() {
 }
 
 Error ONNXCursor::evaluate() {
-  // ONNX Runtime allocates the outputs of the first evaluation; later
-  // evaluations reuse that memory.
+  // Reuse the outputs' tensors if possible. ONNX Runtime allocates them in the
+  // first evaluation.
   if (ShapesChanged || !KeepOutputs)
     forgetOutputs();
   ShapesChanged = false;
   const bool HadOutputs = Outputs[Computed.front()].Value != nullptr;
   Error E = run();
   if (E && HadOutputs && E.code() != ErrorCode::Timeout) {
-    // Output shapes may depend on values: retry with new outputs.
+    // The outputs' shapes may depend on values, so the old tensors may not fit.
+    // Try again with new tensors.
     forgetOutputs();
     E = run();
     KeepOutputs &= bool(E);
@@ -359,7 +365,7 @@ Error ONNXCursor::readStrings(Output &Out, TensorView &View) {
   if (Error E =
           check(API.GetStringTensorDataLength(Out.Value.get(), &NumBytes)))
     return E;
-  // At least one byte, so that the pointer is not null.
+  // Allocate at least one byte, so that the pointer is not null.
   Out.Text.resize(std::max<std::size_t>(NumBytes, 1));
   Out.Offsets.resize(Count);
   if (Error E = check(API.GetStringTensorContent(Out.Value.get(),

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXCursor: holds the ONNX Runtime tensors for one thread's requests and
-/// reuses them while the shapes stay the same.
+/// ONNXCursor: holds the tensors of ONNX Runtime for one thread's requests. It
+/// reuses the tensors while their shapes stay the same.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,28 +33,30 @@ public:
                                             Deadline Until) override;
 
 private:
-  /// An input's tensor and its source.
+  /// The tensor of an input, and the memory from which its contents come.
   struct Input {
     Handle<OrtValue> Value;
-    /// The shape of the feature, or of the first feature if there are several.
+    /// The shape of the feature. If the tensor consists of several features,
+    /// this is the shape of the first one.
     Shape Dims;
-    /// ONNX Runtime's own memory, to which each feature is copied. Null if the
-    /// tensor uses the feature's memory or holds strings.
+    /// The tensor's memory, if ONNX Runtime owns it. Each feature is copied to
+    /// this memory. Null if the tensor uses the feature's memory, or if it
+    /// contains strings.
     void *Copy = nullptr;
-    /// The feature's memory, if the tensor uses it.
+    /// The feature's memory, if the tensor uses it. Otherwise null.
     const void *Borrowed = nullptr;
   };
-  /// An output's tensor, reused by the next evaluation.
+  /// The tensor of an output. The next evaluation reuses it.
   struct Output {
-    /// If the model returns an input unchanged as this output: that input. ONNX
-    /// Runtime is not asked for such outputs: it would return the request's own
-    /// tensor and ignore a given one.
+    /// The index of an input, if the model returns that input unchanged as this
+    /// output. The cursor does not request this output from ONNX Runtime, which
+    /// would ignore the output's tensor and return the request's own tensor.
     std::optional<std::size_t> From;
     std::vector<std::max_align_t> Copy;
     Handle<OrtValue> Value;
-    /// True if the view describes Value.
+    /// True if the output's view describes Value.
     bool IsKnown = false;
-    /// For a list of strings.
+    /// The contents of an output that is a string or a list of strings.
     std::vector<char> Text;
     std::vector<std::size_t> Offsets;
     std::vector<std::uint64_t> Lengths;
@@ -66,18 +68,20 @@ private:
   void resume() override;
 
   Error set(Input &In, const TensorView &Feature);
-  /// Copies several features into one tensor, row by row.
+  /// Copies several features to one tensor, row by row.
   Error merge(Input &In, const SessionInput &What,
               Span<const TensorView> Features);
   Error setNumbers(Input &In, const TensorView &Feature);
   Error setStrings(Input &In, const TensorView &Feature);
-  /// Creates the tensor, in its own memory or around \p Data.
+  /// Creates the tensor around \p Data. If \p Data is null, the tensor gets its
+  /// own memory.
   Error make(Input &In, const TensorView &Feature, const void *Data);
   Error evaluate();
-  /// Runs the session and takes ownership of the outputs.
+  /// Runs the session, and takes ownership of the outputs.
   Error run();
   void forgetOutputs();
-  /// Returns a copy of \p Feature, whose memory the caller may reuse.
+  /// Copies \p Feature to \p Out, and describes the copy in \p View. The caller
+  /// may then reuse the feature's memory.
   static void handThrough(const TensorView &Feature, Output &Out,
                           TensorView &View);
   /// Describes the new output \p Out in \p View.
@@ -93,21 +97,23 @@ private:
 
   std::vector<Input> Inputs;
   std::vector<Output> Outputs;
-  /// The outputs as views.
+  /// The views of the outputs.
   std::vector<TensorView> Views;
-  /// The outputs that ONNX Runtime computes.
+  /// The indices of the outputs that ONNX Runtime computes.
   std::vector<std::size_t> Computed;
-  /// The arguments of Run.
+  /// The arguments of OrtApi::Run.
   std::vector<const char *> InputNames, OutputNames;
   std::vector<const OrtValue *> InputValues;
   std::vector<OrtValue *> OutputValues;
   /// True if an input's shape differs from the last evaluation.
   bool ShapesChanged = false;
-  /// False once outputs have turned out to depend on more than input shapes.
+  /// True while the outputs' tensors may be reused. False once output shapes
+  /// have turned out to depend on more than input shapes.
   bool KeepOutputs = true;
   /// The deadline of the current evaluation.
   Deadline Until = Deadline::never();
-  /// Declared last, so that interruptions end before other members die.
+  /// Declared last, so that it is destroyed first. No interruption can then use
+  /// destroyed members.
   inprocess::Watch Clock{*this};
 };
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads the few messages of onnx.proto that matter here, by field number, and
-/// skips everything else, in particular weights.
+/// Reads a few messages of onnx.proto by their field numbers. Skips all other
+/// fields, in particular weights.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ public:
   FileSurvey Found;
 
 private:
-  /// The maximum nesting of graphs.
+  /// The maximum nesting depth of graphs.
   static constexpr unsigned MaxDepth = 32;
 
   void readGraph(Range Message, unsigned Depth) {

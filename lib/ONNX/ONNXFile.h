@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// survey(): reads facts from a model's file without reading its weights.
+/// survey(): reads facts from a model's file, without reading the model's
+/// weights.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,16 +22,19 @@
 namespace MLBridge::onnx {
 
 struct FileSurvey {
-  /// Inputs and outputs without a shape. ONNX Runtime reports them as scalars.
+  /// The names of inputs and outputs without a shape. ONNX Runtime reports them
+  /// as scalars.
   std::set<std::string> InputsOfAnyRank, OutputsOfAnyRank;
-  /// The files of tensors outside this file, as paths relative to its folder.
+  /// The files that contain this model's external tensors. Their paths are
+  /// relative to the model's folder.
   std::set<std::string> ExternalFiles;
 };
 
-/// Empty if \p File is not an ONNX model; ONNX Runtime reports the error.
+/// Surveys the model in \p File. Returns an empty result if \p File is not an
+/// ONNX model. ONNX Runtime reports the error later.
 FileSurvey survey(const std::string &File);
 
-/// The paths of the ExternalFiles of \p File.
+/// Returns the paths of the ExternalFiles of \p File.
 std::vector<std::string> partsOf(const std::string &File);
 
 } // namespace MLBridge::onnx

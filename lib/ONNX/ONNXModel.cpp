@@ -23,7 +23,7 @@ using namespace MLBridge::onnx;
 // Types
 //===----------------------------------------------------------------------===//
 
-/// In the order of ElementType.
+/// ONNX Runtime's element types, in the order of ElementType.
 static constexpr ONNXTensorElementDataType ElementTypes[] = {
     ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,   ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
     ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,  ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
@@ -60,7 +60,7 @@ public:
         Name(std::move(Name)) {}
 
   Error read();
-  /// Restores the original inputs from merged ones, in the original order.
+  /// Replaces the merged inputs by the original inputs, in the original order.
   void unmerge(const MergedModel &Merged);
 
   std::vector<TensorSpec> Inputs;
@@ -69,7 +69,8 @@ public:
   Model::Metadata About;
 
 private:
-  /// For inputs or for outputs.
+  /// The types of ONNX Runtime's functions that read a name or a type. They are
+  /// the same for inputs and outputs.
   using GetName = decltype(OrtApi::SessionGetInputName);
   using GetTypeInfo = decltype(OrtApi::SessionGetInputTypeInfo);
 
@@ -77,13 +78,15 @@ private:
   Error readOutputs();
   Error readMetadata();
   Expected<TensorSpec> readName(GetName Get, std::size_t I);
-  /// Reads the type of an input or output. Unsupported if no tensor of this
-  /// library can have that type.
+  /// Reads the type of an input or output. Returns an Unsupported error if this
+  /// library has no tensors of that type.
   Error readType(GetTypeInfo Get, std::size_t I, TensorSpec &Spec);
   Error readDims(const OrtTensorTypeAndShapeInfo &Info, TensorSpec &Spec);
-  /// The extent for a name; equal names have equal extents.
+  /// Returns the negative number that represents the extent \p Symbol. Equal
+  /// names have the same number.
   std::int64_t symbol(std::string_view Symbol);
-  /// Converts and releases a string that ONNX Runtime allocated.
+  /// Converts \p Text, which ONNX Runtime allocated, to a string. Releases \p
+  /// Text.
   std::string take(char *Text) const;
   Error check(OrtStatus *Status) const {
     return Library.check(Status, Name, ErrorCode::Model);
@@ -143,7 +146,7 @@ Error SessionReader::readType(GetTypeInfo Get, std::size_t I,
       [&](OrtTypeInfo **Made) { return Get(Session, I, Made); });
   if (!Type)
     return Type.takeError();
-  // Null without an error if the value is not a tensor.
+  // Info stays null, without an error, if the value is not a tensor.
   const OrtTensorTypeAndShapeInfo *Info = nullptr;
   if (Error E = check(API.CastTypeInfoToTensorInfo(Type->get(), &Info)))
     return E;
@@ -248,7 +251,8 @@ Error SessionReader::readOutputs() {
     else
       return E;
   }
-  // Classifiers return a map besides the label, which callers rarely need.
+  // Ignore unsupported outputs if there are others. For example, classifiers
+  // return a label and a map, and callers rarely need the map.
   return Outputs.empty() ? Why : Error::success();
 }
 
@@ -292,9 +296,9 @@ Error SessionReader::read() {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// Creates a session that evaluates in the calling thread, for the model in \p
-/// Bytes or, if that is empty, in \p File. Several threads of the session would
-/// wait for each other by spinning.
+/// Creates a session that evaluates in the calling thread, because several
+/// threads would wait for each other by spinning. Loads the model from \p
+/// Bytes, or from \p File if \p Bytes is empty.
 static Expected<Handle<OrtSession>> createSession(const std::string &File,
                                                   const std::string &Bytes,
                                                   const std::string &Name,
@@ -331,7 +335,7 @@ ONNXModel::load(const std::string &File,
   Expected<Handle<OrtSession>> Session = createSession(
       File, Merged ? Merged->Bytes : std::string(), Name, *Library);
   if (!Session && Merged) {
-    // Load the original file, so that errors refer to it.
+    // Load the original file instead, so that errors refer to it.
     Merged.reset();
     Session = createSession(File, {}, Name, *Library);
   }

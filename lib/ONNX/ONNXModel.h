@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXModel: a session of ONNX Runtime, which any number of threads can run at
-/// the same time, each through its own ONNXCursor.
+/// ONNXModel: a session of ONNX Runtime. Any number of threads can run the
+/// session at the same time. Each thread uses its own ONNXCursor.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,15 +19,15 @@
 
 namespace MLBridge::onnx {
 
-/// An input of the session: an input of the model, or several inputs that
+/// An input of the session. It is an input of the model, or several inputs that
 /// InputMerge.h has merged.
 struct SessionInput {
   std::string Name;
   /// The indices of the model's inputs that form this input, in order.
   std::vector<std::size_t> Parts;
-  /// Only for merged inputs: the extent along which they are concatenated. The
-  /// extents before Axis come from the inputs; from Axis on, Dims has the fixed
-  /// extents.
+  /// The dimension along which merged inputs are concatenated. It is 0 if this
+  /// input is not merged. The extents before Axis come from the features. Dims
+  /// contains the fixed extents from Axis on.
   std::size_t Axis = 0;
   Shape Dims;
   /// The number of bytes of each part in one row. A row has the extents of Dims
@@ -43,9 +43,10 @@ public:
   Expected<std::unique_ptr<ModelCursor>> open() const override;
 
   const Runtime &runtime() const { return *Library; }
-  /// Not const, but many threads can run a session at the same time.
+  /// Returns the session. The pointer is not const, but many threads can run
+  /// the session at the same time.
   OrtSession *session() const { return Session.get(); }
-  /// Each of inputs() is a part of one of these.
+  /// Returns the session's inputs. Each of inputs() is a part of one of them.
   Span<const SessionInput> sessionInputs() const { return SessionInputs; }
 
 private:
@@ -63,8 +64,8 @@ private:
   std::vector<SessionInput> SessionInputs;
 };
 
-/// Conversions between element types; empty if ONNX Runtime's type has no
-/// equivalent.
+/// Functions that convert between element types. fromONNX() returns nullopt if
+/// ONNX Runtime's type has no equivalent.
 ONNXTensorElementDataType toONNX(ElementType Type);
 std::optional<ElementType> fromONNX(ONNXTensorElementDataType Type);
 

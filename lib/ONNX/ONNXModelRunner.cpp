@@ -18,7 +18,7 @@ using namespace MLBridge::onnx;
 
 Expected<std::shared_ptr<const Model>>
 MLBridge::loadONNXModel(const std::string &File, const ONNXOptions &Options) {
-  // Check first: ONNX Runtime would wait forever for a FIFO.
+  // Check the files first, because ONNX Runtime would wait forever for a FIFO.
   if (Error E = inprocess::FileStamp::of(File).takeError())
     return E;
   if (Error E = inprocess::FileStamp::ofParts(partsOf(File)).takeError())
@@ -29,7 +29,7 @@ MLBridge::loadONNXModel(const std::string &File, const ONNXOptions &Options) {
   return ONNXModel::load(File, std::move(*Library));
 }
 
-/// A function that loads a file with \p Options.
+/// Returns a function that loads a file with \p Options.
 static auto loadWith(const ONNXOptions &Options) {
   return [Options](const std::string &File) {
     return loadONNXModel(File, Options);

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Adds the scheme `onnx` to programs that are linked without it.
+/// A module that adds the scheme `onnx` to programs which are linked without
+/// it.
 ///
 //===----------------------------------------------------------------------===//
 

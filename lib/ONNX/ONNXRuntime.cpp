@@ -22,15 +22,16 @@ using namespace MLBridge::onnx;
 
 static constexpr const char *LibraryName = "libonnxruntime.so.1";
 
-/// The first version with all functions that are called here.
+/// The first version of ONNX Runtime's C API that has all functions which
+/// ML-Compiler-Bridge calls.
 static constexpr std::uint32_t LeastAPI = 15;
 
 //===----------------------------------------------------------------------===//
 // The library
 //===----------------------------------------------------------------------===//
 
-/// The libraries to try, in this order. A library that the user names is the
-/// only candidate.
+/// Returns the libraries to try, in this order. If the user names a library, it
+/// is the only candidate.
 static std::vector<std::string> candidates(const ONNXOptions &Options) {
   if (!Options.Runtime.empty())
     return {Options.Runtime};
@@ -47,18 +48,20 @@ static Error unsupported(const std::string &Why) {
   return {ErrorCode::Unsupported, "ONNX Runtime: " + Why};
 }
 
-/// Prevents telemetry. From version 1.29 on, a thread of the library sends
-/// telemetry to Microsoft unless an environment variable is set before loading.
-/// Compilers must not send data. Also, a forked child would hang in exit(3),
-/// where the library waits for that thread, which exists only in the parent.
+/// Prevents telemetry, because compilers must not send data. From version 1.29
+/// on, ONNX Runtime starts a thread that sends telemetry to Microsoft. An
+/// environment variable prevents this if it is set before the library is
+/// loaded. The thread would also make a forked child hang. In exit(3), the
+/// library would wait for the thread, which exists only in the parent.
 static void refuseTelemetry() {
-  // Only once, since other threads may read the environment later.
+  // Set the variable only once, because other threads may read the environment
+  // later.
   [[maybe_unused]] static const int Refused =
       ::setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/0);
 }
 
 /// Loads the library and returns its function table. The library is never
-/// unloaded: it may have started threads or registered callbacks.
+/// unloaded, because it may have started threads or registered callbacks.
 static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
   refuseTelemetry();
   std::string Reasons;
@@ -86,8 +89,8 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
       "environment variable MLBRIDGE_ONNXRUNTIME=PATH");
 }
 
-/// The newest interface that both the library and these headers have. If asked
-/// for a newer one, the library would print a message.
+/// Returns the newest interface that both the library and these headers
+/// support. If a program requests a newer one, the library prints a message.
 static const OrtApi *interfaceOf(const OrtApiBase &Base) {
   std::string_view Text = Base.GetVersionString();
   Text.remove_prefix(std::min(Text.find('.') + 1, Text.size()));
@@ -114,8 +117,9 @@ Runtime::open(const ONNXOptions &Options) {
 }
 
 Error Runtime::initialize() {
-  // The library has one reference-counted environment per process. Failures are
-  // returned as a status and must not be logged to the compiler's stderr too.
+  // Create the environment, which the library shares within the process. Log
+  // only fatal errors, because failures are returned as a status and must not
+  // appear on the compiler's stderr, too.
   auto Env =
       make<OrtEnv>("ONNX Runtime", ErrorCode::Unsupported, [&](OrtEnv **Made) {
         return API->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "MLBridge", Made);
@@ -139,7 +143,8 @@ Error Runtime::initialize() {
 // Errors
 //===----------------------------------------------------------------------===//
 
-/// ONNX Runtime has no error code for this.
+/// Returns true if \p Message reports exhausted memory. ONNX Runtime has no
+/// error code for this.
 static bool saysOutOfMemory(std::string_view Message) {
   return Message.find("bad_alloc") != std::string_view::npos ||
          Message.find("Failed to allocate memory") != std::string_view::npos;
@@ -165,7 +170,8 @@ Error Runtime::describe(OrtStatus *Status, std::string_view What,
   std::string_view Message = API->GetErrorMessage(Status);
   Code = saysOutOfMemory(Message) ? ErrorCode::System
                                   : codeOf(API->GetErrorCode(Status), Code);
-  // It may end with a newline, and quote arbitrary text of a model.
+  // Remove a newline at the end, and make the text printable. The message may
+  // quote arbitrary text of a model.
   while (!Message.empty() && Message.back() == '\n')
     Message.remove_suffix(1);
   return {Code, std::string(What) + ": " + printable(Message, 5 * MostPrinted)};

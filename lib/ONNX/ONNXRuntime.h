@@ -40,22 +40,25 @@ struct Release {
 
 template <typename T> using Handle = std::unique_ptr<T, Release>;
 
-/// The loaded library and its environment. Any number of threads can use it.
+/// The loaded library and its environment. Any number of threads can use a
+/// Runtime at the same time.
 class Runtime {
 public:
-  /// Unsupported if the library is not found or is too old.
+  /// Loads the library. Returns an Unsupported error if the library is not
+  /// found or is too old.
   static Expected<std::shared_ptr<const Runtime>>
   open(const ONNXOptions &Options);
 
   const OrtApi &api() const { return *API; }
   OrtEnv *environment() const { return Environment.get(); }
-  /// Describes plain memory.
+  /// Returns a description of CPU memory. It is needed to create a tensor
+  /// around a feature's memory.
   const OrtMemoryInfo *memory() const { return Memory.get(); }
-  /// Valid as long as the library.
+  /// Returns the default allocator. It is valid as long as the library.
   OrtAllocator *allocator() const { return Allocator; }
 
-  /// Returns a handle for the object that \p Make creates; \p Make takes a T**
-  /// and returns a status.
+  /// Returns a handle for the object that \p Make creates. \p Make has a
+  /// parameter of type T** and returns an OrtStatus*.
   template <typename T, typename Function>
   Expected<Handle<T>> make(std::string_view What, ErrorCode Code,
                            Function Make) const {
@@ -65,8 +68,9 @@ public:
     return Handle<T>(Made, Release{API});
   }
 
-  /// Converts and releases \p Status: "<What>: <its message>". A status code
-  /// that is more precise than \p Code replaces it.
+  /// Converts \p Status to an Error, and releases \p Status. The error's
+  /// message is "<What>: <the status's message>". The error's code is \p Code,
+  /// unless the status implies a more precise code.
   Error check(OrtStatus *Status, std::string_view What, ErrorCode Code) const {
     return Status ? describe(Status, What, Code) : Error::success();
   }

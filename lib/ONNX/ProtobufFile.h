@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Fields: iterates over a Protobuf message in a file, by field number. Skipped
-/// fields, such as weights, are not read. Invalid messages end the iteration
-/// early and do no harm.
+/// Fields: iterates over the fields of a Protobuf message in a file. Fields
+/// that are skipped, for example weights, are not read. If a message is
+/// invalid, the iteration ends early and does no other harm.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 
 namespace MLBridge::onnx {
 
-/// The bytes of a message or a string in the file.
+/// The position of a message or a string in the file.
 struct Range {
   std::uint64_t Begin = 0;
   std::uint64_t End = 0;
@@ -45,7 +45,8 @@ public:
     return Bytes[Offset - Start];
   }
 
-  /// Appends the bytes of \p From to \p Text; false if the file is too short.
+  /// Appends the bytes of \p From to \p Text. Returns false if the file is too
+  /// short.
   bool copy(Range From, std::string &Text) const {
     std::size_t At = Text.size();
     Text.resize(At + (From.End - From.Begin));
@@ -72,12 +73,14 @@ private:
   std::array<std::uint8_t, 4096> Bytes;
 };
 
-/// Iterates over the fields of one message; ends early if it is invalid.
+/// Iterates over the fields of one message. Ends early if the message is
+/// invalid.
 class Fields {
 public:
   Fields(Window &File, Range In) : File(File), At(In.Begin), End(In.End) {}
 
-  /// Moves to the next field that is a varint or has bytes.
+  /// Moves to the next field that is a varint or has bytes. Returns false at
+  /// the end of the message.
   bool next() {
     while (At < End) {
       Whole.Begin = At;
@@ -110,24 +113,26 @@ public:
     return false;
   }
 
-  /// True if this is the field number \p Wanted and has bytes: a message or
-  /// string. A field whose kind does not fit its number is ignored.
+  /// Returns true if the field has the number \p Wanted and contains bytes,
+  /// which are a message or a string. Callers thus ignore a field whose kind is
+  /// wrong for its number.
   bool isBytes(std::uint64_t Wanted) const {
     return Number == Wanted && !HasNumber;
   }
   bool isVarint(std::uint64_t Wanted) const {
     return Number == Wanted && HasNumber;
   }
-  /// The bytes of the field; empty for a varint.
+  /// Returns the position of the field's bytes. The range is empty for a
+  /// varint.
   Range content() const { return Content; }
-  /// The whole field, including its number and length.
+  /// Returns the position of the whole field, including its number and length.
   Range whole() const { return Whole; }
-  /// The value of a varint.
+  /// Returns the value of a varint.
   std::int64_t value() const { return static_cast<std::int64_t>(Value); }
-  /// True if the whole message has been read.
+  /// Returns true if the whole message has been read.
   bool atEnd() const { return At == End; }
   std::string text() const {
-    // Longer than any path or name.
+    // The limit on the length of a text. Paths and names are shorter.
     constexpr std::uint64_t Most = 1 << 16;
     std::string Text;
     for (std::uint64_t I = Content.Begin; I < Content.End && Text.size() < Most;

@@ -114,7 +114,8 @@ GenericReader::readParts(std::string_view Bytes) {
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// Sets the shape of \p View: the transmitted shape, which must fit, or else a
+/// Sets the shape of \p View to the transmitted shape, which must fit \p Count
+/// elements. If no shape was transmitted, the shape becomes a scalar or a
 /// vector of \p Count elements.
 static Error applyShape(const Shape &Sent, bool HasShape, std::size_t Count,
                         TensorView &View) {
@@ -127,8 +128,8 @@ static Error applyShape(const Shape &Sent, bool HasShape, std::size_t Count,
                      : featureError(ErrorCode::Malformed, View.Name, Why);
 }
 
-/// One string is read in place. Strings of a list are not adjacent in a
-/// message, so they are copied.
+/// Reads strings. A single string is read in place. The strings of a list are
+/// copied, because they are not adjacent in the message.
 Error GenericReader::takeStrings(std::string_view Bytes, const Parts &P,
                                  Slot &Out) {
   if (Error E = applyShape(P.Dims, P.HasShape, P.NumStrings, Out.View))
@@ -177,7 +178,7 @@ Error GenericReader::takeData(const Parts &P, Slot &Out) {
   return Error::success();
 }
 
-/// The element type of the typed field \p Number.
+/// Returns the element type of the typed field \p Number.
 static Format::FieldType typeOfField(int Number) {
   switch (Number) {
   case GenericFields::UInts:

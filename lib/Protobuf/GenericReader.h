@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads the messages of mlcompilerbridge.proto for ProtobufSerDes.
+/// GenericReader: reads the messages of mlcompilerbridge.proto for
+/// ProtobufSerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,16 +22,16 @@
 
 namespace MLBridge::protobuf {
 
-/// Reads the tensors of one message after another. Views point into the message
-/// if its data is aligned; otherwise, and if elements are encoded one by one,
+/// Reads the tensors of one message after another. If a tensor's data is
+/// contiguous and aligned, its view points into the message. Otherwise, its
 /// elements are copied.
 class GenericReader {
 public:
-  /// The tensors of \p Message, an Observation or an Advice.
+  /// Returns the tensors of \p Message, which is an Observation or an Advice.
   Expected<Span<const TensorView>> read(std::string_view Message);
 
-  // For tensors in a field of another message: call clear(), add() for each
-  // tensor, and views().
+  // To read tensors in a field of another message, call clear(), then add() for
+  // each tensor, and then views().
   void clear();
   /// Adds the Tensor encoded in \p Bytes.
   Error add(std::string_view Bytes);
@@ -40,24 +41,25 @@ public:
   std::shared_ptr<const void> memory() const { return Store.memory(); }
 
 private:
-  /// The fields of a Tensor as transmitted.
+  /// The fields of a Tensor, as they were transmitted.
   struct Parts {
     std::string_view Name;
     std::optional<std::uint64_t> Type;
     Shape Dims;
     bool HasShape = false;
     std::string_view Data;
-    /// The number of the present field among Ints to Bools; 0 if all are
-    /// absent.
+    /// The number of the field that contains typed elements, from Ints to
+    /// Bools. It is 0 if no such field is present.
     int Typed = 0;
     std::size_t NumStrings = 0;
-    /// The last string.
+    /// The last string of the tensor.
     std::string_view String;
 
     bool hasData() const { return !Data.empty(); }
     bool hasStrings() const { return NumStrings != 0; }
   };
-  /// A tensor. If its elements are in the store, they may still move.
+  /// A tensor that has been read. If its elements are in the store, their
+  /// addresses may still change.
   struct Slot {
     TensorView View;
     bool IsStored = false;
@@ -74,7 +76,7 @@ private:
 
   std::vector<Slot> Slots;
   serdes::ElementStore Store;
-  /// Typed elements before their conversion to the tensor's type.
+  /// Typed elements, before they are converted to the tensor's type.
   serdes::ElementStore Scratch;
   std::vector<std::uint64_t> Converted;
   std::vector<TensorView> Views;

@@ -28,7 +28,7 @@ static void appendTag(std::string &To, int Field, Format::WireType Type) {
   appendVarint(To, Format::MakeTag(Field, Type));
 }
 
-/// Appends a tag and the length of the \p NumBytes that follow.
+/// Appends a tag, and the length of the \p NumBytes bytes that follow.
 static void appendLength(std::string &To, int Field, std::size_t NumBytes) {
   appendTag(To, Field, Format::WIRETYPE_LENGTH_DELIMITED);
   appendVarint(To, NumBytes);
@@ -45,14 +45,15 @@ static void appendShape(std::string &To, const Shape &Dims) {
     appendVarint(To, static_cast<std::uint64_t>(Extent));
 }
 
-/// The size of a string of \p Length in Tensor.strings, including its tag.
+/// Returns the size in bytes of a string of \p Length in Tensor.strings,
+/// including its tag.
 static std::size_t sizeOfString(std::uint64_t Length) {
   return 1 + CodedOutputStream::VarintSize64(Length) + Length;
 }
 
-/// Appends zeros so that the elements of \p Tensor, which would start \p Offset
-/// bytes after a 64-byte boundary, are aligned; large tensors are aligned for
-/// vector instructions.
+/// Appends a padding field, so that the elements of \p Tensor are aligned.
+/// Without padding, the elements would start \p Offset bytes after a 64-byte
+/// boundary. Large tensors are aligned for vector instructions.
 static void appendPadding(std::string &To, const TensorView &Tensor,
                           std::size_t Offset) {
   constexpr std::size_t VectorAlignment = 64;
@@ -60,7 +61,8 @@ static void appendPadding(std::string &To, const TensorView &Tensor,
   if (Alignment > 1 && Tensor.NumBytes >= VectorAlignment)
     Alignment = VectorAlignment;
   std::size_t Gap = -Offset & (Alignment - 1);
-  // Even an empty field takes two bytes: its tag and its length.
+  // The size of an empty padding field, which consists of its tag and its
+  // length.
   constexpr std::size_t Least = 2;
   if (Gap == 0)
     return;
@@ -173,7 +175,8 @@ std::uint8_t *GenericWriter::write(Span<const TensorView> Features,
 
 Span<const Span<const std::byte>>
 GenericWriter::pieces(Span<const TensorView> Features) {
-  // Copying this many bytes takes as long as one more piece in a system call.
+  // The smallest average size of a piece, in bytes. Copying this number of
+  // bytes takes as long as one more piece in a system call.
   constexpr std::size_t WorthAPiece = 2048;
   if (NumElementBytes < WorthAPiece * (2 * Insertions.size() + 1))
     return {};

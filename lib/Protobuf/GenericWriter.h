@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes the messages of mlcompilerbridge.proto for ProtobufSerDes.
+/// GenericWriter: writes the messages of mlcompilerbridge.proto for
+/// ProtobufSerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +21,13 @@
 namespace MLBridge::protobuf {
 
 /// The field numbers of mlcompilerbridge.proto.
-/// tests/unit/ProtobufSerDesTest.cpp compares them with protoc's.
+/// tests/unit/ProtobufSerDesTest.cpp checks that protoc's code has the same
+/// numbers.
 struct GenericFields {
-  // Observation and Advice.
+  // The fields of Observation and Advice.
   static constexpr int Tensors = 1;
   static constexpr int Padding = 15;
-  // Tensor.
+  // The fields of Tensor.
   static constexpr int Name = 1;
   static constexpr int Type = 2;
   static constexpr int Shape = 3;
@@ -37,7 +39,8 @@ struct GenericFields {
   static constexpr int Doubles = 9;
   static constexpr int Bools = 10;
 
-  /// Conversions between \p Type and its number in Tensor.Type.
+  /// Functions that convert between an element type and its number in
+  /// Tensor.Type.
   static int numberOf(ElementType Type) { return static_cast<int>(Type) + 1; }
   static std::optional<ElementType> typeOf(std::uint64_t Number) {
     if (Number < 1 || Number > std::uint64_t(numberOf(ElementType::String)))
@@ -46,27 +49,31 @@ struct GenericFields {
   }
 };
 
-/// Writes a message as elements between pieces of a skeleton. The skeleton
-/// holds the tags, names, types, shapes and lengths, which do not change while
-/// the schema stays the same.
+/// Writes messages. A message is a skeleton into which the tensors' elements
+/// are inserted. The skeleton contains the tags, names, types, shapes and
+/// lengths. It does not change while the schema stays the same.
 class GenericWriter {
 public:
-  /// Writes tensors as an Observation or Advice, with aligned data.
+  /// Creates a writer of an Observation or an Advice, with aligned data.
   GenericWriter() = default;
-  /// Writes tensors as elements of the field \p Number of another message.
+  /// Creates a writer of tensors that are elements of the field \p Number of
+  /// another message.
   explicit GenericWriter(int Number) : Number(Number), IsWhole(false) {}
 
   /// Checks \p Features, and updates the skeleton if the schema has changed.
-  /// Returns the size of their message.
+  /// Returns the size of the message in bytes.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
-  /// Writes the message of the last prepare() to \p Out; returns its end.
+  /// Writes the message of the last prepare() to \p Out. Returns the end of the
+  /// message.
   std::uint8_t *write(Span<const TensorView> Features, std::uint8_t *Out) const;
-  /// The message of the last prepare() in pieces. Empty if pieces are not
-  /// worthwhile because they are too small or too many.
+  /// Returns the message of the last prepare() in pieces, which the transport
+  /// can send without copying. Returns no pieces if copying is faster, because
+  /// the pieces would be too small or too many.
   Span<const Span<const std::byte>> pieces(Span<const TensorView> Features);
 
 private:
-  /// Elements and their position in the skeleton.
+  /// A part of a tensor's elements, and the position in the skeleton where they
+  /// belong.
   struct Insertion {
     std::size_t Before;
     std::size_t Feature;
@@ -76,9 +83,10 @@ private:
 
   void addTensor(Span<const TensorView> Features, std::size_t Index);
   void addStrings(const TensorView &Tensor, std::size_t Index);
-  /// Records that elements of \p Feature belong here.
+  /// Records that elements of the feature with the index \p Feature belong at
+  /// the current end of the skeleton.
   void insert(std::size_t Feature, std::size_t Offset, std::size_t NumBytes);
-  /// Calls \p Put with each part of the message in order.
+  /// Calls \p Put with each part of the message, in order.
   template <typename F>
   void forEachPart(Span<const TensorView> Features, F Put) const;
 
@@ -88,11 +96,11 @@ private:
   bool IsMade = false;
   std::string Skeleton;
   std::vector<Insertion> Insertions;
-  /// The total over all insertions.
+  /// The total number of bytes in all insertions.
   std::size_t NumElementBytes = 0;
-  /// The fields of the current tensor up to its elements.
+  /// The encoded fields of the current tensor that precede its elements.
   std::string Body;
-  /// Reused by pieces().
+  /// The result of pieces(). It is a member so that its memory is reused.
   std::vector<Span<const std::byte>> Pieces;
 };
 

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LayoutTracker: implements BaseSerDes::layout() for the readers.
+/// LayoutTracker: computes BaseSerDes::layout() for the readers of Protobuf
+/// messages.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -18,19 +19,19 @@
 
 namespace MLBridge::protobuf {
 
-/// Compares each message's views with those of the last message.
+/// Compares the views of each message with the views of the last message.
 class LayoutTracker {
 public:
-  /// Records \p Views, some of which may point into \p Message. Malformed if a
-  /// name is empty or occurs twice.
+  /// Records \p Views, some of which may point into \p Message. Returns a
+  /// Malformed error if a name is empty or occurs twice.
   Error update(Span<const TensorView> Views, std::string_view Message);
-  /// Forgets the last views after an invalid message.
+  /// Discards the last views. Call this after an invalid message.
   void reset() { Places.clear(); }
   std::uint64_t layout() const { return Layout; }
 
 private:
-  /// The position of a view's elements: relative to the message if they are in
-  /// it, or else absolute.
+  /// The position of a view's elements. The position is an offset if the
+  /// elements are in the message. Otherwise, it is an address.
   struct Place {
     bool IsInMessage;
     std::uintptr_t Where;

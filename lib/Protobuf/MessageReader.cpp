@@ -57,7 +57,8 @@ Error MessageReader::take(const WireField &Wire, std::size_t Index) {
   }
   const std::size_t Size = elementSize(Field.elementType());
   if (!Field.IsRepeated) {
-    // If a field occurs several times, the last one counts.
+    // Overwrite earlier values. If a field occurs several times, Protobuf uses
+    // the last value.
     F.Count = 1;
     Scratch.clear();
     if (Wire.hasBytes() || !readNumbers(Wire, Field.Type, Scratch))
@@ -99,7 +100,7 @@ Error MessageReader::addView(std::size_t Index) {
   if (!IsAligned)
     F.store().push(F.InPlace.data(), F.InPlace.size());
   if (!Field.IsRepeated && !IsText && !Field.isBytes()) {
-    // A missing field is zero.
+    // A missing field has the value 0.
     View.Data =
         F.Count == 0 ? &Zero : &Numbers[static_cast<std::ptrdiff_t>(Index)];
     View.NumBytes = Size;
@@ -174,7 +175,7 @@ Error MessageReader::addViews() {
                           "among the protocol's own tensors of message " +
                               Type->name());
     Views.push_back(Tensor);
-    // The fields of a reply that is not advice have no meaning.
+    // Ignore the fields, because this reply is not advice.
     if (Tensor.Name == ReplyNames::Error || Tensor.Name == ReplyNames::Deferred)
       return Error::success();
   }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads user-defined messages for ProtobufSerDes.
+/// MessageReader: reads user-defined messages for ProtobufSerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@
 
 namespace MLBridge::protobuf {
 
-/// Reads the fields of one message after another. Views point into the message
-/// for strings and for packed, aligned elements; other elements are copied.
+/// Reads the fields of one message after another. The views of strings and of
+/// packed, aligned elements point into the message. Other elements are copied.
 class MessageReader {
 public:
   explicit MessageReader(std::shared_ptr<const MessageType> Type);
@@ -32,17 +32,18 @@ public:
   std::shared_ptr<const void> memory() const;
 
 private:
-  /// The contents of a field.
+  /// The contents of one field.
   struct State {
-    /// The elements of a repeated field, which may arrive in several parts.
-    /// Allocated on first use.
+    /// The elements of a repeated field. They may arrive in several parts. The
+    /// store is allocated when it is first used.
     std::unique_ptr<serdes::ElementStore> Elements;
-    /// Bytes that are read in place: those of a string, or of a repeated field
-    /// with one part.
+    /// The bytes that are read in place: a string, or a repeated field that
+    /// consists of one part.
     std::string_view InPlace;
     std::size_t Count = 0;
 
-    /// The store, cleared if it holds the last message's elements.
+    /// Returns the store. Clears it first if it contains the last message's
+    /// elements.
     serdes::ElementStore &store();
     bool IsStored = false;
   };
@@ -54,7 +55,7 @@ private:
 
   std::shared_ptr<const MessageType> Type;
   std::vector<State> Found;
-  /// The values of fields with a single number.
+  /// The values of the fields that contain a single number.
   std::shared_ptr<std::uint64_t[]> Numbers;
   serdes::ElementStore Scratch;
   GenericReader Reserved;

@@ -25,7 +25,8 @@ std::string MessageType::Field::typeStr() const {
          FieldDescriptor::TypeName(static_cast<FieldDescriptor::Type>(Type));
 }
 
-/// Why \p Field cannot hold a tensor; empty if it can.
+/// Returns the reason why \p Field cannot hold a tensor. Returns an empty
+/// string if it can.
 static std::string obstacle(const FieldDescriptor &Field) {
   if (Field.number() == MessageType::ReservedNumber)
     return "its number is reserved for the protocol's own tensors";

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MessageType: describes a user-defined message for MessageWriter and
-/// MessageReader.
+/// MessageType: the description of a user-defined message, for MessageWriter
+/// and MessageReader.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,12 +28,13 @@ class FieldDescriptor;
 
 namespace MLBridge::protobuf {
 
-/// Immutable; shared by all sessions that use the message.
+/// This class is immutable. All sessions that use the message share one object.
 class MessageType {
 public:
-  /// The field number of `repeated mlcompilerbridge.Tensor`, which holds the
-  /// protocol's own tensors unless the message has fields for them. It is the
-  /// largest valid number; other readers skip it.
+  /// The number of a field of type `repeated mlcompilerbridge.Tensor`. The
+  /// field contains the protocol's own tensors, for example an error, unless
+  /// the message declares fields for them. This is the largest valid field
+  /// number. Other readers skip the field.
   static constexpr int ReservedNumber = (1 << 29) - 1;
 
   struct Field {
@@ -42,29 +43,32 @@ public:
     Format::FieldType Type;
     bool IsRepeated;
     bool IsPacked;
-    /// Declared `optional`: its feature may be missing.
+    /// True if the field is declared `optional`. Its feature may then be
+    /// missing.
     bool IsOptional;
     bool IsRequired;
 
     ElementType elementType() const { return elementTypeOf(Type); }
     bool isBytes() const { return Type == Format::TYPE_BYTES; }
-    /// The declared type: "repeated float".
+    /// Returns the declared type, for example "repeated float".
     std::string typeStr() const;
   };
 
-  /// Reads the fields of \p Message.
+  /// Creates the description of \p Message.
   explicit MessageType(const google::protobuf::Descriptor &Message);
 
-  /// The full name: "my.Features".
+  /// Returns the full name, for example "my.Features".
   const std::string &name() const { return Name; }
-  /// Unsupported if a field cannot hold a tensor.
+  /// Returns an Unsupported error if a field cannot hold a tensor; otherwise
+  /// returns success.
   const Error &error() const { return FirstError; }
-  /// Sorted by number.
+  /// Returns the fields, sorted by number.
   const std::vector<Field> &fields() const { return Fields; }
-  /// The index of the field with that name or number, or fields().size().
+  /// Returns the index of the field with this name or number. Returns
+  /// fields().size() if the message has no such field.
   std::size_t find(std::string_view FieldName) const;
   std::size_t find(int Number) const;
-  /// "a, b, c", for messages.
+  /// Returns the names of all fields, separated by commas, for error messages.
   std::string fieldNames() const;
 
 private:

@@ -22,7 +22,7 @@ using serdes::quoted;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The kind of a type; a field accepts features of its own kind.
+/// The kind of an element type. A field accepts features of its own kind.
 enum class Kind : std::uint8_t { Integer, Floating, Bool, Text };
 } // namespace
 
@@ -56,8 +56,8 @@ Error MessageWriter::mismatch(const MessageType::Field &Field,
                           Found);
 }
 
-/// Checks that every field has a feature. A reply that is not advice needs no
-/// features.
+/// Checks that every field has a feature. Returns success for a reply that is
+/// not advice, because it needs no features.
 Error MessageWriter::checkComplete(Span<const TensorView> Features) const {
   for (const TensorView &Feature : Features)
     if (Feature.Name == ReplyNames::Error ||
@@ -109,8 +109,8 @@ Error MessageWriter::pair(Span<const TensorView> Features) {
 // Values
 //===----------------------------------------------------------------------===//
 
-/// Copies the elements of \p Feature to the store, converted to the field's
-/// type.
+/// Converts the elements of \p Feature to the field's type. Stores the results
+/// in Converted.
 Error MessageWriter::convert(const TensorView &Feature, Pair &P) {
   const MessageType::Field &Field = Type->fields()[P.Field];
   const ElementType To = Field.elementType();
@@ -137,7 +137,7 @@ static std::size_t tagSize(const MessageType::Field &Field) {
   return Format::TagSize(Field.Number, Field.Type);
 }
 
-/// The size of the field including its tags.
+/// Returns the size of the field in bytes, including its tags.
 std::size_t MessageWriter::sizeOf(const MessageType::Field &Field,
                                   const TensorView &Feature, Pair &P,
                                   Span<const TensorView> Features) const {

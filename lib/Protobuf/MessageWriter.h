@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes user-defined messages for ProtobufSerDes.
+/// MessageWriter: writes user-defined messages for ProtobufSerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,22 +26,25 @@ public:
   explicit MessageWriter(std::shared_ptr<const MessageType> Type)
       : Type(std::move(Type)) {}
 
-  /// Checks \p Features against the fields, and converts those of another
-  /// width. Returns the size of their message.
+  /// Checks \p Features against the message's fields. Converts a feature if its
+  /// type differs from the field's type, for example int32_t and int64_t.
+  /// Returns the size of the message in bytes.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
-  /// Writes the message of the last prepare() to \p Out; returns its end.
+  /// Writes the message of the last prepare() to \p Out. Returns the end of the
+  /// message.
   std::uint8_t *write(Span<const TensorView> Features, std::uint8_t *Out) const;
 
 private:
-  /// A field and its feature.
+  /// The index of a field and the index of its feature.
   struct Pair {
     std::size_t Field;
     std::size_t Feature;
-    /// The offset in the store of the elements in the field's type, if they
-    /// were converted.
+    /// The offset of the converted elements in the store. Valid only if the
+    /// elements were converted to the field's type.
     std::size_t Offset = 0;
     bool IsConverted = false;
-    /// The bytes of a packed or single value without tag and length.
+    /// The size in bytes of a packed or single value, without its tag and
+    /// length.
     std::size_t Size = 0;
   };
 
@@ -59,7 +62,8 @@ private:
   bool IsPaired = false;
   std::vector<Pair> Pairs;
   serdes::ElementStore Converted;
-  /// The features with the protocol's own names.
+  /// The features with the protocol's own names, which begin with an
+  /// underscore.
   std::vector<TensorView> Reserved;
   std::vector<std::size_t> ReservedFeatures;
   GenericWriter ReservedWriter{MessageType::ReservedNumber};

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes::Form: converts tensors to messages and back, for either
-/// generic or user-defined messages.
+/// ProtobufSerDes::Form: converts tensors to messages and back. One subclass is
+/// for the generic messages and one is for user-defined messages.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +27,11 @@ class ProtobufSerDes::Form {
 public:
   virtual ~Form() = default;
 
-  /// Checks \p Features. Returns an upper bound on the size of their message.
+  /// Checks \p Features. Returns an upper bound on the size of the message in
+  /// bytes.
   virtual Expected<std::size_t> prepare(Span<const TensorView> Features) = 0;
-  /// Writes the message of the last prepare() to \p Out; returns its size.
+  /// Writes the message of the last prepare() to \p Out. Returns the message's
+  /// size in bytes.
   virtual std::size_t write(Span<const TensorView> Features,
                             std::uint8_t *Out) = 0;
   virtual Span<const Span<const std::byte>>
@@ -39,7 +41,8 @@ public:
   virtual std::shared_ptr<const void> memory() const = 0;
 };
 
-/// Observation and Advice of mlcompilerbridge.proto.
+/// The generic form: the messages Observation and Advice of
+/// mlcompilerbridge.proto.
 class ProtobufSerDes::GenericForm final : public Form {
 public:
   Expected<std::size_t> prepare(Span<const TensorView> Features) override {
@@ -64,7 +67,8 @@ private:
   protobuf::GenericReader In;
 };
 
-/// Two user-defined messages.
+/// The form with two user-defined messages, one for requests and one for
+/// replies.
 class ProtobufSerDes::MessageForm final : public Form {
 public:
   MessageForm(std::shared_ptr<const protobuf::MessageType> Written,

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes: chooses between the two forms of messages.
+/// The public class ProtobufSerDes, which chooses between the two forms of
+/// messages.
 ///
 //===----------------------------------------------------------------------===//
 

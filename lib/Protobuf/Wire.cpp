@@ -92,10 +92,10 @@ ElementType elementTypeOf(Format::FieldType Type) {
 
 namespace {
 
-/// Converts an element T to the 64 bits of a varint and back.
+/// Converts an element of type T to the 64 bits of a varint and back.
 template <typename T> struct Plain {
   using Element = T;
-  // A negative int32 takes ten bytes: it is sign-extended.
+  // Protobuf sign-extends a negative int32, so it needs ten bytes.
   static std::uint64_t toBits(T Value) {
     return static_cast<std::uint64_t>(Value);
   }
@@ -127,7 +127,7 @@ struct ZigZag64 {
 
 } // namespace
 
-/// Calls \p Do with the coding of \p Type, whose elements are varints.
+/// Calls \p Do with the coding of \p Type. Elements of \p Type must be varints.
 template <typename F> static auto withCoding(Format::FieldType Type, F Do) {
   switch (Type) {
   case Format::TYPE_INT64:

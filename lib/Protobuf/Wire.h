@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Encodes and decodes Protobuf fields with the library's coded streams.
-/// Messages are read and written in place rather than through message objects.
-/// This avoids a copy of each tensor and all allocations, and keeps untrusted
-/// bytes away from a parser that prints errors.
+/// Functions that encode and decode Protobuf fields with libprotobuf's coded
+/// streams. They read and write messages in place rather than through message
+/// objects. This avoids a copy of each tensor, and it avoids all allocations.
+/// It also keeps untrusted bytes away from a parser that prints errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,34 +32,36 @@ using Format = google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-/// Protobuf's own limit: lengths are ints.
+/// Protobuf's own limit on the size of a message, in bytes. Protobuf stores
+/// lengths as int.
 inline constexpr std::size_t MaxMessage = std::numeric_limits<int>::max();
 
-/// An encoded field.
+/// One encoded field.
 struct WireField {
   int Number = 0;
   Format::WireType Type = Format::WIRETYPE_VARINT;
-  /// The value of a varint or a fixed-width number.
+  /// The value, if the field is a varint or a fixed-width number.
   std::uint64_t Bits = 0;
-  /// The contents of a field with a length.
+  /// The contents, if the field has a length.
   std::string_view Bytes;
 
   bool hasBytes() const { return Type == Format::WIRETYPE_LENGTH_DELIMITED; }
 };
 
-/// Iterates over the fields of a message; never reads beyond its bytes.
+/// Iterates over the fields of a message. It never reads beyond the end of the
+/// message.
 class FieldReader {
 public:
-  /// \p Bytes has at most MaxMessage bytes.
+  /// Creates a reader of \p Message, which must not exceed MaxMessage bytes.
   explicit FieldReader(std::string_view Message)
       : Message(Message),
         Input(reinterpret_cast<const std::uint8_t *>(Message.data()),
               static_cast<int>(Message.size())) {}
 
   enum class Step { Field, End, Broken };
-  /// Reads the next field; groups are skipped.
+  /// Reads the next field. Skips groups.
   Step next(WireField &Field);
-  /// The reader's position in the message.
+  /// Returns the reader's position in the message, in bytes.
   std::size_t position() const {
     return static_cast<std::size_t>(Input.CurrentPosition());
   }
@@ -69,20 +71,23 @@ private:
   CodedInputStream Input;
 };
 
-/// The element type for a field of \p Type. Bytes are UInt8.
+/// Returns the element type for a field of \p Type. For bytes, the element type
+/// is UInt8.
 ElementType elementTypeOf(Format::FieldType Type);
 
-/// Appends the elements in \p Field, a single one or packed ones. \p Type is
-/// their type, which is numeric. False if they are invalid or encoded for
-/// another type.
+/// Appends the elements in \p Field to \p Out. The field contains one element
+/// or packed elements. \p Type must be numeric. Returns false if the elements
+/// are invalid or are encoded for another type.
 bool readNumbers(const WireField &Field, Format::FieldType Type,
                  serdes::ElementStore &Out);
 
-/// The size of \p Count encoded elements at \p Elements, which have the type
-/// elementTypeOf(\p Type), without tag or length.
+/// Returns the size in bytes of \p Count encoded elements, without their tag
+/// and length. The elements are at \p Elements and have the type
+/// elementTypeOf(\p Type).
 std::size_t numbersSize(Format::FieldType Type, const void *Elements,
                         std::size_t Count);
-/// Writes the elements and returns the end.
+/// Writes the \p Count elements at \p Elements to \p Out. Returns the end of
+/// the written bytes.
 std::uint8_t *writeNumbers(Format::FieldType Type, const void *Elements,
                            std::size_t Count, std::uint8_t *Out);
 

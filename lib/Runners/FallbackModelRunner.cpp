@@ -1,4 +1,4 @@
-//===- FallbackModelRunner.cpp - Failure as deferral ----------------------===//
+//===- FallbackModelRunner.cpp - Defers after a failure -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,7 +20,7 @@ FallbackModelRunner::evaluateUntyped(const FeatureSet &Features,
                                      const AdviceSpec &Wanted, Deadline Until) {
   if (!Cause) {
     Expected<Advice> Reply = Inner->ask(Features, Wanted, Until);
-    // If the host interrupted the wait, the model has not failed.
+    // Do not fall back after an interrupt, because the model has not failed.
     if (Reply || Reply.code() == ErrorCode::Deferred || Until.isInterrupted())
       return Reply;
     Cause = Reply.takeError();

@@ -68,9 +68,10 @@ Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted,
       Until.restartedFor(LastFailure ? Channel->timeToLook() : ConnectTimeout);
   Error Failure =
       connectUntil(Wanted, MayBeBusy ? ToConnect.orEarlier(Until) : ToConnect);
-  // Only a timeout is worth backing off: other failures show without waiting.
+  // Back off only after a timeout, because other failures occur without a wait.
   const bool IsTimeout = Failure.code() == ErrorCode::Timeout;
-  // An interrupted wait does not show whether the peer is missing.
+  // Do not back off after an interrupt, because an interrupted wait does not
+  // show whether the peer is running.
   if (IsTimeout && Until.isInterrupted())
     return Failure;
   if (IsTimeout) {
@@ -88,8 +89,9 @@ Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted,
 Expected<Advice> InterProcessModelRunner::evaluateUntyped(
     const FeatureSet &Features, const AdviceSpec &Wanted, Deadline Until) {
   if (!Channel->isConnected()) {
-    // The time to wait for the model to start does not count towards the
-    // request's timeout. The time to reconnect to a busy model does.
+    // Restart the request's timeout after connecting, because the model may
+    // need a long time to start. But if the model was busy with an abandoned
+    // request, the time to reconnect counts towards the timeout.
     const Duration ForReply = Until.remaining();
     const bool WasBusy = MayBeBusy;
     if (Error E = connectOrBackOff(Wanted, Until))
@@ -119,8 +121,9 @@ Expected<Advice> InterProcessModelRunner::evaluateUntyped(
   Expected<Span<const TensorView>> Tensors = Codec->deserialize(*Reply, Wanted);
   if (Tensors)
     return Advice(*Tensors);
-  // A model that failed or deferred has sent a valid reply. After any other
-  // error, the two sides may disagree about the rest of the stream.
+  // Keep the session if the model failed or deferred, because the reply was
+  // valid. After any other error, close the session, because the next bytes of
+  // the stream may not be the start of a message.
   Error E = Tensors.takeError();
   if (E.code() != ErrorCode::Model && E.code() != ErrorCode::Deferred)
     Channel->close();

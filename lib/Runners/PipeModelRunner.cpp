@@ -1,4 +1,4 @@
-//===- PipeModelRunner.cpp - A model behind a pipe ------------------------===//
+//===- PipeModelRunner.cpp - A model through pipes ------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A copy of each request stays open until the next request, because the
-/// decision and the reward may follow the request, or never come.
+/// Implements RecordModelRunner. It keeps a copy of each request until the next
+/// request, because the compiler may pass the decision and the reward later.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,8 @@ using namespace MLBridge;
 
 using ByteVector = std::vector<std::byte>;
 
-/// The log's file and the open request.
+/// The log's file and the open request. The open request is the last request,
+/// which is not in the file yet.
 class RecordModelRunner::Log {
 public:
   explicit Log(TrainingLog File)
@@ -37,31 +38,33 @@ public:
   Log(const Log &) = delete;
   Log &operator=(const Log &) = delete;
 
-  /// The log's name, for messages.
+  /// Returns the log's name for messages.
   const std::string &name() const { return Name; }
-  /// Whether this is a forked child: the log belongs to the parent.
+  /// Returns whether this process is a forked child. The log belongs to the
+  /// parent.
   bool isForked() const { return Fork.isForked(); }
-  /// The error of every call in a forked child.
+  /// Returns the error of every call in a forked child.
   Error forkedError() const;
   const Error &failure() const { return File.failure(); }
 
-  /// A SchemaMismatch if \p Features differ from the log's.
+  /// Returns a SchemaMismatch if \p Features differ from the features in the
+  /// log.
   Error checkFeatures(Span<const TensorView> Features) const;
   /// Opens a request.
   Error open(Span<const TensorView> Features);
-  /// Closes the request without advice; later decisions are ignored.
+  /// Closes the request without writing it. Later decisions are ignored.
   void abandon() { Current = State::Abandoned; }
-  /// Uses the model's advice as the decision, unless the compiler makes
-  /// another. Therefore advice that does not fit the log is only an error in
-  /// finish().
+  /// Makes the model's advice the decision, unless decide() sets another
+  /// decision later. Therefore, if the advice does not fit the log, the error
+  /// is not returned before finish().
   void useAdvice(const Advice &Given);
   Error decide(const TensorView &Decision);
   Error reward(double Value);
-  /// Closes the request, and writes it if it was decided.
+  /// Closes the request. Writes it if it has a decision.
   Error finish();
   Error flush();
-  /// \p E with the log's name in front, unless it is a System error, which
-  /// already names the file.
+  /// Returns \p E with the log's name in front of the message. Does not add the
+  /// name to a System error, which already names the file.
   Error withName(Error E) const;
 
   /// The context of the next requests.
@@ -69,16 +72,17 @@ public:
 
 private:
   enum class State : std::uint8_t {
-    None,      ///< Before the first request, or after flush().
+    None,      ///< There is no request, or it has been written.
     Abandoned, ///< The model failed.
     Undecided, ///< The model deferred.
-    Decided,
+    Decided,   ///< The request has a decision.
   };
 
   TrainingLog File;
   const std::string Name;
   const ForkDetector Fork;
-  /// The contents of the header, written or not.
+  /// The descriptions of the tensors for the log's header. They are set before
+  /// the header is written.
   std::vector<LoggedTensor> FeatureTypes;
   LoggedTensor DecisionType;
 
@@ -87,7 +91,7 @@ private:
   ByteVector Features;
   ByteVector Decision;
   ByteVector Scratch;
-  /// Why the model's advice is not a valid decision.
+  /// The reason why the model's advice is not a valid decision.
   Error AdviceError;
   std::optional<double> Reward;
 };
@@ -147,8 +151,8 @@ Error RecordModelRunner::Log::decide(const TensorView &Decided) {
   if (Current == State::None)
     return {ErrorCode::InvalidArgument,
             "a decision was logged before the first request"};
-  // After the model has failed, a decision belongs to no observation:
-  // ignore it.
+  // Ignore the decision if the model failed, because the request will not be
+  // written.
   if (Current == State::Abandoned)
     return Error::success();
 
@@ -157,8 +161,9 @@ Error RecordModelRunner::Log::decide(const TensorView &Decided) {
     if (Error E = DecisionType.assign(Decided))
       return E;
   } else {
-    // The log has one name and type for decisions, but a model calls its advice
-    // "out", and a compiler may use another name and type.
+    // Convert the decision to the name and type in the log's header, which come
+    // from the first decision. The names and types can differ because some
+    // decisions come from the model and others from the compiler.
     Converted.Name = DecisionType.Name;
     if (Decided.Type != DecisionType.Type &&
         Decided.Type != ElementType::String &&
@@ -219,7 +224,7 @@ Error RecordModelRunner::Log::forkedError() const {
 }
 
 Error RecordModelRunner::Log::flush() {
-  // An undecided request may still be decided.
+  // Do not close an undecided request, because its decision may still follow.
   Error Unwritten = Current == State::Decided ? finish() : Error::success();
   // Write the earlier observations even if the last one failed.
   Error Unflushed = File.flush();
@@ -247,7 +252,7 @@ RecordModelRunner::RecordModelRunner(std::unique_ptr<Log> Out,
 }
 
 RecordModelRunner::~RecordModelRunner() {
-  // A forked child must not write the buffered data: the parent does.
+  // Do not write the buffered data in a forked child. The parent writes it.
   if (Out->isForked())
     return;
   auto Print = [this](const Error &E) {
@@ -295,7 +300,7 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
   if (Out->isForked()) [[unlikely]]
     return Out->forkedError();
   Error Unwritten = Out->finish();
-  // Without advice, there is nothing to decide.
+  // Ignore decisions until the model has replied.
   Out->abandon();
   HasUnreportedFailure = false;
   if (Unwritten)
@@ -304,8 +309,8 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
     return Out->withName(std::move(E));
   Expected<Advice> Reply = Inner->ask(Features, Wanted, Until);
   if (!Reply && Reply.code() != ErrorCode::Deferred) {
-    // The failure may end the process, so write the observations now. The next
-    // request returns an error of the log.
+    // Write the observations now, because the model's failure may end the
+    // process. If this fails, the next request returns the log's error.
     HasUnreportedFailure = bool(Out->flush());
     return Reply;
   }

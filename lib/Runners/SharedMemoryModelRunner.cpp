@@ -1,4 +1,4 @@
-//===- SharedMemoryModelRunner.cpp - A model in shared memory -------------===//
+//===- SharedMemoryModelRunner.cpp - A model via shared memory ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The format of the log, and its file.
+/// Implements the format of the log and writes its file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ static bool isUTF8(std::string_view Text) {
   return simdjson::validate_utf8(Text.data(), Text.size());
 }
 
-/// The shape of \p Tensor in LLVM's format: in bytes for text, and never of
-/// rank 0.
+/// Returns the shape of \p Tensor in LLVM's format. The extent of text is its
+/// number of bytes, and a scalar has the shape [1].
 static Shape loggedShape(const TensorView &Tensor) {
   if (Tensor.Type == ElementType::String)
     return {static_cast<std::int64_t>(Tensor.NumBytes)};
@@ -152,8 +152,8 @@ void TrainingLog::writeHeader(Span<const LoggedTensor> Features,
   Buffer += "}\n";
 }
 
-/// Replaces each non-ASCII byte of \p Text with U+FFFD. Used for text that is
-/// not UTF-8.
+/// Returns \p Text, which is not UTF-8, with U+FFFD in place of each non-ASCII
+/// byte.
 static std::string markNonASCII(std::string_view Text) {
   std::string Clean;
   for (char C : Text)
@@ -172,7 +172,8 @@ void TrainingLog::writeContext(std::string_view Name) {
     Known = Counts.emplace(Name, 0).first;
   Context = &*Known;
   Buffer += "{\"context\":";
-  // Function names may contain any bytes, but readers expect UTF-8.
+  // Convert a name that is not UTF-8. Function names may contain any bytes, but
+  // readers expect UTF-8.
   if (isUTF8(Name))
     appendQuoted(Buffer, Name);
   else
@@ -209,8 +210,9 @@ Error TrainingLog::write(const Observation &O) {
 
 Expected<TrainingLog> TrainingLog::create(std::string Path) {
   const std::string What = "cannot create the log '" + printable(Path) + "'";
-  // Do not truncate before locking: another recorder may be writing to the
-  // file. Refuse a FIFO: its reader could block or kill the compiler.
+  // Open without O_TRUNC. Truncate the file after it is locked, because another
+  // process may be writing to it. Refuse a FIFO, because its reader could block
+  // the compiler or end it with SIGPIPE.
   Expected<RegularFile> Opened = openRegularFile(Path, What, O_WRONLY | O_CREAT,
                                                  AlsoAllowed::CharacterDevice);
   if (!Opened)
@@ -220,7 +222,8 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
     (void)::fcntl(File.get(), F_SETFL, 0);
     return TrainingLog(std::move(Path), std::move(File));
   }
-  // If the file system does not support locks, trust the user.
+  // Continue if the file system does not support locks. In this case, two
+  // processes could write to the file at the same time.
   if (::flock(File.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error(ErrorCode::System,
                  What + ": another recorder is writing to it");
@@ -231,9 +234,9 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
 
 void TrainingLog::unlock() { (void)::flock(File.get(), LOCK_UN); }
 
-/// Like write(2), but if a regular file of \p Written bytes would exceed
-/// RLIMIT_FSIZE, fails with EFBIG instead of raising SIGXFSZ, which would end
-/// the compiler.
+/// Writes \p Text as write(2) does. If a regular file, which has \p Written
+/// bytes, would exceed RLIMIT_FSIZE, fails with EFBIG. In this case, write(2)
+/// would end the compiler with SIGXFSZ.
 static ssize_t writeBounded(int File, std::string_view Text,
                             std::size_t Written) {
   rlimit Limit{};
@@ -258,7 +261,7 @@ Error TrainingLog::flush() {
       Failure =
           Error::fromErrno(Count == 0 ? EIO : errno,
                            "cannot write the log '" + printable(Path) + "'");
-      // Remove the incomplete rest, which readers could not parse.
+      // Remove the incomplete observation, because readers could not parse it.
       (void)!::ftruncate(File.get(), static_cast<off_t>(Written));
     }
   }

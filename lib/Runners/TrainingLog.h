@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The file of `record:`, which consists of lines of JSON and raw tensors:
+/// Defines TrainingLog, which writes the file of `record:`. The file consists
+/// of lines of JSON and raw tensors:
 /// \code
 ///   {"features":[<tensor>,...],"score":<tensor>,"advice":<tensor>}
 ///   {"context":"a function"}
@@ -17,13 +18,13 @@
 ///   <the reward's bytes and a newline>
 /// \endcode
 /// A tensor is `{"name":"x","type":"float","port":0,"shape":[3]}`. The advice
-/// is the last of the features. Without "score" there are no outcomes.
-/// Observations are numbered per context; a repeated context continues its
-/// numbers, as in LLVM's Logger.
+/// also appears as the last feature. If the header has no "score", the file has
+/// no outcomes. Each context numbers its observations from 0. If a context
+/// occurs again, its numbers continue, as in LLVM's Logger.
 ///
-/// For types that LLVM lacks (bool, string, list of strings), the tensor has
-/// type uint8_t and the additional key "semantics"; LLVM's readers skip unknown
-/// keys.
+/// LLVM lacks the types bool, string and list of strings. A tensor of one of
+/// these types has the type uint8_t and the additional key "semantics". LLVM's
+/// readers ignore unknown keys.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,29 +41,30 @@
 
 namespace MLBridge {
 
-/// A tensor as described in the header.
+/// The description of a tensor in the header.
 struct LoggedTensor {
   std::string Name;
   ElementType Type = ElementType::UInt8;
-  /// Never of rank 0: LLVM writes a scalar as [1].
+  /// The shape. A scalar has the shape [1], as in LLVM's logs.
   Shape Dims;
   std::size_t NumBytes = 0;
-  /// The size of each string in a list of strings, in bytes.
+  /// For a list of strings, the length of each string in bytes.
   std::vector<std::uint64_t> Lengths;
   bool IsStringList = false;
 
-  /// Copies the description of \p Tensor, reusing memory. InvalidArgument if
-  /// the name is not UTF-8.
+  /// Copies the description of \p Tensor to this object. Returns
+  /// InvalidArgument if the tensor's name is not UTF-8.
   Error assign(const TensorView &Tensor);
-  /// A SchemaMismatch if \p Tensor does not match this description.
+  /// Returns a SchemaMismatch if \p Tensor does not match this description.
   Error check(const TensorView &Tensor) const;
-  /// "float[3]", "string of 5 bytes".
+  /// Returns the type and shape for messages, such as "float[3]" or "string of
+  /// 5 bytes".
   std::string typeStr() const;
   void appendJSON(std::string &Out) const;
 };
 
-/// A log, open for writing. After a failed write, the file still ends with a
-/// complete observation.
+/// A log that is open for writing. After a failed write, the file still ends
+/// with a complete observation.
 class TrainingLog {
 public:
   struct Observation {
@@ -73,24 +75,27 @@ public:
     double Reward = 0;
   };
 
-  /// Creates or truncates \p Path. System if it cannot be written or another
-  /// recorder is writing to it; InvalidArgument if it is neither a regular file
-  /// nor a character device.
+  /// Creates or truncates the file \p Path. Returns System if the file cannot
+  /// be written, or another RecordModelRunner is writing to it. Returns
+  /// InvalidArgument if \p Path is neither a regular file nor a character
+  /// device.
   static Expected<TrainingLog> create(std::string Path);
 
   const std::string &path() const { return Path; }
   bool hasHeader() const { return HasHeader; }
-  /// Whether observations have a reward.
+  /// Returns whether observations have a reward.
   bool hasScore() const { return HasScore; }
-  /// The first failed write, whose error every later call returns.
+  /// Returns the error of the first failed write, or success. After a failed
+  /// write, every call returns this error.
   const Error &failure() const { return Failure; }
 
   void writeHeader(Span<const LoggedTensor> Features,
                    const LoggedTensor &Advice, bool WithScore);
   Error write(const Observation &O);
   Error flush();
-  /// Unlocks the file for other recorders. Forked children share the lock, so
-  /// closing the file would not release it while one of them lives.
+  /// Unlocks the file, so that another RecordModelRunner can write to it.
+  /// Closing the file is not enough: a forked child shares the lock and would
+  /// hold it.
   void unlock();
 
 private:
@@ -103,10 +108,10 @@ private:
   bool HasScore = false;
   /// The number of observations in each context.
   std::map<std::string, std::uint64_t, std::less<>> Counts;
-  /// The entry of the last context line.
+  /// The entry of the current context, or null before the first observation.
   decltype(Counts)::value_type *Context = nullptr;
   std::string Buffer;
-  /// The size of the complete observations in the file, in bytes.
+  /// The number of bytes of complete observations in the file.
   std::uint64_t Written = 0;
   Error Failure;
 };

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What all formats share: the tensors to send, and replies other than advice.
+/// The parts that all formats share: the tensors to send, and replies other
+/// than advice.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,8 @@ void BaseSerDes::cleanUp() { Features.clear(); }
 
 void BaseSerDes::setDialect(Dialect) {}
 
-/// The Error that \p Tensor represents if its name is one of ReplyNames.
+/// Returns the error that \p Tensor represents. Returns success if the tensor's
+/// name is not one of ReplyNames.
 static Error errorIn(const TensorView &Tensor) {
   bool IsFailure = Tensor.Name == ReplyNames::Error;
   if (!IsFailure && Tensor.Name != ReplyNames::Deferred)
@@ -38,7 +40,7 @@ static Error errorIn(const TensorView &Tensor) {
   if (Tensor.Type != ElementType::String || !Tensor.Dims.isScalar())
     return serdes::featureError(ErrorCode::Malformed, Tensor.Name,
                                 "expected string, found " + Tensor.typeStr());
-  // The model's message may have any length.
+  // Limit the text, because the model's message may have any length.
   constexpr std::size_t MaxBytes = 4096;
   std::string Text = printable(Tensor.text(), MaxBytes);
   return IsFailure ? Error(ErrorCode::Model, std::move(Text))

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Parses `{"features":[{"name":"x","port":0,"type":"float","shape":[3]}]}`.
-/// The keys may have any order. Unknown keys are skipped: LLVM's logs, for
-/// example, have a "score" next to "features".
+/// Parses header lines, for example
+/// `{"features":[{"name":"x","port":0,"type":"float","shape":[3]}]}`. The keys
+/// may have any order. Unknown keys are skipped. For example, LLVM's logs have
+/// the key "score" next to "features".
 ///
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +18,9 @@
 
 namespace MLBridge::serdes {
 
-/// The keys of a feature that have been read.
+/// Records which keys of a feature have been read.
 struct BitstreamHeader::Fields {
-  /// The values of the key "semantics".
+  /// The possible values of the key "semantics".
   enum class Meaning { Numbers, Bool, String, Strings };
 
   bool Name = false;
@@ -37,7 +38,8 @@ struct BitstreamHeader::Fields {
       Is = Meaning::String;
     else if (Text == "strings")
       Is = Meaning::Strings;
-    // Unknown values, from newer peers, are read as plain numbers.
+    // Read a feature with an unknown value as plain numbers. The value may come
+    // from a newer peer.
   }
 };
 
@@ -50,14 +52,15 @@ static Error malformedHeader(simdjson::error_code Code,
   return jsonError(Code, "bitstream header: " + Where);
 }
 
-/// An error that names the feature if its name has been read.
+/// Returns an error that names the feature, if its name has been read.
 static Error malformedFeature(std::string_view Name, const std::string &What) {
   if (Name.empty())
     return malformedHeader("a feature: " + What);
   return featureError(ErrorCode::Malformed, Name, What);
 }
 
-/// Passes each integer in \p List to \p Push, which may return an error.
+/// Passes each integer in \p List to \p Push. Stops if \p Push returns an
+/// error.
 template <typename F>
 static Error parseIntegers(ondemand::value &List, const std::string &Where,
                            F Push) {
@@ -189,7 +192,8 @@ Error BitstreamHeader::parseField(std::string_view Key, ondemand::value Value,
     return malformedFeature(Out.Name, quoted(Key) + " appears twice");
   IsSeen = true;
 
-  // Use Match->Key from here on: Key points into the parser's buffer.
+  // From here on, use Match->Key instead of Key. Key points into the parser's
+  // buffer, which later reads may overwrite.
   std::string Where = quoted(Match->Key);
   if (Match->Flag == &Fields::Shape)
     return parseIntegers(Value, Where, [&](std::int64_t Extent) {
@@ -206,7 +210,8 @@ Error BitstreamHeader::parseField(std::string_view Key, ondemand::value Value,
       return Error::success();
     });
   if (Match->Flag == &Fields::Port) {
-    // LLVM numbers tensors with the same name by port; here names are unique.
+    // Ignore the port. LLVM uses it to distinguish tensors with the same name,
+    // but here names are unique.
     std::int64_t Port;
     if (simdjson::error_code E = Value.get_int64().get(Port))
       return malformedHeader(E, Where);

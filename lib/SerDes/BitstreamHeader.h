@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BitstreamHeader: the parsed header line of a bitstream message.
+/// BitstreamHeader: parses the header line of a bitstream message.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,43 +19,45 @@
 
 namespace MLBridge::serdes {
 
-/// The longest header line, in bytes; enough for 200,000 features. Shorter than
-/// the limit on messages, because simdjson needs several times the memory of
-/// its input, which may come from a hostile peer.
+/// The length limit of a header line, in bytes. A line of this length describes
+/// about 200,000 features. The limit is lower than the limit on messages,
+/// because simdjson needs several times the memory of its input, and the input
+/// may come from a hostile peer.
 inline constexpr std::size_t MaxBitstreamHeader = std::size_t(16) << 20;
 
-/// The tensors that a header line describes. Parsing another line allocates
-/// only if it is longer than all lines before.
+/// The tensors that a header line describes. The object can parse many lines.
+/// It allocates memory only for a line that is longer than all lines before.
 class BitstreamHeader {
 public:
-  /// One tensor, whose data starts Offset bytes after the header.
+  /// One tensor. Its data starts Offset bytes after the header.
   struct Feature {
     std::string Name;
     ElementType Type = ElementType::UInt8;
     Shape Dims;
     std::size_t Offset = 0;
     std::size_t NumBytes = 0;
-    /// For a list of strings: the range of its lengths in the array of all
-    /// lists' lengths.
+    /// The tensor's part of Lengths, if the tensor is a list of strings.
+    /// Lengths contains the lengths of all strings of all lists.
     std::size_t FirstLength = 0;
     std::size_t NumLengths = 0;
   };
 
-  /// Reusable objects that parsing needs.
+  /// The objects that parsing needs. Reuse them for many lines.
   struct Tools {
     JSONParser Parser;
     DuplicateFinder Duplicates;
   };
-  /// Parses \p Line, which excludes its newline and is followed by
-  /// BaseSerDes::Padding readable bytes. Errors: Malformed; Unsupported for
-  /// more than Shape::MaxRank extents. After an error, features() is empty.
+  /// Parses \p Line, which does not contain its newline. BaseSerDes::Padding
+  /// readable bytes must follow the line. Returns a Malformed error if the line
+  /// is wrong, or an Unsupported error if a shape has more than Shape::MaxRank
+  /// extents. After an error, features() is empty.
   Error parse(std::string_view Line, Tools &With);
 
   Span<const Feature> features() const { return {Features.data(), Count}; }
   Span<const std::uint64_t> lengthsOf(const Feature &F) const {
     return {Lengths.data() + F.FirstLength, F.NumLengths};
   }
-  /// The total size of all tensors, in bytes.
+  /// Returns the total size of all tensors, in bytes.
   std::size_t payloadSize() const { return PayloadSize; }
 
 private:
@@ -69,8 +71,8 @@ private:
   Error resolve(const Fields &Seen, Feature &Out);
   Error resolveStrings(const Fields &Seen, Feature &Out);
 
-  /// Features after the first Count belong to older headers; they keep their
-  /// memory for reuse.
+  /// The first Count elements are the header's features. The remaining elements
+  /// are unused; they are kept so that their memory can be reused.
   std::vector<Feature> Features;
   std::size_t Count = 0;
   std::vector<std::uint64_t> Lengths;

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads a header line and raw tensors: docs/reference/wire-format.md. If the
-/// header equals the last message's, reading costs a comparison and a pointer
-/// per tensor.
+/// Reads a header line and raw tensors. The format is specified in
+/// docs/reference/wire-format.md. Most headers equal the header of the last
+/// message. For these headers, reading costs only one comparison, and one
+/// pointer update per tensor.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@
 using namespace MLBridge;
 using namespace MLBridge::serdes;
 
-/// The name of the one tensor in a raw reply.
+/// The name that the reader gives to the tensor of a raw reply.
 static constexpr std::string_view RawName = "out";
 
 Expected<Span<const TensorView>>
@@ -38,8 +39,8 @@ BitstreamSerDes::Reader::read(Span<const std::byte> Message,
 
 Expected<Span<const TensorView>>
 BitstreamSerDes::Reader::readFramed(std::string_view Message) {
-  // The only newline of Line is its last byte, so a message that starts with
-  // Line has exactly this header.
+  // Check whether the message begins with the current line. The line's only
+  // newline is its last byte, so such a message has exactly this header.
   if (!Current || !Message.starts_with(Current->Line))
     if (Error E = findSchema(Message))
       return E;
@@ -63,7 +64,8 @@ Error BitstreamSerDes::Reader::findSchema(std::string_view Message) {
     return {ErrorCode::Malformed,
             "bitstream message: expected a header line, found no newline in " +
                 std::to_string(Message.size()) + " bytes"};
-  // Copy the line: its writer may be able to change it while it is parsed.
+  // Copy the line, because a peer may change shared memory while the line is
+  // parsed.
   Line = Message.substr(0, End + 1);
   if (auto Found = Known.find(Line); Found != Known.end()) {
     Current = Found->second.get();

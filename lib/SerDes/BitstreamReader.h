@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The reading half of BitstreamSerDes.
+/// BitstreamSerDes::Reader: reads bitstream messages.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,17 +26,18 @@ namespace MLBridge {
 
 class BitstreamSerDes::Reader {
 public:
-  /// Selects raw messages, which are bytes of a type that the caller knows: the
-  /// replies of foreign models.
+  /// Selects whether messages are raw. A raw message consists only of the bytes
+  /// of one tensor, whose type the caller specifies. Foreign models send raw
+  /// replies.
   void setRaw(bool Raw) { IsRaw = Raw; }
 
-  /// Returns the tensors in \p Message as views into it.
+  /// Returns the tensors in \p Message. Their data points into the message.
   Expected<Span<const TensorView>> read(Span<const std::byte> Message,
                                         const AdviceSpec &Wanted);
   std::uint64_t layout() const { return Layout; }
 
 private:
-  /// A header line, with its newline, and its parsed form.
+  /// A header line and its parsed form. The line includes its newline.
   struct Schema {
     std::string Line;
     serdes::BitstreamHeader Header;
@@ -55,21 +56,21 @@ private:
 
   bool IsRaw = false;
   serdes::BitstreamHeader::Tools Tools;
-  /// The schema of the last message; null if its header was malformed.
+  /// The schema of the last message. Null if its header was malformed.
   Schema *Current = nullptr;
-  /// Recent schemas by their lines, so that a compiler that alternates between
-  /// shapes has each header parsed once. The limits bound the memory that a
-  /// peer can make this process keep.
+  /// Maps the lines of recent headers to their schemas. Therefore, if a
+  /// compiler alternates between several shapes, each header is parsed only
+  /// once. The limits bound the memory that a peer can make this process keep.
   std::unordered_map<std::string_view, std::unique_ptr<Schema>> Known;
   static constexpr std::size_t MaxKnown = 256;
   static constexpr std::size_t MaxKnownLine = 1024;
   /// The schema of a line longer than MaxKnownLine.
   Schema Single;
-  /// A copy of the line to look up or parse.
+  /// A copy of the header line that is being looked up or parsed.
   std::string Line;
   std::uint64_t NumLayouts = 0;
 
-  /// The one tensor of a raw reply.
+  /// The only tensor of a raw reply.
   std::vector<TensorView> Raw;
   std::uint64_t Layout = 0;
 };

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BitstreamSerDes delegates to its Writer and its Reader.
+/// The public class BitstreamSerDes, which delegates to its Writer and its
+/// Reader.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,8 @@ Expected<std::size_t> BitstreamSerDes::getMaxSerializedSize() {
 
 Expected<std::size_t>
 BitstreamSerDes::getSerializedData(Span<std::byte> Region) {
-  // Features may have been set or changed since getMaxSerializedSize().
+  // Prepare again, because features may have been set or changed since
+  // getMaxSerializedSize().
   Expected<std::size_t> Size = Out->prepare(Features);
   if (!Size)
     return Size;

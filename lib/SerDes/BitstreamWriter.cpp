@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes a header line and raw tensors: docs/reference/wire-format.md.
+/// Writes a header line and raw tensors. The format is specified in
+/// docs/reference/wire-format.md.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,8 @@ using namespace MLBridge::serdes;
 // The header
 //===----------------------------------------------------------------------===//
 
-/// The type on the wire, which has only numeric types.
+/// Returns the type that represents \p Type in a message. Messages contain only
+/// numeric types.
 static ElementType wireType(ElementType Type) {
   return Type == ElementType::Bool || Type == ElementType::String
              ? ElementType::UInt8
@@ -77,7 +79,8 @@ void BitstreamSerDes::Writer::forEachInWireOrder(
       Do(Feature);
     return;
   }
-  // In this order, every tensor is aligned to its element size without gaps.
+  // Write large elements first. In this order, every tensor is aligned to its
+  // element size, and there are no gaps.
   for (std::size_t Size : {8, 4, 2, 1})
     for (const TensorView &Feature : Features)
       if (elementSize(Feature.Type) == Size)
@@ -106,8 +109,8 @@ void BitstreamSerDes::Writer::makeHeader(Span<const TensorView> Features) {
 // The message
 //===----------------------------------------------------------------------===//
 
-/// Foreign compilers read the bytes of one tensor whose type they know. Refuses
-/// replies with more information.
+/// Checks that a reply can be sent to a foreign compiler. Foreign compilers
+/// read only the bytes of one tensor, whose type they already know.
 static Error checkBareReply(Span<const TensorView> Features) {
   auto Cannot = [](const std::string &What) {
     return Error(ErrorCode::Unsupported,
@@ -157,7 +160,8 @@ BitstreamSerDes::Writer::prepare(Span<const TensorView> Features) {
 
 Span<const Span<const std::byte>>
 BitstreamSerDes::Writer::pieces(Span<const TensorView> Features) {
-  // Copying this many bytes takes as long as passing the kernel another piece.
+  // The smallest average size of a piece, in bytes. Copying this number of
+  // bytes takes as long as passing one more piece to the kernel.
   constexpr std::size_t MinPiece = 2048;
   std::size_t Size = 0;
   for (const TensorView &Feature : Features)
@@ -179,8 +183,8 @@ BitstreamSerDes::Writer::pieces(Span<const TensorView> Features) {
 }
 
 /// Writes only the cache lines of the header that differ from the previous
-/// header in \p Out: a line that is not written stays in the caches of both
-/// sides.
+/// header in \p Out. A cache line that is not written stays in the caches of
+/// both sides.
 void BitstreamSerDes::Writer::updateHeader(std::byte *Out) const {
   constexpr std::size_t Line = 64;
   for (std::size_t Begin = 0, End = Line - MessageOffset; Begin < Header.size();

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The writing half of BitstreamSerDes.
+/// BitstreamSerDes::Writer: writes bitstream messages.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,14 +23,15 @@ class BitstreamSerDes::Writer {
 public:
   /// The dialects of the format.
   enum class Form {
-    /// A padded header, then the tensors by decreasing element size, so that
-    /// each
-    /// is aligned.
+    /// A padded header, then the tensors in order of decreasing element size.
+    /// Therefore, each tensor is aligned.
     Native,
-    /// For foreign models: tensors in the order of population, scalars as lists
-    /// of one element, no padding.
+    /// A request for a foreign model. The tensors are in the order in which the
+    /// caller added them, scalars are lists of one element, and there is no
+    /// padding.
     BareRequest,
-    /// For foreign compilers: only the bytes of one tensor.
+    /// A reply for a foreign compiler. It consists only of the bytes of one
+    /// tensor.
     BareReply,
   };
 
@@ -39,16 +40,18 @@ public:
     Header.clear();
   }
 
-  /// Checks \p Features and updates the header if their schema has changed.
-  /// Returns the size of their message. InvalidArgument for invalid tensors;
-  /// Unsupported for a reply that BareReply cannot express.
+  /// Checks \p Features, and updates the header if the features' names, types
+  /// or shapes have changed. Returns the size of the message in bytes. Returns
+  /// an InvalidArgument error if a tensor is invalid, or an Unsupported error
+  /// if BareReply cannot express the reply.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
-  /// Writes the message of the last prepare() to \p Out; returns its size.
-  /// \p IsKept: see BaseSerDes::setOutputIsKept().
+  /// Writes the message of the last prepare() to \p Out. Returns its size in
+  /// bytes. See BaseSerDes::setOutputIsKept() for \p IsKept.
   std::size_t write(Span<const TensorView> Features, std::byte *Out,
                     bool IsKept) const;
-  /// The message of the last prepare() in pieces; empty if the tensors are too
-  /// small on average for gathering to pay.
+  /// Returns the message of the last prepare() in pieces, which the transport
+  /// can send without copying. Returns no pieces if the tensors are so small
+  /// that copying them is faster.
   Span<const Span<const std::byte>> pieces(Span<const TensorView> Features);
 
 private:
@@ -59,8 +62,8 @@ private:
 
   Form Dialect = Form::Native;
   serdes::Schema Last;
-  /// The header line with its newline; empty before the first prepare() and for
-  /// BareReply.
+  /// The header line with its newline. Empty before the first prepare(), and
+  /// always empty for BareReply.
   std::string Header;
   /// The result of pieces().
   std::vector<Span<const std::byte>> Pieces;

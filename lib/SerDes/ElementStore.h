@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ElementStore: memory for decoded elements, for formats that cannot point
-/// into their messages. It is refilled for each message; if a message has the
-/// same layout as the last one, its elements have the same addresses.
+/// ElementStore: memory for decoded elements. Formats use it if they cannot
+/// point into their messages. The store is refilled for each message. If a
+/// message has the same layout as the last one, its elements have the same
+/// addresses.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,25 +28,27 @@
 
 namespace MLBridge::serdes {
 
-/// Elements and the lengths of strings. Both grow by appending and may move, so
-/// use offsets until the message is complete.
+/// The elements of tensors, and the lengths of strings. The memory may move
+/// when an element is appended. Therefore, use offsets rather than addresses
+/// until the message is complete.
 class ElementStore {
 public:
-  /// The alignment of arrays, for vector instructions.
+  /// The alignment of arrays in bytes, chosen for vector instructions.
   static constexpr std::size_t Alignment = 64;
 
-  /// Removes the elements and keeps their memory.
+  /// Removes the elements, but keeps their memory.
   void clear() {
     Used = 0;
     NumLengths = 0;
-    // Empty tensors need an address too.
+    // Allocate memory even if there will be no elements, because an empty
+    // tensor needs an address, too.
     reserve(1);
   }
 
-  /// The offset of the next element.
+  /// Returns the offset of the next element.
   std::size_t size() const { return Used; }
-  /// Pads to a multiple of \p To, a power of two of at most Alignment, and
-  /// returns the offset.
+  /// Adds padding until size() is a multiple of \p To, and returns size(). \p
+  /// To must be a power of two and at most Alignment.
   std::size_t align(std::size_t To) {
     std::size_t Gap = -Used & (To - 1);
     reserve(Gap);
@@ -57,14 +60,15 @@ public:
     if (NumBytes != 0)
       std::memcpy(Room, Data, NumBytes);
   }
-  /// Appends \p NumBytes uninitialized bytes, which the caller writes before
-  /// the next push().
+  /// Appends \p NumBytes uninitialized bytes and returns their address. The
+  /// caller must write them before the next push().
   std::byte *extend(std::size_t NumBytes) {
     reserve(NumBytes);
     Used += NumBytes;
     return Memory.get() + Used - NumBytes;
   }
-  /// The address of \p Offset; valid until the next push().
+  /// Returns the address of \p Offset. The address is valid until the next
+  /// push().
   std::byte *at(std::size_t Offset) const { return Memory.get() + Offset; }
 
   std::size_t numLengths() const { return NumLengths; }
@@ -80,14 +84,14 @@ public:
     return {Lengths.data() + First, Count};
   }
 
-  /// Whether an address or a length has changed since the last call.
+  /// Returns true if an address or a length has changed since the last call.
   bool takeChange() {
     bool Changed = HasChanged || Lengths.data() != LastLengths;
     LastLengths = Lengths.data();
     HasChanged = false;
     return Changed;
   }
-  /// Keeps the elements' memory alive.
+  /// Returns shared ownership of the elements' memory.
   std::shared_ptr<const void> memory() const { return Memory; }
 
 private:
@@ -97,7 +101,8 @@ private:
   }
   void grow(std::size_t NumBytes);
 
-  /// Shared with the owners that memory() returned.
+  /// The elements. The pointers that memory() has returned share their
+  /// ownership.
   std::shared_ptr<std::byte> Memory;
   std::size_t Capacity = 0;
   std::size_t Used = 0;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The slow paths of reading elements.
+/// The slow paths of the classes that read elements.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,8 @@ namespace MLBridge::serdes {
 
 static bool isDigit(char C) { return C >= '0' && C <= '9'; }
 
-/// simdjson's tokens include the white space up to the next token.
+/// Returns \p Token without trailing white space. simdjson's tokens include the
+/// white space up to the next token.
 static std::string_view trimmed(std::string_view Token) {
   return Token.substr(0, Token.find_last_not_of(" \t\r\n") + 1);
 }
@@ -88,7 +89,7 @@ bool isNumber(std::string_view Token) {
     return Digits > 0;
   };
   Skip("-");
-  // JSON allows no digit after a leading zero.
+  // Read a leading zero alone, because JSON allows no digit after it.
   if (!Skip("0") && !SkipDigits())
     return false;
   if (Skip(".") && !SkipDigits())
@@ -147,7 +148,7 @@ std::optional<float> parseFloat(std::string_view Token, double Nearest) {
       std::from_chars(Token.data(), Token.data() + Token.size(), Value);
   if (Result.ec == std::errc())
     return Value;
-  // A number too small for a float rounds to 0.
+  // A number that is too small for a float rounds to 0.
   if (std::fabs(Nearest) < 1)
     return static_cast<float>(std::copysign(0.0, Nearest));
   return std::nullopt;
@@ -157,7 +158,7 @@ std::optional<float> parseFloat(std::string_view Token, double Nearest) {
 // Elements of a known type
 //===----------------------------------------------------------------------===//
 
-/// Whether T represents an integer of this magnitude exactly.
+/// Returns true if T can represent an integer of this magnitude exactly.
 template <typename T> static bool isExactly(std::uint64_t Magnitude) {
   return Magnitude == 0 ||
          std::bit_width(Magnitude) - std::countr_zero(Magnitude) <=
@@ -166,8 +167,8 @@ template <typename T> static bool isExactly(std::uint64_t Magnitude) {
 
 template <typename T>
 bool FloatElements<T>::isExact(T Element, std::string_view Token) {
-  // T represents every smaller integer exactly. Limit itself is also the result
-  // of rounding Limit + 1.
+  // T represents every integer smaller than Limit exactly. Limit + 1 rounds to
+  // Limit, so Limit itself needs a check.
   constexpr T Limit = T(std::uint64_t(1) << std::numeric_limits<T>::digits);
   if ((Element > -Limit && Element < Limit) || !isInteger(Token))
     return true;
@@ -290,7 +291,8 @@ static bool isDouble(std::int64_t Integer) {
   return isExactly<double>(Integer < 0 ? -Bits : Bits);
 }
 
-/// Whether the integer in \p Token equals its nearest double \p Nearest.
+/// Returns true if the integer in \p Token equals \p Nearest, the double
+/// nearest to it.
 static bool isDouble(std::string_view Token, double Nearest) {
   char Digits[std::numeric_limits<double>::max_exponent10 + 3];
   std::to_chars_result Exact =
@@ -314,8 +316,8 @@ Error NaturalElements::takeInteger(ondemand::value &Value,
   bool MayBeUInt64 = Have == Kind::Nothing || Have == Kind::UInt64s ||
                      (Have == Kind::Int64s && !HaveNegative);
   if (!IsInt64 && MayBeUInt64 && !Value.get_uint64().get(Unsigned)) {
-    // The int64_t elements so far are non-negative, so their bytes are the
-    // same.
+    // The existing int64_t elements are not negative. Therefore, they have the
+    // same bytes as uint64_t elements and need no conversion.
     Have = Kind::UInt64s;
     Store.push(Unsigned);
     return Error::success();

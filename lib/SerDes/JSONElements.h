@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The readers of a tensor's elements, one for each kind of type. Each has
-///   - take(): the fast path; reads a value of the expected kind, and returns
-///     false if the kind differs or the value is out of range;
-///   - takeOther(): reads unusual spellings of an element, such as "NaN", and
-///     returns an error for anything else;
-///   - finish(): sets the type, and checks the shape, after the last element.
+/// The classes that read a tensor's elements. There is one class for each kind
+/// of type. Each class has three functions:
+/// - take() is the fast path. It reads a value of the expected kind. It returns
+///   false if the value has another kind or is out of range.
+/// - takeOther() reads unusual spellings of an element, for example "NaN". It
+///   returns an error for all other values.
+/// - finish() is called after the last element. It sets the type and checks the
+///   shape.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,38 +32,42 @@ namespace MLBridge::serdes {
 // Tokens
 //===----------------------------------------------------------------------===//
 
-/// The kind of a JSON value, which its first character determines.
+/// The kind of a JSON value. The first character of a value determines its
+/// kind.
 enum class JSONKind { Number, Bool, String, Array, Object, Null, None };
 
 JSONKind kindOf(std::string_view Token);
-/// The kind in words: "a number", "an array".
+/// Returns the kind in words, for example "a number" or "an array".
 std::string_view kindName(JSONKind Kind);
-/// Whether \p Token, without trailing white space, is a JSON number.
+/// Returns true if \p Token is a JSON number. White space may follow the
+/// number.
 bool isNumber(std::string_view Token);
-/// Whether the number \p Token has neither a fraction nor an exponent.
+/// Returns true if the number \p Token has neither a fraction nor an exponent.
 bool isInteger(std::string_view Token);
-/// Parses "NaN" and the infinities; nullopt for other texts.
+/// Parses "NaN", "Infinity" and "-Infinity". Returns nullopt for other texts.
 std::optional<double> parseNonFinite(std::string_view Text);
 
-/// The error for a value that is not \p Expected: a SchemaMismatch, or
-/// Malformed if the value cannot be an element of any type.
+/// Returns the error for a value that is not \p Expected. The error is
+/// Malformed if the value cannot be an element of any type; otherwise, it is a
+/// SchemaMismatch.
 Error notA(std::string_view Expected, std::string_view Token);
 
-/// The slow path of toFloat(), for ambiguous doubles.
+/// The slow path of toFloat(), which parses \p Token again as a float.
 std::optional<float> parseFloat(std::string_view Token, double Nearest);
 
-/// The float nearest to the number in \p Token, whose nearest double is \p
-/// Nearest; nullopt if the number is too large. Rounding the double is not
-/// always correct: it may lie halfway between two floats when the number itself
-/// does not.
+/// Returns the float nearest to the number in \p Token, or nullopt if the
+/// number is too large. \p Nearest is the double nearest to the number.
+/// Rounding the double to a float is not always correct. The double may lie
+/// halfway between two floats although the number itself does not.
 inline std::optional<float> toFloat(double Nearest, std::string_view Token) {
-  // A double's mantissa has 29 bits more than a float's.
+  // A double's mantissa has 29 bits more than a float's mantissa.
   constexpr std::uint64_t ExtraBits = (std::uint64_t(1) << 29) - 1;
   constexpr std::uint64_t Halfway = std::uint64_t(1) << 28;
-  // Halfway between the largest float and the next value, which would be 2^128.
+  // This value lies halfway between the largest float and 2^128.
   constexpr double Overflow = 0x1.ffffffp127;
   double Magnitude = std::fabs(Nearest);
   // Subnormal floats have fewer bits, so their halfway points differ.
+  // Therefore, parse small numbers again.
   bool IsSubnormal = Magnitude < double(FLT_MIN) && Magnitude != 0;
   if ((std::bit_cast<std::uint64_t>(Nearest) & ExtraBits) == Halfway ||
       IsSubnormal)
@@ -75,7 +81,7 @@ inline std::optional<float> toFloat(double Nearest, std::string_view Token) {
 // Elements of a known type
 //===----------------------------------------------------------------------===//
 
-/// float or double.
+/// Elements of type float or double.
 template <typename T> class FloatElements {
 public:
   FloatElements(ElementStore &Store, bool ExactIntegers)
@@ -124,16 +130,16 @@ private:
     return elementTypeName(*elementTypeOf<T>());
   }
 
-  /// False if \p Token is an integer that differs from \p Element. True for
-  /// integers beyond 64 bits, which the writer must have meant as
-  /// floating-point numbers.
+  /// Returns false if \p Token is an integer that differs from \p Element.
+  /// Returns true for integers of more than 64 bits, because their writer must
+  /// have meant floating-point numbers.
   static bool isExact(T Element, std::string_view Token);
 
   ElementStore &Store;
   bool ExactIntegers;
 };
 
-/// int8_t to uint64_t.
+/// Elements of an integer type, from int8_t to uint64_t.
 class IntegerElements {
 public:
   IntegerElements(ElementStore &Store, ElementType Type);
@@ -197,7 +203,7 @@ private:
   ElementStore &Store;
 };
 
-/// A string, or a list of strings.
+/// The elements of a list of strings, or a single string.
 class StringElements {
 public:
   explicit StringElements(ElementStore &Store) : Store(Store) {}
@@ -222,10 +228,13 @@ private:
 // Elements of an inferred type
 //===----------------------------------------------------------------------===//
 
-/// Elements of an undeclared type: bools, strings, or numbers. Numbers are
-/// int64_t if all fit, otherwise uint64_t if all fit, otherwise double. If one
-/// number has a fraction or an exponent or is not finite, integers round to the
-/// nearest double; if all are integers, each must be exactly a double.
+/// Elements of an undeclared type. They are bools, strings or numbers. Numbers
+/// get the first of these types that fits all of them: int64_t, uint64_t,
+/// double.
+///
+/// If one number has a fraction or an exponent or is not finite, integers are
+/// rounded to the nearest double. If all numbers are integers, each must be
+/// representable as a double without rounding.
 class NaturalElements {
 public:
   NaturalElements(ElementStore &Store)
@@ -242,7 +251,7 @@ private:
     Strings,
     Int64s,
     UInt64s,
-    /// Integers that do not fit one 64-bit type, stored as doubles.
+    /// Integers that fit no common 64-bit type. They are stored as doubles.
     OddIntegers,
     Doubles,
   };
@@ -250,11 +259,11 @@ private:
   Error takeNumber(ondemand::value &Value, std::string_view Token);
   Error takeInteger(ondemand::value &Value, std::string_view Token);
   Error takeString(ondemand::value &Value, std::string_view Token);
-  /// Converts the numbers read so far to doubles.
+  /// Converts all numbers that have been read to doubles.
   template <typename T> void widen();
   void widenTo(Kind Wider);
-  /// Converts the strings read so far to doubles if all are "NaN" or
-  /// infinities; false otherwise.
+  /// Converts all strings that have been read to doubles. Returns false if one
+  /// of them is neither "NaN" nor an infinity.
   bool becomeNumbers();
   Error mixed(std::string_view Token) const;
 
@@ -263,7 +272,7 @@ private:
   std::size_t FirstLength;
   Kind Have = Kind::Nothing;
   bool HaveNegative = false;
-  /// Whether an integer was rounded to a double.
+  /// True if an integer was rounded to a double.
   bool HaveRounded = false;
 };
 

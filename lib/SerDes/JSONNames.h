@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The reserved words that the writer and the reader of JSON messages share.
+/// The reserved words of JSON messages. The writer and the reader share them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,10 @@
 namespace MLBridge::serdes {
 
 struct JSONNames {
-  /// The key of the types that the values do not imply.
+  /// The key under which a message declares types that its values do not imply.
   static constexpr std::string_view Types = "_types";
-  /// The spelling of non-finite numbers, as in Protobuf's JSON mapping.
+  /// The spellings of non-finite numbers. They are the same as in Protobuf's
+  /// JSON mapping.
   static constexpr std::string_view NaN = "NaN";
   static constexpr std::string_view Infinity = "Infinity";
   static constexpr std::string_view NegativeInfinity = "-Infinity";

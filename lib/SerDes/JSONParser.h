@@ -8,8 +8,8 @@
 ///
 /// \file
 /// A reusable simdjson parser, for the JSON format and for the bitstream's
-/// header. It parses on demand and barely validates values that the caller does
-/// not read, so callers must read every value that they rely on.
+/// header. It parses values on demand and validates unread values only
+/// superficially. Therefore, callers must read every value that they rely on.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,12 +38,12 @@ inline Error jsonError(simdjson::error_code Code, std::string_view What) {
 
 class JSONParser {
 public:
-  /// Starts reading \p Text, which is followed by BaseSerDes::Padding readable
-  /// bytes. \p Document is valid until the next start().
+  /// Starts reading \p Text. BaseSerDes::Padding readable bytes must follow \p
+  /// Text. \p Document is valid until the next start().
   simdjson::error_code start(std::string_view Text,
                              ondemand::document &Document) {
-    // Grow geometrically: simdjson would reallocate for every text that is a
-    // byte longer than those before.
+    // Grow geometrically. simdjson itself would reallocate for every text that
+    // is one byte longer than all texts before.
     if (Text.size() > Parser.max_capacity())
       return simdjson::CAPACITY;
     if (Text.size() > Parser.capacity()) {
@@ -58,7 +58,7 @@ public:
         .get(Document);
   }
 
-  /// Whether only white space follows the values read so far.
+  /// Returns true if only white space follows the values that have been read.
   static bool isAtEnd(ondemand::document &Document) {
     return Document.current_location().error() == simdjson::OUT_OF_BOUNDS;
   }

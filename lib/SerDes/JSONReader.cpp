@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads one JSON object: docs/reference/wire-format.md. One pass suffices for
-/// messages of JSONSerDes. A foreign message that declares its types late, or
-/// whose type differs from the requested one, is read again with that
-/// knowledge, at most three times in all.
+/// Reads one JSON object. The format is specified in
+/// docs/reference/wire-format.md. Messages of JSONSerDes are read in one pass.
+/// Foreign messages may need up to three passes. A message is read again in two
+/// cases:
+/// - It declares its types after a feature.
+/// - Its type differs from the requested type.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,8 +52,8 @@ JSONSerDes::Reader::read(Span<const std::byte> Message,
         E = checkMessage();
     }
     if (E) {
-      // The slots mix two messages, so no later message may compare equal to
-      // them.
+      // The slots now contain parts of two messages. Therefore, make sure that
+      // no later message compares equal to them.
       Count = 0;
       ++Layout;
       return E;
@@ -62,7 +64,7 @@ JSONSerDes::Reader::read(Span<const std::byte> Message,
       Hint = AdviceSpec::any();
     Document.rewind();
   }
-  // Unlike ||, |= always calls takeChange().
+  // Use |= instead of ||, because takeChange() must always be called.
   Changed |= Store.takeChange();
   if (Changed || Count != LastCount)
     ++Layout;
@@ -91,7 +93,7 @@ JSONSerDes::Reader::readFields(ondemand::document &Document,
     if (Name != JSONNames::Types) {
       Expected<Pass> Result = readFeature(Name, Field.value(), Wanted);
       if (!HaveTypes && Result.code() == ErrorCode::SchemaMismatch) {
-        // A later "_types" may declare a type that fits.
+        // Continue, because "_types" may follow and declare a type that fits.
         Undeclared = Result.takeError();
         continue;
       }
@@ -117,21 +119,24 @@ JSONSerDes::Reader::readFields(ondemand::document &Document,
   return Pass::Complete;
 }
 
-/// The expected type of the feature \p Name before its value is read.
+/// Returns the type that is expected for the feature \p Name before its value
+/// is read.
 static TypeExpectation expectationFor(std::string_view Name,
                                       const JSONTypes::Entry *Declared,
                                       const AdviceSpec &Wanted) {
   using Source = TypeExpectation::Source;
   if (Declared)
     return {Source::Message, Declared->Type};
-  // Reserved names are not advice.
+  // A feature with a reserved name is not advice, so it need not have the
+  // requested type.
   if (Wanted.Wanted == AdviceSpec::Form::Any || Name.starts_with('_'))
     return {};
   return {Source::Caller, Wanted.Type};
 }
 
-/// Gives \p Tensor its declared shape, which may differ from the shape of the
-/// nested arrays only if an extent is 0: `[]` does not show the other extents.
+/// Gives \p Tensor its declared shape. The declared shape must be the shape of
+/// the nested arrays, unless an extent is 0. In that case the arrays, for
+/// example `[]`, do not show the other extents.
 static Error applyShape(const Shape &Declared, StoredTensor &Tensor) {
   if (Tensor.Dims == Declared)
     return Error::success();
@@ -143,7 +148,8 @@ static Error applyShape(const Shape &Declared, StoredTensor &Tensor) {
   }
   bool IsEmpty = Declared.numElements() == std::size_t(0);
   bool Fits = IsEmpty && (Tensor.Dims == Visible || Tensor.Dims == Shape{0});
-  // An empty list of strings has shape [0], which the first test accepts.
+  // Reject strings whose shape differs from the declared shape. The first test
+  // has already accepted empty lists of strings, because their shape is [0].
   if (!Fits || Tensor.Type == ElementType::String)
     return {ErrorCode::SchemaMismatch, "expected shape " + Declared.str() +
                                            ", found " + Tensor.Dims.str()};
@@ -181,7 +187,7 @@ JSONSerDes::Reader::readFeature(std::string_view Name, ondemand::value Value,
   return Pass::Complete;
 }
 
-/// The checks that need all features.
+/// Makes the checks that need all features.
 Error JSONSerDes::Reader::checkMessage() {
   if (Error E = Types.checkAllUsed())
     return E;

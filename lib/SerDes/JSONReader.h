@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The reading half of JSONSerDes.
+/// JSONSerDes::Reader: reads JSON messages.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,8 @@ namespace MLBridge {
 
 class JSONSerDes::Reader {
 public:
-  /// Returns the tensors in \p Message; their elements are copies.
+  /// Returns the tensors in \p Message. Their elements are copied to the
+  /// reader's memory.
   Expected<Span<const TensorView>> read(Span<const std::byte> Message,
                                         const AdviceSpec &Wanted);
   std::uint64_t layout() const { return Layout; }
@@ -35,9 +36,10 @@ private:
   };
   enum class Pass {
     Complete,
-    /// "_types" followed a feature; it has now been read.
+    /// "_types" followed a feature. The types have now been read, but the
+    /// features must be read again.
     LateTypes,
-    /// A value does not have the wanted type.
+    /// A value does not have the type that the caller requested.
     UnwantedType,
   };
 
@@ -52,16 +54,16 @@ private:
   serdes::JSONParser Parser;
   serdes::JSONTypes Types;
   bool HaveTypes = false;
-  /// Slots after the first Count belong to older messages; they keep their
-  /// memory for reuse.
+  /// The first Count elements are the message's features. The remaining
+  /// elements are unused; they are kept so that their memory can be reused.
   std::vector<Slot> Slots;
   std::size_t Count = 0;
   serdes::ElementStore Store;
   std::vector<TensorView> Views;
   serdes::DuplicateFinder Duplicates;
-  /// The names of the first NumDistinct slots are known to be distinct.
+  /// The number of slots at the beginning whose names are known to be distinct.
   std::size_t NumDistinct = 0;
-  /// Whether anything differs from the last message.
+  /// True if a name, type, shape or address differs from the last message.
   bool Changed = false;
   std::uint64_t Layout = 0;
 };

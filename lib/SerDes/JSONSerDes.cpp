@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// JSONSerDes delegates to its Writer and its Reader.
+/// The public class JSONSerDes, which delegates to its Writer and its Reader.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,8 @@ Expected<std::size_t> JSONSerDes::getMaxSerializedSize() {
 }
 
 Expected<std::size_t> JSONSerDes::getSerializedData(Span<std::byte> Region) {
-  // Features may have been set or changed since getMaxSerializedSize().
+  // Prepare again, because features may have been set or changed since
+  // getMaxSerializedSize().
   Expected<std::size_t> Bound = Out->prepare(Features);
   if (!Bound)
     return Bound;

@@ -19,8 +19,8 @@
 
 namespace MLBridge::serdes {
 
-/// For each byte, the letter of its escape sequence; `u` if it has no short
-/// one, 0 if it needs no escape.
+/// Maps each byte to the letter of its escape sequence. The letter is `u` if
+/// the byte has no short escape sequence. It is 0 if the byte needs no escape.
 static constexpr std::array<char, 256> Escapes = [] {
   std::array<char, 256> Table{};
   for (std::size_t Control = 0; Control < 0x20; ++Control)

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes JSON strings and integers, for the JSON format and the bitstream's
-/// header. Escapes only what JSON requires: `"`, `\` and control characters.
+/// Functions that write JSON strings and integers, for the JSON format and for
+/// the bitstream's header. They escape only the characters that JSON requires:
+/// `"`, `\` and control characters.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +23,12 @@
 
 namespace MLBridge::serdes {
 
-/// The number of bytes that writeQuoted() writes for \p Text.
+/// Returns the number of bytes that writeQuoted() writes for \p Text.
 std::size_t quotedSize(std::string_view Text);
-/// Writes the UTF-8 \p Text as a JSON string; returns the end.
+/// Writes the UTF-8 string \p Text as a JSON string. Returns the end of the
+/// written text.
 char *writeQuoted(char *Out, std::string_view Text);
-/// Writes \p Text unchanged; returns the end.
+/// Writes \p Text unchanged. Returns the end of the written text.
 char *writeText(char *Out, std::string_view Text);
 
 void appendQuoted(std::string &Out, std::string_view Text);

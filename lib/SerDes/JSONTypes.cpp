@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads "_types" and looks up a feature's type.
+/// Reads "_types", and looks up the type of a feature.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ static Error malformed(simdjson::error_code Code) {
   return jsonError(Code, quoted(JSONNames::Types));
 }
 
-/// "feature 'x': in '_types': <What>".
+/// Returns an error "feature 'x': in '_types': <What>".
 static Error malformed(std::string_view Name, const std::string &What) {
   return featureError(ErrorCode::Malformed, Name,
                       "in " + quoted(JSONNames::Types) + ": " + What);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// JSONTypes: the types and shapes that a JSON message declares because its
-/// values do not imply them.
+/// JSONTypes: the types and shapes that a JSON message declares. A message
+/// declares a type or shape if its values do not imply it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,42 +20,48 @@
 
 namespace MLBridge::serdes {
 
-/// The declared types by feature. Reading another message allocates only if it
-/// declares more types than all earlier messages.
+/// Maps the names of features to their declared types. The object can read many
+/// messages. It allocates memory only if a message declares more types than all
+/// earlier messages.
 class JSONTypes {
 public:
   struct Entry {
     std::string Name;
     ElementType Type = ElementType::UInt8;
-    /// Set only if the declaration has a shape.
+    /// The declared shape. Empty if the declaration has no shape.
     std::optional<Shape> Dims;
     bool IsUsed = false;
   };
 
   /// Removes all types.
   void clear() { Count = 0; }
-  /// Reads `{"x":"float","y":{"type":"int8_t","shape":[0,3]}}`.
+  /// Reads declarations, for example
+  /// `{"x":"float","y":{"type":"int8_t","shape":[0,3]}}`.
   Error read(ondemand::value Value);
 
   /// Starts a new series of lookUp() calls.
   void startLookups();
-  /// The type of \p Name, or null. Fastest in the order of declaration.
+  /// Returns the declaration of \p Name, or null if there is none. Lookups in
+  /// the order of declaration are the fastest.
   const Entry *lookUp(std::string_view Name);
-  /// Malformed if a declared type has not been looked up since startLookups().
+  /// Returns a Malformed error if a declared type has not been looked up since
+  /// startLookups().
   Error checkAllUsed() const;
 
 private:
   Error readEntry(ondemand::value Value, Entry &Out);
 
-  /// Entries after the first Count belong to older messages; they keep their
-  /// memory for reuse.
+  /// The first Count elements are the message's declarations. The remaining
+  /// elements are unused; they are kept so that their memory can be reused.
   std::vector<Entry> Entries;
   std::size_t Count = 0;
-  /// The names of the first NumDistinct entries are known to be distinct.
+  /// The number of entries at the beginning whose names are known to be
+  /// distinct.
   std::size_t NumDistinct = 0;
-  /// The entry that the next lookUp() probably wants.
+  /// The index of the entry that the next lookUp() will probably need.
   std::size_t Next = 0;
-  /// The indices of the entries, sorted by name; built on demand.
+  /// The indices of the entries, sorted by name. The list is built when it is
+  /// first needed.
   std::vector<std::size_t> ByName;
   DuplicateFinder Duplicates;
 };

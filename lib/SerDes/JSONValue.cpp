@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Walks nested arrays and determines the shape; the readers of JSONElements.h
-/// read the elements.
+/// Reads nested arrays and determines their shape. The classes of
+/// JSONElements.h read the elements.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 namespace MLBridge::serdes {
 namespace {
 
-/// Passes the scalars of a value to \c Elements, and checks that the arrays
+/// Passes the scalars of a value to \c Elements. Checks that the value's arrays
 /// form a dense tensor.
 template <typename Elements> class TensorWalker {
 public:
@@ -67,7 +67,8 @@ private:
       if (simdjson::error_code E = std::move(Result).get(Item))
         return jsonError(E, "an array");
       ++Count;
-      // The common case first: an element of the same kind as the last one.
+      // Try the common case first. Usually, the element has the same kind as
+      // the last element.
       if (!Reader.take(Item)) {
         if (isArray(Item)) {
           if (Error E = walkArray(Item, Level + 1))
@@ -85,8 +86,9 @@ private:
     return Extents[Level] == Count ? Error::success() : ragged();
   }
 
-  /// Whether elements may be \p Level arrays deep. All elements must have the
-  /// same depth, in the innermost arrays.
+  /// Returns true if elements may have depth \p Level, which is the number of
+  /// arrays around an element. All elements must have the same depth, and no
+  /// array may be deeper.
   bool isElementLevel(std::size_t Level) {
     if (!ElementLevel && Rank == Level)
       ElementLevel = Level;
@@ -111,7 +113,7 @@ static Error readWith(Elements Reader, ondemand::value Value,
   if (Error E = Reader.finish(Out))
     return E;
   Out.NumBytes = Store.size() - Out.Offset;
-  // A single string needs no length: its size is NumBytes.
+  // Remove the length of a single string, because NumBytes already is its size.
   if (Out.Dims.isScalar())
     Store.truncateLengths(Out.FirstLength);
   Out.NumLengths = Store.numLengths() - Out.FirstLength;

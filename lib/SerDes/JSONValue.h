@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// readJSONValue(): reads a number, bool, string or (nested) array of those as
-/// a tensor of the expected or inferred type.
+/// readJSONValue(): reads a JSON value as a tensor. The value is a number, a
+/// bool, a string, or an array of these, which may be nested. The tensor's type
+/// is either expected or inferred from the value.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +22,14 @@
 
 namespace MLBridge::serdes {
 
-/// The expected type of a value, and its source.
+/// The expected type of a value, and the source of the expectation.
 struct TypeExpectation {
   enum class Source {
-    /// No expectation: infer the type from the value.
+    /// There is no expectation. The type is inferred from the value.
     Value,
-    /// The caller requests this type, which must represent the value exactly.
+    /// The caller requests the type. It must represent the value exactly.
     Caller,
-    /// The message declares this type. Numbers are rounded to it.
+    /// The message declares the type. Numbers are rounded to this type.
     Message,
   };
   Source From = Source::Value;
@@ -48,9 +49,11 @@ struct StoredTensor {
                          const StoredTensor &B) = default;
 };
 
-/// Reads \p Value to \p Out and its elements to \p Store. Errors, which do not
-/// name the feature: Malformed if the value is not a tensor, Unsupported for
-/// too many dimensions, SchemaMismatch if it does not have the expected type.
+/// Reads \p Value. Stores the tensor in \p Out and its elements in \p Store.
+/// The errors do not name the feature:
+/// - Malformed: the value is not a tensor.
+/// - Unsupported: the value has too many dimensions.
+/// - SchemaMismatch: the value does not have the expected type.
 Error readJSONValue(ondemand::value Value, const TypeExpectation &Expected,
                     ElementStore &Store, StoredTensor &Out);
 

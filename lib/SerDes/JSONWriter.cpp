@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes one JSON object: docs/reference/wire-format.md. Each number has the
-/// shortest form that reads back as the same value, so floats and 64-bit
-/// integers survive.
+/// Writes one JSON object. The format is specified in
+/// docs/reference/wire-format.md. Each number has the shortest form that reads
+/// back as the same value. Therefore, floats and 64-bit integers are preserved
+/// exactly.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,7 @@ using namespace MLBridge::serdes;
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// The maximum length of an element of \p Type in JSON.
+/// Returns the maximum length of an element of \p Type in JSON, in bytes.
 static std::size_t maxElementSize(ElementType Type) {
   switch (Type) {
   case ElementType::Int8:
@@ -80,15 +81,16 @@ template <typename T> static char *writeElement(char *Out, T Value) {
   }
 }
 
-/// Writes the element at \p Data, whatever its alignment; returns the end.
+/// Writes the element at \p Data, which need not be aligned. Returns the end of
+/// the written text.
 template <typename T> static char *writeAt(char *Out, const std::byte *Data) {
   T Value;
   std::memcpy(&Value, Data, sizeof(T));
   return writeElement(Out, Value);
 }
 
-/// Writes the elements at \p Data as nested arrays of \p Extents; returns the
-/// end and advances \p Data past the elements.
+/// Writes the elements at \p Data as nested arrays of \p Extents. Advances \p
+/// Data past the elements. Returns the end of the written text.
 template <typename T>
 static char *writeNested(char *Out, Span<const std::int64_t> Extents,
                          const std::byte *&Data) {
@@ -135,8 +137,8 @@ static char *writeStrings(char *Out, const TensorView &Tensor) {
   return Out;
 }
 
-/// Whether an extent is 0. Such a tensor is written as `[]`, with its shape in
-/// "_types".
+/// Returns true if an extent is 0. Such a tensor is written as `[]`, and its
+/// shape is declared in "_types".
 static bool isEmpty(const TensorView &Tensor) {
   return std::ranges::find(Tensor.Dims, 0) != Tensor.Dims.end();
 }
@@ -174,14 +176,14 @@ static char *writeValue(char *Out, const TensorView &Tensor) {
   return Out;
 }
 
-/// An upper bound on the size of what writeValue() writes. For text, it
-/// measures the escapes: the worst case, six times the text, would be far too
-/// large.
+/// Returns an upper bound on the number of bytes that writeValue() writes. For
+/// text, the function counts the characters that need an escape. The worst
+/// case, six bytes for each byte of text, would be far too large.
 static std::size_t maxValueSize(const TensorView &Tensor) {
   constexpr std::size_t BracketsAndComma = 3;
   if (Tensor.Type == ElementType::String) {
-    // Each string needs two quotes and a comma; quotedSize() counts quotes only
-    // once, for the whole text.
+    // Add two quotes and a comma for each string. quotedSize() counts quotes
+    // only once, for the whole text.
     return quotedSize(Tensor.text()) +
            Tensor.Lengths.size() * BracketsAndComma + BracketsAndComma;
   }
@@ -201,8 +203,9 @@ static std::size_t maxValueSize(const TensorView &Tensor) {
 // The message
 //===----------------------------------------------------------------------===//
 
-/// Whether the JSON value alone does not imply the type and shape. Independent
-/// of the elements, so that the declarations depend only on the schema.
+/// Returns true if the JSON value alone does not imply the type and the shape.
+/// The result does not depend on the elements. Therefore, messages with the
+/// same schema have the same declarations.
 static bool needsType(const TensorView &Tensor) {
   switch (Tensor.Type) {
   case ElementType::Int64:

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The writing half of JSONSerDes.
+/// JSONSerDes::Writer: writes JSON messages.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,16 +21,18 @@ namespace MLBridge {
 
 class JSONSerDes::Writer {
 public:
-  /// Selects whether to write "_types", which foreign peers do not know.
+  /// Selects whether messages contain "_types". Foreign peers do not support
+  /// this key.
   void setTypes(bool Write) {
     WithTypes = Write;
     Prelude.clear();
   }
 
-  /// Checks \p Features; returns an upper bound on the size of their message,
-  /// in bytes. InvalidArgument for invalid tensors.
+  /// Checks \p Features. Returns an upper bound on the size of their message,
+  /// in bytes. Returns an InvalidArgument error if a tensor is invalid.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
-  /// Writes the message of the last prepare() to \p Out; returns its size.
+  /// Writes the message of the last prepare() to \p Out. Returns its size in
+  /// bytes.
   std::size_t write(Span<const TensorView> Features, char *Out) const;
 
 private:
@@ -38,13 +40,13 @@ private:
 
   bool WithTypes = true;
   serdes::Schema Last;
-  /// The beginning of a message up to the first feature; empty if it must be
-  /// rebuilt.
+  /// The beginning of a message, up to the first feature. Empty if it must be
+  /// built again.
   std::string Prelude;
-  /// The encoded names of the features, each with the comma before it and the
-  /// colon after it.
+  /// The encoded names of the features. Each name includes the comma before it
+  /// and the colon after it.
   std::string Keys;
-  /// The end of each name in Keys.
+  /// The offset in Keys at which each name ends.
   std::vector<std::size_t> KeyEnds;
 };
 

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Checks of tensors, and comparison with the last message's schema.
+/// Checks tensors, and compares a message's schema with the last message's
+/// schema.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +44,8 @@ Error checkForm(const TensorView &Tensor) {
              : featureError(ErrorCode::InvalidArgument, Tensor.Name, Why);
 }
 
-/// Whether all strings of \p Tensor are UTF-8: the whole text is, and no string
-/// begins inside a character.
+/// Returns true if all strings of \p Tensor are UTF-8. This is the case if the
+/// whole text is UTF-8 and no string begins inside a character.
 static bool isUTF8(const TensorView &Tensor) {
   std::string_view Text = Tensor.text();
   if (!simdjson::validate_utf8(Text.data(), Text.size()))

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The checks of a tensor that all formats make before writing and after
-/// reading it; and Schema, which remembers a message's names, types and shapes.
-/// While these do not change, a writer can reuse what it derived from them.
+/// Functions that check tensors. All formats use them before writing a tensor
+/// and after reading one. The class Schema remembers a message's names, types
+/// and shapes. While these do not change, a writer can reuse data that depends
+/// only on them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,27 +30,29 @@ static_assert(std::endian::native == std::endian::little,
               "tensors are copied to and from little-endian messages as they "
               "are in memory");
 
-/// \p Name in quotes for an error message. Names come from other processes, so
-/// this shortens long ones and escapes control characters.
+/// Returns \p Name in quotes, for an error message. Names come from other
+/// processes, so long names are shortened and control characters are escaped.
 std::string quoted(std::string_view Name);
 
 /// Returns an error "feature 'x': <What>".
 Error featureError(ErrorCode Code, std::string_view Name,
                    const std::string &What);
 
-/// Checks that the shape, the size and the lengths of \p Tensor agree;
-/// InvalidArgument otherwise.
+/// Checks that the shape, the size and the lengths of \p Tensor agree. Returns
+/// an InvalidArgument error if they do not.
 Error checkForm(const TensorView &Tensor);
-/// Checks that a bool is 0 or 1 and that a string is UTF-8; otherwise returns
-/// an error with \p Code. Other types have no invalid values and cost nothing.
+/// Checks that the bytes of bools are 0 or 1 and that strings are UTF-8.
+/// Otherwise, returns an error with \p Code. For other types, every value is
+/// valid, so the check costs nothing.
 Error checkElements(const TensorView &Tensor, ErrorCode Code);
 
-/// Finds two equal names in O(n log n), since a hostile peer may send many.
-/// Reuse one object for many calls: it allocates only if there are more names
-/// than in all earlier calls.
+/// Finds two equal names in O(n log n) steps, because a hostile peer may send
+/// many names. Reuse one object for many calls. It allocates memory only if
+/// there are more names than in all earlier calls.
 class DuplicateFinder {
 public:
-  /// A name that two of \p Named share, or nullopt.
+  /// Returns a name that two elements of \p Named share, or nullopt if all
+  /// names differ.
   template <typename T>
   std::optional<std::string_view> find(Span<const T> Named) {
     Sorted.clear();
@@ -64,12 +67,12 @@ private:
   std::vector<std::string_view> Sorted;
 };
 
-/// The last message's tensors without their elements.
+/// The last message's tensors, without their elements.
 class Schema {
 public:
   /// Stores the schema of \p Features. Returns true if it differs from the last
-  /// one. InvalidArgument if a name is empty, not UTF-8 or duplicate, or if a
-  /// tensor's shape, size and lengths disagree.
+  /// one. Returns an InvalidArgument error if a name is empty, not UTF-8 or
+  /// duplicate, or if a tensor's shape, size and lengths disagree.
   Expected<bool> update(Span<const TensorView> Features);
 
 private:
@@ -86,8 +89,8 @@ private:
   bool hasNamesOf(Span<const TensorView> Features) const;
   Error checkNames(Span<const TensorView> Features);
 
-  /// Entries after the first Count belong to older messages; they keep their
-  /// memory for reuse.
+  /// The first Count elements are the last message's schema. The remaining
+  /// elements are unused; they are kept so that their memory can be reused.
   std::vector<Entry> Entries;
   std::size_t Count = 0;
   bool IsValid = false;

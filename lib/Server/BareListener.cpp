@@ -12,8 +12,8 @@
 
 using namespace MLBridge;
 
-/// How often to check for compilers: poll(2) does not report a process that
-/// blocks in open(2) on a FIFO.
+/// The interval between two checks for a compiler. Checks are necessary because
+/// poll(2) does not report a process that blocks in open(2) on a FIFO.
 static constexpr std::chrono::milliseconds Interval(20);
 
 Expected<BareListener> BareListener::open(const std::string &Name,
@@ -28,7 +28,7 @@ Expected<BareListener> BareListener::open(const std::string &Name,
 }
 
 Error BareListener::renew() {
-  // Remove the old pair first: the new one has the same names.
+  // Remove the old FIFOs first, because the new ones have the same names.
   Pair.reset();
   Expected<BarePipePair> Fresh = BarePipePair::create(Name);
   if (!Fresh)
@@ -41,7 +41,7 @@ void BareListener::addPolls(std::vector<pollfd> &Watched) const {
   if (!Pending)
     return;
   Watched.push_back({Pending->Ends.Read.get(), POLLIN, 0});
-  // POLLERR means that NAME.in has lost its reader.
+  // Watch only for POLLERR, which means that the reader of NAME.in is gone.
   Watched.push_back({Pending->Ends.Write.get(), 0, 0});
 }
 
@@ -65,7 +65,8 @@ void BareListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
     return;
   }
 
-  // Do not wait for the first request, which may take long to compute.
+  // Begin the session when the compiler has opened NAME.out. Its first request
+  // may follow much later.
   if (HasData || hasWriter(Pending->Ends.Read.get()))
     begin(std::move(*Pending), Sessions);
   else if (Pending->Until.expired())
@@ -81,7 +82,7 @@ void BareListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
 }
 
 void BareListener::begin(PendingConnection Connection, SessionTable &Sessions) {
-  // A bare compiler cannot receive the reason.
+  // Only report a refusal, because the compiler cannot receive the reason.
   if (Error E = Sessions.checkRoom(Options.MaxSessions))
     return Sessions.refuse(std::move(E));
   Expected<std::unique_ptr<BaseSerDes>> Codec =

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BareListener: waits for a foreign compiler (one of the reference
-/// implementation, or LLVM's own channels) to open NAME.in and NAME.out.
+/// Defines BareListener, which waits for a foreign compiler to open the FIFOs
+/// NAME.in and NAME.out. Such a compiler uses the reference implementation or
+/// LLVM's interactive model runner.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +23,9 @@
 
 namespace MLBridge {
 
-/// Accepts one compiler at a time. Once a compiler has opened both FIFOs, a new
-/// pair replaces them for the next compiler, which could otherwise open the
-/// same pair.
+/// Accepts one compiler at a time. When a compiler has opened both FIFOs, they
+/// are replaced by a new pair, so that the next compiler cannot open the same
+/// FIFOs.
 class BareListener {
 public:
   static Expected<BareListener> open(const std::string &Name,
@@ -41,7 +42,7 @@ private:
       : Name(std::move(Name)), Format(std::move(Format)),
         Options(std::move(Options)), Pair(std::move(Pair)) {}
 
-  /// A compiler that has opened NAME.in but perhaps not NAME.out yet.
+  /// A compiler that has opened NAME.in. It may not have opened NAME.out yet.
   struct PendingConnection {
     PipeEnds Ends;
     Deadline Until;

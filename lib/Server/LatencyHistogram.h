@@ -1,4 +1,4 @@
-//===- LatencyHistogram.h - How long requests take --------------*- C++ -*-===//
+//===- LatencyHistogram.h - The times of requests ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LatencyHistogram: counts durations in buckets with a relative width of 1/16.
-/// Recording costs a few instructions, and any quantile can be computed.
+/// Defines LatencyHistogram, which counts durations in buckets with a relative
+/// width of 1/16. Recording a duration costs a few instructions, and any
+/// quantile can be computed from the buckets.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,19 +26,21 @@
 
 namespace MLBridge {
 
-/// One thread may record; any thread may read quantiles.
+/// A histogram of durations. Only one thread may call record(). Any thread may
+/// call quantile() at the same time.
 class LatencyHistogram {
 public:
   void record(Duration Took) {
     auto Value = static_cast<std::uint64_t>(
         std::clamp<Duration::rep>(Took.count(), 0, Largest));
     std::atomic<std::uint64_t> &Bucket = Buckets[indexOf(Value)];
-    // The only writer needs no atomic increment.
+    // An atomic increment is not necessary, because only one thread writes.
     Bucket.store(Bucket.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
   }
 
-  /// The \p Quantile (0 to 1) of the recorded durations; zero without any.
+  /// Returns the \p Quantile (0 to 1) of the recorded durations, or zero if
+  /// none was recorded.
   Duration quantile(double Quantile) const {
     std::uint64_t Total = 0;
     for (const auto &Bucket : Buckets)
@@ -60,7 +63,7 @@ private:
   /// The number of buckets per power of two.
   static constexpr std::size_t Steps = 16;
   static constexpr unsigned StepBits = std::countr_zero(Steps);
-  /// One hour in nanoseconds; longer durations count as one hour.
+  /// One hour in nanoseconds. Longer durations count as one hour.
   static constexpr Duration::rep Largest = 3'600'000'000'000;
   static constexpr unsigned Octaves =
       std::bit_width(std::uint64_t(Largest)) - StepBits;

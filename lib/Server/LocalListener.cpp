@@ -34,14 +34,16 @@ public:
   void accept(Span<const pollfd> Polled, SessionTable &Sessions) override;
 
 private:
-  /// A connection that has not sent its hello yet.
+  /// A connection whose compiler has not sent the first packet of the handshake
+  /// yet.
   struct PendingConnection {
     UniqueFD Socket;
     Deadline Until;
   };
 
   void acceptConnections();
-  /// Continues the handshake with \p C; false once it has succeeded or failed.
+  /// Continues the handshake with \p C. Returns true if the handshake has not
+  /// ended yet.
   bool handshake(PendingConnection &C, SessionTable &Sessions);
   Error begin(PendingConnection &C, const Hello &H, SessionTable &Sessions);
   Expected<std::unique_ptr<ServerChannel>> makePipes(PendingConnection &C,
@@ -59,7 +61,8 @@ private:
   UnixListener Socket;
   std::optional<BareListener> Bare;
   std::vector<PendingConnection> Pending;
-  /// While set, accepts no connection, because descriptors have run out.
+  /// If set, descriptors have run out, and no connection is accepted until this
+  /// time.
   std::optional<Deadline> PausedUntil;
 };
 
@@ -74,7 +77,8 @@ MLBridge::openLocalListener(std::string Name, std::string BareFormat,
   Expected<UnixListener> Socket = UnixListener::listen(Name + ".sock");
   if (!Socket)
     return Socket.takeError();
-  // Create the FIFOs after the socket, which compilers check first.
+  // Create the FIFOs after the socket. Compilers that use this library first
+  // look for the socket, so they must not find the FIFOs without a socket.
   std::optional<BareListener> Bare;
   if (!BareFormat.empty()) {
     Expected<BareListener> Opened = BareListener::open(
@@ -166,8 +170,8 @@ Error LocalListener::begin(PendingConnection &C, const Hello &H,
     return Version.takeError();
   if (Error E = Sessions.checkRoom(Options.MaxSessions))
     return E;
-  // A session needs five descriptors. Reserve some for the model's files and
-  // for refused connections.
+  // Refuse the session if fewer than 16 descriptors are free. The session needs
+  // 5 of them. The model's files and refused connections need the others.
   constexpr std::size_t Reserved = 16;
   if (posix::countFreeDescriptors(Reserved) < Reserved)
     return Error(ErrorCode::System,
@@ -242,7 +246,8 @@ LocalListener::makeSharedMemory(PendingConnection &C, int Version,
                           Ends->Doorbell.Write.get()};
   if (Error E = sendTerms(C, Version, PeerEnds))
     return E;
-  // Only after the last error: a refusal is sent through the socket.
+  // Move the socket only after the last possible error, because handshake()
+  // sends a refusal through C.Socket.
   Ends->Socket = std::move(C.Socket);
   Ends->PeerProcess = std::move(Process);
   return std::make_unique<SharedMemoryChannel>(std::move(*Ends), Peer,

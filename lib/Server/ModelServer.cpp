@@ -58,8 +58,8 @@ static TensorView namedText(std::string_view Name, std::string_view Text) {
 }
 
 /// Returns the longest prefix of \p Text of at most 4096 bytes that does not
-/// split a UTF-8 character. Compilers show no more, and a longer text might
-/// exceed max-message.
+/// split a UTF-8 character. A longer text might exceed the maximum message
+/// size, and compilers do not print more than 4096 bytes.
 static std::string_view truncated(std::string_view Text) {
   constexpr std::size_t MaxBytes = 4096;
   if (Text.size() <= MaxBytes)
@@ -104,20 +104,22 @@ public:
 
 private:
   using TimePoint = Deadline::Clock::time_point;
-  /// A session that probably has a request.
+  /// A session for which poll(2) has reported data. The data may not be a
+  /// complete request yet.
   struct ReadySession {
     ServerSession *Session;
     TimePoint ReadySince;
   };
-  /// The reply to a request of Batch.
+  /// The state of the reply to a request of Batch.
   struct PendingReply {
-    /// Null once the reply has been sent or the session has ended.
+    /// The session. Null after reply() has been called for the request.
     ServerSession *Session;
     TimePoint ReceivedAt;
   };
 
   void replyToUnanswered();
-  /// Whether only one session needs to be checked, which is the fast path.
+  /// Returns whether a single session is open and waits for a request. In this
+  /// case, the server can read the session's channel without poll(2).
   bool hasSingleSession() const {
     return Open.size() == 1 && Open.front()->isListening();
   }
@@ -125,14 +127,15 @@ private:
   Error sleep(const BatchLimits &Limits, Deadline Until);
   void fillBatch(const BatchLimits &Limits);
   void receive(ServerSession &Session, TimePoint ReadySince);
-  /// The time if latencies are measured; otherwise does not read the clock.
+  /// Returns the time if latencies are measured. Otherwise, does not read the
+  /// clock.
   TimePoint now() const {
     return MeasuresLatencies ? Deadline::Clock::now() : TimePoint();
   }
   void replyWithReason(ServerSession &Session, Error Why);
   void end(ServerSession &Session, Error Why);
 
-  /// Waits for events until \p Until at most, and handles them.
+  /// Waits for events, at most until \p Until, and handles the events.
   Error pollEvents(Deadline Until);
   void collectPolls();
   void handleEvents(ServerSession &Session, const pollfd *FDs);
@@ -140,7 +143,7 @@ private:
 
   struct PolledListener {
     std::unique_ptr<Listener> Impl;
-    /// The number of its entries in Watched.
+    /// The number of the listener's entries in Watched.
     std::size_t NumPolls = 0;
   };
   struct BrokenSession {
@@ -151,21 +154,24 @@ private:
   std::vector<PolledListener> Listeners;
   std::string Name;
   std::vector<std::unique_ptr<ServerSession>> Open;
-  /// Sessions of the batch that have ended.
+  /// Sessions that have ended. They still own the memory of requests of Batch.
   std::vector<std::unique_ptr<ServerSession>> Ended;
-  /// The open sessions that probably have a request, in order of arrival.
+  /// The open sessions for which poll(2) has reported data, in the order of the
+  /// reports.
   std::vector<ReadySession> Ready;
   std::vector<Request> Batch;
   std::vector<PendingReply> Unanswered;
-  /// Requests of the single session since the listeners were last checked.
+  /// The number of calls of nextBatch() since the listeners were last checked.
   unsigned NumSincePoll = 0;
-  /// Whether the last nextBatch() timed out. The next one then continues the
-  /// same wait, so it does not spin again.
+  /// True if the last nextBatch() timed out. The next nextBatch() then
+  /// continues the same wait, so it does not spin again.
   bool Resumed = false;
   bool MeasuresLatencies = false;
-  /// Not a member of a session, which may end during the wait.
+  /// The history of waits. It is not a member of a session, because a session
+  /// may end during a wait.
   AdaptiveWait Wait;
-  /// The entries for poll(2), and NumPollFDs entries per session.
+  /// Watched has all entries for poll(2). SessionFDs has NumPollFDs entries for
+  /// each session.
   std::vector<pollfd> Watched, SessionFDs;
   std::vector<BrokenSession> Broken;
   Statistics Counts;
@@ -173,7 +179,8 @@ private:
   Error LastError, LastRefusal;
 };
 
-/// The most requests of a single session before the listeners are checked.
+/// The maximum number of requests from a single session before the listeners
+/// are checked.
 constexpr unsigned MaxSincePoll = 64;
 
 } // namespace
@@ -219,9 +226,9 @@ Server::nextBatch(const BatchLimits &Limits, Duration Within) {
   Unanswered.clear();
   Ended.clear();
   bool MaySpin = !std::exchange(Resumed, false);
-  // With a single session, read only its channel, and poll the listeners now
-  // and then. Otherwise poll every time, so that queued requests delay neither
-  // listeners nor sessions with unsent replies.
+  // If there is a single session, call poll(2) only after every MaxSincePoll
+  // requests, to check the listeners. Otherwise, always call poll(2), so that
+  // requests in Ready do not delay new connections or unsent replies.
   if (!hasSingleSession() || ++NumSincePoll > MaxSincePoll) {
     NumSincePoll = 0;
     if (Error E = pollEvents(Deadline::in(Duration::zero())))
@@ -237,7 +244,7 @@ Server::nextBatch(const BatchLimits &Limits, Duration Within) {
   if (Batch.empty())
     if (Error E = sleep(Limits, Deadline::in(Within)))
       return E;
-  // Wait for requests of other compilers.
+  // Wait for requests from other compilers.
   if (Limits.MaxDelay > Duration::zero()) {
     const Deadline Full = Deadline::in(Limits.MaxDelay);
     while (Batch.size() < std::min(Limits.MaxSize, Open.size()) &&
@@ -274,7 +281,7 @@ void Server::replyToUnanswered() {
         LastError = std::move(E);
 }
 
-/// Spins for a request, if spinning has lately been successful.
+/// Spins until a request arrives. Does not spin if AdaptiveWait declines.
 Error Server::spin() {
   Error Failure;
   Wait.spin([&] {
@@ -304,8 +311,9 @@ void Server::fillBatch(const BatchLimits &Limits) {
   }
 }
 
-/// Adds the next request of \p Session to the batch if it is complete. Ends the
-/// session if its compiler is gone or sent a malformed message.
+/// Adds the next request of \p Session to the batch if the request is complete.
+/// Ends the session if its compiler has disconnected or sent a malformed
+/// message.
 void Server::receive(ServerSession &Session, TimePoint ReadySince) {
   Expected<ServerChannel::Progress> P = Session.channel().advance();
   if (!P)
@@ -317,7 +325,7 @@ void Server::receive(ServerSession &Session, TimePoint ReadySince) {
   if (!Decoded) {
     Error Why = Decoded.takeError();
     TensorView View = namedText(ReplyNames::Error, Why.message());
-    // Try to tell the compiler; the session ends in any case.
+    // Ignore whether this reply can be sent, because the session ends anyway.
     (void)bool(Session.reply(Span<const TensorView>(&View, 1)));
     return end(Session, std::move(Why));
   }
@@ -341,8 +349,8 @@ Error Server::reply(std::size_t Index, Span<const TensorView> Advice) {
   return E;
 }
 
-/// Replies with \p Why in place of advice that could not be sent, so that the
-/// compiler does not wait for it. Ends the session if that fails, too.
+/// Sends \p Why as the reply, because the advice could not be sent and the
+/// compiler waits for a reply. Ends the session if this reply fails too.
 void Server::replyWithReason(ServerSession &Session, Error Why) {
   const bool IsLost = Why.code() == ErrorCode::PeerClosed ||
                       Why.code() == ErrorCode::Timeout ||
@@ -363,7 +371,8 @@ void Server::end(ServerSession &Session, Error Why) {
                 [&](const ReadySession &R) { return R.Session == &Session; });
   auto Found =
       std::ranges::find(Open, &Session, &std::unique_ptr<ServerSession>::get);
-  // The views of a request of this batch must stay valid until the next one.
+  // Keep a session that has a request in Batch, because the request's views
+  // must stay valid until the next batch.
   if (std::ranges::find(Batch, Session.peer().Number, &Request::Session) !=
       Batch.end()) {
     Session.close();
@@ -389,16 +398,16 @@ Deadline Server::wakeUp(Deadline Until) const {
 void Server::collectPolls() {
   constexpr std::size_t FDsPerSession = ServerChannel::NumPollFDs;
   SessionFDs.clear();
-  // Ignore sessions that await a reply: a session must not end before its
-  // reply.
+  // Ignore events of sessions that await a reply, because such an event could
+  // end a session before its reply.
   for (const auto &Session : Open) {
     SessionFDs.resize(SessionFDs.size() + FDsPerSession, pollfd{-1, 0, 0});
     if (!Session->awaitsReply())
       Session->channel().fillPoll(
           &SessionFDs[SessionFDs.size() - FDsPerSession]);
   }
-  // poll(2) fails if it gets more entries than the process may have
-  // descriptors, including ignored entries.
+  // Copy only the entries that have a descriptor, because poll(2) fails if the
+  // number of entries exceeds the limit of open descriptors.
   Watched.clear();
   for (const pollfd &FD : SessionFDs)
     if (FD.fd >= 0)
@@ -413,8 +422,8 @@ void Server::collectPolls() {
 Error Server::pollEvents(Deadline Until) {
   collectPolls();
 
-  // Enable doorbells only before sleeping: a ring costs the compiler a system
-  // call.
+  // Call prepareToSleep() only if this thread may sleep. After this call, a
+  // compiler makes a system call to wake this thread.
   int Timeout = Until.pollTimeout();
   const bool MaySleep = Timeout != 0;
   if (MaySleep)
@@ -457,8 +466,8 @@ void Server::handleEvents(ServerSession &Session, const pollfd *FDs) {
   if (Session.awaitsReply())
     return;
   if (Channel.peerIsGone(FDs)) {
-    // Data left in the channel cannot be answered, but shows whether the
-    // compiler ended between two requests or inside one.
+    // Read the remaining data, although no reply is possible. It shows whether
+    // the compiler ended between two requests or inside a request.
     Expected<ServerChannel::Progress> P = Channel.advance();
     Broken.push_back({&Session, P ? Error(ErrorCode::PeerClosed,
                                           Session.peer().describe() + " ended")

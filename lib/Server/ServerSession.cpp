@@ -1,4 +1,4 @@
-//===- ServerSession.cpp - The model side's view of one compiler ----------===//
+//===- ServerSession.cpp - The model side of one session ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ServerSession.h - The model side's view of one compiler --*- C++ -*-===//
+//===- ServerSession.h - The model side of one session ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ServerSession: the channel, SerDes and identity of one compiler. No function
-/// here blocks; ModelServer waits for all sessions at once.
+/// Defines ServerSession, which holds the channel, SerDes and identity of one
+/// compiler. No function of a session blocks, because ModelServer waits for all
+/// sessions with a single poll(2).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,28 +32,30 @@ public:
     std::string AdviceType;
     bool Bare = false;
 
-    /// "compiler 4711 (session 3)".
+    /// Returns the name for messages, such as "compiler 4711 (session 3)".
     std::string describe() const;
   };
 
-  /// A compiler that does not read its reply for \p Timeout loses its session.
+  /// Creates a session. If the compiler does not read a reply within
+  /// \p Timeout, the session fails.
   ServerSession(Identity Peer, std::unique_ptr<ServerChannel> Channel,
                 std::unique_ptr<BaseSerDes> Codec, Duration Timeout);
 
   const Identity &peer() const { return Peer; }
   ServerChannel &channel() { return *Channel; }
 
-  /// Decodes the channel's complete message. From then on, awaitsReply() is
-  /// true.
+  /// Decodes the channel's message, which must be complete. Afterwards,
+  /// awaitsReply() is true.
   Expected<ModelServer::Request> decode();
-  /// Sends the reply, or as much of it as the compiler reads at once.
+  /// Sends the reply. If the channel is full, sends only a part of the reply,
+  /// and the server must flush the channel later.
   Error reply(Span<const TensorView> Advice);
-  /// Closes the channel. The views of the last request stay valid.
+  /// Closes the channel. The views of the last request remain valid.
   void close() { Channel.reset(); }
-  /// Whether the model has a request without a reply.
+  /// Returns whether the last request still needs a reply.
   bool awaitsReply() const { return AwaitsReply; }
-  /// Whether the last reply has been sent, so that the next request may be
-  /// read.
+  /// Returns whether the next request may be read, because the last reply has
+  /// been sent completely.
   bool isListening() const { return !AwaitsReply && !Channel->isSending(); }
 
 private:
@@ -64,7 +67,7 @@ private:
   std::uint64_t Requests = 0;
   PrivateCopy Copy;
 
-  // The memory that the views of the last request point into.
+  // The memory that the views of the last request point to.
   std::shared_ptr<const void> Memory;
   const void *Buffer = nullptr;
   std::shared_ptr<const void> DecodedMemory;

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SessionTable: a listener's view of its server's sessions, to which it adds
-/// new ones.
+/// Defines SessionTable, with which a listener adds sessions to its server.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,14 +22,15 @@ namespace MLBridge {
 
 class SessionTable {
 public:
-  /// Adds sessions to \p Open and updates the other arguments.
+  /// Creates a table that adds sessions to \p Open and updates the other
+  /// arguments.
   SessionTable(std::vector<std::unique_ptr<ServerSession>> &Open,
                ModelServer::Statistics &Counts, Error &LastError,
                Error &LastRefusal)
       : Open(Open), Counts(Counts), LastError(LastError),
         LastRefusal(LastRefusal) {}
 
-  /// Unsupported if \p MaxSessions sessions are open.
+  /// Returns Unsupported if \p MaxSessions sessions are open.
   Error checkRoom(std::size_t MaxSessions) const {
     if (Open.size() < MaxSessions)
       return Error::success();
@@ -38,19 +38,19 @@ public:
             "the model side has reached its limit of sessions (max-sessions=" +
                 std::to_string(MaxSessions) + ")"};
   }
-  /// The number of the next session.
+  /// Returns the number of the next session.
   std::uint64_t nextNumber() const { return Counts.Sessions + 1; }
-  /// Adds a session, whose number is nextNumber().
+  /// Adds \p Session, which must have the number nextNumber().
   void add(std::unique_ptr<ServerSession> Session) {
     ++Counts.Sessions;
     Open.push_back(std::move(Session));
   }
-  /// Counts a refused compiler.
+  /// Counts a refused compiler and stores the reason.
   void refuse(Error Why) {
     ++Counts.Refused;
     LastRefusal = std::move(Why);
   }
-  /// Records a listener's error.
+  /// Stores an error of a listener.
   void reportError(Error Why) { LastError = std::move(Why); }
 
 private:

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PrivateCopy: a private copy of a message in shared memory, for a SerDes that
-/// must not see the message change while it reads.
+/// Defines PrivateCopy, a copy of a message from shared memory. It is for a
+/// SerDes that requires that the message does not change while it is read.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,10 +24,10 @@ namespace MLBridge {
 
 class PrivateCopy {
 public:
-  /// Returns \p Message from \p Channel, or a copy if the memory is shared and
-  /// \p Codec does not support that. The copy is valid until the next call.
-  /// Allocates only for a message longer than all earlier ones. System if
-  /// memory runs out.
+  /// Returns \p Message, or a copy of it if \p Channel uses shared memory and
+  /// \p Codec does not support this. The copy is valid until the next call.
+  /// Allocates memory only if a message is longer than all earlier messages.
+  /// Returns System if memory runs out.
   template <typename ChannelT>
   Expected<Span<const std::byte>> copyIfShared(Span<const std::byte> Message,
                                                const ChannelT &Channel,
@@ -42,7 +42,8 @@ public:
       std::memcpy(Buffer.data() + Start, Message.data(), Message.size());
     return Span<const std::byte>(Buffer.data() + Start, Message.size());
   }
-  /// An owner of the last copy; null if the last message was not copied.
+  /// Returns an owner of the last copy, or null if the last message was not
+  /// copied.
   std::shared_ptr<const void> share() const {
     return IsUsed ? Buffer.share() : nullptr;
   }

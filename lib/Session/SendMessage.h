@@ -1,4 +1,4 @@
-//===- SendMessage.h - From tensors to a channel ----------------*- C++ -*-===//
+//===- SendMessage.h - Sends tensors through a channel ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// sendMessage(): passes a message from a SerDes to a transport, on both sides.
+/// Defines sendMessage(), with which both sides of a session pass a message
+/// from a SerDes to a transport.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +20,10 @@
 
 namespace MLBridge {
 
-/// Sends \p Tensors through \p Channel: in place if that saves a copy,
-/// otherwise through the channel's region. \p Until has the type that the
-/// channel takes: a Deadline for the compiler's end, a Duration for the
-/// model's.
+/// Sends \p Tensors through \p Channel. If this saves a copy, sends the tensors
+/// directly from their memory. Otherwise, writes the message to memory from
+/// acquire(). \p Until is a Deadline for a Transport, and a Duration for a
+/// ServerChannel.
 template <typename ChannelT, typename UntilT>
 Error sendMessage(BaseSerDes &Codec, ChannelT &Channel,
                   Span<const TensorView> Tensors, UntilT Until) {

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// abandon(): for objects of a library that has threads. A forked child has
-/// copies of the objects but not the threads: destroying an object could wait
-/// for a missing thread, or for a lock that a thread held during the fork.
+/// Defines abandon(), for objects of a library that has threads. A forked child
+/// has copies of the objects, but not of the threads. In the child, destroying
+/// an object could wait forever for a missing thread, or for a lock that a
+/// thread held during the fork.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,7 @@
 
 namespace MLBridge {
 
-/// Takes ownership of \p Object and never destroys it.
+/// Moves \p Object to memory in which it is never destroyed.
 template <typename T> void abandon(T &&Object) {
   static_assert(!std::is_reference_v<T>, "move the object here");
   union Kept {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The names of the codes, and conversion from errno.
+/// Implements the names of error codes, and the conversion from errno.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -43,12 +43,13 @@ std::string_view MLBridge::errorCodeName(ErrorCode Code) {
   return "unknown error";
 }
 
-/// strerror_r has two forms; overload resolution selects the one of this C
-/// library. The POSIX form returns a status and fills the buffer.
+/// Returns the text from strerror_r. C libraries declare this function in one
+/// of two forms, so overload resolution selects the right function. The POSIX
+/// form returns a status and writes the text to the buffer.
 [[maybe_unused]] static const char *reasonIn(int Status, const char *Buffer) {
   return Status == 0 ? Buffer : "unknown reason";
 }
-/// The GNU form returns the text, which may lie outside the buffer.
+/// The GNU form returns the text, which may be outside the buffer.
 [[maybe_unused]] static const char *reasonIn(const char *Text, const char *) {
   return Text;
 }

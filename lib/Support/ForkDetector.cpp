@@ -14,7 +14,7 @@
 
 using namespace MLBridge;
 
-/// The kernel rounds this up to a page.
+/// The size of the mark in bytes. The kernel rounds it up to a page.
 static constexpr std::size_t MarkSize = 1;
 
 ForkDetector::ForkDetector() : Owner(::getpid()) {

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ForkDetector: detects use of an object in a forked child of the process that
-/// created it. fork(2) copies the object, but the peer of a session knows only
-/// the parent, and the threads of a library do not exist in the child.
+/// Defines ForkDetector, which detects that an object is used in a forked child
+/// of the process that created it. fork(2) copies the object, but the copy may
+/// be unusable. For example, a session belongs to the parent, and a library's
+/// threads do not exist in the child.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +21,11 @@
 
 namespace MLBridge {
 
-/// Put one next to an object that a child must not use. isForked() is a single
-/// load, so it may be called for every message: the mark lies in a page that
-/// the kernel clears in every child (MADV_WIPEONFORK). Where the kernel does
-/// not support that, isForked() is a system call.
+/// Detects a fork. Create a ForkDetector together with an object that a child
+/// must not use. isForked() reads a mark in a page that the kernel clears in
+/// every child (MADV_WIPEONFORK). Therefore, isForked() is fast enough to be
+/// called for every message. If the kernel does not support MADV_WIPEONFORK,
+/// isForked() is a system call.
 class ForkDetector {
 public:
   ForkDetector();
@@ -31,13 +33,15 @@ public:
   ForkDetector(const ForkDetector &) = delete;
   ForkDetector &operator=(const ForkDetector &) = delete;
 
-  /// Whether the caller runs in a child of the owning process.
+  /// Returns whether the caller runs in a child of the owner, the process that
+  /// created this object or last called claim().
   bool isForked() const {
     return Mark ? *static_cast<const volatile char *>(Mark) == 0
                 : isOtherProcess();
   }
 
-  /// Makes the caller's process the owner, after it has recreated the object.
+  /// Makes this process the owner. A child calls this function after it has
+  /// created a new object.
   void claim();
 
 private:

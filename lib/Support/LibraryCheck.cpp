@@ -18,19 +18,21 @@
 
 using namespace MLBridge;
 
-/// Reads a T at \p Offset; false on failure.
+/// Reads a T at \p Offset. Returns false on failure.
 template <typename T> static bool readAt(int FD, std::uint64_t Offset, T &Out) {
   return ::pread(FD, &Out, sizeof(T), static_cast<off_t>(Offset)) ==
          static_cast<ssize_t>(sizeof(T));
 }
 
-/// Whether [Offset, Offset + Length) lies within a file of \p FileSize bytes.
+/// Returns whether [Offset, Offset + Length) is inside a file of \p FileSize
+/// bytes.
 static bool isInside(std::uint64_t Offset, std::uint64_t Length,
                      std::uint64_t FileSize) {
   return Offset <= FileSize && Length <= FileSize - Offset;
 }
 
-/// Describes what is wrong with the library \p FD; empty if it is complete.
+/// Returns a description of the damage to the library \p FD, or an empty string
+/// if the library is complete.
 static std::string findDamage(int FD, std::uint64_t FileSize) {
   ElfW(Ehdr) Head;
   if (!readAt(FD, 0, Head) || std::memcmp(Head.e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -40,7 +42,7 @@ static std::string findDamage(int FD, std::uint64_t FileSize) {
     return "expected a shared library for this machine";
   std::string CutShort = "the file ends at byte " + std::to_string(FileSize) +
                          ", before what its own header lists: it was cut short";
-  // Linkers write the section headers last.
+  // Check the section headers, because linkers write them at the end of a file.
   if (!isInside(Head.e_shoff, std::uint64_t(Head.e_shnum) * Head.e_shentsize,
                 FileSize))
     return CutShort;
@@ -53,10 +55,12 @@ static std::string findDamage(int FD, std::uint64_t FileSize) {
   return {};
 }
 
-/// A path to \p FD that encodes the file's device and inode in "./" and "/".
-/// The dynamic linker compares libraries by name first and remembers all names
-/// of a loaded one, while descriptor numbers and file names are reused. A
-/// loaded file keeps its inode, so no other file has the same number.
+/// Returns a path to \p FD that no other file has while the library is loaded.
+/// The dynamic linker does not load a file whose name is the name of a loaded
+/// library. "/proc/self/fd/N" alone is not unique, because another file may
+/// later have the same descriptor number. Therefore, the path also encodes the
+/// file's device and inode as a sequence of "./" and "/". A loaded file keeps
+/// its inode.
 static std::string nameOf(int FD, const struct stat &Status) {
   std::string Name = "/proc/self/fd/";
   for (std::uint64_t Number :

@@ -17,8 +17,9 @@
 using namespace MLBridge;
 namespace fs = std::filesystem;
 
-/// The folder of the library, plug-in or program that this code is linked into,
-/// without symbolic links; empty if unknown.
+/// Returns the folder of the library, plug-in or program that contains this
+/// code. Resolves symbolic links. Returns an empty path if the folder is
+/// unknown.
 static fs::path ownFolder() {
   Dl_info Here;
   ::link_map *Map = nullptr;
@@ -26,8 +27,8 @@ static fs::path ownFolder() {
                 reinterpret_cast<void **>(&Map), RTLD_DL_LINKMAP) == 0 ||
       !Map)
     return {};
-  // The dynamic linker has no name for the program. What dladdr() reports is
-  // argv[0], which the caller chooses, and which may be relative.
+  // Use /proc/self/exe for the program, because its l_name is empty. dladdr()
+  // would return argv[0], which may be relative or wrong.
   const char *Name = *Map->l_name ? Map->l_name : "/proc/self/exe";
   std::error_code Failure;
   return fs::canonical(Name, Failure).parent_path();
@@ -43,9 +44,11 @@ std::vector<std::string> MLBridge::libraryFolders() {
   };
   if (!Own.empty())
     Add(Own);
-  // Undefined in a wheel, which is built for an unknown prefix.
+  // This macro is undefined in a wheel, because the prefix of a wheel is not
+  // known when it is built.
 #ifdef MLBRIDGE_INSTALL_LIBDIR
-  // Only of an installed program: the folder beside any other one is not ours.
+  // Search in ../lib only for a program in a folder `bin`. For any other file,
+  // ../lib may not belong to this project's installation.
   if (Own.filename() == "bin")
     Add(Own / ".." / MLBRIDGE_INSTALL_LIBDIR);
   Add(MLBRIDGE_INSTALL_FULL_LIBDIR);

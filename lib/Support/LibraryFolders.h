@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// libraryFolders(): where modules and runtimes may be installed.
+/// Defines libraryFolders(), which returns the folders in which modules and
+/// runtimes may be installed.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +20,11 @@
 
 namespace MLBridge {
 
-/// The folders to search before the dynamic linker does, without a trailing
-/// slash: the folder of the library, plug-in or program that contains this
-/// code, the library folder of the same installation (PREFIX/lib for a program
-/// in PREFIX/bin), and the library folder that the build was configured with.
+/// Returns the folders to search before the dynamic linker searches, without
+/// trailing slashes:
+/// - The folder of the library, plug-in or program that contains this code.
+/// - The library folder of the same installation: PREFIX/lib for PREFIX/bin.
+/// - The library folder of the prefix with which this library was configured.
 std::vector<std::string> libraryFolders();
 
 } // namespace MLBridge

@@ -17,11 +17,11 @@
 
 using namespace MLBridge;
 
-/// Whether \p Why, the dynamic linker's message about \p Path, means that
-/// memory ran out. \p Path is empty if the linker searched for the file. The
-/// linker has no error code for this case: it names what it could not create or
-/// allocate, or, without memory to expand a path, reports that an existing file
-/// is missing.
+/// Returns whether \p Why means that memory ran out. \p Why is the dynamic
+/// linker's message about \p Path. \p Path is empty if the linker searched for
+/// the file. The linker has no error code for this case. Its message contains
+/// one of several texts about memory. But if there was no memory for a path,
+/// the linker reports that an existing file cannot be opened.
 static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
   for (std::string_view Words :
        {std::string_view("out of memory"), std::string_view("cannot create"),
@@ -29,7 +29,7 @@ static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
     if (Why.find(Words) != std::string_view::npos)
       return true;
   if (Why.find("cannot allocate") != std::string_view::npos)
-    // The static TLS block has a fixed size.
+    // The static TLS block has a fixed size, so more memory would not help.
     return Why.find("static TLS block") == std::string_view::npos;
   return !Path.empty() &&
          Why.starts_with(Path + ": cannot open shared object file") &&
@@ -38,7 +38,7 @@ static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
 
 Expected<void *> MLBridge::openLibrary(const std::string &Name, int Flags) {
   const bool IsPath = Name.find('/') != std::string::npos;
-  // For a missing file, the linker's own message is clear.
+  // Skip the check for a missing file, because the linker's message is clear.
   if (IsPath && ::access(Name.c_str(), F_OK) == 0)
     if (Error E = checkLibrary(Name))
       return Error(ErrorCode::Unsupported, E.message());
@@ -51,6 +51,6 @@ Expected<void *> MLBridge::openLibrary(const std::string &Name, int Flags) {
     return Error(ErrorCode::System, "'" + printable(Name) +
                                         "': out of memory (" + printable(Why) +
                                         ")");
-  // The message begins with the name, which may be long.
+  // Allow a long message, because it begins with the name.
   return Error(ErrorCode::Unsupported, printable(Why, 5 * MostPrinted));
 }

@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PerProcess: fork(2) copies an object, but not the threads that use it. A
-/// lock that another thread held during the fork stays locked in the child.
+/// Defines PerProcess, which gives each process a separate object. After
+/// fork(2), the child has a copy of the parent's object, but this copy may be
+/// unusable. For example, a lock that another thread held during the fork stays
+/// locked in the child.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +24,9 @@
 
 namespace MLBridge {
 
-/// A T that each process default-constructs at its first use. A child neither
-/// uses nor destroys its copy of the parent's object. May be used by any number
-/// of threads at a time.
+/// A T that each process default-constructs at the first use. A child neither
+/// uses nor destroys its copy of the parent's object. Any number of threads may
+/// call get() at the same time.
 template <typename T> class PerProcess {
 public:
   PerProcess() : Current(new Instance()) {}
@@ -41,7 +43,8 @@ public:
     while (Known->Fork.isForked()) {
       auto Own = std::make_unique<Instance>();
       Own->Parents = Known;
-      // If another thread of the child was first, this loads its instance.
+      // If another thread of the child has already stored an instance, this
+      // call loads that instance to Known.
       if (Current.compare_exchange_strong(Known, Own.get()))
         Known = Own.release();
     }
@@ -52,11 +55,12 @@ private:
   struct Instance {
     const ForkDetector Fork;
     T Value;
-    /// The parent's instance, unused. Stored so that leak checkers find it.
+    /// The parent's instance. It is not used, but leak checkers must find a
+    /// pointer to it.
     const Instance *Parents = nullptr;
   };
 
-  /// Owned by the process that created it.
+  /// The current instance, which the process that created it owns.
   std::atomic<Instance *> Current;
 };
 

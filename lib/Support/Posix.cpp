@@ -24,7 +24,8 @@
 #include <unistd.h>
 #include <vector>
 
-// Newer than Debian 12's headers; checked for at run time.
+// The headers of Debian 12 lack this option. If the kernel lacks it too,
+// getsockopt(2) fails, and the code below uses pidfd_open(2).
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -70,8 +71,8 @@ Error posix::letOthersOpen(int End) {
 
 static Expected<UniqueFD> openAnew(const UniqueFD &Pipe, int Mode,
                                    const std::string &What) {
-  // Not /proc/self: the main thread may have ended, and a thread may have its
-  // own descriptor table (unshare).
+  // Use /proc/thread-self, because /proc/self stands for the main thread. The
+  // main thread may have ended, or have another descriptor table (unshare).
   std::string Path = "/proc/thread-self/fd/" + std::to_string(Pipe.get());
   UniqueFD Own(::open(Path.c_str(), Mode | O_NONBLOCK | O_CLOEXEC));
   if (Own)
@@ -89,7 +90,8 @@ Expected<UniqueFD> posix::openOwnPipeEnd(const UniqueFD &Received, int Mode,
   const int Flags = ::fcntl(Received.get(), F_GETFL);
   if (::fstat(Received.get(), &Info) != 0 || Flags < 0)
     return Error::fromErrno(errno, "cannot inspect " + What);
-  // Check before opening: opening another kind of file may have side effects.
+  // Check the kind of file first, because opening another kind may have side
+  // effects.
   const int Given = Flags & O_ACCMODE;
   if (!S_ISFIFO(Info.st_mode) || (Given != Mode && Given != O_RDWR))
     return Error(ErrorCode::Malformed,
@@ -116,8 +118,8 @@ UniqueFD posix::processOfPeer(int Socket, pid_t &Pid) {
   if (::getsockopt(Socket, SOL_SOCKET, SO_PEERCRED, &Credentials, &Size) == 0)
     Pid = Credentials.pid;
 
-  // Unlike pidfd_open(Pid), this cannot return another process that has reused
-  // the number.
+  // Prefer SO_PEERPIDFD to pidfd_open(Pid), which could return another process
+  // that has reused the number.
   int FD = -1;
   Size = sizeof(FD);
   if (::getsockopt(Socket, SOL_SOCKET, SO_PEERPIDFD, &FD, &Size) == 0)
@@ -134,8 +136,9 @@ bool posix::peerHasEnded(int Socket) {
     pollfd FD{Process.get(), POLLIN, 0};
     return ::poll(&FD, 1, 0) > 0 && FD.revents != 0;
   }
-  // A process that has been reaped has no descriptor. This is only the second
-  // choice, because another process may have reused the number.
+  // There is no descriptor for a process that has been reaped, so check whether
+  // its number is unused. Another process may have reused the number, so this
+  // check may return false for an ended process.
   return Pid > 0 && ::kill(Pid, 0) != 0 && errno == ESRCH;
 }
 
@@ -165,7 +168,7 @@ Expected<SocketAddress> SocketAddress::create(const std::string &Path) {
   if (Path.size() < sizeof(sockaddr_un::sun_path))
     return Address;
 
-  // Without a slash, this is the whole path: npos + 1 is 0.
+  // If there is no slash, Base is the whole path, because npos + 1 is 0.
   std::string Base = Path.substr(Path.rfind('/') + 1);
   Address.Directory = UniqueFD(
       ::open(parentOf(Path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -268,12 +271,14 @@ void posix::unlinkIfSame(const std::string &Path,
 }
 
 std::size_t posix::countFreeDescriptors(std::size_t AtMost) {
-  // The kernel assigns the lowest free number.
+  // Open one descriptor. The kernel assigns the lowest free number, so there is
+  // no other free number below it.
   const UniqueFD First(::open("/", O_PATH | O_CLOEXEC));
   if (!First)
     return 0;
   std::size_t Count = 1;
-  // Close each further one at once: other threads may need it.
+  // Close each further descriptor in the same iteration, because other threads
+  // may need it.
   for (int Last = First.get(); Count < AtMost; ++Count) {
     const UniqueFD Next(::fcntl(First.get(), F_DUPFD_CLOEXEC, Last + 1));
     if (!Next)

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Owned file descriptors, and the system calls that transports share: pipes,
-/// process descriptors, Unix socket addresses.
+/// Defines UniqueFD, which owns a file descriptor, and the system calls that
+/// transports share: pipes, process descriptors and Unix socket addresses.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,18 +27,19 @@
 
 namespace MLBridge::posix {
 
-/// Owns a file descriptor. Every descriptor of this library is close-on-exec:
-/// otherwise a child that inherits one end would hide the death of its parent.
+/// Owns a file descriptor. Every descriptor of this library is close-on-exec.
+/// Otherwise, a child program could inherit the end of a channel and keep it
+/// open, and the peer would not notice that the parent has died.
 ///
-/// The number is always greater than 2, even if the host has closed the
-/// standard descriptors: its output must not go to a descriptor of this
-/// library.
+/// The descriptor's number is always greater than 2, even if the host program
+/// has closed its standard descriptors. Otherwise, output of the program could
+/// be written to a descriptor of this library.
 class UniqueFD {
 public:
   UniqueFD() = default;
-  /// Takes ownership of \p FD; -1 means empty. Replaces 0, 1 and 2 with a
-  /// duplicate that has a greater number; if that fails, this is empty and
-  /// errno is set.
+  /// Takes ownership of \p FD. -1 means that the object is empty. Replaces 0, 1
+  /// and 2 by a duplicate with a greater number. If this fails, the object is
+  /// empty and errno is set.
   explicit UniqueFD(int FD)
       : FD(FD < 0 || FD > 2 ? FD : moveAboveStandard(FD)) {}
   UniqueFD(UniqueFD &&Other) noexcept : FD(std::exchange(Other.FD, -1)) {}
@@ -66,52 +67,52 @@ struct Pipe {
 };
 /// Creates a non-blocking pipe.
 Expected<Pipe> makePipe();
-/// The same, with the largest buffer that the user's limits allow: see
-/// enlargePipe().
+/// Creates a non-blocking pipe and calls enlargePipe().
 Expected<Pipe> makeLargePipe();
-/// Lets a peer that runs as another user and receives \p End reopen it with
-/// openOwnPipeEnd(), such as a compiler when root runs the model. Other
-/// processes cannot open it, since a pipe has no name.
+/// Permits a peer that runs as another user to reopen \p End with
+/// openOwnPipeEnd(). For example, root may run the model for a user's compiler.
+/// Other processes cannot open \p End, because a pipe has no name.
 Error letOthersOpen(int End);
 
 /// Reopens the end of a pipe that a peer sent as \p Received. The peer shares
-/// the flags of \p Received, so it could make reads and writes of \p Received
-/// block, but not reads and writes of the result. \p Mode is O_RDONLY or
-/// O_WRONLY. Malformed if \p Received is not such an end; \p What names it in
-/// messages.
+/// the flags of \p Received, so the peer could make reads and writes of
+/// \p Received block. The result does not have this problem. \p Mode is
+/// O_RDONLY or O_WRONLY. Returns Malformed if \p Received is not the end of a
+/// pipe with this mode. Messages contain \p What.
 Expected<UniqueFD> openOwnPipeEnd(const UniqueFD &Received, int Mode,
                                   const std::string &What);
 
-/// Opens the read end of the pipe whose write end is \p Write; \p What names it
-/// in messages.
+/// Opens the read end of the pipe whose write end is \p Write. Messages contain
+/// \p What.
 Expected<UniqueFD> openOtherPipeEnd(const UniqueFD &Write,
                                     const std::string &What);
 
-/// Requests a 1 MiB buffer, which saves wake-ups for large messages. Beyond a
-/// limit (fs.pipe-user-pages-soft), the kernel may refuse; that only costs
-/// speed.
+/// Requests a buffer of 1 MiB, which saves wake-ups for large messages. Ignores
+/// a failure, because a small buffer is only slower. The kernel refuses the
+/// buffer if the user's pipes exceed a limit (fs.pipe-user-pages-soft).
 void enlargePipe(int FD);
 
 /// Returns a descriptor that becomes readable when the process connected to
-/// \p Socket ends; empty if the kernel does not support it. Sets \p Pid to the
-/// process, or to 0 if it is unknown.
+/// \p Socket ends. Returns an empty descriptor if the kernel does not support
+/// this. Sets \p Pid to the ID of the process, or to 0 if it is unknown.
 UniqueFD processOfPeer(int Socket, pid_t &Pid);
 
-/// Whether the process connected to \p Socket has ended although a child that
-/// it forked keeps its end open. For a listening socket, that is the process
-/// that called listen(2). False if the kernel cannot tell.
+/// Returns whether the process connected to \p Socket has ended. The socket
+/// alone does not show this if a forked child keeps the other end open. If the
+/// peer's end is a listening socket, checks the process that called listen(2).
+/// Returns false if the answer is unknown.
 bool peerHasEnded(int Socket);
 
-/// Whether the process connected to \p Socket runs as this user or as root. Any
-/// user can create a socket or a FIFO in /tmp, and the peer influences the
-/// compiler's output.
+/// Returns whether the process connected to \p Socket runs as this user or as
+/// root. This check is necessary because any user can create a socket or a FIFO
+/// in /tmp, and the peer influences the compiler's output.
 bool isTrustedPeer(int Socket);
-/// Whether the file behind a descriptor belongs to this user or to root.
+/// Returns whether the file of a descriptor belongs to this user or to root.
 bool isTrustedFile(int FD);
 
-/// The address of a Unix socket at a path of any length. sun_path holds only
-/// 107 bytes, so longer paths are resolved through a descriptor of their
-/// directory.
+/// The address of a Unix socket at a path of any length. sun_path has room for
+/// only 107 bytes, so a longer path is replaced by a path through a descriptor
+/// of its directory.
 class SocketAddress {
 public:
   static Expected<SocketAddress> create(const std::string &Path);
@@ -123,25 +124,29 @@ private:
   UniqueFD Directory;
 };
 
-/// The kind of file at \p Path, for messages: "a FIFO", "a regular file".
+/// Returns the kind of file at \p Path for messages, such as "a FIFO" or "a
+/// regular file".
 std::string describeFile(const std::string &Path);
 enum class FileKind { Missing, Fifo, Socket, Other };
-/// The kind of file at \p Path. System if stat(2) fails for another reason than
-/// a missing file, such as a name that is too long.
+/// Returns the kind of file at \p Path. Returns System if stat(2) fails, unless
+/// the file is missing.
 Expected<FileKind> fileKind(const std::string &Path);
-/// Whether \p Path is a file of that kind, for messages; false if unknown.
+/// These functions return whether \p Path is a socket or a FIFO, for messages.
+/// They return false if the kind of file is unknown.
 bool isSocket(const std::string &Path);
 bool isFifo(const std::string &Path);
 
-/// The directory of \p Path, with a trailing slash, or ".".
+/// Returns the directory of \p Path with a trailing slash, or "." if \p Path
+/// contains no slash.
 std::string parentOf(const std::string &Path);
 
-/// Identifies a file: unchanged by renaming, different after replacement.
+/// Identifies a file. A renamed file keeps its identity. A file that replaces
+/// another file has a different identity.
 struct FileIdentity {
   dev_t Device = 0;
   ino_t Inode = 0;
-  /// The process that took this identity: a forked child does not own its
-  /// parent's files.
+  /// The process that created this object. It is stored because a forked child
+  /// must not remove its parent's files.
   pid_t Process = 0;
   static FileIdentity ofPath(const std::string &Path);
   static FileIdentity ofDescriptor(int FD);
@@ -149,18 +154,19 @@ struct FileIdentity {
     return Inode != 0 && Device == Other.Device && Inode == Other.Inode;
   }
 };
-/// \p Path as an absolute path, which stays valid if a policy changes the
+/// Returns \p Path as an absolute path. It stays valid if a policy changes the
 /// working directory.
 std::string absolutePath(const std::string &Path);
-/// Removes \p Path if it is still the file with \p Identity and this process
-/// took that identity.
+/// Removes the file \p Path if it still has \p Identity and this process
+/// created \p Identity.
 void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);
 
-/// Counts, up to \p AtMost, the descriptors that this process may still open.
-/// Opens at most two at a time, to leave the others to other threads.
+/// Returns the number of descriptors that this process can still open, or
+/// \p AtMost if it can open more. Opens at most two descriptors at a time, so
+/// that other threads can open descriptors meanwhile.
 std::size_t countFreeDescriptors(std::size_t AtMost);
 
-/// Formats a duration: "30 s", "50 ms".
+/// Returns a duration as text, such as "30 s" or "50 ms".
 std::string formatDuration(Duration D);
 
 } // namespace MLBridge::posix

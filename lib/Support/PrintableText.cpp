@@ -37,7 +37,7 @@ static bool isContinuation(char Byte) {
   return (static_cast<unsigned char>(Byte) & 0xC0) == 0x80;
 }
 
-/// The first character of \p Text, which is not empty.
+/// Returns the first character of \p Text, which is not empty.
 static Character decode(std::string_view Text) {
   const auto Lead = static_cast<unsigned char>(Text.front());
   if (Lead < 0x80)
@@ -62,11 +62,12 @@ static Character decode(std::string_view Text) {
   return {Code, NumBytes, true};
 }
 
-/// Whether a terminal would interpret the character instead of showing it.
+/// Returns whether a terminal would interpret the character instead of showing
+/// it.
 static bool isControl(std::uint32_t Code) {
   return Code < 0x20 || (Code >= 0x7F && Code < 0xA0) ||
          // Line and paragraph separators, and characters that change the
-         // direction, and so the apparent order, of text.
+         // direction of text.
          Code == 0x061C || Code == 0x200E || Code == 0x200F ||
          (Code >= 0x2028 && Code <= 0x202E) ||
          (Code >= 0x2066 && Code <= 0x2069);
@@ -109,7 +110,7 @@ static void appendNext(std::string &Out, std::string_view &Text) {
 //===----------------------------------------------------------------------===//
 
 /// Removes the longest prefix of \p Text whose printable form has at most
-/// \p Max bytes, and returns that form.
+/// \p Max bytes. Returns the printable form.
 static std::string takeHead(std::string_view &Text, std::size_t Max) {
   std::string Head;
   while (!Text.empty()) {
@@ -126,11 +127,12 @@ static std::string takeHead(std::string_view &Text, std::size_t Max) {
 }
 
 /// Finds the longest suffix of \p Text whose printable form has at most \p Max
-/// bytes, and returns that form.
+/// bytes. Returns the printable form.
 static std::string takeTail(std::string_view Text, std::size_t Max) {
-  // The printable form of a character is never shorter than the character.
+  // Only the last Max bytes can be in the result, because the printable form of
+  // a character is never shorter than the character.
   Text.remove_prefix(Text.size() - std::min(Text.size(), Max));
-  // Skip the rest of a character that was cut.
+  // Skip the remaining bytes of a character whose first bytes were removed.
   constexpr std::size_t MaxContinued = 3;
   for (std::size_t I = 0;
        I < MaxContinued && !Text.empty() && isContinuation(Text.front()); ++I)

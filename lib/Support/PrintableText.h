@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// printable(): prepares text from a path, a model's file or a peer for an
-/// error message. Such text may be megabytes long and contain terminal escape
-/// sequences.
+/// Defines printable(), which prepares text from a path, a model's file or a
+/// peer for an error message. Such text may be megabytes long and contain
+/// terminal escape sequences.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,16 +22,16 @@
 
 namespace MLBridge {
 
-/// Enough for usual paths and names, and short enough for a line.
+/// The default limit in bytes. Usual paths and names are shorter.
 inline constexpr std::size_t MostPrinted = 200;
 
-/// \p Text as one line of valid UTF-8 of at most \p MaxBytes bytes.
+/// Returns \p Text as one line of valid UTF-8 of at most \p MaxBytes bytes.
 ///
 /// Control characters, characters that change the direction of text, and bytes
-/// that are not UTF-8 become `\n`, `\t`, `\r`, `\x1b` or `\u{202e}`. Printable
-/// text, including backslashes, does not change, so repeated calls are
-/// harmless. A longer text keeps its beginning and its end, with `...` between
-/// them. The run time depends on \p MaxBytes, not on the length of the text.
+/// that are not UTF-8 are escaped, for example as `\n`, `\x1b` or `\u{202e}`.
+/// Printable text, including backslashes, does not change, so a second call has
+/// no effect. If the text is too long, `...` replaces its middle. The run time
+/// depends on \p MaxBytes, not on the length of the text.
 std::string printable(std::string_view Text,
                       std::size_t MaxBytes = MostPrinted);
 

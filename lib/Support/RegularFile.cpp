@@ -41,14 +41,14 @@ Error MLBridge::expectRegularFile(const struct stat &Status,
 Expected<RegularFile> MLBridge::openRegularFile(const std::string &Path,
                                                 const std::string &What,
                                                 int Flags, AlsoAllowed Also) {
-  constexpr mode_t ModeOfNew = 0666; // Reduced by the umask.
+  constexpr mode_t ModeOfNew = 0666; // The umask reduces this mode.
   RegularFile File;
   File.FD = posix::UniqueFD(::open(
       Path.c_str(), Flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, ModeOfNew));
   if (!File.FD) {
     const int Why = errno;
-    // These codes mean a folder opened for writing, a FIFO without a reader or
-    // a socket. Report the kind of file instead.
+    // Report the kind of file if the file is a folder, a FIFO without a reader
+    // or a socket. open(2) returns one of these codes for such a file.
     if ((Why == EISDIR || Why == ENXIO) &&
         ::stat(Path.c_str(), &File.Status) == 0)
       if (Error E = expectRegularFile(File.Status, What))
@@ -70,8 +70,8 @@ Expected<std::string> MLBridge::readRegularFile(const std::string &Path,
   Expected<RegularFile> File = openRegularFile(Path, What);
   if (!File)
     return File.takeError();
-  // Some files, such as those of /proc, do not report their size, and any file
-  // may grow.
+  // Read until the end of the file. The size from stat(2) is not sufficient,
+  // because files in /proc do not report their size, and any file may grow.
   constexpr std::size_t Piece = std::size_t(64) << 10;
   std::string Text;
   for (;;) {

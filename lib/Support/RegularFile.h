@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Opening a file that a user named. The path may be a FIFO, where open(2)
-/// waits for another process, or a device such as /dev/zero, which has no end.
+/// Opens files whose paths a user has chosen. Such a path may name a FIFO, for
+/// which open(2) waits for another process, or a device such as /dev/zero,
+/// which has no end.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,29 +31,30 @@ struct RegularFile {
   struct stat Status = {};
 };
 
-/// The kinds of file accepted besides regular files.
+/// The kinds of files that are accepted in addition to regular files.
 enum class AlsoAllowed {
   Nothing,
-  /// /dev/null and similar devices, for files that are only written.
+  /// Character devices such as /dev/null. Useful for files that are only
+  /// written.
   CharacterDevice,
 };
 
-/// Opens \p Path with the \p Flags of open(2); never blocks. System if it
-/// cannot be opened, InvalidArgument if it is not a regular file. \p What
-/// begins the message: "cannot create the log 'x'".
+/// Opens \p Path with the \p Flags of open(2). Never blocks. Returns System if
+/// the file cannot be opened, or InvalidArgument if it is not a regular file.
+/// Messages begin with \p What, such as "cannot create the log 'x'".
 Expected<RegularFile> openRegularFile(const std::string &Path,
                                       const std::string &What,
                                       int Flags = O_RDONLY,
                                       AlsoAllowed Also = AlsoAllowed::Nothing);
 
-/// Reads all of \p Path. Malformed if it has more than \p MaxBytes; other
-/// errors as openRegularFile().
+/// Reads the whole file \p Path. Returns Malformed if the file has more than
+/// \p MaxBytes bytes, or an error of openRegularFile().
 Expected<std::string> readRegularFile(const std::string &Path,
                                       const std::string &What,
                                       std::size_t MaxBytes);
 
-/// Returns an InvalidArgument unless \p Status, from stat(2), is that of a
-/// regular file.
+/// Returns InvalidArgument unless \p Status, which comes from stat(2),
+/// describes a regular file.
 Error expectRegularFile(const struct stat &Status, const std::string &What);
 
 } // namespace MLBridge

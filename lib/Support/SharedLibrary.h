@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SharedLibrary: owns a loaded library. Checks the file before loading it,
-/// since a truncated file would crash the dynamic linker.
+/// Defines SharedLibrary, which loads and owns a library. It checks the file
+/// before loading it, because a truncated file would crash the dynamic linker.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +24,11 @@ namespace MLBridge {
 
 class SharedLibrary {
 public:
-  /// Loads \p Path. Errors: those of checkLibrary(); Unsupported if the dynamic
-  /// linker cannot load the file.
+  /// Loads the library \p Path. Returns the errors of checkLibrary(), or
+  /// Unsupported if the dynamic linker cannot load the file.
   static Expected<SharedLibrary> open(const std::string &Path);
 
-  /// The address of \p Symbol, or null.
+  /// Returns the address of \p Symbol, or null if the library lacks it.
   const void *find(const char *Symbol) const;
 
 private:

@@ -21,7 +21,7 @@ using namespace MLBridge::tf;
 // Types
 //===----------------------------------------------------------------------===//
 
-/// tensorflow.DataType, in the order of ElementType.
+/// The values of tensorflow.DataType, in the order of ElementType.
 static constexpr int DataTypes[] = {
     /*Int8*/ 6,  /*Int16*/ 5,   /*Int32*/ 3,   /*Int64*/ 9,
     /*UInt8*/ 4, /*UInt16*/ 17, /*UInt32*/ 22, /*UInt64*/ 23,
@@ -46,7 +46,7 @@ std::optional<ElementType> tf::fromTF(int Type) {
 
 namespace {
 
-/// A field of a message: a number, or bytes.
+/// A field of a message. It contains a number or bytes.
 struct Field {
   enum class Type : std::uint8_t {
     Varint = 0,
@@ -60,7 +60,8 @@ struct Field {
   std::uint64_t Value = 0;
   std::string_view Bytes;
 
-  // A field whose type does not fit its number is skipped as unknown.
+  // These functions check the type, too. A field whose type is wrong for its
+  // number is therefore skipped.
   bool isNumber(std::uint64_t Wanted) const {
     return Number == Wanted && Kind == Type::Varint;
   }
@@ -69,12 +70,14 @@ struct Field {
   }
 };
 
-/// Iterates over the fields of a message; never reads beyond its bytes.
+/// Iterates over the fields of a message. It never reads beyond the end of the
+/// message.
 class Fields {
 public:
   explicit Fields(std::string_view Message) : Rest(Message) {}
 
-  /// Reads the next field; false at the end, or if the message is invalid.
+  /// Reads the next field. Returns false at the end, or if the message is
+  /// invalid.
   bool next(Field &Out);
   bool isBroken() const { return Broken; }
 
@@ -150,12 +153,13 @@ public:
 
 private:
   Expected<Signature> readSignature(std::string_view Message);
-  /// An entry of the map of inputs or outputs.
+  /// Reads an entry of the map of inputs or outputs.
   Expected<SignatureTensor> readEntry(std::string_view Message);
   Error readInfo(std::string_view Message, SignatureTensor &Out);
   Error readShape(std::string_view Message, SignatureTensor &Out);
   Error readExtent(std::string_view Message, SignatureTensor &Out);
-  /// "dense:0" is output 0 of the operation "dense".
+  /// Parses the name of a tensor. For example, "dense:0" is output 0 of the
+  /// operation "dense".
   Error setPlace(std::string_view Name, SignatureTensor &Out);
 
   Error malformed(const char *Where) const {
@@ -173,7 +177,8 @@ private:
 
 } // namespace
 
-/// Reads the key and the value of a map's entry.
+/// Reads the key and the value of a map's entry. Returns false if the entry is
+/// invalid.
 static bool readMapEntry(std::string_view Message, std::string_view &Key,
                          std::string_view &Value) {
   Fields Parts(Message);
@@ -197,7 +202,8 @@ Expected<Signature> Reader::readMetaGraph(std::string_view Message,
       return malformed("its signature_def");
     if (Name == Wanted)
       return readSignature(Found);
-    // Internal to TensorFlow, and without inputs.
+    // Do not list signatures that are internal to TensorFlow. They have no
+    // inputs.
     if (!Name.starts_with("__"))
       Names += (Names.empty() ? "" : ", ") + printable(Name);
   }
@@ -231,7 +237,7 @@ Expected<Signature> Reader::readSignature(std::string_view Message) {
     return OfOutputs ? std::move(OfOutputs)
                      : Error(ErrorCode::Unsupported,
                              What + ": its signature has no outputs");
-  // The map is unordered.
+  // Sort the tensors, because the map is unordered.
   auto ByName = [](const SignatureTensor &A, const SignatureTensor &B) {
     return A.Spec.Name < B.Spec.Name;
   };
@@ -275,7 +281,8 @@ Error Reader::readInfo(std::string_view Message, SignatureTensor &Out) {
   }
   if (Parts.isBroken())
     return malformed("a TensorInfo");
-  // Protobuf omits empty fields and zeros; type 0 is invalid.
+  // Protobuf omits empty fields and zeros, so check for missing fields. Type 0
+  // is invalid.
   if (Out.Operation.empty())
     return malformed("the name of a tensor");
   return HasType ? Error::success() : unsupported(Out, OtherType);

@@ -7,11 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The signature of a SavedModel names the inputs and outputs among the tensors
-/// of its graph. TensorFlow's C API returns it as a serialised MetaGraphDef
-/// (tensorflow/core/protobuf/meta_graph.proto). This reads the few fields that
-/// matter, so that a process with TensorFlow's Protobuf gets no second
-/// Protobuf.
+/// Reads the signature of a SavedModel. The signature specifies which tensors
+/// of the graph are the inputs and outputs. TensorFlow's C API returns the
+/// signature as a serialised MetaGraphDef
+/// (tensorflow/core/protobuf/meta_graph.proto). This reader decodes only the
+/// few fields that it needs. It does not use the Protobuf library, so the
+/// process does not contain a second Protobuf in addition to TensorFlow's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,30 +26,30 @@ namespace MLBridge::tf {
 /// An input or output of a signature.
 struct SignatureTensor {
   TensorSpec Spec;
-  /// The operation, and the index of its output.
+  /// The operation that produces the tensor, and the index among its outputs.
   std::string Operation;
   int Index = 0;
 };
 
 struct Signature {
-  /// Sorted by name.
+  /// The inputs and outputs, sorted by name.
   std::vector<SignatureTensor> Inputs;
   std::vector<SignatureTensor> Outputs;
 };
 
-/// Reads the signature \p Name of a serialised MetaGraphDef. Messages begin
-/// with \p What.
-///
-/// Errors: InvalidArgument: the signature does not exist; the message lists the
-/// existing ones. Unsupported: an input is not a dense tensor of numbers or
-/// bools; such outputs are omitted, but it is an error if all are. Malformed:
-/// the bytes are not a MetaGraphDef.
+/// Reads the signature \p Name of a serialised MetaGraphDef. The error messages
+/// begin with \p What. The errors are:
+/// - InvalidArgument: the signature does not exist. The message lists the
+///   existing signatures.
+/// - Unsupported: an input is not a dense tensor of numbers or bools. Outputs
+///   of this kind are omitted, but it is an error if all outputs are.
+/// - Malformed: the bytes are not a MetaGraphDef.
 Expected<Signature> readSignature(std::string_view MetaGraph,
                                   std::string_view Name,
                                   const std::string &What);
 
-/// Conversions between element types and TensorFlow's numbers; empty if there
-/// is no equivalent.
+/// Functions that convert between element types and TensorFlow's type numbers.
+/// fromTF() returns nullopt if there is no equivalent.
 int toTF(ElementType Type);
 std::optional<ElementType> fromTF(int Type);
 

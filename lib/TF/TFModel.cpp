@@ -16,9 +16,10 @@
 using namespace MLBridge;
 using namespace MLBridge::tf;
 
-/// A serialised tensorflow.ConfigProto: intra_op_parallelism_threads (2) is 1
-/// and inter_op_parallelism_threads (5) is -1, so the calling thread runs the
-/// model. Waking a thread pool would take ten times as long (50 us).
+/// A serialised tensorflow.ConfigProto that makes the calling thread run the
+/// model. It sets intra_op_parallelism_threads (field 2) to 1 and
+/// inter_op_parallelism_threads (field 5) to -1. Waking a thread pool would
+/// take ten times as long (50 us).
 static constexpr std::uint8_t InCallersThread[] = {0x10, 0x01, 0x28, 0xff, 0xff,
                                                    0xff, 0xff, 0xff, 0xff, 0xff,
                                                    0xff, 0xff, 0x01};
@@ -111,7 +112,8 @@ TFModel::load(const std::string &Folder, const TFOptions &Options,
       Name, Folder, Options, std::move(Library), std::move(*Opened)));
 }
 
-/// True if \p Tensors equal \p Specs, which describe the model loaded first.
+/// Returns true if \p Tensors equal \p Specs, which describe the model that was
+/// loaded first.
 static bool areSame(const std::vector<SignatureTensor> &Tensors,
                     Span<const TensorSpec> Specs) {
   return std::ranges::equal(
@@ -213,6 +215,7 @@ TFCursor::runUntil(Span<const TensorView> Features, Deadline Until) {
 
 Error TFCursor::evaluate(Deadline Until) {
   // A late request in one thread interrupts the requests of all threads.
+  // Therefore, try several times.
   constexpr int MostTries = 8;
   Error Failure;
   for (int Tries = 0; Tries < MostTries; ++Tries) {

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// TFModel: a session of TensorFlow, which any number of threads can run at the
-/// same time, each through its own TFCursor.
+/// TFModel: a session of TensorFlow. Any number of threads can run the session
+/// at the same time. Each thread uses its own TFCursor.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,15 +27,17 @@ namespace MLBridge::tf {
 /// An open SavedModel.
 struct OpenModel {
   Handle<TF_Graph> Graph;
-  /// A session of the graph, which must outlive it. Not const, but many threads
-  /// can run it at the same time.
+  /// A session of the graph. The session must not outlive the graph. Many
+  /// threads can run the session at the same time, although its type is not
+  /// const.
   Handle<TF_Session> Session;
   Signature TheSignature;
-  /// In the order of TheSignature.Inputs and TheSignature.Outputs.
+  /// The tensors of the graph, in the order of TheSignature.Inputs and
+  /// TheSignature.Outputs.
   std::vector<TF_Output> InputPlaces, OutputPlaces;
-  /// True once the session has been closed. Closing is the only way of
-  /// TensorFlow's C API to interrupt an evaluation; it also ends the
-  /// evaluations of other threads.
+  /// True once the session has been closed. TensorFlow's C API can interrupt an
+  /// evaluation only by closing the session. Closing also ends the evaluations
+  /// of other threads.
   std::atomic<bool> IsClosed = false;
 };
 
@@ -48,8 +50,8 @@ public:
   Expected<std::unique_ptr<ModelCursor>> open() const override;
 
   const Runtime &runtime() const { return *Library; }
-  /// The model with an open session. If the session has been closed, opens the
-  /// folder again.
+  /// Returns the model with an open session. If the session has been closed,
+  /// opens the folder again.
   Expected<std::shared_ptr<OpenModel>> opened() const;
 
 private:
@@ -64,8 +66,8 @@ private:
   mutable std::shared_ptr<OpenModel> Current;
 };
 
-/// The tensors of one thread's requests: inputs, which are reused while their
-/// shapes stay the same, and the outputs of the last request.
+/// The tensors of one thread's requests. The inputs are reused while their
+/// shapes stay the same. The outputs are the results of the last request.
 class TFCursor final : public ModelCursor, inprocess::Interruptible {
 public:
   TFCursor(std::shared_ptr<const TFModel> M, std::shared_ptr<OpenModel> Opened);
@@ -85,9 +87,10 @@ private:
   void resume() override {}
 
   Error set(std::size_t I, const TensorView &Feature);
-  /// Evaluates, and tries again if another thread's deadline interrupts.
+  /// Evaluates the model. Tries again if the deadline of another thread closes
+  /// the session.
   Error evaluate(Deadline Until);
-  /// Runs the session and takes ownership of the outputs. Sets \p WasLate if
+  /// Runs the session, and takes ownership of the outputs. Sets \p WasLate if
   /// the deadline passed first.
   Error runSession(Deadline Until, bool &WasLate);
   /// Describes output \p I in Views.
@@ -95,17 +98,18 @@ private:
 
   const std::shared_ptr<const TFModel> M;
   const Runtime &API;
-  /// ClosingStatus is for the interrupting thread.
+  /// The status objects. Only the interrupting thread uses ClosingStatus.
   const Handle<TF_Status> Status, ClosingStatus;
   std::shared_ptr<OpenModel> Opened;
 
   std::vector<Input> Inputs;
   std::vector<Handle<TF_Tensor>> Outputs;
-  /// The outputs as views.
+  /// The views of the outputs.
   std::vector<TensorView> Views;
   /// The arguments of TF_SessionRun.
   std::vector<TF_Tensor *> InputValues, OutputValues;
-  /// Declared last, so that interruptions end before other members die.
+  /// Declared last, so that it is destroyed first. No interruption can then use
+  /// destroyed members.
   inprocess::Watch Clock{*this};
 };
 

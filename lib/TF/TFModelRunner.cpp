@@ -18,7 +18,8 @@
 using namespace MLBridge;
 using namespace MLBridge::tf;
 
-/// Checks the folder before loading the library, which takes long.
+/// Checks that \p Folder is a SavedModel. loadTFModel() does this first,
+/// because loading the library takes long.
 static Error checkFolder(const std::string &Folder) {
   if (::access(Folder.c_str(), F_OK) != 0)
     return Error::fromErrno(errno, "model folder '" + printable(Folder) + "'");
@@ -40,7 +41,7 @@ MLBridge::loadTFModel(const std::string &Folder, const TFOptions &Options) {
   return TFModel::load(Folder, Options, std::move(*Library));
 }
 
-/// A function that loads a folder with \p Options.
+/// Returns a function that loads a folder with \p Options.
 static auto loadWith(const TFOptions &Options) {
   return [Options](const std::string &Folder) {
     return loadTFModel(Folder, Options);

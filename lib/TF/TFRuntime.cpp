@@ -17,11 +17,14 @@
 using namespace MLBridge;
 using namespace MLBridge::tf;
 
-/// The library is never unloaded: its threads and registries would outlive it.
-/// It contains its own LLVM with the same symbol names as the compiler's. It
-/// must bind to its own LLVM first: otherwise both register the same options,
-/// and LLVM ends the process. (ASan forbids this flag, so under ASan TensorFlow
-/// cannot run in a compiler that uses LLVM.)
+/// The library is never unloaded, because its threads and registries would
+/// outlive it.
+///
+/// The library contains its own LLVM, which has the same symbol names as the
+/// compiler's LLVM. RTLD_DEEPBIND makes the library use its own LLVM.
+/// Otherwise, both LLVMs register the same options, and LLVM ends the process.
+/// ASan forbids RTLD_DEEPBIND, so under ASan, TensorFlow cannot run in a
+/// compiler that uses LLVM.
 #if defined(__SANITIZE_ADDRESS__)
 #define MLBRIDGE_TF_OWN_SYMBOLS 0
 #elif defined(__has_feature)
@@ -35,8 +38,8 @@ using namespace MLBridge::tf;
 static constexpr int HowToOpen =
     RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | MLBRIDGE_TF_OWN_SYMBOLS;
 
-/// The libraries to try, in this order. A library that the user names is the
-/// only candidate.
+/// Returns the libraries to try, in this order. If the user names a library, it
+/// is the only candidate.
 static std::vector<std::string> candidates(const TFOptions &Options) {
   if (!Options.Runtime.empty())
     return {Options.Runtime};
@@ -102,7 +105,8 @@ Error Runtime::check(const TF_Status *Status, const std::string &What,
   TF_Code Found = GetCode(Status);
   if (Found == TF_OK)
     return Error::success();
-  // The message may quote arbitrary text of a model, over several lines.
+  // Make the message printable. It may have several lines and may quote
+  // arbitrary text of a model.
   return {codeOf(Found, Code),
           What + ": " + printable(Message(Status), 5 * MostPrinted)};
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The library of TensorFlow, the functions of its C API that are used here,
-/// and handles for its objects.
+/// The library of TensorFlow, the functions of its C API that
+/// ML-Compiler-Bridge uses, and handles for its objects.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace MLBridge::tf {
 
-// All functions that are used, by their names without "TF_".
+// All functions that are used. Their names lack the prefix "TF_".
 #define MLBRIDGE_TF_FUNCTIONS(X)                                               \
   X(AllocateTensor)                                                            \
   X(CloseSession)                                                              \
@@ -48,11 +48,12 @@ namespace MLBridge::tf {
   X(TensorType)                                                                \
   X(Version)
 
-/// The loaded library, which is never unloaded. Any number of threads can use
-/// it.
+/// The loaded library. It is never unloaded. Any number of threads can use a
+/// Runtime at the same time.
 class Runtime {
 public:
-  /// Unsupported if the library is not found or lacks these functions.
+  /// Loads the library. Returns an Unsupported error if the library is not
+  /// found or lacks one of these functions.
   static Expected<std::shared_ptr<const Runtime>>
   open(const TFOptions &Options);
 
@@ -60,8 +61,9 @@ public:
   MLBRIDGE_TF_FUNCTIONS(MLBRIDGE_TF_MEMBER)
 #undef MLBRIDGE_TF_MEMBER
 
-  /// Converts \p Status: "<What>: <its message>". A status code that is more
-  /// precise than \p Code replaces it.
+  /// Converts \p Status to an Error. The error's message is "<What>: <the
+  /// status's message>". The error's code is \p Code, unless the status implies
+  /// a more precise code.
   Error check(const TF_Status *Status, const std::string &What,
               ErrorCode Code) const;
 };

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// runEpisode(): the reinforcement learning loop with the environment and its
-/// agents in one process.
+/// Implements runEpisode(), the reinforcement learning loop with the
+/// environment and its agents in one process.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ using namespace MLBridge;
 Environment::~Environment() = default;
 Agent::~Agent() = default;
 
-/// The agent whose turn it is.
+/// Returns the agent that acts next.
 static Expected<Agent *> nextAgent(const Environment &Env,
                                    const AgentMap &Agents) {
   auto Found = Agents.find(Env.getNextAgent());
@@ -41,7 +41,8 @@ static Expected<Agent *> nextAgent(const Environment &Env,
 template <typename Actor>
 static Expected<double> play(Environment &Env, std::size_t MaxSteps,
                              Actor Act) {
-  // Two, because an action may view the observation that it belongs to.
+  // Use two sets. The action may contain views of Observation, so step() must
+  // write the next observation to another set.
   FeatureSet Observation, Next;
   Env.beginEpisode();
   if (Error E = Env.reset(Observation))

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Turns a command into a call of the environment, and the result into a
-/// message. An invalid command changes nothing; a failed call ends the episode.
+/// Calls the environment for each command and writes the result to a message.
+/// An invalid command does not change the environment. A failed call ends the
+/// episode.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,8 @@ static Error invalid(std::string Why) {
   return {ErrorCode::InvalidArgument, std::move(Why)};
 }
 
-/// The text of the tensor \p Name; empty if the message lacks that tensor.
+/// Returns the text of the tensor \p Name, or nullopt if the message lacks this
+/// tensor.
 static Expected<std::optional<std::string_view>>
 findText(Span<const TensorView> Message, std::string_view Name) {
   const TensorView *Tensor = find(Message, Name);

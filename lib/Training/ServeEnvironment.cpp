@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Training over the transports of inference. In inference the compiler sends
-/// requests and the model replies. Here each observation is a request and the
-/// next command its reply; a first request says that the compiler is ready. All
-/// guarantees of a session therefore hold here too.
+/// Implements training with the transports that inference uses. In inference,
+/// the compiler sends requests and the model replies. In training, each
+/// observation is sent as a request, and the trainer's next command is the
+/// reply. The compiler's first request has no observation and only states that
+/// the compiler is ready. Training therefore has all guarantees of an inference
+/// session.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +26,8 @@ using namespace MLBridge;
 
 namespace {
 
-/// Closes the channel on every return, so that a waiting trainer notices.
+/// Closes the channel when serveEnvironment() returns, so that the trainer does
+/// not wait for the compiler.
 struct CloseAtExit {
   Transport &Channel;
   ~CloseAtExit() { Channel.close(); }
@@ -32,7 +35,8 @@ struct CloseAtExit {
 
 } // namespace
 
-/// Turns the disconnection of a trainer into success.
+/// Returns success if \p E means that the trainer has disconnected. Otherwise,
+/// returns \p E.
 static Error unlessDisconnected(Error E) {
   return E.code() == ErrorCode::PeerClosed ? Error::success() : std::move(E);
 }
@@ -59,8 +63,8 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
   PrivateCopy Copy;
   Span<const TensorView> Next = Session.greet();
   for (;;) {
-    // One deadline for sending and receiving: a trainer immediately reads what
-    // it has requested.
+    // Use one deadline for both directions. Sending takes almost none of the
+    // time, because a trainer immediately reads the observation.
     Deadline Until = Deadline::in(Options.CommandTimeout);
     if (Error E = sendMessage(Codec, Channel, Next, Until))
       return unlessDisconnected(std::move(E));

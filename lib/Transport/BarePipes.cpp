@@ -46,20 +46,20 @@ Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {
                                           ": expected a FIFO, found " +
                                           posix::describeFile(Path));
   }
-  // The model side may have replaced the FIFOs since the last attempt.
+  // Close a FIFO that the model side has replaced since the last attempt.
   if (Read && !posix::FileIdentity::ofDescriptor(Read.get())
                    .isSameAs(posix::FileIdentity::ofPath(In)))
     Read.reset();
   if (!Read) {
     Read = openFifo(In, O_RDONLY);
-    if (!Read && errno == ENOENT) // Removed since the check.
+    if (!Read && errno == ENOENT) // The FIFO was removed after the check.
       return std::optional<PipeEnds>();
     if (!Read)
       return Error::fromErrno(errno, "cannot open " + printable(In));
     if (!posix::isTrustedFile(Read.get()))
       return untrusted(In);
-    // Another compiler with this library may be using the pair; foreign ones do
-    // not lock.
+    // Lock the FIFO, because another compiler with this library may use it.
+    // Compilers with other implementations do not lock it.
     if (::flock(Read.get(), LOCK_EX | LOCK_NB) != 0) {
       Read.reset();
       return std::optional<PipeEnds>();
@@ -67,13 +67,15 @@ Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {
   }
   UniqueFD Write = openFifo(Out, O_WRONLY);
   if (!Write) {
-    if (errno == ENXIO || errno == ENOENT) // No reader yet, or replaced.
+    // The model side has not opened the FIFO yet, or has removed it.
+    if (errno == ENXIO || errno == ENOENT)
       return std::optional<PipeEnds>();
     return Error::fromErrno(errno, "cannot open " + printable(Out));
   }
   if (!posix::isTrustedFile(Write.get()))
     return untrusted(Out);
-  // The model side may have replaced the pair between the two calls of open(2).
+  // Try again if the model side has replaced the pair between the two calls of
+  // open(2).
   if (!posix::FileIdentity::ofDescriptor(Read.get())
            .isSameAs(posix::FileIdentity::ofPath(In)))
     return std::optional<PipeEnds>();
@@ -104,7 +106,8 @@ BarePipePair::NamedFifo::make(std::string Path) {
 
 Expected<BarePipePair> BarePipePair::create(const std::string &Name) {
   BarePipePair Pair;
-  // Create NAME.out first: a compiler opens NAME.in first and needs both then.
+  // Create NAME.out first, because a compiler opens NAME.in first and then
+  // needs NAME.out.
   Expected<NamedFifo> Out = NamedFifo::make(Name + ".out");
   if (!Out)
     return Out.takeError();
@@ -130,8 +133,8 @@ std::optional<PipeEnds> BarePipePair::tryAccept() {
 }
 
 bool MLBridge::hasWriter(int ReadEnd) {
-  // tee(2) is the only call that consumes nothing and still distinguishes a
-  // FIFO without a writer from an empty one.
+  // Use tee(2), because it consumes no data and its results differ between an
+  // empty FIFO and a FIFO without a writer. No other call does both.
   Expected<posix::Pipe> Copy = posix::makePipe();
   return !Copy || ::tee(ReadEnd, Copy->Write.get(), 1, SPLICE_F_NONBLOCK) != 0;
 }

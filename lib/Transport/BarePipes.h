@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The FIFOs that the reference implementation and LLVM's own channels use: the
-/// model side creates NAME.in and NAME.out; the compiler reads the first and
-/// writes the second. Without a handshake, there is only one compiler at a
-/// time, and the death of a peer shows only as the end of the file.
+/// Sessions through two FIFOs, without a handshake. The reference
+/// implementation and LLVM's own channels use this form. The model side creates
+/// NAME.in and NAME.out. The compiler reads from NAME.in and writes to
+/// NAME.out. Only one compiler can connect at a time. A side notices that the
+/// other side has died only when it reads the end of the file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,36 +24,39 @@
 
 namespace MLBridge {
 
-/// The compiler's side.
+/// The compiler's side of a session through two FIFOs.
 class BarePipeClient {
 public:
   explicit BarePipeClient(std::string Name) : Name(std::move(Name)) {}
-  /// Opens both FIFOs. nullopt while they are missing, not opened by a model
-  /// side, or used by another compiler. System if one is another kind of file
-  /// or belongs to another user.
+  /// Opens both FIFOs. Returns nullopt if a FIFO is missing, if no model side
+  /// has opened the FIFOs, or if another compiler uses them. Returns a System
+  /// error if a path is not a FIFO or if a FIFO belongs to another user.
   Expected<std::optional<PipeEnds>> tryOpen();
 
 private:
   std::string Name;
-  /// Stays open between attempts: a model side that opens NAME.in first blocks
-  /// until it has a reader.
+  /// The read end of NAME.in. It stays open between attempts because a model
+  /// side that opens NAME.in first blocks until NAME.in has a reader.
   posix::UniqueFD Read;
 };
 
 /// The model's side: a pair of FIFOs for one session. The next session gets a
-/// new pair, so that no byte of a dead session can reach it.
+/// new pair. Therefore, a session never receives bytes of a dead session.
 class BarePipePair {
 public:
-  /// Creates NAME.in and NAME.out, mode 0600, replacing those of a dead server.
+  /// Creates NAME.in and NAME.out with mode 0600. If a dead server has left
+  /// FIFOs with these names, the new FIFOs replace them.
   static Expected<BarePipePair> create(const std::string &Name);
 
-  /// Returns the ends once a compiler has opened NAME.in; nullopt before. The
-  /// names exist as long as this object, since the compiler opens NAME.out
-  /// next; the ends may outlive it.
+  /// Returns the pipe ends if a compiler has opened NAME.in; otherwise returns
+  /// nullopt. Keep this object until the compiler has opened NAME.out, too,
+  /// because its destructor removes both names. The returned ends stay valid
+  /// after that.
   std::optional<PipeEnds> tryAccept();
 
 private:
-  /// Owns a FIFO and removes it, unless it has been replaced.
+  /// Owns the name of a FIFO. The destructor removes the name, unless another
+  /// FIFO has replaced this one.
   class NamedFifo {
   public:
     static Expected<NamedFifo> make(std::string Path);
@@ -75,8 +79,9 @@ private:
   posix::UniqueFD Read;
 };
 
-/// Whether a process has opened the other end of the FIFO \p ReadEnd, or data
-/// is left in it. Slow: creates a pipe.
+/// Returns true if a process has opened the other end of the FIFO \p ReadEnd,
+/// or if the FIFO still contains data. This function is slow because it creates
+/// a pipe.
 bool hasWriter(int ReadEnd);
 
 } // namespace MLBridge

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FrameBuffer: memory for one frame, placed so that the tensors of a bitstream
-/// message are aligned. Its ownership can be shared, so that views of a message
-/// (such as NumPy arrays) stay readable after a larger buffer has replaced it.
+/// FrameBuffer: memory for one frame. The frame is placed so that the tensors
+/// of a bitstream message are aligned. Views of a message, for example NumPy
+/// arrays, can share ownership of the memory. Such views stay readable after
+/// the FrameBuffer has allocated larger memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,20 +29,24 @@ namespace MLBridge {
 class FrameBuffer {
 public:
   static constexpr std::size_t Alignment = 64;
-  /// The size of the length before a message.
+  /// The size in bytes of the length that precedes a message.
   static constexpr std::size_t PrefixSize = MessagePlacement::Offset;
-  /// Usable bytes before data(), for a frame's number, which must not move the
-  /// message.
+  /// The number of usable bytes before data(). A frame's number can be stored
+  /// there. Therefore, a message has the same address with and without a
+  /// number.
   static constexpr std::size_t LeadSize = 8;
 
-  /// The address of the length; the message follows at PrefixSize bytes.
+  /// Returns the address of the length. The message begins PrefixSize bytes
+  /// later.
   std::byte *data() const { return Memory.get() + Alignment; }
-  /// Bytes for prefix and message; MessagePlacement::Padding more follow.
+  /// Returns the number of bytes for the length and the message.
+  /// MessagePlacement::Padding more bytes follow.
   std::size_t capacity() const { return Capacity; }
   std::shared_ptr<const void> share() const { return Memory; }
 
   /// Makes capacity() at least \p Size. Preserves the first \p Keep bytes and
-  /// the LeadSize bytes before data(). System if memory runs out.
+  /// the LeadSize bytes before data(). Returns a System error if memory runs
+  /// out.
   Error grow(std::size_t Size, std::size_t Keep) {
     if (Size <= Capacity)
       return Error::success();

@@ -21,7 +21,8 @@ using namespace MLBridge;
 using posix::UniqueFD;
 
 static constexpr std::size_t MaxPacket = 4096;
-/// The limit on the text of a refusal, so that its packet is not too long.
+/// The maximal length of the text of a refusal, in bytes. The whole packet must
+/// not exceed MaxPacket bytes.
 static constexpr std::size_t MaxRefusal = 2000;
 static constexpr std::size_t MaxDescriptors = 4;
 
@@ -34,7 +35,8 @@ static std::string jsonString(std::string_view Text) {
   for (char C : Text) {
     if (C == '"' || C == '\\')
       Out += '\\';
-    // Neither a hello nor a refusal needs control characters.
+    // Replace control characters by spaces. Neither a hello nor a refusal needs
+    // them.
     Out += static_cast<unsigned char>(C) < 0x20 ? ' ' : C;
   }
   return Out + '"';
@@ -70,8 +72,9 @@ std::string Terms::encode() const {
   return Out + "}";
 }
 
-/// Passes the fields of a flat JSON object to \p Field, which returns false for
-/// a value of the wrong type. Every packet must have the field "mlbridge".
+/// Passes each field of a flat JSON object to \p Field, which returns false for
+/// a value of the wrong type. Returns an error if the packet has no field
+/// "mlbridge".
 template <typename FieldFn>
 static Error parsePacket(std::string_view Text, FieldFn Field) {
   simdjson::dom::parser Parser;
@@ -133,7 +136,8 @@ Expected<Hello> Hello::decode(std::string_view Packet) {
   });
   if (E)
     return E;
-  // A compiler that supports only one version omits "newest".
+  // A compiler that supports only one version omits "newest". Its newest
+  // version is then also its oldest one.
   H.Newest = std::max(H.Oldest, H.Newest);
   return H;
 }
@@ -185,7 +189,8 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
   Message.msg_iovlen = 1;
   Message.msg_control = Control;
   Message.msg_controllen = sizeof(Control);
-  // Allocate before the kernel creates descriptors, which must not be lost.
+  // Allocate before the kernel creates the descriptors. If the allocation
+  // failed afterwards, the descriptors would stay open.
   Into.Descriptors.clear();
   Into.Descriptors.reserve(MaxDescriptors);
   Into.HasLostDescriptors = false;
@@ -200,7 +205,8 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
       return PacketState::Ended;
     return Error::fromErrno(errno, "cannot receive a handshake packet");
   }
-  // Take ownership of the descriptors before anything can fail.
+  // Own the descriptors before any statement that can fail, so that they are
+  // always closed.
   for (cmsghdr *Header = CMSG_FIRSTHDR(&Message); Header;
        Header = CMSG_NXTHDR(&Message, Header)) {
     if (Header->cmsg_level != SOL_SOCKET || Header->cmsg_type != SCM_RIGHTS)
@@ -219,8 +225,9 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
         ErrorCode::Malformed,
         "the peer at the socket sent a handshake packet of more than " +
             std::to_string(MaxPacket) + " bytes");
-  // MSG_CTRUNC means either that the peer sent too many descriptors or that
-  // this process cannot open more.
+  // The kernel sets MSG_CTRUNC in two cases. If the peer sent too many
+  // descriptors, the list is now full. Otherwise, this process could not open
+  // all descriptors.
   const bool HasLost = (Message.msg_flags & MSG_CTRUNC) != 0;
   if (HasLost && Into.Descriptors.size() == MaxDescriptors)
     return Error(ErrorCode::Malformed,
@@ -236,7 +243,7 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
 // The compiler's side
 //===----------------------------------------------------------------------===//
 
-/// Waits for the reply to the hello; nullopt if the server closes the
+/// Waits for the reply to the hello. Returns nullopt if the server closes the
 /// connection.
 static Expected<std::optional<Packet>>
 awaitReply(int Socket, const std::string &Peer, Deadline Until) {
@@ -259,7 +266,8 @@ awaitReply(int Socket, const std::string &Peer, Deadline Until) {
   }
 }
 
-/// Checks \p Theirs, the terms in the packet \p Reply.
+/// Checks that this process can use \p Theirs, the terms in the packet \p
+/// Reply.
 static Error checkTerms(const Terms &Theirs, const Packet &Reply,
                         const std::string &Peer, const SessionKind &Kind) {
   if (!Theirs.Refusal.empty())
@@ -306,7 +314,8 @@ MLBridge::tryHandshake(const std::string &Name, const std::string &Peer,
   Ours.AdviceType = Request.AdviceType;
   if (sendPacket(Socket->get(), Ours.encode(), {}))
     return std::optional<HandshakeResult>();
-  // The peer is listening, so give it time to reply even if Until has passed.
+  // The peer is listening. Therefore, give it time to reply even if Until has
+  // passed.
   constexpr std::chrono::milliseconds ReplyTime(200);
   Expected<std::optional<Packet>> Reply = awaitReply(
       Socket->get(), Peer, Until.expired() ? Deadline::in(ReplyTime) : Until);

@@ -20,8 +20,8 @@
 
 namespace MLBridge {
 
-/// Checks that a message of \p Size bytes may be sent to \p Peer; otherwise an
-/// InvalidArgument.
+/// Checks that a message of \p Size bytes may be sent to \p Peer. Returns an
+/// InvalidArgument error if the message exceeds \p MaxMessage bytes.
 inline Error checkMessageSize(std::size_t Size, std::size_t MaxMessage,
                               const std::string &Peer) {
   if (Size <= MaxMessage)

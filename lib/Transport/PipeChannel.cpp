@@ -32,7 +32,8 @@ Expected<ServerChannel::Progress> PipeChannel::advance() {
 
 Error PipeChannel::writeReply(Span<iovec> &Left) {
   Error E = writeSome(Left, &PipeWriter::write);
-  // A compiler that abandons a request closes its session but may keep running.
+  // Return a more precise message. A compiler closes its session not only when
+  // it ends, but also when it abandons a request.
   if (E.code() == ErrorCode::PeerClosed)
     return {ErrorCode::PeerClosed,
             Peer + " no longer waits for the reply: it ended, or its "
@@ -94,7 +95,7 @@ Error PipeChannel::flush() {
     Unsent = {};
     UnsentUntil = Deadline::never();
   } else if (Unsent.iov_len != Before) {
-    // The compiler is slow but still reading.
+    // The compiler is slow, but it still reads. Therefore, give it more time.
     UnsentUntil = Deadline::in(UnsentWithin);
   } else if (UnsentUntil.expired()) {
     return Error(ErrorCode::Timeout,
@@ -108,10 +109,11 @@ Error PipeChannel::flush() {
 //===----------------------------------------------------------------------===//
 
 void PipeChannel::fillPoll(pollfd *FDs) const {
-  // Read no further request while a reply is unsent.
+  // Do not read the next request while a reply is unsent.
   FDs[0] = {isSending() ? -1 : Read.get(), POLLIN, 0};
   FDs[1] = {PeerProcess.get(), POLLIN, 0};
-  // Watch this end for POLLERR only if the peer's process is unknown.
+  // Watch the write end if a reply is unsent. Also watch it if the peer's
+  // process is unknown, because it then reports POLLERR when the peer ends.
   FDs[2] = {PeerProcess && !isSending() ? -1 : Writer.get(),
             static_cast<short>(isSending() ? POLLOUT : 0), 0};
 }

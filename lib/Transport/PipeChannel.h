@@ -19,11 +19,11 @@
 
 namespace MLBridge {
 
-// The private base is an implementation detail.
+// The base class is private because it is an implementation detail.
 // NOLINTNEXTLINE(misc-multiple-inheritance)
 class PipeChannel final : public ServerChannel, PipeFrames {
 public:
-  /// \p Peer names the other side in messages.
+  /// \p Peer is the name of the other side in error messages.
   PipeChannel(PipeEnds Ends, std::string Peer, std::size_t MaxMessage)
       : PipeFrames(std::move(Ends), std::move(Peer), MaxMessage) {}
 
@@ -44,8 +44,9 @@ public:
   Deadline unsentUntil() const override { return UnsentUntil; }
   Error flush() override;
 
-  /// Watches the read end, the peer's process, and the write end: its reader
-  /// may disappear or make room for unsent bytes.
+  /// Watches the read end, the peer's process, and the write end. The write end
+  /// reports that its reader has disappeared, or that it has room for unsent
+  /// bytes.
   void fillPoll(pollfd *FDs) const override;
   bool isReadable(const pollfd *FDs) const override {
     return FDs[0].revents != 0;
@@ -53,12 +54,12 @@ public:
   bool peerIsGone(const pollfd *FDs) const override;
 
 private:
-  /// writeSome() with an error that fits a reply.
+  /// Calls writeSome() and rewords its error for a reply.
   Error writeReply(Span<iovec> &Left);
 
-  /// Whether a reply was sent in part and the rest is lost.
+  /// True if a reply was sent in part and the rest is lost.
   bool IsInsideReply = false;
-  /// The unsent rest of a reply in Out, for flush().
+  /// The unsent rest of a reply, which flush() sends. The bytes are in Out.
   iovec Unsent{};
   Duration UnsentWithin{};
   Deadline UnsentUntil = Deadline::never();

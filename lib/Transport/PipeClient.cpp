@@ -57,7 +57,8 @@ Error PipeClient::sendPieces(Span<const Span<const std::byte>> Pieces,
 
 Error PipeClient::sendWithoutCopy(Span<const Span<const std::byte>> Pieces,
                                   Deadline Until) {
-  // For smaller messages, the system calls take longer than the copy.
+  // Copy smaller messages. For them, the system calls of splicing take longer
+  // than a copy.
   constexpr std::size_t MinSpliced = std::size_t(16) << 10;
   ++Request;
   if (Error E = gather(Pieces))
@@ -73,12 +74,13 @@ Error PipeClient::waitWritable(Deadline Until) {
   int Ready = ::poll(FDs, 2, Until.pollTimeout());
   if (Ready < 0 && errno != EINTR)
     return Error::fromErrno(errno, "cannot wait for " + Peer);
-  // If the reader of a full pipe dies, poll(2) reports POLLERR once its end is
-  // closed, or the process descriptor.
+  // If the reader of a full pipe dies, poll(2) reports POLLERR for the pipe or
+  // POLLIN for the process.
   if (Ready > 0)
     return FDs[0].revents & POLLOUT ? Error::success()
                                     : closed("while a message was sent to it");
-  // Check after a signal, too: frequent signals must not defer the deadline.
+  // Check the deadline after a signal, too. Otherwise, frequent signals could
+  // postpone the timeout forever.
   if (Until.expired())
     return Error(ErrorCode::Timeout,
                  Peer + " did not read a message before the deadline");
@@ -101,7 +103,8 @@ Expected<Span<const std::byte>> PipeClient::receive(Deadline Until) {
     Expected<bool> Gone = waitReadable(Until);
     if (!Gone)
       return Gone.takeError();
-    // The peer may have answered before it ended.
+    // Try to read even if the peer has ended, because it may have replied
+    // before its end.
     Done = TryRead() || (!*Gone && ReadWait.spin(Probe));
     if (Done)
       break;
@@ -113,13 +116,14 @@ Expected<Span<const std::byte>> PipeClient::receive(Deadline Until) {
   }
   if (!IsComplete)
     return IsComplete.takeError();
-  // A peer that replies has read the whole request.
+  // The peer has replied, so it has read the whole request.
   Writer.noteAllRead();
   return received();
 }
 
 Expected<bool> PipeClient::waitReadable(Deadline Until) {
-  // If the peer's process is unknown, watch the pipe that it reads instead.
+  // If the peer's process is unknown, watch for the end of the pipe that the
+  // peer reads.
   pollfd FDs[3] = {{Read.get(), POLLIN, 0},
                    {PeerProcess.get(), POLLIN, 0},
                    {PeerProcess ? -1 : Writer.get(), 0, 0}};

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeClient: sends requests and waits for the replies.
+/// PipeClient: the compiler's end of a session over pipes. It sends requests
+/// and waits for the replies.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,32 +23,34 @@ namespace MLBridge {
 
 class PipeClient final : PipeFrames {
 public:
-  /// \p Peer names the other side in messages.
+  /// \p Peer is the name of the other side in error messages.
   PipeClient(PipeEnds Ends, std::string Peer, std::size_t MaxMessage)
       : PipeFrames(std::move(Ends), std::move(Peer), MaxMessage) {}
 
-  /// Malformed if the peer has sent an unsolicited frame, which would be
-  /// mistaken for the next reply. Only frames without numbers need this check.
+  /// Returns a Malformed error if the peer has sent a frame without a request.
+  /// Otherwise, that frame would be mistaken for the next reply. Frames with
+  /// numbers do not need this check.
   Error checkSilence() const;
   /// Returns a region for a request.
   Expected<Span<std::byte>> acquire(std::size_t Size) { return region(Size); }
   /// Sends the first \p Size bytes of the region that acquire() returned.
   Error sendRegion(std::size_t Size, Deadline Until);
   Error sendPieces(Span<const Span<const std::byte>> Pieces, Deadline Until);
-  /// The same without copying large messages: the pieces must stay valid until
-  /// the reply is received or this object is destroyed.
+  /// Sends the concatenation of \p Pieces like sendPieces(), but does not copy
+  /// large messages. The pieces must stay valid until the reply is received or
+  /// this object is destroyed.
   Error sendWithoutCopy(Span<const Span<const std::byte>> Pieces,
                         Deadline Until);
   /// Waits for the reply to the last request.
   Expected<Span<const std::byte>> receive(Deadline Until);
-  /// Leaves unread spliced pages in the pipe: in a forked child, the pipe
-  /// belongs to the parent.
+  /// Leaves unread spliced pages in the pipe. A forked child calls this
+  /// function because the pipe belongs to its parent.
   void disown() { Writer.disown(); }
 
 private:
-  /// Writes all of Gathered.
+  /// Writes all bytes of Gathered.
   Error writeAll(WriteFunction Write, Deadline Until);
-  /// Sleeps until the pipe is readable, the peer ends or \p Until passes.
+  /// Sleeps until the pipe is readable, the peer ends, or \p Until passes.
   /// Returns true if the peer has ended.
   Expected<bool> waitReadable(Deadline Until);
   Error waitWritable(Deadline Until);

@@ -23,8 +23,9 @@ using namespace MLBridge;
 static_assert(std::endian::native == std::endian::little,
               "the wire format is little-endian");
 
-/// Memory for a frame is allocated at once up to this size; beyond it, only as
-/// bytes arrive, so that a false length wastes no memory.
+/// Up to this size, all memory of a frame is allocated when its length arrives.
+/// For a longer frame, the memory grows as bytes arrive, so that a false length
+/// wastes no memory.
 static constexpr std::size_t TrustedSize = std::size_t(16) << 20;
 static constexpr std::size_t FirstBuffer = std::size_t(64) << 10;
 
@@ -119,7 +120,8 @@ std::uint64_t PipeFrames::numberRead() const {
 }
 
 Error PipeFrames::checkPrefix(Content What) {
-  // Check the number first: if the peer omitted it, the length is wrong too.
+  // Check the number first. If the peer omitted the number, the length is
+  // wrong, too, but the missing number is the cause.
   if (What == Content::Reply && IsNumbered && numberRead() != Request)
     return Error(ErrorCode::Malformed,
                  Peer + " answered request " + std::to_string(numberRead()) +
@@ -156,8 +158,8 @@ Expected<bool> PipeFrames::readFrame(Content What) {
       return Error::fromErrno(errno, "cannot read from " + Peer);
     }
     if (Got == 0) {
-      // read(2) also returns 0 for a FIFO that no process has opened for
-      // writing yet.
+      // Call hasInput(), because read(2) also returns 0 for a FIFO that no
+      // process has opened for writing yet.
       if (!hasInput())
         return false;
       if (Received == 0)
@@ -179,8 +181,8 @@ Expected<bool> PipeFrames::readFrame(Content What) {
     }
     if (Received == FrameSize) {
       Consumed = true;
-      // Parsers read past the message. Initialize the padding, so that valgrind
-      // reports nothing.
+      // Initialize the padding, because parsers read past the message and
+      // valgrind would report that.
       std::memset(Frame + FrameSize, 0, MessagePlacement::Padding);
       return true;
     }

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeFrames: frames over a pair of pipe ends, one for each direction. A frame
-/// is the request's number, if the handshake agreed on numbers, then an 8-byte
-/// length and the message. The common base of the compiler's end (PipeClient)
-/// and the model's (PipeChannel).
+/// PipeFrames: frames through two pipes, one for each direction. A frame
+/// consists of an 8-byte length and the message. If the handshake agreed on
+/// numbers, the request's number precedes the length. PipeFrames is the common
+/// base of PipeClient, the compiler's end, and PipeChannel, the model's end.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,23 +29,23 @@
 
 namespace MLBridge {
 
-/// The pipe ends of a session, and their peer.
+/// The pipe ends of a session, and a descriptor of the peer's process.
 struct PipeEnds {
   posix::UniqueFD Read;
   posix::UniqueFD Write;
-  /// Readable when the peer is dead; empty for a bare peer, whose process is
-  /// unknown.
+  /// A descriptor that becomes readable when the peer dies. Empty for a peer
+  /// without a handshake, because its process is unknown.
   posix::UniqueFD PeerProcess;
-  /// Whether each frame begins with the number of its request. The reply
-  /// repeats the number, so a late or duplicate reply cannot answer another
-  /// request.
+  /// True if each frame begins with the number of its request. A reply repeats
+  /// the number of its request. Therefore, a late or duplicate reply is never
+  /// mistaken for the reply to another request.
   bool IsNumbered = false;
 };
 
 /// No function here blocks. After an error, the pipes must not be used again.
 class PipeFrames {
 protected:
-  /// \p Peer names the other side in messages.
+  /// \p Peer is the name of the other side in error messages.
   PipeFrames(PipeEnds Ends, std::string Peer, std::size_t MaxMessage);
   ~PipeFrames() = default;
 
@@ -54,30 +54,34 @@ protected:
 
   /// Returns a region for a message of \p Size bytes.
   Expected<Span<std::byte>> region(std::size_t Size);
-  /// Makes Gathered a frame of the region's first \p Size bytes.
+  /// Makes Gathered describe a frame with the region's first \p Size bytes as
+  /// message.
   Error frame(std::size_t Size);
-  /// Makes Gathered a frame of \p Pieces.
+  /// Makes Gathered describe a frame with the concatenation of \p Pieces as
+  /// message.
   Error gather(Span<const Span<const std::byte>> Pieces);
   using WriteFunction = ssize_t (PipeWriter::*)(Span<const iovec>);
-  /// Writes as much of \p Pieces as the pipe accepts, and removes it from \p
-  /// Pieces.
+  /// Writes as many bytes of \p Pieces as the pipe accepts, and removes these
+  /// bytes from \p Pieces.
   Error writeSome(Span<iovec> &Pieces, WriteFunction Write);
 
   /// @}
   /// \name Receiving
   /// @{
 
-  /// Whether the pipe has data or has ended. Unlike read(2), this does not take
-  /// the lock that the writer needs.
+  /// Returns true if the pipe has data or has ended. This function does not
+  /// acquire the pipe's lock, so it never delays a writer as read(2) would.
   bool hasInput() const;
   enum class Content { Request, Reply };
-  /// Reads the available part of the next frame, a \p What. Returns true when
-  /// the frame is complete.
+  /// Reads the available part of the next frame. Returns true when the frame is
+  /// complete. If the frame is a reply, its number must match the last request.
   Expected<bool> readFrame(Content What);
-  /// The message of the last complete frame, and its number.
+  /// Returns the message of the last complete frame.
   Span<const std::byte> received() const;
+  /// Returns the number of the last complete frame, or 0 if frames have no
+  /// numbers.
   std::uint64_t numberRead() const;
-  /// Whether a frame has been received in part.
+  /// Returns true if a frame has been received in part.
   bool isInsideFrame() const { return !Consumed && Received != 0; }
 
   /// @}
@@ -90,32 +94,34 @@ protected:
   const bool IsNumbered;
   std::string Peer;
   std::size_t MaxMessage;
-  /// The number of the last request and of its reply.
+  /// The number of the last request. The reply has the same number.
   std::uint64_t Request = 0;
   FrameBuffer Out;
   FrameBuffer In;
-  /// The pieces of a frame: the prefix and the message.
+  /// The parts of the frame to send: its prefix, and the pieces of its message.
   std::vector<iovec> Gathered;
   /// The number and the length at the beginning of a frame.
   std::uint64_t Prefix[2] = {};
 
 private:
-  /// Bytes of a frame before its length.
+  /// Returns the number of bytes of a frame before its length.
   std::size_t leadSize() const {
     return IsNumbered ? FrameBuffer::LeadSize : 0;
   }
-  /// Bytes of a frame before its message.
+  /// Returns the number of bytes of a frame before its message.
   std::size_t prefixSize() const {
     return leadSize() + FrameBuffer::PrefixSize;
   }
   /// Checks the prefix of a frame and sets FrameSize.
   Error checkPrefix(Content What);
 
-  /// Bytes of the current frame in In, including its prefix.
+  /// The number of bytes of the current frame that have arrived, including its
+  /// prefix.
   std::size_t Received = 0;
-  /// The frame's size including its prefix; 0 until the prefix has arrived.
+  /// The size of the current frame in bytes, including its prefix. It is 0
+  /// until the prefix has arrived.
   std::size_t FrameSize = 0;
-  /// Whether the next readFrame() begins a new frame.
+  /// True if the next readFrame() begins a new frame.
   bool Consumed = true;
 };
 

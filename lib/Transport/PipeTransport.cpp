@@ -34,7 +34,8 @@ public:
     return Client.has_value() && !Fork.isForked();
   }
   void close() override {
-    // The parent's session continues.
+    // In a forked child, leave the pipes as they are, because the parent
+    // continues the session.
     if (Client && Fork.isForked())
       Client->disown();
     Client.reset();
@@ -58,7 +59,8 @@ public:
       return notConnected();
     if (Error E = Client->checkSilence())
       return E;
-    // A foreign peer may reply before it has read the whole request.
+    // Do not splice to a foreign peer, because it may reply before it has read
+    // the whole request. After the reply, the caller may change the pieces.
     return IsBare ? Client->sendPieces(Pieces, Until)
                   : Client->sendWithoutCopy(Pieces, Until);
   }
@@ -79,11 +81,11 @@ private:
   Error noListener(PeerRole Role) const;
 
   std::string Name;
-  /// The spec, for messages.
+  /// The transport's spec, for error messages.
   std::string Peer;
   TransportOptions Options;
   std::optional<PipeClient> Client;
-  /// Owned by the process that connected.
+  /// Detects a forked child. The session belongs to the process that connected.
   ForkDetector Fork;
   bool IsBare = false;
 };
@@ -104,10 +106,12 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
     Expected<std::optional<PipeEnds>> Opened = Bare.tryOpen();
     if (!Opened)
       return Opened.takeError();
-    // The child of a dead server also holds the FIFOs, but never answers.
+    // Ignore the FIFOs if the server is dead and only its child still holds
+    // them. The child never answers.
     if (*Opened && !isOrphaned(Name + ".sock")) {
-      // A server of this library creates its socket before its FIFOs. If it
-      // started between the two checks, the handshake succeeds now.
+      // Repeat the handshake. A server of this library may have started between
+      // the two checks. Such a server creates its socket before its FIFOs, so
+      // the handshake succeeds now.
       Ends = tryHandshake(Request, Until);
       if (!Ends)
         return Ends.takeError();
@@ -128,8 +132,8 @@ SessionTerms PipeTransport::begin(PipeEnds Ends, bool Bare) {
   return Terms;
 }
 
-/// Requests a session from the server at NAME.sock; nullopt if no server
-/// listens there.
+/// Requests a session from the server at NAME.sock. Returns nullopt if no
+/// server listens there.
 Expected<std::optional<PipeEnds>>
 PipeTransport::tryHandshake(const SessionRequest &Request, Deadline Until) {
   static constexpr SessionKind Kind{"pipe", ProtocolVersions::First,

@@ -14,7 +14,8 @@
 #include <string>
 #include <unistd.h>
 
-// Newer than Debian 12's headers; checked for at run time.
+// Debian 12's headers do not define this flag. write() checks at run time
+// whether the kernel supports it.
 #ifndef RWF_NOSIGNAL
 #define RWF_NOSIGNAL 0x00000100
 #endif
@@ -22,14 +23,15 @@
 using namespace MLBridge;
 using posix::UniqueFD;
 
-/// Calls \p Write with SIGPIPE blocked, and consumes the signal if it was
-/// raised.
+/// Calls \p Write with SIGPIPE blocked. Consumes the signal if \p Write raised
+/// it.
 template <typename F> ssize_t PipeWriter::withoutSignal(F Write) {
   sigset_t Sigpipe, Before, Pending;
   sigemptyset(&Sigpipe);
   sigaddset(&Sigpipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &Sigpipe, &Before);
-  // A SIGPIPE that the host itself has blocked must stay pending.
+  // Remember whether the host itself has blocked SIGPIPE and the signal is
+  // pending. Such a signal must stay pending.
   bool WasPending = false;
   if (sigismember(&Before, SIGPIPE) == 1) {
     sigpending(&Pending);
@@ -61,7 +63,7 @@ ssize_t PipeWriter::write(Span<const iovec> Pieces) {
 }
 
 ssize_t PipeWriter::splice(Span<const iovec> Pieces) {
-  // Splice only if takeBack() will work.
+  // Splice only if takeBack() will be able to open the read end.
   if (State == Splicing::Untried) {
     State = openReadEnd() ? Splicing::Works : Splicing::Fails;
     Reserve = UniqueFD(::open("/proc/self/fd", O_PATH | O_CLOEXEC));
@@ -79,8 +81,8 @@ ssize_t PipeWriter::splice(Span<const iovec> Pieces) {
     HasSpliced = true;
   if (Written >= 0 || errno == EAGAIN || errno == EINTR || errno == EPIPE)
     return Written;
-  // A sandbox may forbid vmsplice(2), and some memory, such as a device's, has
-  // no pages to splice.
+  // Fall back to write(). A sandbox may forbid vmsplice(2), and some memory,
+  // for example a device's, has no pages to splice.
   State = Splicing::Fails;
   return write(Pieces);
 }

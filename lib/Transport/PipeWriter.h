@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeWriter: writes to a pipe, optionally without copying. It never raises
-/// SIGPIPE in the host and does not change the host's signal handling.
+/// PipeWriter: writes to a pipe, optionally without copying. PipeWriter never
+/// raises SIGPIPE in the host and does not change the host's signal handling.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,12 +24,15 @@ namespace MLBridge {
 
 /// The write end of a pipe.
 ///
-/// write() copies the bytes to kernel pages, from which the reader copies them
-/// again. splice() puts the caller's pages into the pipe, so that only the
-/// reader copies: half of the work on one core, and less than half on two,
-/// since no kernel pages move between their caches. In return, the bytes must
-/// not change until the reader has read them all (noteAllRead()) or until
-/// takeBack().
+/// write() copies the bytes to kernel pages, and the reader copies them again.
+/// splice() puts the caller's pages into the pipe, so that only the reader
+/// copies. If both processes run on one core, this saves half of the work. If
+/// they run on two cores, it saves more, because no kernel pages move between
+/// the caches of the cores.
+///
+/// After splice(), the bytes must not change while they are in the pipe. They
+/// leave the pipe when the reader has read all of them, which noteAllRead()
+/// records, or when takeBack() removes them.
 class PipeWriter {
 public:
   explicit PipeWriter(posix::UniqueFD End) : End(std::move(End)) {}
@@ -39,14 +42,14 @@ public:
 
   int get() const { return End.get(); }
 
-  /// Like writev(2).
+  /// Writes like writev(2).
   ssize_t write(Span<const iovec> Pieces);
-  /// Like vmsplice(2); calls write() if splicing is not possible.
+  /// Writes like vmsplice(2). Calls write() if splicing is not possible.
   ssize_t splice(Span<const iovec> Pieces);
-  /// Says that the reader has read all spliced pages.
+  /// Records that the reader has read all spliced pages.
   void noteAllRead() { HasSpliced = false; }
-  /// Removes unread spliced pages from the pipe, which must not be used after
-  /// that.
+  /// Removes unread spliced pages from the pipe. The pipe must not be used
+  /// afterwards.
   void takeBack();
   /// Leaves unread spliced pages in the pipe.
   void disown() { HasSpliced = false; }
@@ -56,11 +59,11 @@ private:
   posix::UniqueFD openReadEnd() const;
 
   posix::UniqueFD End;
-  /// Reserves a descriptor for takeBack(), which must not fail if the host has
-  /// run out of descriptors.
+  /// A descriptor that takeBack() closes before it opens another one.
+  /// Therefore, takeBack() succeeds even if the host has no free descriptors.
   posix::UniqueFD Reserve;
-  /// Whether the kernel supports RWF_NOSIGNAL (Linux 6.18). Otherwise SIGPIPE
-  /// is blocked around each write.
+  /// True if the kernel supports RWF_NOSIGNAL, which is new in Linux 6.18. On
+  /// older kernels, SIGPIPE is blocked during each write.
   bool HasNoSignalFlag = true;
   enum class Splicing : std::uint8_t { Untried, Works, Fails };
   Splicing State = Splicing::Untried;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ServerChannel: the model's end of a session's transport. Unlike the
-/// compiler's end, it never waits for a message: a server waits for all of its
-/// sessions at once.
+/// ServerChannel: the model's end of a session's transport. The compiler's end
+/// blocks until a message arrives. A ServerChannel never blocks, because a
+/// server waits for all of its sessions at the same time.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,8 @@
 
 namespace MLBridge {
 
-/// No function here blocks. After an error, only destroy the channel.
+/// No function of this class blocks. After an error, the only valid operation
+/// is to destroy the channel.
 class ServerChannel {
 public:
   virtual ~ServerChannel();
@@ -34,20 +35,22 @@ public:
   /// \name Requests
   /// @{
 
-  /// Whether advance() has data to take. Cheap enough for spinning.
+  /// Returns true if advance() has data to read. The call is cheap enough for a
+  /// spin loop.
   virtual bool isReadable() const = 0;
   enum class Progress { Incomplete, Complete };
-  /// Takes the available data. After Complete, message() is the message, and
-  /// the next call begins the next one.
+  /// Reads the available data. Returns Complete if message() now holds a whole
+  /// message. The next call then begins the next message.
   virtual Expected<Progress> advance() = 0;
   virtual Span<const std::byte> message() const = 0;
-  /// True if the peer can write to the memory of message(), and the memory that
-  /// acquire() returns keeps its contents.
+  /// Returns true if the peer shares the memory of the session. In this case,
+  /// the peer can change message() at any time, and the region of acquire()
+  /// keeps its contents between replies.
   virtual bool isShared() const { return false; }
-  /// Shared ownership of the memory of message(). Hold it while using views of
-  /// that memory.
+  /// Returns shared ownership of the memory of message(). Hold the pointer
+  /// while you use views of that memory.
   virtual std::shared_ptr<const void> memory() const = 0;
-  /// Whether a message has been received in part.
+  /// Returns true if a message has been received in part.
   virtual bool isInsideMessage() const = 0;
 
   /// @}
@@ -56,39 +59,41 @@ public:
 
   /// Returns a region for a reply of up to \p Size bytes.
   virtual Expected<Span<std::byte>> acquire(std::size_t Size) = 0;
-  /// Sends \p Size bytes of the region. Keeps the bytes that the compiler does
-  /// not read at once for flush(). Whenever \p Within has passed, the compiler
-  /// must have read more of them.
+  /// Sends \p Size bytes of the region. Keeps the bytes that do not fit into
+  /// the transport for flush(). If the compiler reads none of these bytes for
+  /// \p Within, flush() fails.
   virtual Error commit(std::size_t Size, Duration Within) = 0;
-  /// Sends the concatenation of \p Pieces, which are not used after the call.
-  /// The default copies them to a region.
+  /// Sends the concatenation of \p Pieces. The pieces are not used after the
+  /// call. The default implementation copies them to a region.
   virtual Error send(Span<const Span<const std::byte>> Pieces, Duration Within);
-  /// Whether a reply was sent in part and the rest is lost. Then no other reply
-  /// can follow.
+  /// Returns true if a reply was sent in part and the rest is lost. In this
+  /// case, no other reply can follow.
   virtual bool isInsideReply() const { return false; }
-  /// Whether part of a reply is unsent. Then flush() must be called when
-  /// poll(2) reports the channel, and when unsentUntil() has passed.
+  /// Returns true if part of a reply is unsent. In this case, call flush() when
+  /// poll(2) reports the channel and when unsentUntil() has passed.
   virtual bool isSending() const { return false; }
   virtual Deadline unsentUntil() const { return Deadline::never(); }
-  /// Sends more of the reply. Timeout if the compiler has stopped reading.
+  /// Sends more of the reply. Returns a Timeout error if the compiler has
+  /// stopped reading.
   virtual Error flush() { return Error::success(); }
 
   /// @}
   /// \name Polling
   /// @{
 
-  /// The descriptors that poll(2) should watch.
+  /// The number of descriptors that fillPoll() writes for poll(2).
   static constexpr std::size_t NumPollFDs = 3;
   virtual void fillPoll(pollfd *FDs) const = 0;
-  /// Asks the peer to ring the doorbell, so that poll(2) returns. False if the
-  /// channel already has data.
+  /// Prepares for sleeping in poll(2). From now on, the peer rings the doorbell
+  /// when it sends data. Returns false if the channel already has data.
   virtual bool prepareToSleep() { return true; }
-  /// Undoes prepareToSleep(), after poll(2).
+  /// Undoes prepareToSleep(). Call this after poll(2).
   virtual void wakeUp(const pollfd *) {}
-  /// Like isReadable(), after poll(2).
+  /// Returns the same as isReadable(), but may use the results of poll(2) in \p
+  /// FDs.
   virtual bool isReadable(const pollfd *FDs) const = 0;
-  /// Whether poll(2) reported the end of the peer. Data that it sent before may
-  /// still be available.
+  /// Returns true if poll(2) reported the end of the peer. Data that the peer
+  /// sent before its end may still be available.
   virtual bool peerIsGone(const pollfd *FDs) const = 0;
 
   /// @}

@@ -18,7 +18,8 @@
 using namespace MLBridge;
 using posix::UniqueFD;
 
-/// The kernel allocates pages on first write, so unused capacity is free.
+/// The capacity of a session's first regions. Unused capacity uses no memory,
+/// because the kernel allocates a page when it is first written.
 static constexpr std::size_t FirstRegion = std::size_t(1) << 20;
 
 //===----------------------------------------------------------------------===//
@@ -48,8 +49,8 @@ Expected<bool> RegionWriter::post(std::size_t Size, std::uint32_t Sequence,
   bool Sleeps = Region.post(Size, Sequence);
   if (!Region.isSameAs(LastPosted)) {
     Sleeps = LastPosted.post(SharedRegion::Moved, Sequence);
-    // A sleeping reader waits on the old region; once woken, it waits on the
-    // new one.
+    // Wake the reader through the old region, where it sleeps. After that, the
+    // reader waits on the new region.
     if (Sleeps)
       LastPosted.wake();
     LastPosted = Region;
@@ -61,8 +62,8 @@ Error RegionReader::take(std::uint32_t Sequence, int Socket,
                          const std::string &Writer) {
   std::uint64_t Length = Region.length();
   if (Length == SharedRegion::Moved) {
-    // If there are several packets, the last one counts: the writer may have
-    // enlarged the region repeatedly.
+    // Use the last packet if there are several. The writer may have replaced
+    // the region several times before it sent a message.
     Packet Moved;
     constexpr int MaxPackets = 16;
     for (int I = 0; I < MaxPackets; ++I) {
@@ -87,7 +88,8 @@ Error RegionReader::take(std::uint32_t Sequence, int Socket,
         SharedRegion::open(std::move(Moved.Descriptors.front()), Writer);
     if (!Larger)
       return Larger.takeError();
-    // Otherwise the next message there would look like this one.
+    // Reject a region with another number. The reader compares the region's
+    // number with the last number, so it would read this message a second time.
     if (Larger->sequence() != Sequence)
       return Error(ErrorCode::Malformed,
                    Writer + " moved message " + std::to_string(Sequence) +
@@ -146,8 +148,8 @@ Error SharedMemoryChannel::commit(std::size_t Size, Duration) {
 void SharedMemoryChannel::fillPoll(pollfd *FDs) const {
   FDs[0] = {Doorbell.get(), POLLIN, 0};
   FDs[1] = {PeerProcess.get(), POLLIN, 0};
-  // poll(2) always reports a closed socket. Packets are read only when a
-  // message announces them.
+  // Request no events. poll(2) reports a closed socket anyway, and packets are
+  // read only when a message announces them.
   FDs[2] = {Socket.get(), 0, 0};
 }
 

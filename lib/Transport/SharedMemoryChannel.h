@@ -7,17 +7,18 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A session over shared memory: two regions, one per direction, each written
-/// by one side and read in place by the other. The socket of the handshake
-/// stays open: a message that does not fit its region moves to a larger one,
-/// whose descriptor is sent through the socket, and closing the socket ends the
-/// session.
+/// A session through shared memory. There are two regions, one per direction.
+/// One side writes a region and the other side reads it in place. The socket of
+/// the handshake stays open for two purposes:
+/// - If a message does not fit its region, the writer creates a larger region
+///   and sends its descriptor through the socket.
+/// - Closing the socket ends the session.
 ///
-/// The compiler waits for one reply and sleeps on the region's futex. The model
-/// waits for all of its compilers at once, in poll(2), so a compiler that finds
-/// the model asleep writes to a pipe, the doorbell. An eventfd would not do:
-/// both sides share its flags, so the model could make the compiler's write
-/// block.
+/// The compiler waits for one reply, so it sleeps on the region's futex. The
+/// model waits for all compilers at the same time, so it sleeps in poll(2). A
+/// compiler that finds the model asleep therefore writes to a pipe, the
+/// doorbell. An eventfd is not used as the doorbell, because both sides would
+/// share its flags. The model could then make the compiler's write block.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,17 +35,18 @@
 
 namespace MLBridge {
 
-/// The writer's view of a region.
+/// The writer's view of one direction of a session.
 class RegionWriter {
 public:
   RegionWriter(SharedRegion Region, std::size_t MaxMessage)
       : Region(std::move(Region)), MaxMessage(MaxMessage) {}
 
   /// Returns memory for \p Size bytes. If the region is too small, creates a
-  /// new one and sends it to \p Reader through \p Socket.
+  /// larger region and sends its descriptor to \p Reader through \p Socket.
   Expected<Span<std::byte>> acquire(std::size_t Size, int Socket,
                                     const std::string &Reader);
-  /// Publishes \p Size bytes. Returns true if the reader sleeps.
+  /// Publishes \p Size bytes. Returns true if the reader sleeps and must be
+  /// woken.
   Expected<bool> post(std::size_t Size, std::uint32_t Sequence,
                       const std::string &Reader);
   /// Wakes a reader that sleeps on the futex.
@@ -52,12 +54,13 @@ public:
 
 private:
   SharedRegion Region;
-  /// The region of the last message, where the reader waits.
+  /// The region of the last message. The reader waits for the next message
+  /// there.
   SharedRegion LastPosted = Region;
   std::size_t MaxMessage;
 };
 
-/// The reader's view of a region.
+/// The reader's view of one direction of a session.
 class RegionReader {
 public:
   RegionReader(SharedRegion Region, std::size_t MaxMessage)
@@ -65,11 +68,12 @@ public:
 
   SharedRegion &region() { return Region; }
   const SharedRegion &region() const { return Region; }
-  /// Takes the message with number \p Sequence, which region() has announced.
-  /// Switches to a new region if the message has moved there. Errors:
-  /// Malformed; System if this process cannot open the new region's descriptor.
+  /// Reads the message with number \p Sequence, which region() has announced.
+  /// Switches to the new region if the writer has moved the message. Returns a
+  /// Malformed error if the announcement is wrong, or a System error if this
+  /// process cannot open the new region's descriptor.
   Error take(std::uint32_t Sequence, int Socket, const std::string &Writer);
-  /// The message of the last take().
+  /// Returns the message of the last take().
   Span<const std::byte> message() const { return {Region.message(), Size}; }
 
 private:
@@ -82,7 +86,9 @@ private:
 struct SharedMemoryEnds {
   SharedRegion Requests;
   SharedRegion Replies;
-  /// The compiler receives the write end, and reopens it.
+  /// The doorbell. The model keeps the read end. The compiler receives the
+  /// write end and opens it again, so that the two sides do not share its
+  /// flags.
   posix::Pipe Doorbell;
   posix::UniqueFD Socket;
   posix::UniqueFD PeerProcess;
@@ -91,10 +97,10 @@ struct SharedMemoryEnds {
   static Expected<SharedMemoryEnds> create();
 };
 
-/// The model's end.
+/// The model's end of a session through shared memory.
 class SharedMemoryChannel final : public ServerChannel {
 public:
-  /// \p Peer names the other side in messages.
+  /// \p Peer is the name of the other side in error messages.
   SharedMemoryChannel(SharedMemoryEnds Ends, std::string Peer,
                       std::size_t MaxMessage)
       : Requests(std::move(Ends.Requests), MaxMessage),
@@ -127,12 +133,12 @@ public:
 private:
   RegionReader Requests;
   RegionWriter Replies;
-  /// The read end.
+  /// The read end of the doorbell.
   posix::UniqueFD Doorbell;
   posix::UniqueFD Socket;
   posix::UniqueFD PeerProcess;
   std::string Peer;
-  /// The number of the last request and of its reply.
+  /// The number of the last request. The reply gets the same number.
   std::uint32_t LastRequest = 0;
 };
 

@@ -23,20 +23,21 @@
 using namespace MLBridge;
 using posix::UniqueFD;
 
-/// How often a thread that sleeps on the futex checks whether the peer has
-/// died: it cannot wait for a descriptor at the same time.
+/// The interval at which a sleeping thread checks whether the peer has died. A
+/// thread that sleeps on a futex cannot watch a descriptor at the same time.
 static constexpr std::chrono::milliseconds CheckInterval(20);
 
 namespace {
 
-/// Wakes a model that sleeps in poll(2). The model cannot make ring() block or
-/// raise SIGPIPE.
+/// Wakes a model that sleeps in poll(2). Whatever the model does, ring()
+/// neither blocks nor raises SIGPIPE.
 class Doorbell {
 public:
   static Expected<Doorbell> open(const UniqueFD &Received,
                                  const std::string &Peer);
   void ring() {
-    // If the pipe is full, the doorbell has already rung.
+    // If the pipe is full, the write fails. Ignore that, because the doorbell
+    // has already rung.
     const std::byte Ring{1};
     (void)!::write(Write.get(), &Ring, sizeof(Ring));
   }
@@ -46,7 +47,8 @@ private:
       : Write(std::move(Write)), Read(std::move(Read)) {}
 
   UniqueFD Write;
-  /// Never read from: it ensures that the pipe always has a reader.
+  /// The read end, which is never read. It ensures that the pipe always has a
+  /// reader, so that ring() never raises SIGPIPE.
   UniqueFD Read;
 };
 
@@ -89,11 +91,12 @@ private:
   bool peerIsGone() const;
 
   std::string Name;
-  /// The spec, for messages. Built once: every request uses it.
+  /// The spec, for error messages. It is built once because every request uses
+  /// it.
   std::string Peer;
   TransportOptions Options;
   std::optional<Session> Open;
-  /// Detects a forked child: the session belongs to the parent.
+  /// Detects a forked child. The session belongs to the parent.
   ForkDetector Fork;
   AdaptiveWait Wait;
 };
@@ -186,7 +189,8 @@ Expected<Span<const std::byte>> SharedMemoryTransport::receive(Deadline Until) {
     relax();
     return false;
   };
-  // A model on this core cannot reply while this thread spins.
+  // Do not spin if the model runs on this core. The model cannot reply while
+  // this thread spins.
   constexpr unsigned ProbesPerClock = 16;
   bool MaySpin = !Replies.isWrittenOnThisCore();
   if (!HasReply() && !(MaySpin && Wait.spin(Probe, ProbesPerClock)))
@@ -203,7 +207,8 @@ Error SharedMemoryTransport::sleep(Deadline Until) {
   const std::uint32_t Last = Open->LastRequest - 1;
   Error Failure;
   Replies.setSleeping(true);
-  // Use the clock, not the sleep's result: signals may interrupt every sleep.
+  // Read the clock rather than the result of sleep(). Signals may interrupt
+  // every sleep, so that no sleep ever times out.
   Deadline NextCheck = Deadline::in(CheckInterval);
   for (;;) {
     const std::uint32_t Now = Replies.sequence();
@@ -222,7 +227,8 @@ Error SharedMemoryTransport::sleep(Deadline Until) {
     }
     NextCheck = Deadline::in(CheckInterval);
     const bool Gone = peerIsGone();
-    // The peer may have replied before it ended.
+    // Check for a reply once more, because the peer may have replied before it
+    // ended.
     if (Replies.sequence() != Last)
       continue;
     if (Gone)

@@ -29,13 +29,14 @@ static constexpr char Magic[8] = {'M', 'L', 'B', 'r', 'i', 'd', 'g', 'e'};
 static constexpr std::uint32_t Version = 1;
 static constexpr int Seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-/// The minimal size of a region for messages of \p Capacity bytes.
+/// Returns the minimal size in bytes of a region for messages of \p Capacity
+/// bytes.
 static std::size_t usedSizeFor(std::size_t HeaderSize, std::size_t Capacity) {
   return HeaderSize + MessagePlacement::Offset + Capacity +
          MessagePlacement::Padding;
 }
 
-/// The same, rounded up to whole pages.
+/// Returns usedSizeFor(), rounded up to whole pages.
 static std::size_t sizeFor(std::size_t HeaderSize, std::size_t Capacity) {
   constexpr std::size_t Page = 4096;
   return (usedSizeFor(HeaderSize, Capacity) + Page - 1) / Page * Page;
@@ -60,8 +61,8 @@ SharedRegion::Mapping::~Mapping() {
     ::munmap(Address, Size);
 }
 
-/// Checks RLIMIT_FSIZE, which also applies to a memfd: exceeding it would kill
-/// the process with SIGXFSZ.
+/// Checks RLIMIT_FSIZE, which also applies to a memfd. Exceeding this limit
+/// would kill the process with SIGXFSZ.
 static Error checkFileSizeLimit(std::size_t Size) {
   rlimit Limit{};
   if (::getrlimit(RLIMIT_FSIZE, &Limit) != 0 || Size <= Limit.rlim_cur)
@@ -97,7 +98,8 @@ Expected<SharedRegion> SharedRegion::create(std::size_t Capacity) {
   return SharedRegion(std::move(*Held), Capacity);
 }
 
-/// Reads a word once: the peer can change it between the check and the use.
+/// Reads \p Word exactly once. The peer could change it between a check and a
+/// second read.
 template <typename T> static T readOnce(const T &Word) {
   return const_cast<const volatile T &>(Word);
 }
@@ -154,16 +156,16 @@ std::uint64_t SharedRegion::length() const {
 
 bool SharedRegion::post(std::uint64_t Length, std::uint32_t Sequence) {
   Words &W = words();
-  // Most messages have the same length as the last one. A cache line that is
-  // not written stays in the reader's cache.
+  // Write the length only if it has changed, which is rare. If this cache line
+  // is not written, it stays in the reader's cache.
   if (std::atomic_ref Announced(W.Length);
       Announced.load(std::memory_order_relaxed) != Length)
     Announced.store(Length, std::memory_order_relaxed);
   W.WriterCore.store(static_cast<std::uint32_t>(::sched_getcpu()),
                      std::memory_order_relaxed);
-  // The reader stores Sleeps and then loads Sequence; the writer stores
-  // Sequence and then loads Sleeps. Sequential consistency ensures that at
-  // least one side sees the other's store.
+  // Use sequential consistency. The reader stores Sleeps and then loads
+  // Sequence. The writer stores Sequence and then loads Sleeps. Therefore, at
+  // least one side sees the other side's store.
   W.Sequence.store(Sequence, std::memory_order_seq_cst);
   return W.Sleeps.load(std::memory_order_seq_cst) != 0;
 }

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SharedRegion: shared memory for one message at a time, which one side writes
-/// and the other reads in place. It is a sealed memfd: it has no name that
-/// could be left behind, and neither side can shrink it.
-/// docs/reference/wire-format.md, section Shared memory, specifies the layout.
+/// SharedRegion: shared memory for one message at a time. One side writes the
+/// message and the other side reads it in place. The memory is a sealed memfd.
+/// A memfd has no name, so it leaves no file behind. The seal ensures that
+/// neither side can shrink the memory. The layout is specified in
+/// docs/reference/wire-format.md, section Shared memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,43 +33,43 @@ class SharedRegion {
 public:
   /// Creates a region for messages of up to \p Capacity bytes.
   static Expected<SharedRegion> create(std::size_t Capacity);
-  /// Maps the region of a descriptor that \p Peer sent. Malformed if the
-  /// descriptor is not a valid region.
+  /// Maps the region of a descriptor that \p Peer sent. Returns a Malformed
+  /// error if the descriptor is not a valid region.
   static Expected<SharedRegion> open(posix::UniqueFD Memory,
                                      const std::string &Peer);
 
   bool isSameAs(const SharedRegion &Other) const { return Held == Other.Held; }
   int descriptor() const { return Held->Memory.get(); }
-  /// The largest message, in bytes.
+  /// Returns the size of the largest message, in bytes.
   std::size_t capacity() const { return Capacity; }
   std::byte *message() const;
   std::shared_ptr<const void> share() const { return Held; }
 
-  /// The message's length, or Moved.
+  /// Returns the message's length in bytes, or Moved.
   std::uint64_t length() const;
-  /// A value of length(): the message is in another region, whose descriptor
-  /// was sent through the session's socket.
+  /// The result of length() if the message is in another region. The descriptor
+  /// of that region was sent through the session's socket.
   static constexpr std::uint64_t Moved = ~std::uint64_t(0);
 
-  /// The number of the message. post() sets it last.
+  /// Returns the number of the message. post() sets the number last.
   std::uint32_t sequence() const {
     return words().Sequence.load(std::memory_order_seq_cst);
   }
-  /// Publishes \p Length bytes at message() as number \p Sequence. Returns true
-  /// if the reader sleeps and must be woken.
+  /// Publishes \p Length bytes at message() as the message with number \p
+  /// Sequence. Returns true if the reader sleeps and must be woken.
   bool post(std::uint64_t Length, std::uint32_t Sequence);
   /// Wakes a reader that sleeps in sleep().
   void wake();
 
-  /// Sets whether the reader is about to sleep.
+  /// Records whether the reader is about to sleep.
   void setSleeping(bool Sleeps) {
     words().Sleeps.store(Sleeps ? 1 : 0, std::memory_order_seq_cst);
   }
-  /// Sleeps until sequence() differs from \p Last, at most for \p AtMost. May
-  /// return early, for example after a signal.
+  /// Sleeps until sequence() differs from \p Last, but at most for \p AtMost.
+  /// The function may return early, for example after a signal.
   void sleep(std::uint32_t Last, Duration AtMost) const;
-  /// Whether the writer's last post() ran on the caller's current core. Then it
-  /// cannot reply while the caller spins.
+  /// Returns true if the writer's last post() ran on the caller's current core.
+  /// In this case, the writer cannot reply while the caller spins.
   bool isWrittenOnThisCore() const;
 
 private:
@@ -77,16 +78,17 @@ private:
     std::uint32_t Version;
     std::uint32_t HeaderSize;
     std::uint64_t Capacity;
-    /// The words of the writer and of the reader are on separate cache lines.
+    /// The words that the writer changes share a cache line. The word that the
+    /// reader changes is on another one.
     alignas(64) std::atomic<std::uint32_t> Sequence;
     std::atomic<std::uint32_t> WriterCore;
     alignas(64) std::atomic<std::uint32_t> Sleeps;
-    /// The frame: its length, and 8 bytes later, the message.
+    /// The message's length in bytes. The message begins 8 bytes later.
     alignas(64) std::uint64_t Length;
   };
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-  /// A mapped memfd.
+  /// A memfd and its mapping into this process.
   struct Mapping {
     posix::UniqueFD Memory;
     void *Address = nullptr;

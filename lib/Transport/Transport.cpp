@@ -18,7 +18,7 @@ using namespace MLBridge;
 Transport::~Transport() = default;
 ServerChannel::~ServerChannel() = default;
 
-/// Copies \p Pieces to a region of \p Channel and sends it.
+/// Copies \p Pieces to a region of \p Channel and sends the region.
 template <typename ChannelT, typename UntilT>
 static Error sendGathered(ChannelT &Channel,
                           Span<const Span<const std::byte>> Pieces,
@@ -31,8 +31,8 @@ static Error sendGathered(ChannelT &Channel,
     return Region.takeError();
   std::byte *Next = Region->data();
   for (Span<const std::byte> Piece : Pieces) {
-    // Not std::copy: if that compiles to a loop, a long message takes 50 %
-    // longer.
+    // Use std::memcpy. With std::copy, which may compile to a loop, a long
+    // message takes 50 % longer.
     std::memcpy(Next, Piece.data(), Piece.size());
     Next += Piece.size();
   }

@@ -24,7 +24,8 @@ using posix::UniqueFD;
 // Clients
 //===----------------------------------------------------------------------===//
 
-/// Connects to \p Path; an empty descriptor if no process listens.
+/// Connects to \p Path. Returns an empty descriptor if no process listens
+/// there.
 static Expected<UniqueFD> connectTo(const std::string &Path, int Type) {
   UniqueFD Socket(::socket(AF_UNIX, Type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!Socket)
@@ -35,8 +36,8 @@ static Expected<UniqueFD> connectTo(const std::string &Path, int Type) {
   if (Address->connect(Socket.get()) == 0)
     return Socket;
   switch (errno) {
-  case ENOENT:       // Removed since the check.
-  case ECONNREFUSED: // Left by a dead server.
+  case ENOENT:       // The socket was removed after the check.
+  case ECONNREFUSED: // A dead server has left the socket.
   case EAGAIN:       // The accept queue is full.
   case EINTR:
     return UniqueFD();
@@ -70,13 +71,14 @@ Expected<UniqueFD> MLBridge::tryConnect(const std::string &Path, int Type) {
 // Servers
 //===----------------------------------------------------------------------===//
 
-/// Locks the directory of \p Path: without the lock, two servers that replace a
-/// dead server's socket could each remove the other's new one. Locking the
-/// directory leaves no lock file behind.
+/// Locks the directory of \p Path. Without the lock, two servers could replace
+/// a dead server's socket at the same time, and one could remove the other's
+/// new socket. A lock on the directory leaves no lock file behind.
 static UniqueFD lockDirectoryOf(const std::string &Path) {
   UniqueFD Directory(::open(posix::parentOf(Path).c_str(),
                             O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Servers hold the lock for microseconds; do not wait long for others.
+  // Continue without the lock after 1 s. Servers hold it for microseconds, so a
+  // longer wait means that another program has locked the directory.
   for (int Attempt = 0; Directory && Attempt < 200; ++Attempt) {
     if (::flock(Directory.get(), LOCK_EX | LOCK_NB) == 0)
       break;
@@ -113,8 +115,8 @@ Expected<UnixListener> UnixListener::listen(const std::string &Path, int Type) {
   UniqueFD Listener(::socket(AF_UNIX, Type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!Listener)
     return Error::fromErrno(errno, "cannot create a socket");
-  // On Linux the mode of the descriptor becomes the mode of the file, so other
-  // users can never connect.
+  // Set the mode before bind(2). On Linux, the mode of the descriptor becomes
+  // the mode of the file. Therefore, other users can never connect.
   if (::fchmod(Listener.get(), S_IRUSR | S_IWUSR) != 0 ||
       Address->bind(Listener.get()) != 0 ||
       ::listen(Listener.get(), SOMAXCONN) != 0)

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// UnixListener: a Unix socket at a path, where peers of this user connect.
+/// UnixListener: a Unix socket at a path. Only processes of the same user can
+/// connect to it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,28 +24,29 @@
 namespace MLBridge {
 
 /// Connects to the socket at \p Path, of \p Type. Returns an empty descriptor
-/// if the socket is missing or no process listens: the server may still start.
-/// System if \p Path is another kind of file or connect(2) fails otherwise.
+/// if the socket is missing or if no process listens there, because a server
+/// may still start. Returns a System error if \p Path is not a socket or if
+/// connect(2) fails for another reason.
 Expected<posix::UniqueFD> tryConnect(const std::string &Path,
                                      int Type = SOCK_SEQPACKET);
 
-/// Whether the process that listened at \p Path has ended while a child that it
-/// forked still holds the socket and the parent's other descriptors.
+/// Returns true if the process that listened at \p Path has ended, but a child
+/// that it forked still holds the socket.
 bool isOrphaned(const std::string &Path, int Type = SOCK_SEQPACKET);
 
 class UnixListener {
 public:
-  /// Listens at \p Path, mode 0600. Replaces the socket of a dead server; a
-  /// live server there is an InvalidArgument.
+  /// Listens at \p Path with mode 0600. Replaces the socket of a dead server.
+  /// Returns an InvalidArgument error if a live server listens there.
   static Expected<UnixListener> listen(const std::string &Path,
                                        int Type = SOCK_SEQPACKET);
   UnixListener(UnixListener &&) = default;
-  /// Removes the socket, except in a forked child.
+  /// Removes the socket's path, except in a forked child.
   ~UnixListener();
 
   int socket() const { return Listener.get(); }
-  /// Accepts a connection without blocking; on failure, returns an empty
-  /// descriptor and sets errno.
+  /// Accepts a connection without blocking. If accept4(2) fails, returns an
+  /// empty descriptor and sets errno.
   posix::UniqueFD accept();
 
 private:

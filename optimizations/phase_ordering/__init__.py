@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Phase ordering: the order in which LLVM's passes run on a module.
+"""Phase ordering: learns in which order LLVM's passes should run on a module.
 
-``environment`` contains actions and the compiler, ``search`` finds sequences,
-``evaluation`` compares models. ``action_spaces`` is data that the plug-in contains,
-too; ``derive.py`` makes it from the pipeline of an LLVM.
+``environment`` has the Gymnasium environment, ``search`` finds good sequences of
+passes, and ``evaluation`` compares models. ``derive.py`` makes the action spaces in
+``action_spaces`` from clang's pipeline. The plug-in contains these files, too.
 """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A stock clang in which a model decides which passes run: part of `make demo`.
+"""The part of `make demo` in which a model decides which passes clang runs.
 
-A small policy learns for a minute on zlib and Lua, to show a training. Then clang
-compiles zstd, which no policy has seen, by the policy built into the plug-in, or by the
-small one if there is none.
+First a small policy is trained for a minute on zlib and Lua. Then stock clang compiles
+zstd, on which no policy was trained. Clang uses the policy that is built into the
+plug-in, or the small policy if the plug-in has none.
 
-`.venv/bin/python -m mlbridge_optimizations.phase_ordering` runs it.
+To run it: `.venv/bin/python -m mlbridge_optimizations.phase_ordering`
 """
 
 import os
@@ -43,28 +43,28 @@ from .optimization import OPTIMIZATION, PhaseOrderingSettings
 BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
 TRAINING, TEST = ("lua", "zlib"), "zstd"
-RUNS = 2  # Of each executable; the fastest counts.
+RUNS = 2  # The number of runs per executable. The fastest run counts.
 
 
 @dataclass(frozen=True)
 class Build:
-    """The program as compiled in one way."""
+    """The results of compiling and testing the program in one way."""
 
-    text_bytes: int  # Machine code in its objects.
-    compile_seconds: float  # Of all files.
-    run_seconds: float  # CPU time of its run test in user mode.
-    problem: str  # The difference from its outputs without optimisation.
+    text_bytes: int  # The size of the machine code.
+    compile_seconds: float  # The wall time to compile all files.
+    run_seconds: float  # The user CPU time of the run test.
+    problem: str  # How the output differs from an unoptimised run, or "" if equal.
 
 
 def learn(
     found: corpus.Corpus, out: Path, actions: int, jobs: int, step: Step
 ) -> Curve:
-    """Trains for a short time; InvalidArgument if that is too short for a curve."""
+    """Trains a policy. Raises InvalidArgument if no episode ends within `actions`."""
     names = [program.name for program in found.select("training")]
     environment = PhaseOrderingSettings(
         found.folder,
         leave_out=[name for name in names if name not in TRAINING],
-        # Random actions of this space gain little, so the curve rises soon.
+        # In this space, random actions gain little, so learning shows early.
         actions="passes",
         episode=12,
         max_instructions=1500,
@@ -86,13 +86,13 @@ def learn(
 
 
 def first_and_last(curve: Curve) -> tuple[float, float]:
-    """Returns mean sizes / -Oz of the first and of the last tenth of the episodes."""
+    """Returns mean sizes relative to -Oz in the first and last 10 % of episodes."""
     count = max(1, len(curve.values) // 10)
     return fmean(curve.values[:count]), fmean(curve.values[-count:])
 
 
 def has_built_in() -> bool:
-    """Whether the config file names a policy built into the plug-in."""
+    """Returns whether clang's config file selects a policy built into the plug-in."""
     lines = CONFIG.read_text(encoding="utf-8").splitlines()
     return any("-mlbridge-phase-ordering=builtin:" in line for line in lines)
 
@@ -129,7 +129,7 @@ def build(
 
 
 def result_table(builds: dict[str, Build]) -> Table:
-    """Makes a table of the ways side by side."""
+    """Returns a table with one column for each way to compile."""
     rows = {
         "text size": [f"{it.text_bytes:,} B" for it in builds.values()],
         "compile time": [f"{it.compile_seconds:.1f} s" for it in builds.values()],
@@ -140,7 +140,7 @@ def result_table(builds: dict[str, Build]) -> Table:
 
 
 def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, Any]:
-    """Runs the demo; returns its results."""
+    """Runs the demo and returns its results."""
     wanted = [*TRAINING, TEST]
     with steps.step("Fetch and compile zlib, Lua and zstd", 1) as step:
         fetched = corpus.fetch(BUILD / "corpus", programs=wanted, jobs=jobs)
@@ -167,22 +167,22 @@ def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, Any]:
 
 def main(
     actions: Annotated[
-        int, typer.Option(min=64, help="Actions of the short training.")
+        int, typer.Option(min=64, help="Actions in the short training.")
     ] = 4096,
-    jobs: Annotated[int, typer.Option(min=1, help="Compilers at once.")] = (
+    jobs: Annotated[int, typer.Option(min=1, help="Compilers in parallel.")] = (
         os.cpu_count() or 1
     ),
     out: Annotated[
-        Path, typer.Option(help="Folder for the short training's model and curve.")
+        Path, typer.Option(help="Folder for the trained model and its curve.")
     ] = BUILD / "demo/phase-ordering",
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write all figures to a file.")
+        Path | None, typer.Option("--json", help="JSON file for all figures.")
     ] = None,
 ) -> None:
     """Compile zstd with a stock clang in which a policy decides which passes run.
 
-    The demo fails if the outputs of this zstd differ from those without optimisation.
-    Its size depends on the policy, and is shown.
+    The demo shows the size of the compiled zstd. It fails if the output of zstd differs
+    from the output of an unoptimised zstd.
     """
     console = Console()
     out = out.resolve()

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the data of phase ordering from the -Oz pipeline of an LLVM.
+"""Makes the data files of phase ordering from the -Oz pipeline of clang.
 
 ``.venv/bin/python derive.py FOLDER`` writes the action spaces oz.json, odg.json and
-passes.json, and changes.json, from the pipeline that ``clang-22`` prints. The same LLVM
-gives the same bytes. The passes that changes.json inserts are written by hand, and
-kept.
+passes.json, and changes.json. It reads the pipeline that ``clang-22`` prints. The lists
+of passes to insert in changes.json are not derived, but copied from the old file.
 """
 
 import argparse
@@ -27,32 +26,32 @@ from mlbridge_optimizations.phase_ordering.environment.pipeline import (
 
 CHANGES = Path(__file__).with_name("search") / "changes.json"
 
-# The pass managers around a pass, outermost first: ("function", "loop").
+# The pass managers around a pass, outermost first. For example: ("function", "loop").
 Level = tuple[str, ...]
 
-# What -O0 does to any program, before all actions.
+# The pipeline that runs before all actions. It has the passes of -O0.
 PROLOGUE = (
     "always-inline,coro-cond(coro-early,cgscc(coro-split),coro-cleanup),globaldce"
 )
 
-# A pass with this many different neighbours ends a walk. The POSET-RL paper used 8 in
-# LLVM 10, for 34 walks; here 8 would give two such passes and 218 walks.
+# A pass with at least this many neighbours ends a walk. POSET-RL used 8, which gave 34
+# walks in LLVM 10. In LLVM 22, 8 would give only two such passes, and 218 walks.
 CRITICAL_DEGREE = 4
 
-# These analyse, check, report or prepare, but do not change code.
+# Passes that do not change code.
 _NO_CHANGE = {
     "annotation-remarks", "cg-profile", "declare-to-assign", "ee-instrument",
     "invalidate", "memprof-remove-attributes", "recompute-globalsaa", "require",
     "transform-warning", "verify",
 }  # fmt: skip
-# The prologue runs these, and no pass creates new work for them.
+# Passes of the prologue, which would have no effect later.
 _IN_PROLOGUE = {
     "always-inline", "coro-annotation-elide", "coro-cleanup", "coro-early",
     "coro-elide", "coro-split",
 }  # fmt: skip
 NO_ACTION = _NO_CHANGE | _IN_PROLOGUE
 
-# The pieces of `oz`, each with its first pass.
+# The names of the actions of `oz`, each with its first pass.
 _PIECES = (
     ("attributes", "annotation2metadata"),
     ("globals", "ipsccp"),
@@ -77,27 +76,27 @@ class Pass:
     """One pass of a pipeline."""
 
     name: str
-    text: str  # With its parameters.
+    text: str  # The name with parameters.
     level: Level
 
 
 def flatten(tree: Tree, level: Level = ()) -> Iterator[Pass]:
-    """Yields the passes of a pipeline in order."""
+    """Yields the passes of a pipeline in the order in which they run."""
     for node in tree:
         if isinstance(node, Manager):
             name = name_of(node.text)
             inner = (*level, name)
             if name == "devirt":
-                inner = level  # Only repeats the passes inside.
+                inner = level  # Ignore it: it only repeats the passes inside.
             elif name == "function":
-                inner = ("function",)  # An SCC around it makes no difference.
+                inner = ("function",)  # Ignore cgscc: it makes no difference here.
             yield from flatten(node.inside, inner)
         else:
             yield Pass(name_of(node), node, level)
 
 
 def render(passes: Iterable[Pass], depth: int = 0) -> str:
-    """Returns a pipeline of passes; neighbours in the same manager share it."""
+    """Returns a pipeline of passes. Adjacent passes share their pass managers."""
     parts = []
     for manager, group in groupby(passes, lambda p: p.level[depth : depth + 1]):
         if manager:
@@ -108,15 +107,15 @@ def render(passes: Iterable[Pass], depth: int = 0) -> str:
 
 
 def action(name: str, passes: list[Pass]) -> dict[str, str]:
-    """Makes an action of passes."""
-    # The inliner and its users need alias information of globals.
+    """Makes an action from passes."""
+    # Add the analyses that the inliner and function-attrs need.
     needs = {p.name for p in passes} & {"inline", "function-attrs"}
     before = "require<globals-aa>,require<profile-summary>," if needs else ""
     return {"name": name, "pipeline": before + render(passes)}
 
 
 def pieces(passes: list[Pass]) -> list[dict[str, str]]:
-    """Makes the actions of `oz`: the pipeline, cut."""
+    """Makes the actions of `oz`, which are consecutive pieces of the pipeline."""
     cuts = [-1]
     for _, first in _PIECES:
         behind = range(cuts[-1] + 1, len(passes))
@@ -127,7 +126,7 @@ def pieces(passes: list[Pass]) -> list[dict[str, str]]:
 
 
 def walks(passes: list[Pass]) -> list[dict[str, str]]:
-    """Makes `odg`: walks between critical passes in the dependence graph."""
+    """Makes the actions of `odg`: walks to critical passes along the pipeline."""
     first: dict[tuple[str, str], Pass] = {}
     after: dict[str, list[str]] = {}
     neighbours: dict[str, set[str]] = {}
@@ -149,7 +148,7 @@ def walks(passes: list[Pass]) -> list[dict[str, str]]:
         for name in onwards:
             walk([*path, first[path[-1].name, name]])
 
-    # The passes before the first critical one.
+    # Begin with the walk from the first pass to the first critical pass.
     walk([passes[0]])
     for name in critical:
         if all(n in critical for n in after.get(name, [])):
@@ -163,7 +162,7 @@ def walks(passes: list[Pass]) -> list[dict[str, str]]:
 
 
 def singles(passes: list[Pass]) -> list[dict[str, str]]:
-    """Makes `passes`: each pass alone, with each of its sets of parameters."""
+    """Makes the actions of `passes`, which are single passes with parameters."""
     unique = {render([p]): p for p in passes}
     names: Counter[str] = Counter()
     actions = []
@@ -175,7 +174,7 @@ def singles(passes: list[Pass]) -> list[dict[str, str]]:
 
 
 def spaces(pipeline: str, version: str) -> dict[str, object]:
-    """Makes all action spaces, by name."""
+    """Maps the names of all action spaces to their contents."""
     passes = [p for p in flatten(parse(pipeline)) if p.name not in NO_ACTION]
     descriptions = {
         "oz": (
@@ -201,7 +200,7 @@ def spaces(pipeline: str, version: str) -> dict[str, object]:
 
 
 def changes(pipeline: str, version: str) -> dict[str, object]:
-    """Returns changes.json for another pipeline."""
+    """Returns the contents of changes.json for a pipeline."""
     found: dict[str, object] = json.loads(CHANGES.read_text())
     about = re.sub(r"clang [\d.]+", f"clang {version}", str(found["description"]))
     made = {"prologue": PROLOGUE, "pipeline": pipeline, "kept": sorted(NO_ACTION)}
@@ -209,7 +208,7 @@ def changes(pipeline: str, version: str) -> dict[str, object]:
 
 
 def pipeline_of(clang: str) -> tuple[str, str]:
-    """Returns the -Oz pipeline of a clang (opt's and a vectorizer), and its version."""
+    """Returns the -Oz pipeline and the version of a clang."""
 
     def run(*arguments: str) -> str:
         return subprocess.run(

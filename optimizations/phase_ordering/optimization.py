@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Phase ordering as an optimisation, for `mlbridge train phase-ordering`."""
+"""Describes phase ordering, so that `mlbridge train` can train a model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PhaseOrderingSettings:
-    """The environment's options on the command line."""
+    """The options of the environment on the command line."""
 
     corpus: CorpusFolder = Path("build/corpus")
     leave_out: LeaveOut = None
@@ -29,32 +29,32 @@ class PhaseOrderingSettings:
         str, Option(help="Features: histogram, embedding, counts, step, actions.")
     ] = "histogram,counts,step,actions"
     actions: Actions = "oz"
-    reward: Annotated[str, Option(help="Measures with weights.")] = "text-size:10"
+    reward: Annotated[
+        str, Option(help="Weights of text-size, instructions and mca-cycles.")
+    ] = "text-size:10"
     baseline: Annotated[
         str,
         Option(
-            help="Reference of an episode's return: `start`, the module at first, or"
-            " `oz`, the module after -Oz."
+            help="The return is the gain over this state: `start` is the module before"
+            " the first action, `oz` is the module after -Oz."
         ),
     ] = "start"
-    episode: Annotated[int, Option(min=1, help="Actions in an episode.")] = 15
+    episode: Annotated[int, Option(min=1, help="Actions per episode.")] = 15
     stop: Annotated[
         bool, Option("--stop", help="Add an action that ends the episode.")
     ] = False
     vocabulary: Vocabulary = None
-    max_instructions: Annotated[int, Option(help="Leave larger modules out.")] = 6000
+    max_instructions: Annotated[
+        int, Option(help="Omit modules with more instructions.")
+    ] = 6000
     kept_programs: Annotated[
         int | None,
-        Option(
-            min=1,
-            help="Modules whose results each compiler keeps. [default: all, up to 20 MB"
-            " of bitcode]",
-        ),
+        Option(min=1, help="Modules that each compiler caches. [default: up to 20 MB]"),
     ] = None
     plugin: Plugin = None
 
     def __post_init__(self) -> None:
-        # Absolute paths are valid on other machines, too, where compilers may run.
+        # Make paths absolute: compilers may run in other folders or on other machines.
         for name in ("corpus", "vocabulary", "plugin"):
             path = getattr(self, name)
             if path is not None:
@@ -67,7 +67,7 @@ class PhaseOrderingSettings:
         return found
 
     def options(self) -> "EpisodeOptions":
-        """Returns the compiler's options; InvalidArgument if they do not fit."""
+        """Returns the compiler's options. Raises InvalidArgument if they conflict."""
         from .environment.environment import EnvSettings
 
         settings = EnvSettings(**self.arguments())
@@ -97,7 +97,7 @@ def _model_file(settings: PhaseOrderingSettings, seed: int) -> ModelFile:
 
 
 def ratio_of(total: float, info: Mapping[str, Any]) -> float:
-    """Returns size / -Oz of an episode's last state; 1 without code."""
+    """Returns the last state's size relative to -Oz, or 1 for a module without code."""
     size = info.get("final_text_size", info.get("text_size", 0))
     stock = info.get("oz_text_size", 0)
     return float(size / stock) if stock else 1.0

@@ -68,12 +68,26 @@ class Experiment:
                 f"'{name}' has a network of its own, with logits and values: use --algo"
                 f" ppo, a2c or appo, not {self.settings.algo}"
             )
-        if encoder is None and whole is None and hasattr(observations, "extents"):
-            raise InvalidArgument(
-                f"'{name}' has observations of changing size: it needs an encoder or a"
-                " network of its own"
-            )
+        if encoder is None and whole is None:
+            self._check_observations(observations)
         return encoder, whole
+
+    def _check_observations(self, space: Any) -> None:
+        """Refuses observations that the algorithms' own networks cannot take."""
+        from gymnasium import spaces
+
+        needs = "it needs an encoder or a network of its own"
+        if hasattr(space, "extents"):
+            raise InvalidArgument(
+                f"'{self.optimization.name}' has observations of changing size: {needs}"
+            )
+        parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
+        for name, part in parts.items():
+            if isinstance(part, spaces.Box) and part.shape == ():
+                raise InvalidArgument(
+                    f"'{self.optimization.name}' has an observation {name!r} of shape"
+                    f" (): make it (1,), or {needs}"
+                )
 
     def _check(self, actions: Any) -> None:
         """Refuses actions that `mlbridge.export` would refuse after the training."""

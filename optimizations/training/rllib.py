@@ -329,12 +329,13 @@ def train(
     if resume:
         experiment.check()
     done = checkpoint.steps() if resume else 0
-    experiment.save()
     with cluster(settings.workers + 1, address), _Failure(settings.out).raised():
         # Change the seed, so that the first episodes are not repeated.
         seeded = experiment.changed(seed=settings.seed + done)
-        algorithm: Any = config_of(seeded).build_algo()
+        # Set a deadline, because RLlib and Ray wait for workers without one.
+        algorithm: Any = _within_deadline(config_of(seeded).build_algo, 0)
         try:
+            experiment.save()
             if resume:
                 checkpoint.load(algorithm)
             curve = experiment.curve(done)
@@ -366,8 +367,8 @@ def _learn(
     saved = done
     moved = time.monotonic()
     while done < settings.steps:
-        results = _iteration(algorithm, done)["env_runners"]
-        # Use `done` by default, because APPO's first results lack this value.
+        results = _within_deadline(algorithm.train, done)["env_runners"]
+        # Use `done` by default, because APPO may report before its first episodes.
         now = int(results.get("num_env_steps_sampled_lifetime", done))
         if now > done:
             moved = time.monotonic()
@@ -389,17 +390,16 @@ def _learn(
             checkpoint.write(algorithm, done)
 
 
-def _iteration(algorithm: Any, done: int) -> Any:
-    """Returns the results of one more iteration.
+def _within_deadline(call: Callable[[], Any], done: int) -> Any:
+    """Returns the result of a call into RLlib.
 
-    RLlib waits for an iteration without a time limit. This function raises Timeout
-    after `STALLED` seconds and abandons the iteration.
+    If the call takes more than `STALLED` seconds, raises Timeout and abandons its thread.
     """
     future: Future[Any] = Future()
 
     def work() -> None:
         try:
-            future.set_result(algorithm.train())
+            future.set_result(call())
         except BaseException as error:
             future.set_exception(error)
 
@@ -408,7 +408,7 @@ def _iteration(algorithm: Any, done: int) -> Any:
         return future.result(STALLED)
     except TimeoutError:
         if future.done():
-            # The iteration itself has raised this error, so pass it on.
+            # The call itself has raised this error, so pass it on.
             raise
         raise _stalled(done) from None
 

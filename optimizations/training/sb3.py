@@ -45,9 +45,9 @@ def train(
     torch.set_num_threads(1)  # Networks are small, and compilers need the cores.
     if resume:
         experiment.check()
-    experiment.save()
     compilers = _environments(experiment)
     try:
+        experiment.save()
         model, done = _model(experiment, VecMonitor(compilers), resume=resume)
         curve = experiment.curve(done)
         # Replace Stable-Baselines3's logger, which would leave an empty folder in /tmp.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""ML-Compiler-Bridge, the model's side: gives advice to any compiler.
+"""ML-Compiler-Bridge for Python: connects ML models to compilers.
 
 Example::
 
@@ -7,12 +7,11 @@ Example::
 
     serve(lambda features: features["callee_size"] < 30, "pipe:/tmp/advisor")
 
-`serve` and `serving` serve a function; `batched` marks one that takes the requests of
-several compilers. `PipeCompilerInterface` is the paper's loop. `compile_with_policy`
-runs a stock LLVM compiler with a function's decisions. `create_model_runner` asks a
-model, as a compiler does. `mlbridge.onnx` runs a model file, `mlbridge.log` reads
-training logs, `mlbridge.codec` encodes and decodes single messages. The command line
-is ``mlbridge --help``.
+`serve` and `serving` serve a Python function to compilers, and `batched` marks a
+function that answers a batch of requests. `PipeCompilerInterface` is the interface of
+the paper. `compile_with_policy` runs a stock LLVM compiler whose decisions are made by
+a function. `create_model_runner` queries a model, as a compiler would. `mlbridge.log`
+reads training logs. ``mlbridge --help`` describes the command line.
 """
 
 from importlib import import_module
@@ -94,7 +93,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports `mlbridge.interactive` when it is first used: few programs need it."""
+    """Imports `mlbridge.interactive` on first use, because few programs need it."""
     if name == "interactive":
         return import_module("mlbridge.interactive")
     if name in ("CompileResult", "InteractiveCompilerInterface", "compile_with_policy"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Policies that take the requests of several compilers at once."""
+"""Batched policies, which answer several requests in one call."""
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -11,27 +11,27 @@ from mlbridge.errors import SchemaMismatch
 from mlbridge.types import Features
 
 BatchPolicy = Callable[[Sequence[Features]], Sequence[Any]]
-"""A function from the features of several requests to their advice, in order.
+"""A function that receives a list of requests and returns a list of advice.
 
-Each element is what a `Policy` may return.
+Element i of the result is the advice for request i, as a `Policy` would return it.
 """
 
 
 class Batched:
-    """A policy that takes several requests; made by `batched`."""
+    """A policy that answers several requests in one call. Use `batched` to make one."""
 
     def __init__(self, policy: BatchPolicy) -> None:
-        # Copies the attributes of `policy`, so it comes first.
+        # Call this first, because it would overwrite the attributes of this object.
         update_wrapper(self, policy)
         self._policy = policy
 
     def __call__(self, requests: Sequence[Features]) -> Sequence[Any]:
-        """Returns the advice for each request, in order."""
+        """Returns the advice for each request, in the order of the requests."""
         return self._policy(requests)
 
 
 def batched(policy: BatchPolicy) -> Batched:
-    """Marks a policy that takes the requests of several compilers at once.
+    """Marks a policy that answers the requests of several compilers in one call.
 
     Example::
 
@@ -40,18 +40,18 @@ def batched(policy: BatchPolicy) -> Batched:
             features = stack(requests)
             return model(features["embedding"])
 
-    A matrix of 32 rows takes a model hardly longer than one row, so batches let one
-    process serve many compilers. The options ``max_batch`` and ``max_delay`` of `serve`
-    limit the size of a batch and the wait for it.
+    A batch of 32 rows takes a neural network little longer than one row. Batches
+    therefore let one process serve many compilers. ``max_batch`` and ``max_delay`` of
+    `serve` limit the size of a batch and the wait for more requests.
     """
     return Batched(policy)
 
 
 def stack(requests: Sequence[Features]) -> dict[str, Any]:
-    """Stacks the features of n requests, whose names and shapes must be the same.
+    """Stacks the features of n requests.
 
-    An array of shape (a, b) becomes one of shape (n, a, b), any other feature a list.
-    Raises SchemaMismatch if the requests differ.
+    A feature of shape (a, b) becomes an array of shape (n, a, b). A string feature
+    becomes a list. Raises SchemaMismatch if the requests' names or shapes differ.
     """
     first = requests[0]
     for features in requests:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Encodes and decodes single messages, for tests and tools.
 
-A session uses the same C++ code.
+The functions call the C++ code that sessions use.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from mlbridge.types import Features, element_type_name
 Side = Literal["compiler", "model"]
 
 Format = _core.Format
-"""A SerDes, from `formats` or `mlbridge.protobuf.messages`."""
+"""A SerDes, as returned by `formats` and by `mlbridge.protobuf.messages`."""
 
 
 def formats() -> list[Format]:
-    """The formats of this build, including those whose libraries are missing."""
+    """Returns all SerDes of this build. The libraries of some may be missing."""
     return _core.formats()
 
 
@@ -31,14 +31,14 @@ def serialize(
     """Encodes tensors as one message.
 
     Args:
-        tensors: values by name, as a policy may return them.
-        serdes: a format, or the name of one of `formats`.
-        side: the side that writes: the compiler its features, the model its advice.
-            The two differ only in the user's own Protobuf messages.
-        bare: the side that writes, in the dialect of bare pipes.
+        tensors: maps names to values of any type that a policy may return.
+        serdes: a SerDes, or the name of a SerDes in `formats`.
+        side: the sender: "compiler" for features, "model" for advice. Only
+            user-defined Protobuf messages depend on it.
+        bare: the sender, if the message is for a bare pipe. Replaces `side`.
 
     Raises:
-        SchemaMismatch: a value is no tensor, or does not fit the message.
+        SchemaMismatch: a value is not a tensor, or does not fit the message.
         InvalidArgument: the SerDes is unknown.
     """
     name, more = _named(serdes)
@@ -54,22 +54,22 @@ def deserialize(
     dtype: Any = None,
     many: bool = False,
 ) -> Features:
-    """Decodes one message to read-only arrays and strings by name.
+    """Decodes one message to a dict of read-only arrays and strings.
 
     Args:
-        message: the payload of a frame, without its length.
-        serdes: a format, or the name of one of `formats`.
-        side: the side that reads: the model its features, the compiler its advice.
-            The two differ only in the user's own Protobuf messages.
-        bare: the side that reads, in the dialect of bare pipes.
-        dtype: the expected element type, for messages that do not contain theirs; see
-            `element_type_name`.
-        many: with ``dtype``, expect any number of elements.
+        message: the payload of a frame, without the length that precedes it.
+        serdes: a SerDes, or the name of a SerDes in `formats`.
+        side: the receiver: "model" for features, "compiler" for advice. Only
+            user-defined Protobuf messages depend on it.
+        bare: the receiver, if the message is from a bare pipe. Replaces `side`.
+        dtype: the expected element type, if the message does not contain the type.
+            See `element_type_name`.
+        many: expect any number of elements of ``dtype``, not just one.
 
     Raises:
         Malformed: the bytes do not follow the format.
-        ModelError: the message is a reply that the model failed.
-        Deferred: the message is a reply that leaves the decision to the compiler.
+        ModelError: the message reports that the model failed.
+        Deferred: the message leaves the decision to the compiler.
     """
     name, more = _named(serdes)
     wanted = None if dtype is None else element_type_name(dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks what this machine has, with versions, and how to install what it lacks."""
+"""Checks which parts are installed, and how to install the missing ones."""
 
 import importlib.metadata
 import os
@@ -24,28 +24,28 @@ class Check:
     group: str
     name: str
     found: str | None
-    """A version, a path or "yes"; None if absent."""
+    """A version, a path or "yes". None if the part is missing."""
     hint: str = ""
-    """How to install it, or what it is for."""
+    """The purpose of the part, or how to install it."""
     required: bool = False
-    """True if the package does not work without it."""
+    """Whether mlbridge cannot work without the part."""
 
 
 def checks() -> list[Check]:
-    """Runs all checks, in well under a second."""
+    """Runs all checks, which takes less than a second."""
     return [*_core_checks(), *_python_checks(), *_tool_checks(), *_kernel_checks()]
 
 
 PREFIXES = ("/usr/local", "/usr")
-"""Where the library may be installed."""
+"""The prefixes under which to search for an installed plug-in."""
 
 
 def find_llvm_plugin() -> Path | None:
-    """Finds MLBridgeLLVM.so: $MLBRIDGE_LLVM_PLUGIN, the newest build, or installed."""
+    """Finds MLBridgeLLVM.so: $MLBRIDGE_LLVM_PLUGIN, or else the newest build."""
     if named := os.environ.get("MLBRIDGE_LLVM_PLUGIN"):
         return Path(named) if Path(named).is_file() else None
     candidates: list[Path] = []
-    # An editable install lies in the checkout, beside build/.
+    # In an editable install, this file is in the checkout, which contains build/.
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "compilers" / "llvm").is_dir():
         built = [
@@ -63,7 +63,7 @@ def find_llvm_plugin() -> Path | None:
 
 
 def _is_sanitized(build: Path) -> bool:
-    """Returns true for a sanitizer build, which stock compilers cannot load."""
+    """Returns whether a build has sanitizers, so that no stock compiler can load it."""
     try:
         cache = (build / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -78,7 +78,7 @@ _PARTS = {
     "serdes=yaml": "apt-get install libyaml-dev",
     "serdes=flatbuffers": "apt-get install libflatbuffers-dev flatbuffers-compiler",
 }
-"""What to run before `make build` for the parts that a build may lack."""
+"""Maps each optional part to the command to run before `make build`."""
 
 
 def _core_checks() -> list[Check]:
@@ -138,7 +138,7 @@ _PACKAGES = {
     "emx-onnx-cgen": ("compile", "mlbridge compile"),
     "gymnasium": ("envs", "training environments"),
 }
-"""Optional packages: the extra that installs them, and what they are for."""
+"""Maps optional packages to the extra that installs them, and to their purpose."""
 
 
 def _python_checks() -> list[Check]:
@@ -156,7 +156,7 @@ def _python_checks() -> list[Check]:
 
 def _package(name: str, purpose: str, how: str, *, required: bool = False) -> Check:
     try:
-        # The distributions of this project are not named as their packages.
+        # Map our packages to the names of their distributions.
         version = importlib.metadata.version(
             name.replace("mlbridge_", "ml-compiler-bridge-")
         )

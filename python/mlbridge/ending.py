@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Frees the library's resources when the interpreter shuts down.
 
-Python neither waits for daemon threads nor runs them again. Sockets and FIFOs that they
-use would be left behind, and nanobind would report their objects as leaked.
+At shutdown, Python stops daemon threads without cleanup. Without this module, their
+sockets and FIFOs would remain, and nanobind would report their objects as leaked.
 """
 
 import atexit
@@ -14,21 +14,21 @@ import time
 from mlbridge import _core
 
 GRACE = 1.5
-"""Seconds that threads have to end; longer than `MAX_DELAY`, the wait for a batch."""
+"""Seconds to wait for threads to end. Must exceed `MAX_DELAY`, the wait for a batch."""
 
 _PROCESS = os.getpid()
 
 has_begun = False
-"""True once the interpreter shuts down."""
+"""Whether the interpreter has begun to shut down."""
 
 
 @atexit.register
 def _end_waits() -> None:
-    """Ends the waits in the library, then joins the threads that waited."""
+    """Ends all waits in the library, and then joins the threads that waited."""
     global has_begun
     has_begun = True
     if os.getpid() != _PROCESS:
-        # A forked child has its parent's objects, but not the threads that use them.
+        # Do not report leaks in a forked child, which cannot free its parent's objects.
         _core.set_leak_warnings(value=False)
         return
     others = [t for t in threading.enumerate() if t is not threading.current_thread()]
@@ -41,11 +41,11 @@ def _end_waits() -> None:
     for thread in others:
         if thread.ident in users:
             thread.join(max(0.0, until - time.monotonic()))
-    # The objects and globals of a thread that still runs are no leaks of the library.
+    # A thread that still runs keeps its objects alive. They are not leaks.
     if _has_other_threads():
         _core.set_leak_warnings(value=False)
 
 
 def _has_other_threads() -> bool:
-    """True if another thread runs Python code, whether or not Python started it."""
+    """Returns whether another thread, started by Python or C++, runs Python code."""
     return len(sys._current_frames()) > 1

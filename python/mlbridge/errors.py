@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The exceptions of the bridge: one for each error code of the C++ library.
+"""The exceptions of the bridge, one for each error code of the C++ library.
 
-Each is an `Error` and also the built-in exception of the same meaning, so that
-``except TimeoutError`` works too.
+Each exception also derives from a built-in exception. For example, ``except
+TimeoutError`` catches `Timeout`.
 """
 
 from typing import ClassVar
 
 
 class Error(Exception):
-    """Any failure of the bridge; the message names the peer and what was expected."""
+    """The base class of all exceptions of the bridge."""
 
     code: ClassVar[str] = "Error"
 
     session: int = 0
-    """The session whose reply could not be sent; 0 for other errors."""
+    """The number of the session whose reply could not be sent. 0 for other errors."""
     pid: int = 0
-    """The process ID of that session's compiler; 0 for a bare session."""
+    """The process ID of the compiler in `session`. 0 for a bare session."""
     session_ended: bool = False
-    """True if that session ended because its compiler could not receive the error."""
+    """Whether `session` has ended because its compiler could not receive the error."""
     others: "tuple[Error, ...]" = ()
-    """One error for each further reply of the same batch that could not be sent."""
+    """The errors of other replies in the batch that could not be sent either."""
 
     def __init_subclass__(cls, code: str | None = None) -> None:
         cls.code = code or cls.code
@@ -31,36 +31,36 @@ class Timeout(Error, TimeoutError, code="Timeout"):
 
 
 class PeerClosed(Error, ConnectionError, code="PeerClosed"):
-    """The peer's process ended, or it closed the channel."""
+    """The peer's process ended, or the peer closed the channel."""
 
 
 class CompilerFailed(PeerClosed):
-    """A compiler run by this process failed; the message is the compiler's own."""
+    """A compiler that this process started failed. The message is the compiler's."""
 
     returncode: int = 0
-    """The compiler's exit status, or minus the number of the signal that ended it."""
+    """The compiler's exit status. After a signal, it is minus the signal's number."""
     stderr: str = ""
-    """Everything the compiler wrote to stderr."""
+    """The compiler's output on stderr."""
 
 
 class Malformed(Error, ValueError, code="Malformed"):
-    """Bytes that do not follow the format: truncated, oversized or inconsistent."""
+    """Bytes do not follow the format: they are truncated, oversized or inconsistent."""
 
 
 class SchemaMismatch(Error, TypeError, code="SchemaMismatch"):
-    """A well-formed tensor whose name, type or shape differs from the expected one."""
+    """A tensor is well-formed, but its name, type or shape is not the expected one."""
 
 
 class ModelError(Error, RuntimeError, code="Model"):
-    """The model itself failed; the message is the model's own."""
+    """The model failed. The message is the model's."""
 
 
 class Unsupported(Error, NotImplementedError, code="Unsupported"):
-    """This library, or this build of it, lacks the requested function."""
+    """This library or this build lacks the requested function."""
 
 
 class OSFailure(Error, OSError, code="System"):
-    """A system call failed; the message ends with the system's reason."""
+    """A system call failed. The message ends with the system's reason."""
 
 
 class InvalidArgument(Error, ValueError, code="InvalidArgument"):
@@ -68,23 +68,23 @@ class InvalidArgument(Error, ValueError, code="InvalidArgument"):
 
 
 class Deferred(Error, code="Deferred"):
-    """Not a failure: the model leaves the decision to the compiler.
+    """The model leaves the decision to the compiler. This is not a failure.
 
-    A policy raises `Deferred` or returns None to defer. A model runner raises it when
-    its model defers.
+    A policy raises `Deferred`, or returns None, to leave the decision to the compiler.
+    A model runner raises `Deferred` if its model did so.
     """
 
 
-# Excludes CompilerFailed, a subclass of PeerClosed, and classes of other modules.
+# CompilerFailed is not included, because it derives from PeerClosed.
 _BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
 _LONGEST_CODE = 64
-"""Characters of an unknown code that a message shows; a peer's may be longer."""
+"""The number of characters after which an unknown code is truncated in a message."""
 
 
 def error_for(code: str, message: str) -> Error:
     """Returns the exception for an error code of the C++ library or of a peer.
 
-    An unknown code becomes a plain `Error` whose message ends with the code.
+    For an unknown code, it is a plain `Error` whose message ends with the code.
     """
     if kind := _BY_CODE.get(code):
         return kind(message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks and replaces files, spells their model specs, and owns temporary folders."""
+"""Helpers for files, temporary folders and model specs with paths."""
 
 import os
 import shutil
@@ -24,14 +24,14 @@ _KINDS: Mapping[Callable[[int], bool], str] = {
 
 
 def expect_regular_file(path: str | os.PathLike[str]) -> None:
-    """Refuses everything but regular files, before the caller opens the path.
+    """Raises InvalidArgument if a path is not a regular file.
 
-    Opening a FIFO waits for another process, and reading a device such as /dev/zero
-    never ends.
+    Call this before opening a file from a user: opening a FIFO would wait for another
+    process, and reading a device such as /dev/zero would never end.
 
     Raises:
         InvalidArgument: the path is a folder, a FIFO, a socket or a device.
-        OSError: the path does not exist or cannot be examined.
+        OSError: the path does not exist or is not accessible.
     """
     mode = Path(path).stat().st_mode
     if stat.S_ISREG(mode):
@@ -44,20 +44,18 @@ def expect_regular_file(path: str | os.PathLike[str]) -> None:
 
 
 def spec_of(scheme: str, path: str | os.PathLike[str]) -> str:
-    """Returns the model spec of a file or socket; special characters are escaped.
+    """Returns the model spec for a path. Special characters are escaped.
 
-    The path is made absolute, so that the spec's parser takes no part of it for a
-    label.
+    The path is made absolute, because a relative path may look like another spec.
     """
     return f"{scheme}:{quote(os.fsencode(Path(path).absolute()), safe='/')}"
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields a temporary path for the caller to write, then moves it to `path`.
+    """Yields a temporary path for the caller to write, and then moves it to `path`.
 
-    Other processes see the old file or the complete new one. An exception leaves the
-    old file unchanged.
+    `path` is replaced atomically. If the body raises, `path` does not change.
     """
     with tempfile.TemporaryDirectory(prefix=".mlbridge-", dir=path.parent) as folder:
         made = Path(folder) / path.name
@@ -66,11 +64,11 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 class OwnFolder:
-    """A temporary folder whose name starts with `prefix`; its creator removes it.
+    """A temporary folder whose name starts with `prefix`.
 
-    `close`, garbage collection of this object or the end of the process removes the
-    folder. Unlike tempfile.TemporaryDirectory, a forked child never removes a folder
-    that its parent still uses.
+    The folder is removed by `close`, by garbage collection of this object, or when the
+    process exits. A forked child does not remove the folder of its parent. This differs
+    from tempfile.TemporaryDirectory.
     """
 
     def __init__(self, prefix: str) -> None:

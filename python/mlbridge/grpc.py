@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""gRPC connects models and trainers to compilers on other machines.
+"""The gRPC transport, which connects to compilers on other machines.
 
-Everything that takes a spec understands the schemes ``grpc`` and ``grpc+unix`` without
-a call of this module.
+Users need not import this module, because every function with a spec accepts the
+schemes ``grpc`` and ``grpc+unix``.
 """
 
 import importlib
@@ -30,28 +30,28 @@ from mlbridge.types import Features
 _SCHEME = re.compile(r"(?:^|\|)grpc(?:\+unix)?(?=[:?|]|$)")
 
 _SLICE = 0.1
-"""Seconds after which a wait checks that the compiler is alive."""
+"""Seconds between two checks that the compiler is alive, in a wait for a message."""
 _CONNECT_SLICE = 1.0
-"""The same while connecting, which takes longer than a message."""
+"""Seconds between two checks that the compiler is alive, while connecting."""
 _POLL_INTERVAL = 0.01
-"""Seconds between two checks for a socket."""
+"""Seconds between two checks whether a socket exists."""
 
 
 def is_named_in(spec: str) -> bool:
-    """True if a spec, or one that it decorates, uses gRPC."""
+    """Returns whether a spec uses gRPC. `fallback|grpc:...` counts, too."""
     return _SCHEME.search(spec) is not None
 
 
 def _module() -> ModuleType:
     try:
-        # Load its library only when it is needed.
+        # Import lazily, because few programs need the gRPC library.
         return importlib.import_module("mlbridge._grpc")
     except ImportError as error:
         raise Unsupported(f"this build of mlbridge has no gRPC: {error}") from error
 
 
 def schemes() -> list[_core.Scheme]:
-    """The schemes of model specs that gRPC adds; raises Unsupported without gRPC."""
+    """Returns the spec schemes of gRPC. Raises Unsupported if the build lacks gRPC."""
     added: list[_core.Scheme] = _module().schemes()
     return added
 
@@ -59,10 +59,10 @@ def schemes() -> list[_core.Scheme]:
 def listener(
     spec: str, *, peer_timeout: float, formats: Sequence[_core.Format] = ()
 ) -> _core.Listener:
-    """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``; see docs/guides/grpc.md.
+    """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``. See docs/guides/grpc.md.
 
-    Raises InvalidArgument for an invalid spec or a socket in use, OSFailure for a port
-    in use or an unreadable certificate, and Unsupported without gRPC.
+    Raises InvalidArgument if the spec is invalid or the socket is in use, OSFailure if
+    the port is in use or the certificate is unreadable, and Unsupported without gRPC.
     """
     opened: _core.Listener = _module().listener(
         spec, peer_timeout=peer_timeout, formats=[*_core.formats(), *formats]
@@ -71,10 +71,10 @@ def listener(
 
 
 def pick(spec: str, worker: int) -> str:
-    """Picks a worker's port from a spec with several; workers count from 0.
+    """Returns the spec with the port of one worker, if the spec lists several ports.
 
-    Worker 1 of ``grpc://host:50051,50060-50063`` connects to ``grpc://host:50060``.
-    Raises InvalidArgument if the spec has too few ports.
+    For example, worker 1 of ``grpc://host:50051,50060-50063`` uses port 50060, because
+    workers count from 0. Raises InvalidArgument if the spec has too few ports.
     """
     address, question_mark, options = spec.partition("?")
     head, colon, ports = address.rpartition(":")
@@ -100,28 +100,27 @@ def pick(spec: str, worker: int) -> str:
 
 
 class TrainingChannel:
-    """An ``mlbridge.envs.channel.EnvironmentChannel`` over gRPC.
+    """An ``mlbridge.envs.channel.EnvironmentChannel`` that uses gRPC.
 
-    The compiler is the server: it listens at the spec, and this end connects to it.
+    The compiler is the gRPC server, and the trainer connects to it.
     """
 
     def __init__(self, spec: str) -> None:
-        """Prepares a session; does not connect yet.
+        """Prepares a session without connecting.
 
-        The spec is ``grpc://HOST:PORT`` or ``grpc+unix:PATH`` with the options of a
-        model spec, as the compiler takes it. ``grpc`` alone makes a private socket,
-        whose name is removed after the handshake, and uses the bitstream unless
-        ``serdes`` names another format.
+        The spec is ``grpc://HOST:PORT`` or ``grpc+unix:PATH``, with the options of a
+        model spec. The spec ``grpc`` creates a private socket, which is removed after
+        the handshake. Its default SerDes is the bitstream.
         """
         address, _, options = spec.partition("?")
         self._own = ExitStack()
-        """Removes the private socket's folder."""
+        """Removes the folder of the private socket when it is closed."""
         self._socket: Path | None = None
         if address.rstrip(":/") in ("grpc", "grpc+unix"):
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
             self._socket = folder.path / "env"
-            # A compiler's default may depend on the libraries it links; every compiler
-            # has the bitstream.
+            # Set the SerDes, because the compiler's default depends on its libraries.
+            # Every compiler has the bitstream.
             if "serdes=" not in options:
                 options += f"{'&' if options else ''}serdes=bitstream"
             spec = f"{spec_of('grpc+unix', self._socket)}?{options}"
@@ -129,14 +128,14 @@ class TrainingChannel:
         self._trainer = _module().Trainer(spec, _core.formats())
 
     def connect(self, timeout: float | None, alive: Callable[[], bool]) -> None:
-        """Connects to the compiler. See ``EnvironmentChannel``."""
+        """Connects to the compiler, as ``EnvironmentChannel.connect`` describes."""
         with self._own:
             self._connect(timeout, alive)
 
     def _connect(self, timeout: float | None, alive: Callable[[], bool]) -> None:
         until = math.inf if timeout is None else time.monotonic() + timeout
-        # Wait for the private socket first: a call that is abandoned just when the
-        # compiler begins to listen might reach it.
+        # Do not call before the private socket exists. Otherwise a call that has timed
+        # out could still reach the compiler.
         while self._socket is not None and not self._socket.exists():
             if not alive() or time.monotonic() > until:
                 break
@@ -154,7 +153,7 @@ class TrainingChannel:
                     ) from None
                 if left <= _CONNECT_SLICE:
                     raise
-        # A compiler with unary calls sends no greeting.
+        # Do not wait for a greeting if the compiler uses unary calls: it sends none.
         if self._trainer.unary:
             return
         greeting = self.receive(timeout, alive)
@@ -165,11 +164,11 @@ class TrainingChannel:
             )
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a message. See ``EnvironmentChannel``."""
+        """Sends a message, as ``EnvironmentChannel.send`` describes."""
         self._trainer.send(dict(message))
 
     def receive(self, timeout: float | None, alive: Callable[[], bool]) -> Features:
-        """Waits for a message, in new arrays. See ``EnvironmentChannel``."""
+        """Waits for a message and returns it in new arrays."""
         left = math.inf if timeout is None else timeout
         while True:
             was_alive = alive()

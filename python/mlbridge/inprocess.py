@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The specs of models in this process: ``onnx:FILE``, as a compiler runs them.
+"""The schemes of models that run in this process, for example ``onnx:FILE``.
 
-`ModelRunner` understands them without a call of this module. A file is loaded once for
-all runners that use it.
+Users need not import this module, because `ModelRunner` accepts the schemes. A model
+file is loaded once for all runners that use it.
 """
 
 import functools
@@ -15,7 +15,7 @@ from mlbridge import _core
 
 @functools.cache
 def _wheel_library() -> Path | None:
-    """The library of the Python package onnxruntime; does not import the package."""
+    """Returns the library in the package onnxruntime, without importing the package."""
     package = importlib.util.find_spec("onnxruntime")
     if package is None or package.origin is None:
         return None
@@ -24,10 +24,10 @@ def _wheel_library() -> Path | None:
 
 
 def onnxruntime() -> Path | None:
-    """The library of ONNX Runtime that `ModelRunner` uses if a spec names none.
+    """Returns the default library of ONNX Runtime for `ModelRunner`.
 
-    The environment variable MLBRIDGE_ONNXRUNTIME or else the Python package
-    onnxruntime names it. None leaves the search to the dynamic loader.
+    It is the value of MLBRIDGE_ONNXRUNTIME, or the library in the Python package
+    onnxruntime. If it is None, the dynamic loader searches for the library.
     """
     if named := os.environ.get("MLBRIDGE_ONNXRUNTIME"):
         return Path(named)
@@ -36,10 +36,10 @@ def onnxruntime() -> Path | None:
 
 @functools.cache
 def _schemes(library: str, process: int) -> tuple[_core.Scheme, ...]:
-    """Cached per process: a forked child cannot use the models they have loaded."""
+    """Caches per process, because a forked child cannot use its parent's models."""
     return tuple(_core.in_process_schemes(library))
 
 
 def schemes() -> list[_core.Scheme]:
-    """The schemes of model specs for models in this process."""
+    """Returns the schemes of model specs for models in this process."""
     return [*_schemes(str(onnxruntime() or ""), os.getpid())]

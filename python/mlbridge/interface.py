@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The paper's loop: a model that receives requests and sets replies."""
+"""The interfaces of the paper, with which a model answers compilers in a loop."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from mlbridge.types import Features
 
 
 class BaseCompilerInterface(ABC):
-    """The model's end of sessions with compilers, over any transport.
+    """The model's side of sessions with compilers.
 
-    The paper's loop::
+    This is the loop of the paper::
 
         with PipeCompilerInterface("/tmp/advisor") as interface:
             features = interface.evaluate()
@@ -23,7 +23,7 @@ class BaseCompilerInterface(ABC):
                 interface.populate_buffer(decide(features))
                 features = interface.evaluate()
 
-    The same loop, shorter::
+    This loop does the same::
 
         for features in interface:
             interface.populate_buffer(decide(features))
@@ -37,7 +37,7 @@ class BaseCompilerInterface(ABC):
 
     @abstractmethod
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the stored reply, and without ``mode="exit"`` waits for a request."""
+        """Sends the stored reply, and waits for a request unless mode is "exit"."""
 
     @abstractmethod
     def populate_buffer(self, advice: Any) -> None:
@@ -45,7 +45,7 @@ class BaseCompilerInterface(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Ends all sessions and cleans up."""
+        """Ends all sessions and frees their resources."""
 
     def __iter__(self) -> Iterator[Features]:
         """Yields the requests until the caller leaves the loop."""
@@ -60,13 +60,12 @@ class BaseCompilerInterface(ABC):
 
 
 class PipeCompilerInterface(BaseCompilerInterface):
-    """Serves compilers that connect to a name in the file system, over pipes.
+    """Serves compilers that connect to a path with ``pipe:`` or ``shm:``.
 
-    Compilers with this library may also use shared memory, ``shm:NAME``.
-
-    Any number of compilers may connect, also at the same time. Each has its own
-    session, and one that dies, stalls or sends invalid bytes ends only its own, which
-    the logger ``mlbridge`` reports as a warning. Used by one thread at a time.
+    Any number of compilers may connect, also at the same time. Each compiler has its
+    own session. If a compiler dies, stalls or sends invalid bytes, only its session
+    ends, and the logger ``mlbridge`` logs a warning. One thread at a time may use an
+    interface.
     """
 
     def __init__(
@@ -83,21 +82,20 @@ class PipeCompilerInterface(BaseCompilerInterface):
         """Listens at NAME.sock and, for bare compilers, at NAME.in and NAME.out.
 
         Args:
-            name: a path; the compiler's spec is ``pipe:NAME``. Only compilers of this
-                user can connect. Files of a dead server are replaced.
-            serdes: the SerDes of bare compilers, ``"bitstream"`` or ``"json"``. Bare
-                compilers are those of the reference implementation; compilers with this
-                library choose their SerDes in the handshake.
-            timeout: seconds that `evaluate` waits for a request; None has no limit.
-            bare: serve bare compilers.
+            name: the path. The compiler's spec is ``pipe:NAME``. Only compilers of this
+                user can connect. Files that a dead server left are replaced.
+            serdes: the SerDes for bare compilers, ``"bitstream"`` or ``"json"``. Bare
+                compilers use the paper's original library, without a handshake. Other
+                compilers choose their SerDes in the handshake.
+            timeout: seconds that `evaluate` waits for a request. None sets no limit.
+            bare: whether to serve bare compilers.
             max_message: the maximum size of a compiler's message in bytes.
-            peer_timeout: seconds that a compiler may take to accept a reply.
-            formats: more formats than this build has, such as those of
-                `mlbridge.protobuf.messages`.
+            peer_timeout: seconds within which a compiler must read its reply.
+            formats: additional SerDes, for example from `mlbridge.protobuf.messages`.
 
         Raises:
             InvalidArgument: the SerDes is unknown, or the name is empty.
-            OSFailure: a live server uses the name, or it is not writable.
+            OSFailure: another server uses the path, or the path is not writable.
         """
         self.timeout = timeout
         listener = local_listener(
@@ -116,28 +114,28 @@ class PipeCompilerInterface(BaseCompilerInterface):
     def evaluate(self, mode: Literal["exit"]) -> None: ...
 
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the stored reply and returns the next request's features.
+        """Sends the stored reply, and returns the features of the next request.
 
-        A request without a stored reply gets an error. Ctrl-C interrupts the wait
-        within 0.1 s.
+        If no reply is stored, the compiler receives an error. Ctrl-C interrupts the
+        wait within 0.1 s.
 
         Args:
             mode: ``"exit"`` sends the reply and returns None without waiting.
 
         Returns:
-            The features by name. Arrays are read-only views of the receive buffer; they
-            show this request until the next `evaluate`. ``x.copy()`` keeps one. A view
-            keeps its memory valid even after the session ends.
+            The features by name. Arrays are read-only views of the receive buffer,
+            whose contents change at the next `evaluate`. To keep an array, copy it. A
+            view never points to freed memory, even after the session ends.
 
         Raises:
-            Timeout: no request within `timeout`.
-            SchemaMismatch, Unsupported, InvalidArgument, OSFailure: the reply does not
-                fit the session's format, exceeds ``max_message`` or needs too much
-                memory. The exception's ``session`` and ``pid`` name the compiler, which
-                gets an error of code ``Model`` instead and may ask again. If it cannot
-                be told, as a bare one with the bitstream, its session ends
-                (``session_ended``). Other sessions continue at the next call.
-            OSFailure, with a ``session`` of 0: the server itself failed.
+            Timeout: no request came within `timeout`.
+            SchemaMismatch, Unsupported, InvalidArgument, OSFailure: the reply could not
+                be sent, for example because it exceeds ``max_message``. The exception's
+                ``session`` and ``pid`` name the compiler, which receives an error of
+                code ``Model`` instead. A bare compiler with the bitstream cannot
+                receive errors, so its session ends (``session_ended``). To continue
+                with other sessions, call `evaluate` again.
+            OSFailure, with a ``session`` of 0: the server failed.
         """
         if mode == "exit":
             self._server.send()
@@ -150,28 +148,27 @@ class PipeCompilerInterface(BaseCompilerInterface):
         return features
 
     def populate_buffer(self, advice: Any) -> None:
-        """Stores the reply to the current request, which `evaluate` sends.
+        """Stores the reply to the current request. The next `evaluate` sends the reply.
 
         Args:
-            advice: a bool, int, float or str, a list of one of these, a NumPy array or
-                scalar, or what NumPy converts to an array (a CPU ``torch.Tensor``); a
-                dict of several such outputs by name; or None, which leaves the decision
-                to the compiler (and ends the session of a bare one with the bitstream).
-                An array must not change before it is sent.
+            advice: a bool, int, float or str, a list of them, or anything that NumPy
+                can convert to an array. A dict maps names to several of these. None
+                leaves the decision to the compiler, but ends the session of a bare
+                compiler with the bitstream. Do not change an array before it is sent.
 
-                If the compiler wants a type (`advice_type`), the value is converted.
-                The conversion must not change it, except by rounding double to float.
-                Otherwise an int is sent as int64 and a float as double (to bare
-                compilers as int32 and float), and an array with its dtype.
+                The value is converted to `advice_type` if the compiler has sent a type.
+                Only a conversion from double to float may change the value. Without a
+                type, an int is sent as int64, a float as double, and an array with its
+                dtype. Bare compilers receive int32 and float.
 
         Raises:
-            SchemaMismatch: the value cannot be sent or converted; a TypeError.
+            SchemaMismatch: the value cannot be sent or converted.
             InvalidArgument: no request waits for a reply.
         """
         self._server.set_reply(advice)
 
     def populate_error(self, message: str) -> None:
-        """Stores the reply that the model failed; ends a bare compiler's session."""
+        """Stores an error as the reply. It ends the session of a bare compiler."""
         self._server.set_error(message)
 
     def close(self) -> None:
@@ -180,22 +177,22 @@ class PipeCompilerInterface(BaseCompilerInterface):
 
     @property
     def name(self) -> str:
-        """The address at which compilers connect."""
+        """The address to which compilers connect."""
         return self._server.name
 
     @property
     def session(self) -> int:
-        """The current request's session, counted from 1; 0 without a request."""
+        """The session of the current request, counted from 1. 0 without a request."""
         return self._server.session
 
     @property
     def pid(self) -> int:
-        """The process ID of the compiler that asks; 0 for a bare one."""
+        """The process ID of the current request's compiler. 0 for a bare compiler."""
         return self._server.pid
 
     @property
     def advice_type(self) -> str:
-        """The element type that the compiler wants; empty if unknown."""
+        """The element type that the compiler expects in the reply, or ""."""
         return self._server.advice_type
 
     def __repr__(self) -> str:
@@ -204,11 +201,10 @@ class PipeCompilerInterface(BaseCompilerInterface):
 
 
 class SharedMemoryCompilerInterface(PipeCompilerInterface):
-    """Serves compilers that connect to a name in the file system, over shared memory.
+    """Serves compilers that connect to a path with ``shm:`` or ``pipe:``.
 
-    Like `PipeCompilerInterface` without bare compilers. The features are views of
-    memory that the compiler writes to. Compilers with this library may use
-    ``shm:NAME`` or ``pipe:NAME``.
+    The class differs from `PipeCompilerInterface` only in that it does not serve bare
+    compilers. With ``shm:``, features are views of memory shared with the compiler.
     """
 
     def __init__(
@@ -220,7 +216,7 @@ class SharedMemoryCompilerInterface(PipeCompilerInterface):
         peer_timeout: float = PEER_TIMEOUT,
         formats: Sequence[_core.Format] = (),
     ) -> None:
-        """Listens at NAME.sock; see `PipeCompilerInterface`."""
+        """Listens at NAME.sock. `PipeCompilerInterface` describes the arguments."""
         super().__init__(
             name,
             timeout=timeout,
@@ -232,7 +228,7 @@ class SharedMemoryCompilerInterface(PipeCompilerInterface):
 
 
 class GRPCCompilerInterface(PipeCompilerInterface):
-    """A `PipeCompilerInterface` over gRPC, without bare compilers."""
+    """Serves compilers that connect with gRPC. See `PipeCompilerInterface`."""
 
     def __init__(
         self,
@@ -244,9 +240,9 @@ class GRPCCompilerInterface(PipeCompilerInterface):
     ) -> None:
         """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``.
 
-        The spec may have the certificates and limits of docs/guides/grpc.md. Without a
-        HOST, only compilers of this machine can connect. With port 0, `name` contains
-        the port that was chosen. Other arguments are those of `PipeCompilerInterface`.
+        docs/guides/grpc.md describes options for certificates and limits. Without a
+        HOST, only compilers on this machine can connect. With port 0, a port is chosen,
+        and `name` contains it. See `PipeCompilerInterface` for the other arguments.
 
         Raises:
             InvalidArgument: the spec is invalid.

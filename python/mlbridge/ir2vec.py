@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads IR2Vec vocabularies in LLVM's JSON form or IR2Vec's own, and hashes them.
+"""Reads and hashes IR2Vec vocabularies, in LLVM's JSON format or IR2Vec's format.
 
-The compiler's side (``compilers/llvm/IR2Vec``) reads the same files and computes the
-same hash; ``docs/reference/ir2vec.md`` defines both.
+``compilers/llvm/IR2Vec`` does the same in C++. ``docs/reference/ir2vec.md`` defines the
+formats and the hash.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from mlbridge.errors import Malformed, SchemaMismatch
 
 SECTIONS = ("Opcodes", "Types", "Arguments")
 
-# LLVM's names of the entities in IR2Vec's own files, by section.
+# The names of the entities in LLVM. IR2Vec's files have the same names in lower case.
 _LLVM_OPCODES = (
     *("Add", "Alloca", "And", "AShr", "BitCast", "Br", "Call", "ExtractElement"),
     *("ExtractValue", "FAdd", "FCmp", "FDiv", "FMul", "FNeg", "FPExt", "FPToSI"),
@@ -36,17 +36,17 @@ _LLVM_NAMES = {
     )
     for name in names
 }
-# A block as an operand; LLVM counts it as a variable.
+# IR2Vec's name for a block as an operand. Ignore it: in LLVM, a block is a variable.
 _LABEL = "label"
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A vector for each entity of LLVM's IR.
+    """A vocabulary, which has a vector for each kind of entity in LLVM's IR.
 
     Attributes:
-        name: of its file.
-        sections: vectors by LLVM's names, in each of Opcodes, Types and Arguments.
+        name: the name of the file.
+        sections: maps Opcodes, Types and Arguments to dicts from names to vectors.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Vocabulary:
 
     @property
     def hash(self) -> str:
-        """``sha256:...`` of the vectors, independent of the file's formatting."""
+        """The hash of the vectors, ``sha256:...``. The file's format has no effect."""
         digest = hashlib.sha256(
             f"mlbridge-ir2vec-vocabulary 1\ndimension {self.dimension}\n".encode()
         )
@@ -67,7 +67,7 @@ class Vocabulary:
             for name, vector in sorted(
                 self.sections[section].items(), key=lambda item: item[0].encode()
             ):
-                # A missing vector equals a zero vector, and -0.0 equals 0.0.
+                # Skip zero vectors and replace -0.0, which do not affect embeddings.
                 if any(vector):
                     digest.update(f"{section}/{name}\n".encode())
                     numbers = (number or 0.0 for number in vector)
@@ -75,12 +75,12 @@ class Vocabulary:
         return f"sha256:{digest.hexdigest()}"
 
     def save(self, path: Path) -> None:
-        """Writes the vocabulary in LLVM's form."""
+        """Writes the vocabulary in LLVM's JSON format."""
         path.write_text(json.dumps(self.sections) + "\n", encoding="utf-8")
 
 
 def load(path: Path) -> Vocabulary:
-    """Reads a vocabulary in LLVM's form.
+    """Reads a vocabulary in LLVM's JSON format.
 
     Raises:
         OSError: the file cannot be read.
@@ -99,14 +99,14 @@ def load(path: Path) -> Vocabulary:
 
 
 def convert(path: Path) -> Vocabulary:
-    """Reads a vocabulary in IR2Vec's own form, lines of ``name:[1.5, ...],``.
+    """Reads a vocabulary in IR2Vec's format, with lines such as ``name:[1.5, ...],``.
 
-    LLVM's entities that IR2Vec has no vector for stay without one, which means zero.
+    An entity of LLVM for which IR2Vec has no vector is omitted, which means zeros.
 
     Raises:
         OSError: the file cannot be read.
-        Malformed: the file does not have this form.
-        SchemaMismatch: the file names an entity that LLVM does not know.
+        Malformed: the file does not have this format.
+        SchemaMismatch: the file names an entity that does not exist in LLVM.
     """
     sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -132,7 +132,7 @@ def _checked(path: Path, sections: dict[str, dict[str, Any]]) -> Vocabulary:
     for section, vectors in sections.items():
         for name, vector in vectors.items():
             where = f"{path}: {section}.{name}"
-            # isinstance would accept JSON's true as an int.
+            # Compare types, because isinstance would accept a bool as an int.
             if not isinstance(vector, list) or not all(
                 type(number) in (int, float) for number in vector
             ):

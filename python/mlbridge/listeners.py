@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Opens the listeners of specs, and servers that log warnings."""
+"""Opens listeners for specs, and servers that log warnings."""
 
 import logging
 import time
@@ -14,16 +14,16 @@ from mlbridge.files import spec_of
 logger = logging.getLogger("mlbridge")
 
 MAX_MESSAGE = 1 << 30
-"""The default limit of a compiler's message in bytes."""
+"""The default maximum size of a compiler's message in bytes."""
 
 PEER_TIMEOUT = 10.0
-"""The default time in seconds that a compiler may take to accept a reply."""
+"""The default number of seconds within which a compiler must read a reply."""
 
 MAX_SESSIONS = 4096
-"""The default limit of a server's open sessions."""
+"""The default maximum number of open sessions of a server."""
 
 Address = str | PathLike[str]
-"""Where to serve: a model spec such as ``pipe:/tmp/advisor``, or a path."""
+"""An address to serve at: a model spec such as ``pipe:/tmp/advisor``, or a path."""
 
 
 local_listener = partial(
@@ -32,18 +32,18 @@ local_listener = partial(
     max_sessions=MAX_SESSIONS,
     peer_timeout=PEER_TIMEOUT,
 )
-"""Listens at NAME.sock and, if ``bare_format`` names a SerDes, at NAME's FIFOs."""
+"""Listens at NAME.sock. If ``bare_format`` is not "", also listens at two FIFOs."""
 
 
 def open_listeners(
     addresses: Iterable[Address], formats: Sequence[_core.Format] = ()
 ) -> list[_core.Listener]:
-    """Opens a listener for each address; ``pipe:NAME`` and ``shm:NAME`` share one.
+    """Opens a listener per address, but only one for ``pipe:NAME`` and ``shm:NAME``.
 
-    Raises InvalidArgument if a spec is invalid or two contradict each other, OSFailure
-    if a live server uses a name or it is not writable.
+    Raises InvalidArgument if a spec is invalid or two specs conflict. Raises OSFailure
+    if another server uses a path, or if the path is not writable.
     """
-    # By local name: the SerDes of bare compilers or "", max_message and max_sessions.
+    # Maps names to (SerDes of bare compilers or "", max_message, max_sessions).
     local: dict[str, tuple[str, int, int]] = {}
     remote: list[str] = []
     for address in addresses:
@@ -54,7 +54,7 @@ def open_listeners(
         name, serdes, bare, max_message, max_sessions = _core.server_spec(spec)
         wanted = (serdes if bare else "", max_message, max_sessions)
         known = local.get(name, wanted)
-        # An address without bare compilers, such as shm:NAME, fits any SerDes.
+        # An address without bare compilers does not conflict with any SerDes.
         if known[1:] != wanted[1:] or (known[0] and wanted[0] not in (known[0], "")):
             raise InvalidArgument(
                 f"'{spec}' contradicts another address of the same name; give both the "
@@ -79,9 +79,9 @@ def open_listeners(
 class RareLog:
     """Limits how often similar events are logged.
 
-    The caller logs the first event of a kind. The others are logged together every few
-    seconds and at the end, by ``log_more(new, total, last)``: the number since the last
-    line, the number in all and the last event.
+    The caller logs the first event of each kind. For later events, ``log_more`` is
+    called every few seconds and at the end. Its arguments are the number of events
+    since the last call, the total number, and the last event.
     """
 
     _INTERVAL = 5.0
@@ -96,7 +96,7 @@ class RareLog:
         self._last = ""
 
     def is_first(self, kind: Hashable, what: str) -> bool:
-        """Counts an event. Returns true if the caller is to log it."""
+        """Counts an event. Returns whether the caller must log it."""
         self.total += 1
         self._last = what
         now = time.monotonic()
@@ -110,7 +110,7 @@ class RareLog:
         return False
 
     def flush(self) -> None:
-        """Logs the events since the last line, if any."""
+        """Calls ``log_more`` if there were events since the last call."""
         if self._silent:
             self._log_more(self._silent, self.total, self._last)
         self._silent = 0
@@ -118,14 +118,14 @@ class RareLog:
 
 
 class Warnings:
-    """Logs the warnings of a server: failed sessions, and refusals by a `RareLog`."""
+    """Logs the warnings of a server. Refused compilers are logged with a `RareLog`."""
 
     def __init__(self) -> None:
         self._refusals = RareLog(_log_more_refusals)
         self.flush = self._refusals.flush
 
     def __call__(self, what: str, why: Exception) -> None:
-        """Takes a warning of the C++ server."""
+        """Logs a warning of the C++ server, or only counts it."""
         is_refusal = what == "refused a compiler"
         if not is_refusal or self._refusals.is_first(str(why), str(why)):
             logger.warning("%s: %s", what, why)
@@ -141,5 +141,5 @@ def _log_more_refusals(count: int, total: int, last: str) -> None:
 def open_server(
     listeners: list[_core.Listener], warnings: Warnings | None = None
 ) -> _core.Server:
-    """A server that logs refusals and failed sessions as warnings."""
+    """Opens a server that logs refused compilers and failed sessions as warnings."""
     return _core.Server(listeners, on_warning=warnings or Warnings())

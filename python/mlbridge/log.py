@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads training logs: a compiler's requests and decisions, in LLVM's format.
+"""Reads training logs, which contain the requests and decisions of a compiler.
 
-The runner ``record:FILE|SPEC`` and LLVM's own ``-training-log`` write them. The format
-(``llvm/Analysis/Utils/TrainingLogger.h``) is a header line of JSON that describes the
-tensors, then for each observation a line of JSON, the tensors' bytes and, if the header
-has a ``score``, the outcome.
+The runner ``record:FILE|SPEC`` and LLVM's ``-training-log`` write training logs. The
+format is that of ``llvm/Analysis/Utils/TrainingLogger.h``: first a line of JSON that
+describes the tensors, and then the observations. An observation is a line of JSON, the
+bytes of the tensors and, if the header has a ``score``, the reward.
 """
 
 import json
@@ -29,26 +29,26 @@ _DTYPES |= {
     for sign in ("", "u")
     for size in (1, 2, 4, 8)
 }
-# Bytes of a line; the header line lists all features.
+# The maximum length of a line in bytes. The header is long: it lists all features.
 _MAX_LINE = 1 << 24
-# The most elements, as in NumPy; and the largest product of the non-zero extents of an
-# empty tensor, so that an array of many such tensors is possible.
+# The maximum number of elements of a tensor. For an empty tensor, the product of its
+# other extents is limited, because NumPy cannot stack tensors with larger ones.
 _MAX = (1 << 60) - 1
 _MAX_EMPTY = 1 << 31
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """The header's description of one tensor."""
+    """The description of one tensor in the header of a log."""
 
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    """LLVM writes a scalar as [1]."""
+    """The shape. A scalar has the shape [1]."""
     lengths: tuple[int, ...] | None = None
-    """For text, the bytes of each string."""
+    """The lengths of the strings in bytes. None for a tensor of numbers."""
     is_list: bool = False
-    """True for a list of strings, false for one string."""
+    """Whether the tensor is a list of strings, rather than one string."""
 
     @property
     def nbytes(self) -> int:
@@ -56,7 +56,7 @@ class TensorSpec:
         return prod(self.shape) * self.dtype.itemsize
 
     def decode(self, data: bytes, offset: int = 0) -> Feature:
-        """Returns the tensor at an offset: a read-only view, or text."""
+        """Returns the tensor at an offset, as a read-only view or as strings."""
         if self.lengths is None:
             count = prod(self.shape)
             return np.frombuffer(data, self.dtype, count, offset).reshape(self.shape)
@@ -74,48 +74,48 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Observation:
-    """One request of the compiler, with the decision."""
+    """One request of the compiler, with its decision."""
 
     context: str
-    """The function that the request is about, or "default" for a module."""
+    """The name of the function to optimise, or "default" if it is a whole module."""
     index: int
-    """The number of the request in its context, from 0."""
+    """The number of the request in its context, counted from 0."""
     features: Features
-    """The features by name, of the header's shapes; read-only."""
+    """Maps names to features. Arrays are read-only, with the shapes in the header."""
     advice: Feature
-    """The decision: the last tensor in the header."""
+    """The decision, which is the last tensor in the header."""
     reward: float | None
-    """The reward of the decision; None in logs without rewards."""
+    """The reward of the decision. None if the log has no rewards."""
 
 
 @dataclass(frozen=True)
 class LogArrays:
-    """A whole log, ready for training: n observations, in the log's order."""
+    """All n observations of a log as arrays, in the order of the log."""
 
     features: dict[str, NDArray[Any]]
-    """By name, each of shape [n, *shape in the header]. Text is an object array of str,
-    [n] or [n, k], since NumPy's own strings drop trailing zeros."""
+    """Maps names to arrays of shape [n, *shape in the header]. Strings are arrays of
+    Python objects, of shape [n], or [n, k] for lists of k strings."""
     advice: NDArray[Any]
-    """The decisions, in the same form."""
+    """The decisions, as an array like those of `features`."""
     rewards: NDArray[np.float64] | None
-    """[n]; None in logs without rewards."""
+    """The rewards, of shape [n]. None if the log has no rewards."""
     contexts: list[str]
-    """The n names of contexts."""
+    """The context of each of the n observations."""
 
 
 class TrainingLog:
-    """A log file; each iteration reads the file from its start.
+    """A training log. Each iteration reads the file from its start.
 
-    Such as::
+    Example::
 
         for observation in read_log("zlib.log"):
             print(observation.context, observation.advice)
 
     Attributes:
-        path: the file.
-        features: the specs of the features, in the file's order.
-        advice: the spec of the decision.
-        reward: the spec of the reward, or None in logs without rewards.
+        path: the path of the file.
+        features: the descriptions of the features, in the order of the file.
+        advice: the description of the decision.
+        reward: the description of the reward, or None if the log has no rewards.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -130,8 +130,8 @@ class TrainingLog:
         """Yields the observations.
 
         Raises:
-            Malformed: a byte does not follow the format; raised after all observations
-                before that byte.
+            Malformed: the file does not follow the format. The observations before the
+                error are yielded first.
         """
         specs = [*self.features, self.advice]
         offsets = accumulate((spec.nbytes for spec in specs), initial=0)
@@ -142,7 +142,7 @@ class TrainingLog:
             yield Observation(context, index, tensors, advice, reward)
 
     def as_arrays(self) -> LogArrays:
-        """Reads the whole log.
+        """Reads the whole log into arrays.
 
         Raises:
             Malformed: the file does not follow the format.
@@ -194,7 +194,7 @@ def read_log(path: str | os.PathLike[str]) -> TrainingLog:
 
 
 def parse_tensor_spec(value: Any) -> TensorSpec | None:
-    """Parses a header's description of a tensor; returns None if it is invalid."""
+    """Parses the description of a tensor, or returns None if it is invalid."""
     match value:
         case {"name": str(name), "type": str(kind), "shape": list(shape)} if (
             name
@@ -209,9 +209,9 @@ def parse_tensor_spec(value: Any) -> TensorSpec | None:
 
 
 def is_text(value: str) -> bool:
-    """Returns true if a string from JSON can be encoded, and so printed.
+    """Returns whether a string from JSON can be encoded as UTF-8.
 
-    JSON's escapes can form half of a surrogate pair.
+    JSON's escapes allow half of a surrogate pair, which cannot be encoded.
     """
     try:
         value.encode()
@@ -221,7 +221,7 @@ def is_text(value: str) -> bool:
 
 
 def is_count(value: Any) -> bool:
-    """Returns true if a value from JSON is an integer from 0 to 2**63 - 1."""
+    """Returns whether a value from JSON is an integer from 0 to 2**63 - 1."""
     return type(value) is int and 0 <= value < 1 << 63
 
 
@@ -230,7 +230,7 @@ def _are_sizes(values: list[Any]) -> bool:
 
 
 class _Reader:
-    """Reads a file piece by piece and keeps its offset for messages."""
+    """Reads a log in pieces. Error messages contain the offset in the file."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file = file
@@ -243,10 +243,10 @@ class _Reader:
         return Malformed(f"{self._path}: byte {offset}: {what}")
 
     def _bytes(self, size: int, what: str) -> bytes:
-        """Reads `size` bytes and the newline after them."""
+        """Reads `size` bytes and the newline that follows them."""
         left = os.fstat(self._file.fileno()).st_size - self._offset
         data = b""
-        # A header may claim any size: allocate nothing before checking.
+        # Check the size before allocating memory, because a header may state any size.
         if left > size:
             data = self._file.read(size + 1)
             left = len(data)
@@ -262,7 +262,7 @@ class _Reader:
         return data
 
     def _line(self, what: str) -> dict[str, Any] | None:
-        """Reads the next line, an object; returns None at the end of the file."""
+        """Reads a line with a JSON object. Returns None at the end of the file."""
         start = self._offset
         line = self._file.readline(_MAX_LINE)
         if not line:
@@ -299,11 +299,11 @@ class _Reader:
         return specs
 
     def _spec(self, value: Any) -> TensorSpec:
-        """Parses a tensor of the header and checks its size."""
+        """Parses the description of a tensor in the header, and checks its size."""
         spec = parse_tensor_spec(value)
         if spec is None:
             raise self.malformed(f"an invalid tensor is described by {value!r:.200}")
-        # LLVM lacks these types; the runner `record:` adds "semantics" for them.
+        # LLVM's format lacks bool and string, so `record:` writes "semantics" for them.
         match value:
             case {"semantics": "bool", "type": "uint8_t"}:
                 return replace(spec, dtype=np.dtype(np.bool_))
@@ -316,7 +316,7 @@ class _Reader:
         return spec
 
     def records(self) -> Iterator[tuple[str, int, bytes, float | None]]:
-        """Yields context, number, bytes of all tensors, and reward."""
+        """Yields the context, index, tensor bytes and reward of each observation."""
         context = ""
         start = self._offset
         while (line := self._line("an observation or a context")) is not None:

@@ -28,19 +28,20 @@ _DTYPES: dict[str, Any] = {
 def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> Batched:
     """Returns a policy that runs an ONNX model.
 
-    Each input takes the feature of its name; other features are ignored. An input with
-    a free first dimension takes the requests of several compilers at once, one per row.
-    A feature of shape (a, b) fits an input of shape (N, a, b) and, since dimensions of
-    1 may be added or dropped, (N, 1, a, b). A model whose inputs have a fixed first
-    dimension runs once per request.
+    Each input of the model receives the feature with the same name. Other features are
+    ignored. If the first dimension of all inputs is free, one run of the model answers
+    a batch of requests. Otherwise the model runs once per request.
 
-    The file's metadata ``mlbridge.decide`` determines the reply, as in the compiler's
-    process (``onnx:FILE``); without it, the reply is the model's output, or all outputs
-    by name. One element per request becomes a scalar.
+    A feature of shape (a, b) fits an input of shape (N, a, b). Dimensions of 1 may be
+    added or dropped, so the feature also fits (N, 1, a, b).
+
+    The metadata ``mlbridge.decide`` determine the reply, as for ``onnx:FILE``. Without
+    them, the reply is the output, or a dict of all outputs if there are several. An
+    array of one element becomes a scalar.
 
     Args:
         path: the .onnx file.
-        threads: the number of cores that one run may use.
+        threads: the maximum number of threads in one run.
         seed: the random seed for ``sample:OUTPUT``.
 
     Raises:
@@ -51,16 +52,15 @@ def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> 
         Malformed: the metadata contain unknown values.
         SchemaMismatch: the metadata do not fit the outputs.
 
-    The policy raises SchemaMismatch if a feature is missing, does not fit its input, or
-    is not finite although ``mlbridge.finite`` requires it; and ModelError if scores are
-    NaN.
+    The policy raises SchemaMismatch if a feature is missing, has a wrong shape or
+    dtype, or violates ``mlbridge.finite``. It raises ModelError if a score is NaN.
     """
     expect_regular_file(path)
     return batched(_OnnxModel(fspath(path), threads, seed))
 
 
 def open_session(model: str | bytes, *, threads: int = 1, log_level: int = 2) -> Any:
-    """Opens an .onnx file, or its content, as a session of ONNX Runtime on the CPU."""
+    """Opens an ONNX Runtime session on the CPU, for an .onnx file or its bytes."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -73,13 +73,13 @@ def open_session(model: str | bytes, *, threads: int = 1, log_level: int = 2) ->
 
 
 class _OnnxModel:
-    """A session and the descriptions of its inputs."""
+    """A model: an ONNX Runtime session and the descriptions of its inputs."""
 
     def __init__(self, path: str, threads: int, seed: int) -> None:
         self._path = path
         self._session = open_session(path, threads=threads)
         about = self._session.get_modelmeta().custom_metadata_map
-        # Outputs that are not numbers count as strings: no decision uses them.
+        # Declare other output types as strings, because no decision can use them.
         outputs = {
             o.name: element_type_name(_DTYPES[o.type])
             if o.type in _DTYPES
@@ -119,7 +119,7 @@ class _OnnxModel:
         return [dict(zip(columns, row, strict=True)) for row in rows_of_all]
 
     def _rows_of(self, name: str, result: Any, count: int) -> list[Any]:
-        """Returns one output, split by request."""
+        """Splits one output into one row per request."""
         array = np.asarray(result)
         if self._takes_many and (array.ndim == 0 or array.shape[0] != count):
             raise SchemaMismatch(
@@ -127,7 +127,7 @@ class _OnnxModel:
                 f"request, found the shape {array.shape}"
             )
         if self._decision.chooses:
-            # A decision must not choose among requests.
+            # Add a dimension, so that `choose` chooses within a row, not among rows.
             own = array[:, None] if self._takes_many and array.ndim == 1 else array
             array = self._decision.choose(own)
         rows = array if self._takes_many else [array]
@@ -135,7 +135,7 @@ class _OnnxModel:
 
 
 class _Input:
-    """An input of a model."""
+    """An input of a model, which converts features to the input's tensor."""
 
     def __init__(self, path: str, info: Any, finite: bool) -> None:
         self.name: str = info.name
@@ -147,12 +147,12 @@ class _Input:
         self._path = path
         self._finite = finite
         self._dtype = np.dtype(_DTYPES[info.type])
-        # None stands for any size.
+        # Represent a free dimension by None.
         self._shape = [d if isinstance(d, int) else None for d in info.shape]
         self.takes_many = bool(self._shape) and self._shape[0] is None
 
     def fill(self, rows: Any) -> NDArray[Any]:
-        """Returns the input's tensor for a feature's rows, one per request."""
+        """Returns the input's tensor. `rows` has the feature of one request per row."""
         if not isinstance(rows, np.ndarray):
             raise self._mismatch("a text")
         leading = rows.shape[:1] if self.takes_many else ()
@@ -160,7 +160,7 @@ class _Input:
         shape = _fit(rows.shape[1:], wanted)
         if shape is None:
             raise self._mismatch(f"the shape {rows.shape[1:]} a request")
-        # Integer features may fill float inputs; the reverse would lose digits.
+        # Accept integers for a float input, but not floats for an integer input.
         if not np.can_cast(rows.dtype, self._dtype, casting="same_kind"):
             raise self._mismatch(str(rows.dtype))
         cast = rows.astype(self._dtype, copy=False)
@@ -182,11 +182,11 @@ class _Input:
 
 
 def _fit(found: Sequence[int], wanted: Sequence[int | None]) -> tuple[int, ...] | None:
-    """Returns a row's shape with 1s added or dropped to fit the input, or None."""
+    """Adds or drops 1s in a shape to make it fit. Returns None if it cannot fit."""
     left = [size for size in found if size != 1]
     shape = []
     for index, size in enumerate(wanted):
-        # A free dimension consumes a size only if the later ones leave one.
+        # A free dimension matches a size only if later dimensions do not need it.
         needed = sum(w != 1 for w in wanted[index:])
         if size == 1 or (size is None and needed > len(left)):
             shape.append(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes commands whose options are the fields of dataclasses."""
+"""Makes commands from dataclasses: each field is an option of the command."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -17,19 +17,19 @@ def with_options(
     text: str = "",
     defaults: Mapping[str, Any] | None = None,
 ) -> Callable[..., None]:
-    """Returns a function for ``typer.Typer.command`` with the options of dataclasses.
+    """Returns a function for ``typer.Typer.command``, with one option per field.
 
-    The ``Annotated`` type of a field makes it an option, or with ``typer.Argument`` an
-    argument. The field's default is the option's.
+    The type of each field must be ``Annotated`` with ``typer.Option`` or
+    ``typer.Argument``. The default of the field is the default of the option.
 
     Args:
-        handler: called with the context and an instance of each dataclass.
+        handler: the function to call with the context and one instance of each kind.
         kinds: the dataclasses.
-        text: the command's help; by default the handler's docstring.
-        defaults: defaults of options, instead of the fields' defaults.
+        text: the help of the command. The default is the docstring of `handler`.
+        defaults: maps names of fields to defaults that replace the fields' defaults.
 
     Raises:
-        InvalidArgument: a kind is no dataclass, or two have a field of the same name.
+        InvalidArgument: a kind is not a dataclass, or two kinds share a field name.
     """
     keyword, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
     owners: dict[str, type] = {}
@@ -71,13 +71,13 @@ def with_options(
 
 
 def is_said(context: typer.Context, name: str) -> bool:
-    """True if an option was given on the command line."""
+    """Returns whether an option was given on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
 
 
 def as_click(name: str, command: Callable[..., None]) -> Any:
-    """Makes a command of a function, for a group that makes its commands lazily."""
+    """Makes a click command from a function, for a group that loads commands lazily."""
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode="markdown",

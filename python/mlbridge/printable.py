@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes text from peers and files safe for messages, logs and terminals.
+"""Makes text from peers and files safe to print.
 
-Such text may be megabytes long and may contain terminal escape sequences.
+The text may be megabytes long, and may contain terminal escape sequences.
 """
 
 from collections.abc import Iterable
@@ -9,27 +9,27 @@ from collections.abc import Iterable
 from mlbridge import _core
 
 MOST_WORDS = 1000
-"""The maximum bytes of a peer's message, or of the names that it sends."""
+"""The maximum number of bytes to print of a message from a peer."""
 MOST_LINES = 100
 
 
 def name(text: str) -> str:
-    """A name or a path as one line of at most 200 bytes."""
+    """Returns a name or a path as one line of at most 200 bytes."""
     return _core.printable(text)
 
 
 def names(texts: Iterable[str]) -> str:
-    """A list of names of at most `MOST_WORDS` bytes."""
+    """Returns a list of names as one line of at most `MOST_WORDS` bytes."""
     return words(", ".join(map(name, texts)))
 
 
 def words(text: str) -> str:
-    """A peer's message as one line of at most `MOST_WORDS` bytes."""
+    """Returns a message from a peer as one line of at most `MOST_WORDS` bytes."""
     return _core.printable(text, MOST_WORDS)
 
 
 def lines(text: str) -> str:
-    """The first and the last lines of a long text, such as a traceback."""
+    """Returns the first and last lines of a long text, for example a traceback."""
     found = text.split("\n")
     if len(found) > MOST_LINES:
         half = MOST_LINES // 2
@@ -38,6 +38,6 @@ def lines(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """All lines of a text, for a terminal."""
-    # An escaped byte has at most 10 characters, as in \u{10ffff}.
+    """Returns all lines of a text, safe for a terminal."""
+    # The limit never truncates: an escape has at most 10 characters (\u{10ffff}).
     return "\n".join(_core.printable(x, 10 * len(x) + 10) for x in text.split("\n"))

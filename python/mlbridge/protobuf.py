@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The user's own Protobuf messages as features and advice.
+"""Uses your own Protobuf messages for features and advice.
 
-The generic messages, ``serdes=protobuf``, do not need this module. For your own, tell
-both sides the messages. The model's side takes the classes that protoc, or
-``mlbridge_add_proto`` in CMake, makes of the ``.proto``::
+The generic messages (``serdes=protobuf``) do not need this module. For your own
+messages, pass the classes that protoc generates from the ``.proto`` to `messages`::
 
     from features_pb2 import Decision, Features
     from mlbridge import protobuf, serve
@@ -12,9 +11,9 @@ both sides the messages. The model's side takes the classes that protoc, or
     serve(policy, "pipe:/tmp/advisor", formats=[messages])
 
 The compiler's spec is then
-``pipe:/tmp/advisor?serdes=protobuf:my.Features/my.Decision``. The policy gets each
-field by its name, and a repeated number as an array. The compiler's C++ code decodes
-the messages by their descriptors; no objects of these classes are made.
+``pipe:/tmp/advisor?serdes=protobuf:my.Features/my.Decision``. Each field is a feature
+with the field's name, and a repeated number is an array. The C++ library decodes the
+messages, and does not create objects of these classes.
 """
 
 import importlib
@@ -27,10 +26,10 @@ from mlbridge.errors import Unsupported
 
 
 def messages(request: Any, reply: Any) -> Format:
-    """The format of two generated message classes, with features and advice as fields.
+    """Returns the SerDes for two generated message classes.
 
     Raises:
-        Unsupported: a field is a message, a map or in a oneof; or this build has no
+        Unsupported: a field is a message, a map or in a oneof, or this build has no
             Protobuf.
         InvalidArgument: the ``.proto`` is too new for this build's Protobuf library.
     """
@@ -48,16 +47,16 @@ def messages(request: Any, reply: Any) -> Format:
 def messages_from(
     descriptors: bytes | str | PathLike[str], request: str, reply: str
 ) -> Format:
-    """The format of two messages by full name, without Python's protobuf package.
+    """Returns the SerDes for two messages. Python's protobuf package is not needed.
 
     ``descriptors`` is the output of ``protoc --include_imports --descriptor_set_out``,
-    or the path of a file with it. Raises the errors of `messages`, and InvalidArgument
-    for an unknown message.
+    or the path of a file that contains the output. Raises the errors of `messages`, and
+    InvalidArgument for an unknown message.
     """
     if not isinstance(descriptors, bytes):
         descriptors = Path(descriptors).read_bytes()
     try:
-        # Load its library only when it is needed.
+        # Import lazily, because few programs need the Protobuf library.
         module = importlib.import_module("mlbridge._format_protobuf")
     except ImportError as error:
         raise Unsupported(f"this build of mlbridge has no Protobuf: {error}") from error
@@ -66,7 +65,7 @@ def messages_from(
 
 
 def _collect(file: Any, files: dict[str, Any]) -> None:
-    """Adds a file after the files that it imports."""
+    """Adds a .proto file to `files`, after the files that it imports."""
     if file.name not in files:
         for imported in file.dependencies:
             _collect(imported, files)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler's side, for tests, benchmarks and compilers written in Python."""
+"""Queries models, for tests, benchmarks and compilers that are written in Python."""
 
 import functools
 import os
@@ -15,20 +15,20 @@ from mlbridge.types import element_type_name
 def _factory(
     onnxruntime: str, modules: str | None, with_grpc: bool, process: int
 ) -> _core.Factory:
-    """One factory for all runners, so that they share the models that they load.
+    """Returns the factory that all runners share, so that each model is loaded once.
 
-    Another one after a change of the environment variables it reads, and in a forked
-    child, which does not have the threads of its parent's models.
+    The arguments are the key of the cache. They include the process ID, because a
+    forked child lacks the threads of its parent's models.
     """
     schemes = inprocess.schemes()
     return _core.Factory(schemes + grpc.schemes() if with_grpc else schemes)
 
 
 class ModelRunner:
-    """Asks the model that a spec names; wraps the C++ class ``MLModelRunner``.
+    """Queries the model that a spec names, like ``MLModelRunner`` in C++.
 
-    Used by one thread at a time. Each runner has its own session, which begins with the
-    first request::
+    One thread at a time may use a runner. Each runner has its own session, which begins
+    with the first request::
 
         with create_model_runner("pipe:/tmp/advisor") as runner:
             inline = runner.evaluate({"callee_size": 12}, bool)
@@ -48,30 +48,29 @@ class ModelRunner:
     ) -> Any:
         """Returns the model's advice for these features.
 
-        Other Python threads run during the wait. In the main thread signal handlers run
-        too, within 0.1 s; an exception of theirs, such as KeyboardInterrupt, abandons
-        the request: the reply is dropped, and the next request begins a new session. A
-        model in this process (``onnx:``) finishes its evaluation first.
+        Other Python threads run during the wait. If a signal handler raises, for
+        example after Ctrl-C, the request is abandoned within 0.1 s. Its reply is
+        dropped, and the next request begins a new session. A model in this process
+        (``onnx:``) finishes its evaluation first.
 
         Args:
-            features: values by name: numbers, bools, strings, lists of these, or
-                arrays of rank up to 8. Python's int and float become int64 and float64;
-                an array or a NumPy scalar keeps its dtype.
-            dtype: the element type to convert the advice to; see `element_type_name`.
-            many: with ``dtype``, accept any number of elements.
+            features: maps names to numbers, bools, strings, lists of these, or arrays
+                of rank up to 8. An int is sent as int64 and a float as float64. An
+                array or a NumPy scalar keeps its dtype.
+            dtype: the element type of the result. See `element_type_name`.
+            many: return any number of elements of ``dtype``, not just one.
 
         Returns:
-            With a dtype, the model's only output or the one called ``"out"``: a Python
-            scalar or, with ``many``, a 1-d array or a list of str. Without a dtype, the
-            unconverted output: an array (0-d for a scalar), a str, a list of str, or a
-            dict of these unless ``"out"`` is the only output. Later requests do not
-            change it.
+            If ``dtype`` is given, the result is the model's only output, or the output
+            ``"out"``, converted to a Python scalar. With ``many``, it is a 1-d array or
+            a list of str. If ``dtype`` is None, the result is a dict of all outputs, or
+            just ``"out"`` if there is no other output. The caller owns the arrays.
 
         Raises:
             Deferred: the model leaves the decision to the compiler.
             ModelError: the model failed.
-            SchemaMismatch: a feature is no tensor, or converting changes the advice.
-            Timeout: no reply, or no model, before the deadline.
+            SchemaMismatch: a feature is not a tensor, or ``dtype`` cannot hold a value.
+            Timeout: no model or no reply was available before the deadline.
             PeerClosed: the model disconnected.
         """
         if dtype is not None:
@@ -80,15 +79,15 @@ class ModelRunner:
         return outputs["out"] if outputs.keys() == {"out"} else outputs
 
     def log_outcome(self, name: str, value: Any, reward: float | None = None) -> None:
-        """Logs the decision that was finally made, for runners that record or learn."""
+        """Logs the decision that was finally made, if the runner records or learns."""
         self._runner.log_outcome(name, value, reward)
 
     def log_reward(self, reward: float) -> None:
-        """Logs the reward of the model's advice."""
+        """Logs the reward of the last advice."""
         self._runner.log_outcome(None, None, reward)
 
     def switch_context(self, name: str) -> None:
-        """Names the context of the next requests (a module, a function)."""
+        """Sets the context of the next requests, for example a module or a function."""
         self._runner.switch_context(name)
 
     @property
@@ -101,13 +100,13 @@ class ModelRunner:
         self._runner.timeout = seconds
 
     def flush(self) -> None:
-        """Writes a recording runner's buffer; raises OSFailure if it cannot."""
+        """Writes the buffer of a recording runner. Raises OSFailure if this fails."""
         self._runner.flush()
 
     def close(self) -> None:
-        """Flushes and ends the session, even if flushing raises.
+        """Flushes the buffer, and ends the session even if this raises.
 
-        Garbage collection also flushes, but can only print a failure.
+        Garbage collection does the same, but can only print an error.
         """
         self._runner.close()
 
@@ -120,7 +119,7 @@ class ModelRunner:
         except Error as failure:
             if error is None:
                 raise
-            # The first error matters more.
+            # Keep the first exception, because it is the cause, and add a note.
             error.add_note(f"closing {self!r}: {failure}")
 
     def __repr__(self) -> str:
@@ -130,10 +129,10 @@ class ModelRunner:
 def create_model_runner(
     spec: str, *, formats: Sequence[_core.Format] = ()
 ) -> ModelRunner:
-    """Makes the runner of a spec, such as ``pipe:/tmp/advisor?serdes=json``.
+    """Makes the runner for a spec, such as ``pipe:/tmp/advisor?serdes=json``.
 
-    docs/reference/model-specs.md defines specs. ``formats`` are more formats for the
-    option ``serdes``, such as those of `mlbridge.protobuf.messages`. Raises
-    InvalidArgument for an invalid spec, Unsupported if this build has no such runner.
+    docs/reference/model-specs.md defines specs. ``formats`` are additional SerDes, for
+    example from `mlbridge.protobuf.messages`. Raises InvalidArgument if the spec is
+    invalid, and Unsupported if this build lacks the runner.
     """
     return ModelRunner(spec, formats=formats)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Serves a policy, a function from features to advice, to compilers."""
+"""Serves a policy to compilers. A policy is a function from features to advice."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ logger = logging.getLogger("mlbridge")
 
 
 def _bound_traceback(record: logging.LogRecord) -> bool:
-    """Makes a traceback short and printable: its text may quote a compiler's bytes."""
+    """Shortens and escapes a traceback, because it may quote bytes of a compiler."""
     if record.exc_info and not record.exc_text:
         record.exc_text = lines(logging.Formatter().formatException(record.exc_info))
     return True
@@ -34,42 +34,42 @@ logger.addFilter(_bound_traceback)
 OnError = Literal["reply", "raise"]
 
 MAX_DELAY = 1.0
-"""The maximum ``max_delay`` in seconds; Ctrl-C may have to wait as long."""
+"""The maximum ``max_delay`` in seconds. Ctrl-C may be delayed by this time."""
 
 LATENCY_INTERVAL = 0.25
-"""Seconds between two updates of the latencies."""
+"""Seconds between two updates of `Statistics.latencies`."""
 
 
 @dataclass
 class Statistics:
-    """The counts of a server, updated while it runs."""
+    """The counts of a server, which are updated while the server runs."""
 
     sessions: int = 0
-    """Sessions so far."""
+    """The number of sessions so far."""
     open: int = 0
-    """Sessions that are open."""
+    """The number of sessions that are open."""
     refused: int = 0
-    """Compilers that got no session, such as those beyond ``max-sessions``."""
+    """The number of compilers that were refused, for example at ``max-sessions``."""
     requests: int = 0
-    """Requests so far."""
+    """The number of requests so far."""
     batches: int = 0
-    """Calls of the policy."""
+    """The number of calls of the policy."""
     deferred: int = 0
-    """Requests whose decision the policy left to the compiler."""
+    """The number of requests for which the policy left the decision to the compiler."""
     errors: int = 0
-    """Requests that failed: the policy raised, or its advice could not be sent."""
+    """The number of requests for which the policy failed or the reply was not sent."""
     mistyped: int = 0
-    """Replies of another type than the compiler's first request wanted. The server
-    does not know whether the compiler could use them."""
+    """The number of replies whose type differs from the type that the compiler's first
+    request asked for. The compiler may be unable to use these replies."""
     policy_seconds: float = 0.0
-    """Seconds spent in the policy."""
+    """The time spent in the policy in seconds."""
     latencies: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """The median and the 90th and 99th percentile of the seconds from the arrival of a
-    request to the sending of its reply; zeros unless `serve` measures them."""
+    """The median, 90th and 99th percentile of the latency in seconds, from request to
+    reply. The values are 0 unless ``measure_latency`` is set."""
 
     @property
     def policy_microseconds(self) -> float:
-        """The mean time of the policy per request in microseconds."""
+        """The mean time in the policy per request, in microseconds."""
         return 1e6 * self.policy_seconds / self.requests if self.requests else 0.0
 
     @property
@@ -96,15 +96,15 @@ class Statistics:
 
 
 class _FailureLog(RareLog):
-    """Logs the failures of a policy: the first of each kind with its traceback."""
+    """Logs failures of a policy. The first of each kind is logged with a traceback."""
 
     def note(self, failure: Exception, session: int, pid: int) -> None:
-        """Counts a failure, and logs it unless another of its kind was logged."""
+        """Counts a failure, and logs it if it is the first of its kind."""
         what = (
             f"a request of session {session} (process {pid}): "
             f"{words(_description_of(failure))}"
         )
-        # Replies that cannot be sent are one kind, wherever the exception was raised.
+        # Treat all replies that cannot be sent as one kind.
         is_unsent = isinstance(failure, Error) and failure.session != 0
         kind = (type(failure), *(("", 0) if is_unsent else _origin_of(failure)))
         if self.is_first(kind, what):
@@ -122,7 +122,7 @@ def _log_more_failures(count: int, total: int, last: str) -> None:
 
 
 class _PolicyServer:
-    """The loop between a server and a policy."""
+    """The loop that receives requests, calls the policy and sends the replies."""
 
     def __init__(
         self,
@@ -163,12 +163,12 @@ class _PolicyServer:
         self._failures = _FailureLog(_log_more_failures)
 
     def stop(self) -> None:
-        """Makes run() return soon. May be called by any thread."""
+        """Makes run() return soon. Thread-safe."""
         self._stopping = True
         self.server.stop()
 
     def interrupt(self) -> None:
-        """Handles the first Ctrl-C: stops after the current request."""
+        """Stops after the current request. Called at the first Ctrl-C."""
         self.stop()
         if self._is_replying:
             logger.warning(
@@ -176,7 +176,7 @@ class _PolicyServer:
             )
 
     def run(self, sessions: int | None = None, timeout: float | None = None) -> None:
-        """Serves requests until stopped, or as the arguments of `serve` say."""
+        """Serves requests until `stop` is called or a limit is reached. See `serve`."""
         try:
             self._run(sessions, timeout)
         finally:
@@ -184,7 +184,7 @@ class _PolicyServer:
             self._warnings.flush()
 
     def _run(self, sessions: int | None, timeout: float | None) -> None:
-        # The end of a session is noticed only between two waits.
+        # With `sessions`, wait in short steps, to notice that a session has ended.
         wait = timeout if sessions is None else min(0.05, timeout or 0.05)
         idle_since = time.monotonic()
         while True:
@@ -196,7 +196,7 @@ class _PolicyServer:
             self._count()
             if requests is not None:
                 self._reply(requests)
-                # The wait for the next request may be long.
+                # Free the memory now, because the next request may come much later.
                 del requests
                 self._report_failures()
                 if self._stopping:
@@ -235,7 +235,7 @@ class _PolicyServer:
             self.note_latencies()
 
     def note_latencies(self) -> None:
-        """Updates the statistics' latencies, if they are measured."""
+        """Updates `Statistics.latencies` if latencies are measured."""
         if self._measures:
             median, p90, p99 = self.server.latencies([0.5, 0.9, 0.99])
             self.statistics.latencies = (median, p90, p99)
@@ -250,9 +250,9 @@ class _PolicyServer:
         self.statistics.policy_seconds += time.perf_counter() - started
 
     def _reply_together(self, requests: list[Features]) -> bool:
-        """Calls a batched policy once, if it succeeds for all requests together.
+        """Calls a batched policy for all requests. Returns false if this fails.
 
-        Otherwise each request is asked alone, so that only those at fault fail.
+        The caller then calls the policy once per request, to find the request at fault.
         """
         if self._batched is None or len(requests) == 1:
             return False
@@ -281,7 +281,7 @@ class _PolicyServer:
                 self._report_failures()
 
     def _report_failures(self) -> None:
-        """Sends the replies, then logs the failures, which may be slow."""
+        """Sends the replies first, because logging the failures may be slow."""
         failed, self._failed = self._failed, []
         if failed and not self._raises:
             self._send()
@@ -289,7 +289,7 @@ class _PolicyServer:
             self._fail(failure, session, pid)
 
     def _send(self) -> None:
-        """Sends the last replies."""
+        """Sends the replies without waiting for another request."""
         try:
             self.server.send()
         except Error as unsent:
@@ -297,8 +297,8 @@ class _PolicyServer:
         self._count()
 
     def _fail_unsent(self, unsent: Error) -> None:
-        """Counts the replies that could not be sent, one or more."""
-        # An error without a session is a failure of the server itself.
+        """Counts and logs all replies of a batch that could not be sent."""
+        # Raise an error without a session, because then the server itself has failed.
         if not unsent.session:
             raise unsent
         for one in (unsent, *unsent.others):
@@ -307,7 +307,7 @@ class _PolicyServer:
             self._fail(one, one.session, one.pid)
 
     def _fail(self, failure: Exception, session: int, pid: int) -> None:
-        """Raises the failure, or counts and logs it."""
+        """Raises a failure with on_error="raise", or else counts and logs it."""
         if self._raises:
             self._failures.total += 1
             try:
@@ -333,12 +333,12 @@ def _replies_of(policy: BatchPolicy, requests: list[Features]) -> list[Any]:
 
 
 def _single(policy: Batched) -> Policy:
-    """A policy for one request at a time."""
+    """Returns a policy that answers one request with a batched policy."""
     return lambda features: _replies_of(policy, [features])[0]
 
 
 def _origin_of(failure: Exception) -> tuple[str, int]:
-    """The file and the line that raised an exception."""
+    """Returns the file and the line that raised an exception."""
     traceback = failure.__traceback__
     if traceback is None:
         return "", 0
@@ -348,7 +348,7 @@ def _origin_of(failure: Exception) -> tuple[str, int]:
 
 
 def _text_of(failure: Exception) -> str:
-    """The text of an exception, even if its ``__str__`` raises."""
+    """Returns the text of an exception, even if its ``__str__`` raises."""
     try:
         return str(failure)
     except Exception:
@@ -378,42 +378,40 @@ def serve(
 
         serve(lambda features: features["callee_size"] < 30, "pipe:/tmp/advisor")
 
-    Any number of compilers may connect. Each has its own session, and one that dies,
-    stalls or sends invalid bytes ends only its own. Ctrl-C or SIGTERM, unless the
-    program handles them, ends the server after the current request, a second one at
-    once; SIGTERM then raises SystemExit here.
+    Any number of compilers may connect. Each compiler has its own session. If a
+    compiler dies, stalls or sends invalid bytes, only its session ends.
+
+    After Ctrl-C or SIGTERM, the server stops when the current request is answered.
+    After a second signal, it stops immediately. SIGTERM then raises SystemExit.
 
     Args:
-        policy: called with the features of each request; `Policy` says what it may
-            return. Its arrays show the request until it returns. A policy marked as
-            `batched` is called with a list of requests.
-        at: the address to serve at, or several: ``pipe:NAME`` with the options
-            ``serdes`` (of bare compilers), ``bare=no``, ``max-message`` and
-            ``max-sessions`` (4096 by default); ``shm:NAME``, without bare compilers; or
-            a path. Compilers with this library may use pipe or shm at either.
-        sessions: return after so many compilers have connected and all have left.
-        timeout: give up after so many seconds without a request.
-        on_error: what to do if the policy raises or its advice cannot be sent (no
-            tensor, a bool of 2, text that is not UTF-8, more than ``max-message``
-            bytes). ``"reply"`` continues, and logs the first exception of each kind and
-            the number of the others; ``"raise"`` raises the exception here. In either
-            case the compiler gets an error of code ``Model`` with the exception's text,
-            decides itself, and keeps its session. A bare compiler with the bitstream
-            cannot be told: its session ends, as it does for a deferral.
-        max_batch: the maximum number of requests in a call of a batched policy.
-        max_delay: seconds that a request may wait for others to join its batch.
-        measure_latency: measure the statistics' ``latencies``.
-        statistics: updated while serving, for a thread that shows them.
-        formats: more formats than this build has, such as those of
-            `mlbridge.protobuf.messages`.
+        policy: a `Policy`, which is called with the features of each request, or a
+            `batched` policy, which is called with a list of requests. The arrays are
+            valid until the policy returns.
+        at: an address, or a list of addresses. ``pipe:NAME`` may have the options
+            ``serdes`` (for bare compilers), ``bare=no``, ``max-message`` and
+            ``max-sessions``. ``shm:NAME`` does not serve bare compilers. A path is
+            short for ``pipe:``. Compilers may connect to any name with pipe or shm.
+        sessions: return when this many compilers have connected and disconnected.
+        timeout: raise Timeout after this many seconds without a request.
+        on_error: what to do if the policy raises, or if its advice cannot be sent.
+            ``"reply"`` logs the exception and continues. ``"raise"`` raises the
+            exception here. In either case, the compiler receives an error of code
+            ``Model`` and makes the decision itself. A bare compiler with the bitstream
+            cannot receive errors or deferrals, so its session ends.
+        max_batch: the maximum number of requests in one call of a batched policy.
+        max_delay: the maximum number of seconds to wait until a batch is full.
+        measure_latency: whether to measure `Statistics.latencies`.
+        statistics: an object to update while serving, for example to show it.
+        formats: additional SerDes, for example from `mlbridge.protobuf.messages`.
 
     Returns:
-        The statistics, after ``sessions`` or Ctrl-C; the server's files are removed.
+        The statistics, after ``sessions`` or Ctrl-C. Then all files are removed.
 
     Raises:
-        Timeout: no request for ``timeout`` seconds.
+        Timeout: no request came for ``timeout`` seconds.
         InvalidArgument: a spec is invalid.
-        OSFailure: a live server uses the name, or it is not writable.
+        OSFailure: another server uses the path, or the path is not writable.
     """
     loop = _PolicyServer(
         policy,
@@ -430,7 +428,7 @@ def serve(
         with stops_gracefully(loop.interrupt):
             loop.run(sessions, timeout)
     except KeyboardInterrupt:
-        # The caller reports the statistics.
+        # Return normally after Ctrl-C, so that the caller can report the statistics.
         logger.info("interrupted")
     finally:
         loop.note_latencies()
@@ -439,7 +437,7 @@ def serve(
 
 
 class Serving:
-    """A policy that a thread serves; see `serving`."""
+    """A policy that is served by a thread. `serving` creates it."""
 
     def __init__(self, loop: _PolicyServer) -> None:
         self._loop = loop
@@ -455,10 +453,10 @@ class Serving:
         try:
             self._loop.run()
         except BaseException as failure:
-            # finish() raises it; no one calls finish() during interpreter shutdown.
+            # Store the exception for finish(), which is not called at shutdown.
             self._failure = None if ending.has_begun else failure
         finally:
-            # Do not let compilers wait until the end of the `with`.
+            # Close the sessions now, so that compilers do not wait for finish().
             self._loop.server.close()
 
     def start(self) -> None:
@@ -466,8 +464,8 @@ class Serving:
         self._thread.start()
 
     def finish(self) -> None:
-        """Stops serving, cleans up, and raises the thread's exception, if any."""
-        # A forked child does not have the thread.
+        """Stops the thread. If the thread has raised an exception, raises it."""
+        # Do nothing in a forked child, which does not have the thread.
         if os.getpid() != self._process:
             return
         self._loop.stop()
@@ -495,8 +493,8 @@ def serving(
             subprocess.run(["clang", ...], check=True)
         print(served.statistics)
 
-    The arguments and errors are those of `serve`. With ``on_error="raise"`` the
-    exception is raised at the end of the ``with``.
+    `serve` describes the arguments and errors. With ``on_error="raise"``, an exception
+    is raised at the end of the ``with``.
     """
     served = Serving(
         _PolicyServer(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ends a server in order after Ctrl-C or a service manager's SIGTERM."""
+"""Handles Ctrl-C and SIGTERM, so that a server can finish its current request."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ _DEFAULTS: dict[int, _Handler] = {
 
 
 class _OwnHandler:
-    """A handler of this module; a forked child does not call its function."""
+    """A signal handler that calls a function, but not in a forked child."""
 
     def __init__(self, function: Callable[[int], None]) -> None:
         self._function = function
@@ -25,7 +25,7 @@ class _OwnHandler:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._process:
-            # A forked child ends without its parent's clean-up.
+            # In a forked child, do what happens without this handler.
             if number == signal.SIGINT:
                 raise KeyboardInterrupt
             signal.signal(number, signal.SIG_DFL)
@@ -35,7 +35,7 @@ class _OwnHandler:
 
 @contextmanager
 def _handling(numbers: Iterable[int], handle: Callable[[int], None]) -> Iterator[None]:
-    """Handles the signals with Python's default handlers, in the main thread only."""
+    """Replaces Python's default handlers of some signals, in the main thread only."""
     is_main = threading.current_thread() is threading.main_thread()
     ours = [n for n in numbers if is_main and signal.getsignal(n) == _DEFAULTS[n]]
     for number in ours:
@@ -51,9 +51,9 @@ def _handling(numbers: Iterable[int], handle: Callable[[int], None]) -> Iterator
 def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
     """Calls a function at the first SIGINT or SIGTERM, and interrupts at the second.
 
-    The body should end soon after the call. At its end this raises KeyboardInterrupt
-    for SIGINT, and SystemExit with the status that shells expect for SIGTERM. Leaves
-    alone the signals that the program handles, and threads other than the main one.
+    The function must cause the body to end soon. Then KeyboardInterrupt is raised for
+    SIGINT, and SystemExit for SIGTERM. Signals for which the program has a handler are
+    not changed. In threads other than the main thread, nothing happens.
     """
     caught: list[int] = []
 
@@ -71,24 +71,24 @@ def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def sigterm_exits() -> Iterator[None]:
-    """Makes SIGTERM raise SystemExit, so that the body cleans up before it ends.
+    """Makes SIGTERM raise SystemExit, so that `finally` clauses of the body run.
 
-    Does nothing if the program handles SIGTERM, or in a thread other than the main one.
+    Nothing happens if the program handles SIGTERM, or outside of the main thread.
     """
     with _handling([signal.SIGTERM], _interrupt):
         yield
 
 
 def _interrupt(number: int) -> NoReturn:
-    """Raises the exception that stands for a signal."""
+    """Raises KeyboardInterrupt for SIGINT and SystemExit for SIGTERM."""
     raise KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
 
 
 class _Fork(threading.local):
-    """Blocks the signals of `_OwnHandler` while a thread forks.
+    """Blocks the signals with an `_OwnHandler` during a fork.
 
-    Python drops signals that a child receives before it runs Python code, such as the
-    SIGTERM of multiprocessing.Pool.terminate().
+    Otherwise Python drops a signal that the child receives before it runs Python code,
+    for example the SIGTERM of multiprocessing.Pool.terminate().
     """
 
     mask: set[signal.Signals] | None = None

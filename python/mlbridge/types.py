@@ -8,27 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 Feature: TypeAlias = NDArray[Any] | str | list[str]
-"""A feature as a policy gets it.
+"""The value of a feature, as a policy receives it.
 
-Numbers and bools are NumPy arrays of the compiler's type and shape. A scalar is 0-d:
-arithmetic, comparison and ``float(x)`` work on it.
+Numbers and bools are NumPy arrays of the compiler's type and shape. A scalar is a 0-d
+array, which supports arithmetic, comparison and ``float(x)``.
 """
 
 Features: TypeAlias = dict[str, Any]
-"""The features of one request by name; each is a `Feature`.
+"""Maps the names of features to values, each of type `Feature`.
 
-Declared as Any, since a policy knows their types and a type checker does not.
+The values are declared as Any, so that type checkers accept any policy.
 """
 
 Policy: TypeAlias = Callable[[Features], Any]
-"""A function from the features of a request to the advice.
+"""A function that receives the features of a request and returns the advice.
 
-The arrays are read-only, and may be the same objects in the next request: reshape one
-with ``x.reshape(...)``, not by assigning to ``x.shape``.
+The arrays are read-only, and later requests may reuse them. To reshape an array, call
+``x.reshape(...)``. Do not assign to ``x.shape``.
 
-A policy returns a number, a bool, a str, a list of one of these, an array, or a dict
-of several outputs by name. Returning None or raising `Deferred` leaves the decision to
-the compiler.
+The advice is a number, a bool, a str, a list of one of these, an array, or a dict of
+several named outputs. A policy returns None or raises `Deferred` to leave the decision
+to the compiler.
 """
 
 _NAMES: dict[Any, str] = {
@@ -47,12 +47,12 @@ _NAMES |= {
 
 
 def element_type_name(dtype: Any) -> str:
-    """Returns the bridge's name of an element type.
+    """Returns the name of an element type, for example ``"int64_t"``.
 
     Args:
-        dtype: such a name (``"float"``, ``"int64_t"``, ``"bool"``, ``"string"``), a
-            Python type (bool, int, float, str) or anything that ``numpy.dtype``
-            accepts, or else a TypeError is raised. ``"float"`` has 32 bits, as in C.
+        dtype: a name (``"float"``, ``"int64_t"``, ``"bool"``, ``"string"``), a Python
+            type (bool, int, float, str), or anything that ``numpy.dtype`` accepts.
+            ``"float"`` has 32 bits, as in C. A TypeError is raised for other values.
     """
     if dtype in _NAMES:
         return _NAMES[dtype]

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import mlbridge
 from aot_models import FLOAT, GraphBuilder
 from mlbridge import create_model_runner, doctor
-from mlbridge.cli import app
+from mlbridge.cli import _others, app
 from programs import CLI, Started, reply_of, run_cli, run_program, run_python
 from training_logs import context, header, outcome, write_log
 
@@ -55,6 +56,26 @@ def errors_of(*arguments: str | Path, status: int = 1, cwd: Path | None = None) 
     assert result.returncode == status
     assert "Traceback" not in result.stderr
     return result.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("no_such_module:app", "No module named 'no_such_module'"),
+        ("builtins:list", "expected a typer.Typer, found a type"),
+    ],
+)
+def test_a_broken_command_of_another_distribution(
+    monkeypatch: pytest.MonkeyPatch, value: str, problem: str
+) -> None:
+    point = importlib.metadata.EntryPoint("broken", value, _others.GROUP)
+    monkeypatch.setattr(_others, "entry_points", lambda group: [point])
+    commands = typer.Typer()
+    _others.add_commands(commands)
+    for name, why in (("broken", problem), ("train", "is not installed")):
+        result = CliRunner().invoke(commands, [name, "--any", "option"])
+        assert isinstance(result.exception, mlbridge.Unsupported)
+        assert re.search(why, str(result.exception))
 
 
 def test_help_teaches() -> None:

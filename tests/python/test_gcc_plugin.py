@@ -147,6 +147,10 @@ def test_an_answer_out_of_range_is_no_decision(stock: str, tmp_path: Path) -> No
 def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="nonsense"):
         unroll_with("nonsense:x", tmp_path)
+    # A misspelt argument must not compile without the model.
+    for argument in ("modell=none", "model"):
+        with pytest.raises(AssertionError, match="expected the argument model=SPEC"):
+            unroll_with("none", tmp_path, f"-fplugin-arg-unroll-{argument}")
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind not installed")

@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import onnx
@@ -17,15 +18,17 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
+from gymnasium import spaces
 from typer.testing import CliRunner
 
 import mlbridge
 from mlbridge.cli import app
 from mlbridge.errors import Error, InvalidArgument, Malformed, Unsupported
-from mlbridge_optimizations import registry
+from mlbridge_optimizations import Optimization, registry
 from mlbridge_optimizations.commands import groups, progress
 from mlbridge_optimizations.registry import known, of_file
 from mlbridge_optimizations.training.curve import Curve
+from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 from programs import BUILD, CLI, FULL, ROOT, reply_of, run_cli, run_python
 
@@ -311,6 +314,14 @@ def test_descriptions_that_cannot_be_trained(
     options = ("--out", tmp_path / "out", "--learning-rate", rate)
     with pytest.raises(InvalidArgument, match=problem):
         run_cli("train", tmp_path / "mine.py", *options)
+
+
+def test_an_observation_without_dimensions(tmp_path: Path) -> None:
+    by = Optimization[Any]("x", "", Mock())
+    experiment = Experiment(by, None, TrainingSettings(out=tmp_path))
+    scalars = spaces.Dict({"a": spaces.Box(0, 1, (1,)), "b": spaces.Box(0, 1, ())})
+    with pytest.raises(InvalidArgument, match=r"'b' of shape \(\): make it \(1,\)"):
+        experiment.networks(scalars, spaces.Discrete(2))
 
 
 def test_a_training_whose_files_are_damaged(spills: Path, tmp_path: Path) -> None:

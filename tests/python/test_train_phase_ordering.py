@@ -476,7 +476,7 @@ def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
             _, said = toolchain.run([toolchain.CLANG, "-Oz", *flags, *bitcode])
             name = model.task.actions.actions[choice].name
             assert f"asked={asked} actions=1 [{name}]" in said.decode()
-            # Equal except for ties in code generation: see docs/guides/training.md.
+            # Equal except for ties in code generation: phase-ordering-training.md.
             size = text_size(target.read_bytes(), "out.o")
             assert size == pytest.approx(expected, rel=0.01)
 

@@ -276,7 +276,7 @@ def test_what_was_found_is_so(modules: list[Path], tmp_path: Path) -> None:
         ways = [library.pipeline(), found.together[0], pipeline]
         ((_, sizes),) = measure({module: ways}, library.prologue)
         base, joint, best = (sizes.sizes[one] for one in ways)
-        # Equal except for ties in code generation: see docs/guides/training.md.
+        # Equal except for ties in code generation: phase-ordering-training.md.
         assert ratio == pytest.approx(best / oz_size(module), rel=0.01)
         assert best <= 1.01 * joint
         assert best < 0.9 * base

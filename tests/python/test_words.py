@@ -24,12 +24,16 @@ def names(path: Path) -> Iterator[tuple[int, str]]:
     """The identifiers in a source file, each with its line."""
     if not path.name.endswith((*SUFFIXES, "CMakeLists.txt")):
         return
+    text = path.read_text()
+    # Comments may have these words. Parse only files that have them at all.
+    if not any(map(has_word, set(NAME.findall(text)))):
+        return
     line = 1
     lexer = get_lexer_for_filename(path.name, stripnl=False)
-    for kind, text in lexer.get_tokens(path.read_text()):
+    for kind, token in lexer.get_tokens(text):
         if kind in Name:
-            yield from ((line, name) for name in NAME.findall(text))
-        line += text.count("\n")
+            yield from ((line, name) for name in NAME.findall(token))
+        line += token.count("\n")
 
 
 def has_word(name: str) -> bool:

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes `aot:` and `builtin:` for models compiled by `mlbridge compile`.
-/// docs/guides/compile.md shows how to compile an .onnx file for either.
+/// Defines the schemes `aot:` and `builtin:` for models that `mlbridge compile`
+/// has compiled. docs/guides/compile.md shows how to compile an .onnx file for
+/// each scheme.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,17 +24,17 @@
 
 namespace MLBridge {
 
-/// The scheme `aot:FILE`.
+/// Returns the scheme `aot:FILE`.
 RunnerFactory::Scheme aotScheme();
-/// The scheme `builtin:NAME`, which looks NAME up among \p Models. What \p
-/// Models points to must outlive the factory and its runners.
+/// Returns the scheme `builtin:NAME`, which finds the model called NAME in
+/// \p Models. The models must outlive the factory and its runners.
 RunnerFactory::Scheme
 builtinScheme(std::vector<const MLBridgeAOTModel *> Models);
 
-/// Adds `aot:FILE`, which RunnerFactory() already has.
+/// Adds the scheme `aot:FILE`. A new RunnerFactory already has this scheme.
 inline void addAOT(RunnerFactory &Factory) { Factory.add(aotScheme()); }
 
-/// Adds `builtin:NAME`.
+/// Adds the scheme `builtin:NAME` for \p Models.
 /// \code
 ///   extern const MLBridgeAOTModel mlbridge_aot_model_policy;
 ///   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});

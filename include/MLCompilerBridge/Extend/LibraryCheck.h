@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// checkLibrary() and LibraryFile: for loading libraries that may be truncated
-/// or replaced. The dynamic linker trusts a file's headers, so a truncated file
-/// kills the process with SIGBUS. The linker also identifies a file by its
-/// name, so it does not load a new file under the name of a loaded one.
+/// Defines checkLibrary() and LibraryFile, for libraries that may be truncated
+/// or replaced. With such files, dlopen() alone has two problems. dlopen()
+/// trusts a file's headers, so a truncated file ends the process with SIGBUS.
+/// dlopen() also identifies a file by its name, so it does not load a new file
+/// that has the name of a loaded file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,19 +26,21 @@
 namespace MLBridge {
 
 /// Checks that the file at \p Path is a complete shared library for this
-/// machine. Call this before dlopen(). ErrorCode::System: the file cannot be
-/// read; InvalidArgument: it is not a regular file; Malformed: it is not a
-/// library, or truncated.
+/// machine. Call this function before dlopen(). Returns one of these errors:
+/// - System if the file cannot be read.
+/// - InvalidArgument if the file is not a regular file.
+/// - Malformed if the file is not a library or is truncated.
 Error checkLibrary(const std::string &Path);
 
-/// Calls dlopen() for \p Name: a path, or, without a slash, a name that the
-/// dynamic linker searches for. Checks a path with checkLibrary() first.
-/// ErrorCode::Unsupported, with the reason: the library cannot be loaded;
-/// System: out of memory.
+/// Calls dlopen() for \p Name. If \p Name contains a slash, it is a path, and
+/// the file is first checked with checkLibrary(). Otherwise, the dynamic linker
+/// searches for \p Name. Returns System if memory runs out, or Unsupported with
+/// the reason if the library cannot be loaded.
 Expected<void *> openLibrary(const std::string &Name, int Flags);
 
-/// A library file that passed checkLibrary(), held open until dlopen() so that
-/// it cannot be replaced in between:
+/// A library file that has passed checkLibrary(). The object keeps the file
+/// open, so that dlopen() loads the checked file even if another file has
+/// replaced it:
 /// \code
 ///   Expected<LibraryFile> File = LibraryFile::open("policy.so");
 ///   if (!File)
@@ -46,7 +49,7 @@ Expected<void *> openLibrary(const std::string &Name, int Flags);
 /// \endcode
 class LibraryFile {
 public:
-  /// Fails as checkLibrary() does.
+  /// Opens and checks the file. Returns the errors of checkLibrary().
   static Expected<LibraryFile> open(const std::string &Path);
 
   LibraryFile(LibraryFile &&Other) noexcept
@@ -58,8 +61,9 @@ public:
   }
   ~LibraryFile();
 
-  /// A name of this file for dlopen(), valid while this object exists. No other
-  /// file gets this name while this one is loaded. Long; not meant for display.
+  /// Returns a name of this file for dlopen(). The name is valid while this
+  /// object exists, and no other file has this name while the library is
+  /// loaded. Do not use the name in messages, because it is long.
   const std::string &name() const { return Name; }
 
 private:

@@ -1,4 +1,4 @@
-//===- MessagePlacement.h - Where a message lies in memory ------*- C++ -*-===//
+//===- MessagePlacement.h - A message's place in memory ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MessagePlacement: the guarantees that every transport gives every SerDes.
+/// Defines MessagePlacement: guarantees about a message's place in memory.
+/// Every transport gives these guarantees to every SerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +20,12 @@
 namespace MLBridge {
 
 struct MessagePlacement {
-  /// The number of readable bytes after a received message: fast parsers read
-  /// past the end. Their values do not matter.
+  /// The number of readable bytes after a received message. Fast parsers read
+  /// past the end of the message, but ignore these bytes.
   static constexpr std::size_t Padding = 64;
-  /// Messages start this many bytes after a 64-byte boundary, because the
-  /// length precedes them. A SerDes may rely on this to align tensors.
+  /// A message starts this number of bytes after a 64-byte boundary, because an
+  /// 8-byte length precedes the message. A SerDes may use this fact to align
+  /// tensors.
   static constexpr std::size_t Offset = 8;
 };
 

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Model and ModelCursor: what a runtime (ONNX Runtime, generated C,
-/// TensorFlow, ...) implements so that a compiler can evaluate its models in
-/// process. InProcessModelRunner does the rest: it selects and checks the
-/// features, and turns outputs into decisions.
+/// Defines Model and ModelCursor. A runtime, such as ONNX Runtime or
+/// TensorFlow, implements both so that a compiler can evaluate the runtime's
+/// models in process. InProcessModelRunner selects and checks the features, and
+/// turns outputs into decisions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,45 +32,49 @@ namespace MLBridge {
 struct TensorSpec {
   std::string Name;
   ElementType Type = ElementType::Float;
-  /// A negative extent is free. AnyExtent is independent of all others; another
-  /// negative number is the same extent everywhere in the model, such as n in
-  /// "n nodes and an n x n matrix".
+  /// The extents. A negative extent is free, that is, each request chooses it.
+  /// Two free extents with the same negative number must be equal in a request,
+  /// such as n in "n nodes and an n x n matrix". AnyExtent is an exception: it
+  /// is independent of all other extents.
   Shape Dims;
 
-  /// True for an output whose rank is only known after evaluation. Dims is
-  /// meaningless then.
+  /// True for an output whose rank is known only after the evaluation. Dims is
+  /// meaningless for such an output.
   bool HasAnyRank = false;
 
   static constexpr std::int64_t AnyExtent = -1;
 
-  /// "float[?,300]"; "float[...]" for any rank.
+  /// Returns the type and shape as text, such as "float[?,300]", or
+  /// "float[...]" for any rank.
   std::string typeStr() const;
 };
 
-/// Evaluates a Model for one thread and owns the memory of the outputs. Keeps
-/// its model alive.
+/// Evaluates a Model for one thread. A cursor owns the memory of the outputs
+/// and keeps its model alive.
 class ModelCursor {
 public:
   virtual ~ModelCursor();
 
-  /// Evaluates the model. \p Inputs are in the order of Model::inputs(), with
-  /// its names, types and ranks, and with matching extents; their data is
-  /// borrowed for this call. The outputs are in the order of Model::outputs();
-  /// their views are valid until the next call.
+  /// Evaluates the model. \p Inputs have the order, names, types and ranks of
+  /// Model::inputs(), and matching extents. Their data is borrowed for this
+  /// call. The outputs have the order of Model::outputs(). Their views are
+  /// valid until the next call.
   ///
-  /// Errors: Model: the runtime failed. System: memory ran out.
+  /// Returns the error Model if the runtime fails, or System if memory runs
+  /// out.
   virtual Expected<Span<const TensorView>>
   run(Span<const TensorView> Inputs) = 0;
 
-  /// Like run(), but interrupts an evaluation that has not finished by \p
-  /// Until, if the runtime can be interrupted: ErrorCode::Timeout. The cursor
-  /// remains usable. The default calls run() and ignores \p Until.
+  /// Evaluates the model as run() does. If the evaluation has not finished at
+  /// \p Until, interrupts it and returns Timeout. The cursor remains usable
+  /// afterwards. The default implementation is for runtimes that cannot be
+  /// interrupted: it calls run() and ignores \p Until.
   virtual Expected<Span<const TensorView>>
   runUntil(Span<const TensorView> Inputs, Deadline Until);
 };
 
-/// A loaded model. Immutable; any number of threads can use it at the same
-/// time, each through its own cursor.
+/// A loaded model. A model is immutable, so any number of threads can use it at
+/// the same time. Each thread needs its own cursor.
 class Model : public std::enable_shared_from_this<Model> {
 public:
   using Metadata = std::vector<std::pair<std::string, std::string>>;
@@ -79,16 +83,17 @@ public:
   Model(const Model &) = delete;
   Model &operator=(const Model &) = delete;
 
-  /// For messages: the spec of the model, "onnx:policy.onnx".
+  /// Returns the model's spec for messages, such as "onnx:policy.onnx".
   const std::string &name() const { return Name; }
   Span<const TensorSpec> inputs() const { return Inputs; }
   Span<const TensorSpec> outputs() const { return Outputs; }
-  /// The metadata in the model's file, such as "mlbridge.features"
-  /// (docs/reference/model-metadata.md). Null if the file lacks \p Key.
+  /// Returns the value of \p Key in the metadata of the model's file, or null
+  /// if the file lacks \p Key. docs/reference/model-metadata.md lists the keys,
+  /// such as "mlbridge.features".
   const std::string *metadata(std::string_view Key) const;
 
-  /// Opens a cursor for the calling thread. If the model's extents are fixed,
-  /// all memory is allocated here.
+  /// Opens a cursor for the calling thread. If the model has no free extents,
+  /// this function allocates all memory that evaluations need.
   virtual Expected<std::unique_ptr<ModelCursor>> open() const = 0;
 
 protected:

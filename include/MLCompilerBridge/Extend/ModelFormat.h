@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelFormat: how a runtime loads its model files, so that specs can name
-/// them. InProcessModelRunner does the rest.
+/// Defines ModelFormat, which makes a runtime's model files available in specs.
+/// A ModelFormat describes how to load a file. InProcessModelRunner evaluates
+/// the loaded model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,41 +27,44 @@
 
 namespace MLBridge {
 
-/// A kind of model file, as a scheme: `NAME:FILE?options` and
-/// `NAME:label=FILE,label=FILE?options`.
+/// A kind of model file and its scheme. Specs have the form
+/// `SCHEME:FILE?options`, or `SCHEME:label=FILE,label=FILE?options` for several
+/// models.
 struct ModelFormat {
   std::string Scheme;
-  /// One line for --help and `mlbridge doctor`.
+  /// The line that --help and `mlbridge doctor` print.
   std::string Help;
-  /// Loads the file. \p Spec contains the options.
+  /// Loads the model \p File. \p Spec contains the options.
   std::function<Expected<std::shared_ptr<const Model>>(const std::string &File,
                                                        const ModelSpec &Spec)>
       Load;
-  /// The options besides those of DecisionOptions.
-  // Initialized, so that compilers do not warn if it is omitted.
+  /// The names of further options, in addition to the options of
+  /// DecisionOptions.
+  // The initializer avoids a compiler warning when users omit this member.
   // NOLINTNEXTLINE(readability-redundant-member-init)
   std::vector<std::string_view> Options = {};
-  /// Checks these options; called before Load.
+  /// Checks the values of these options. It is called before Load.
   RunnerFactory::Inspect Check = nullptr;
-  /// True if FILE is a file. Otherwise it is some other name, and each runner
-  /// calls Load.
+  /// True if FILE is the path of a file. If false, FILE is another kind of
+  /// name, and each runner calls Load instead of sharing the model.
   bool IsFile = true;
-  /// The other files that FILE names, such as weights. A change in one of them
-  /// changes the model.
+  /// Returns the other files that \p File refers to, such as files with
+  /// weights. The model is reloaded if one of these files changes.
   std::function<std::vector<std::string>(const std::string &File)> Parts =
       nullptr;
-  /// True if FILE may be a folder, such as a SavedModel. The model then changes
-  /// with any file in it. Otherwise folders are refused.
+  /// True if FILE may be a folder, such as a SavedModel. The model is reloaded
+  /// if any file in the folder changes. If false, folders are refused.
   bool MayBeFolder = false;
 };
 
-/// Makes a scheme for such files. The factory with the scheme and its copies
-/// load a file once, for all their runners in all threads. If the file changes,
-/// they load it once more, for the runners whose first request follows the
-/// change. The model stays loaded while one of these factories or runners
-/// exists.
+/// Creates a scheme for files of this format. A factory with the scheme loads a
+/// file once. All runners of the factory and its copies, in all threads, share
+/// the model. If the file changes, the factory loads the new file once, for
+/// runners whose first request follows the change. The model stays loaded while
+/// one of these factories or runners exists.
 ///
-/// A label cannot contain `/`, `,` or `=`, so `./a=b.onnx` is a file.
+/// A label cannot contain `/`, `,` or `=`. Therefore, `./a=b.onnx` means a
+/// file, not the label `./a`.
 RunnerFactory::Scheme modelScheme(ModelFormat Format);
 
 /// Adds the scheme of \p Format to \p Factory.

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelSignature: for runtimes whose files lack the names and types of inputs
-/// and outputs. The exporter stores the signature in the file as JSON;
+/// Defines ModelSignature, the names and types of a model's inputs and outputs.
+/// Some runtimes do not store them in their model files. For such a runtime,
+/// the exporter writes the signature to the file as JSON.
 /// docs/reference/model-metadata.md describes the format.
 ///
 //===----------------------------------------------------------------------===//
@@ -27,13 +28,14 @@ struct ModelSignature {
 
   /// Parses `{"inputs": [{"name": "x", "type": "float", "shape": ["n", 300]}],
   /// "outputs": [...], "metadata": {"mlbridge.decide": "argmax"}}`. A null or
-  /// negative extent is free. A string is a free extent that is equal wherever
-  /// its name occurs. Everything else is Malformed.
+  /// negative extent is free. A string also means a free extent, and all
+  /// extents with the same string must be equal. Returns Malformed for any
+  /// other text.
   static Expected<ModelSignature> parse(std::string_view JSON);
 
-  /// The same for the runtime \p RuntimeName, which does not support strings.
-  /// Errors begin with the model's \p Name. Unsupported if an input or output
-  /// is a string.
+  /// Parses a signature as above for the runtime \p RuntimeName, which does not
+  /// support strings. Returns Unsupported if an input or output is a string.
+  /// Errors begin with the model's \p Name.
   static Expected<ModelSignature> parseNumeric(std::string_view JSON,
                                                const std::string &Name,
                                                std::string_view RuntimeName);

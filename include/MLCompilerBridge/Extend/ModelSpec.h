@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelSpec: a parsed `scheme:path?key=value&key=value`. Reserved characters
-/// (`% ? & = |`) in a path or value are percent-encoded. A decorator precedes
-/// the spec that it decorates: `record:log.bin|fallback|pipe:/tmp/advisor`.
+/// Defines ModelSpec, a parsed `scheme:path?key=value&key=value`. Reserved
+/// characters (`% ? & = |`) in a path or value are percent-encoded. A decorator
+/// precedes the spec that it decorates, as in
+/// `record:log.bin|fallback|pipe:/tmp/advisor`.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,23 +34,27 @@ struct ModelSpec {
   std::string Scheme;
   std::string Path;
   std::vector<std::pair<std::string, std::string>> Options;
-  /// For a decorator: the spec after the first `|`, not decoded.
+  /// The spec after the first `|`, which a decorator decorates. Not decoded.
   std::string Inner;
 
-  /// Parses \p Text; an InvalidArgument names the position of a mistake.
+  /// Parses \p Text. If \p Text is invalid, returns an InvalidArgument that
+  /// names the position of the mistake.
   static Expected<ModelSpec> parse(std::string_view Text);
 
-  /// An InvalidArgument for the first option that is neither in \p Known nor
-  /// `timeout`, which every scheme accepts.
+  /// Returns InvalidArgument if an option is not in \p Known. The option
+  /// `timeout` need not be in \p Known, because every scheme accepts it.
   Error checkOptions(Span<const std::string_view> Known) const;
-  /// The value of the option \p Key, or \p Default.
+  /// Returns the value of the option \p Key, or \p Default if the spec lacks
+  /// it.
   std::string_view option(std::string_view Key, std::string_view Default) const;
-  /// Parses a duration: `5s`, `200ms`, `50us`, `inf`. InvalidArgument for any
-  /// other value, as in the two functions below.
+  /// Parses the option \p Key as a duration, such as `5s`, `200ms`, `50us` or
+  /// `inf`. This function and the next two return \p Default if the spec lacks
+  /// the option, and InvalidArgument if its value is invalid.
   Expected<Duration> duration(std::string_view Key, Duration Default) const;
-  /// Parses a number of bytes: `65536`, `64KiB`, `1GiB`.
+  /// Parses the option \p Key as a number of bytes, such as `65536`, `64KiB` or
+  /// `1GiB`.
   Expected<std::size_t> bytes(std::string_view Key, std::size_t Default) const;
-  /// Parses an integer of 1 or more.
+  /// Parses the option \p Key as an integer of 1 or more.
   Expected<std::size_t> number(std::string_view Key, std::size_t Default) const;
 };
 

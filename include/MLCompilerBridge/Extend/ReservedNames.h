@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The names of tensors that the protocol itself uses and no feature may have.
-/// docs/reference/wire-format.md explains each.
+/// Defines the names of the tensors that the protocol itself uses. A feature
+/// must not have one of these names. docs/reference/wire-format.md explains
+/// each name.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RunnerFactory: creates runners from specs such as
+/// Defines RunnerFactory, which creates runners from specs such as
 /// `pipe:/tmp/advisor?serdes=json`.
 ///
-/// A compiler that links or defines more runners adds their schemes to its
-/// RunnerFactory.
+/// A compiler that links or defines additional runners adds their schemes to
+/// its RunnerFactory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +35,8 @@ namespace modules {
 class ModuleSchemes;
 } // namespace modules
 
-/// Creates runners from specs. A copyable value. For an unknown scheme, it
-/// loads a module: see RunnerModule.h.
+/// Creates runners from specs. A RunnerFactory is a copyable value. For an
+/// unknown scheme, the factory loads a module, as RunnerModule.h describes.
 class RunnerFactory {
 public:
   using Create = std::function<Expected<std::unique_ptr<MLModelRunner>>(
@@ -44,59 +44,63 @@ public:
   using Inspect = std::function<Error(const ModelSpec &)>;
   struct Scheme {
     std::string Name;
-    /// One line for --help and `mlbridge doctor`: "pipe:NAME?serdes=...".
+    /// The line that --help and `mlbridge doctor` print, such as
+    /// "pipe:NAME?serdes=...".
     std::string Help;
     Create Make;
-    /// Whether the scheme precedes the spec of another runner: "name|SPEC".
+    /// True if the scheme decorates another runner, as in "name|SPEC".
     bool IsDecorator = false;
     /// Checks the path and the options of a spec without opening files or
-    /// connections. Called before Make and when a command line is parsed. If
-    /// null, mistakes show when a runner is created.
+    /// connections. The factory calls this function before Make, and in
+    /// check(). If the function is null, only Make can report mistakes in a
+    /// spec.
     Inspect Check = nullptr;
   };
 
-  /// Contains the built-in schemes.
+  /// Creates a factory with the built-in schemes.
   RunnerFactory();
 
-  /// Adds a scheme, or replaces the one with the same name.
+  /// Adds a scheme, or replaces the scheme with the same name.
   void add(Scheme NewScheme);
   Span<const Scheme> schemes() const { return Schemes; }
-  /// Creates the runner for \p Spec. Every scheme accepts the option `timeout`;
-  /// a decorator without it uses the timeout of the runner that it decorates.
-  /// The option `serdes`, if the scheme has it, names one of formats().
+  /// Creates the runner for \p Spec. Every scheme accepts the option `timeout`.
+  /// A decorator without this option uses the timeout of the decorated runner.
+  /// If a scheme has the option `serdes`, its value is the name of one of
+  /// formats().
   Expected<std::unique_ptr<MLModelRunner>> create(std::string_view Spec) const;
-  /// The same for the value of an environment variable; null is an
-  /// InvalidArgument.
+  /// Creates a runner as above. \p Spec is the value of an environment
+  /// variable. If \p Spec is null, returns InvalidArgument.
   Expected<std::unique_ptr<MLModelRunner>> create(const char *Spec) const;
-  /// Checks \p Spec as create() does: its syntax, schemes, paths and options.
-  /// Creates no runner, file or connection, but loads the module of a scheme
-  /// that is not built in, with the libraries that the module links. For a
-  /// scheme without Check, checks only the option `timeout`.
+  /// Checks the syntax, schemes, paths and options of \p Spec, but creates no
+  /// runner, file or connection. If a scheme is not built in, loads the
+  /// scheme's module and the libraries that the module links. If a scheme has
+  /// no Check function, checks only the option `timeout`.
   Error check(std::string_view Spec) const;
 
-  /// The formats that the option `serdes` may name. Add those of other
-  /// components or your own.
+  /// The formats that the option `serdes` can select. A compiler can add more
+  /// formats.
   SerDesFactory &formats() { return Formats; }
   const SerDesFactory &formats() const { return Formats; }
 
-  /// How long runners wait for their models to appear if the spec has no option
-  /// `connect`.
+  /// The time that a runner waits for its model to start if the spec has no
+  /// option `connect`.
   Duration connectTimeout() const { return ConnectTimeout; }
   void setConnectTimeout(Duration Timeout) { ConnectTimeout = Timeout; }
 
 private:
   friend class modules::ModuleSchemes;
-  /// Creates a factory without schemes, to see which ones a module adds.
+  /// Selects the constructor of a factory without schemes. A module adds its
+  /// schemes to such a factory, which then has only the module's schemes.
   struct NoSchemes {};
   explicit RunnerFactory(NoSchemes) {}
 
-  /// Parses and checks \p Spec and finds its scheme. Leaves the spec after a
-  /// decorator's `|` unparsed.
+  /// Parses and checks \p Spec and finds its scheme. Does not parse the spec
+  /// after a decorator's `|`.
   Expected<std::pair<ModelSpec, const Scheme *>>
   resolve(std::string_view Spec) const;
 
   std::vector<Scheme> Schemes;
-  /// Shared with copies of this factory.
+  /// The loaded modules, which copies of this factory share.
   std::shared_ptr<modules::ModuleSchemes> Modules;
   SerDesFactory Formats;
   Duration ConnectTimeout = TransportOptions().ConnectTimeout;

@@ -7,17 +7,21 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RunnerModule: what a shared library exports to add schemes to compilers that
-/// were built without them. A spec `tvm:...` that matches no built-in scheme
-/// loads MLBridge-tvm.so (`grpc+unix:` loads MLBridge-grpc.so), in compilers,
-/// in C and in Python. So a runtime of a hundred megabytes is loaded only on
-/// request, and a plug-in need not be rebuilt for a new runtime.
+/// Defines RunnerModule. A module is a shared library that exports a
+/// RunnerModule, and so adds schemes to compilers that were built without them.
+/// If a spec names a scheme that is not built in, such as `tvm:`, the library
+/// loads the module MLBridge-tvm.so. The part of a scheme's name before `+`
+/// selects the module, so `grpc+unix:` loads MLBridge-grpc.so.
 ///
-/// The file is searched for in this order: in the folder that the environment
-/// variable MLBRIDGE_MODULES names; in the folder of the library, plug-in or
-/// program that contains this library; in the installation's library folder,
-/// first relative to that folder, then at the prefix that this library was
-/// configured with; and wherever the dynamic linker searches.
+/// The library searches for the module's file in the following places, in this
+/// order:
+/// - The folder in the environment variable MLBRIDGE_MODULES.
+/// - The folder of the library, plug-in or program that contains this library.
+/// - The library folder of the same installation: PREFIX/lib for PREFIX/bin.
+/// - The library folder of the prefix with which this library was configured.
+/// - The folders that the dynamic linker searches.
+///
+/// For example, the module MLBridge-tvm.so contains this code:
 /// \code
 ///   static void addRunners(RunnerFactory &Factory) { addTVM(Factory); }
 ///   MLBRIDGE_RUNNER_MODULE(addRunners, nullptr)
@@ -35,21 +39,23 @@ namespace MLBridge {
 class EnvironmentServer;
 class RunnerFactory;
 
-/// C++ objects pass through these functions, so both sides must have the same
-/// version of this library and the same standard library.
+/// The functions of a module. They have C++ objects as arguments, so the module
+/// and its user must be built with the same version of this library and the
+/// same standard library.
 struct RunnerModule {
-  /// The first member, and a C string, so that every version can read it.
+  /// The MLBRIDGE_VERSION of the module. This member is a C string and comes
+  /// first, so that every version of the library can read it.
   const char *Version;
-  /// Adds the schemes for runners. Called once for each factory that is not a
-  /// copy.
+  /// Adds the schemes for runners. The library calls this function once for
+  /// each factory that is not a copy of another one.
   void (*AddRunners)(RunnerFactory &);
-  /// Adds the schemes for trainers; null if there are none.
+  /// Adds the schemes for trainers. Null if the module has no such schemes.
   void (*AddTraining)(EnvironmentServer &);
 };
 
 } // namespace MLBridge
 
-/// Exports the module. Use it once in a library.
+/// Exports the module. Use this macro once in a library.
 #define MLBRIDGE_RUNNER_MODULE(AddRunners, AddTraining)                        \
   extern "C" __attribute__((visibility("default")))                            \
   const MLBridge::RunnerModule MLBridgeRunnerModule = {                        \

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Models compiled by `mlbridge compile`: opened as a shared library
-/// (`aot:libpolicy.so`) or linked into this program (`builtin:policy`).
-/// docs/guides/compile.md shows how to compile an .onnx file to either.
+/// Loads models that `mlbridge compile` has compiled. A compiled model is
+/// either a shared library (`aot:libpolicy.so`) or linked into this program
+/// (`builtin:policy`). docs/guides/compile.md shows how to compile an .onnx
+/// file in both ways.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,23 +26,26 @@
 
 namespace MLBridge {
 
-/// Opens a library made by `mlbridge compile`. \p CPU names the variant to run
-/// ("x86-64-v3", "baseline"); if it is empty, the widest variant that this CPU
-/// supports runs.
+/// Opens a library made by `mlbridge compile`. \p CPU selects the variant to
+/// run, such as "x86-64-v3" or "baseline". If \p CPU is empty, selects the
+/// first variant that this CPU supports, which has the widest vectors.
 ///
-/// The file may be replaced while it is open, as linkers and package managers
-/// do. Overwriting it in place changes the running program.
+/// The file may be replaced by a new file while it is open, as linkers and
+/// package managers do. Do not overwrite the file in place, because this
+/// changes the running program.
 ///
-/// Errors: System: the file cannot be opened. Malformed: the file is not a
-/// shared library, is cut short, or was not made by `mlbridge compile`.
-/// Unsupported: the file has another ABI version or contains no such variant
-/// that this CPU can run.
+/// Returns one of these errors:
+/// - System if the file cannot be opened.
+/// - Malformed if the file is truncated, is not a shared library, or was not
+///   made by `mlbridge compile`.
+/// - Unsupported if the file has another ABI version, or lacks the variant, or
+///   this CPU cannot run the variant.
 Expected<std::shared_ptr<const Model>> loadAOTModel(const std::string &File,
                                                     std::string_view CPU = {});
 
-/// The same for a model that is linked into this program or that the caller has
-/// found otherwise. \p Descriptor must outlive the model. Messages contain \p
-/// Name.
+/// Creates a Model from \p Descriptor, for example for a model that is linked
+/// into this program. \p CPU and the error Unsupported are as above.
+/// \p Descriptor must outlive the model. Messages contain \p Name.
 Expected<std::shared_ptr<const Model>>
 wrapAOTModel(const MLBridgeAOTModel &Descriptor, std::string Name,
              std::string_view CPU = {});

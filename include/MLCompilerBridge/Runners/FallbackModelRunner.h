@@ -1,4 +1,4 @@
-//===- FallbackModelRunner.h - Failure as deferral --------------*- C++ -*-===//
+//===- FallbackModelRunner.h - Defers after a failure -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FallbackModelRunner: `fallback|SPEC` asks SPEC until it fails once, then
-/// always defers. A compilation whose model has died then continues with the
-/// compiler's heuristic instead of waiting for a timeout at every decision.
+/// Defines FallbackModelRunner, the runner for `fallback|SPEC`. It passes
+/// requests to the runner for SPEC. After the first failure, it defers all
+/// requests. If a model dies, the compilation therefore continues with the
+/// compiler's heuristic and does not wait for a timeout at every decision.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +25,16 @@ class FallbackModelRunner final : public MLModelRunner {
 public:
   explicit FallbackModelRunner(std::unique_ptr<MLModelRunner> Inner);
 
-  /// Why this runner defers; success while the model answers.
+  /// Returns the failure that made this runner defer, or success if no request
+  /// has failed.
   const Error &cause() const { return Cause; }
 
   void switchContext(std::string_view Name) override;
   Error logOutcomeUntyped(const TensorView *Decision,
                           std::optional<double> Reward) override;
-  /// Flushes SPEC even after a failure, and returns its error: unwritten
-  /// observations are lost in any case.
+  /// Flushes the runner for SPEC and returns its error, even after a failed
+  /// request. The caller needs the error because unwritten observations are
+  /// lost.
   Error flush() override;
   std::string describe() const override;
   Expected<std::optional<std::string>> metadata(std::string_view Key) override;

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// InProcessModelRunner: evaluates Models of any runtime, one or several by
-/// label (`onnx:policy.onnx`, `aot:node=libnode.so,colour=libcolour.so`). A new
-/// runtime needs no runner class: pass a function that loads a file to
+/// Defines InProcessModelRunner, which evaluates models of any runtime in this
+/// process. A runner has one model (`onnx:policy.onnx`) or several models with
+/// labels (`aot:node=libnode.so,colour=libcolour.so`). A new runtime needs no
+/// new runner class. Instead, pass a function that loads a file to
 /// addModelFormat() (ModelFormat.h).
 ///
 //===----------------------------------------------------------------------===//
@@ -29,38 +30,42 @@ namespace MLBridge {
 
 class ForkDetector;
 
-/// How a model's outputs become advice (`?decide=...`).
+/// Options that control how a model's outputs become advice.
 struct DecisionOptions {
   enum class Rule : std::uint8_t {
-    /// The outputs, unchanged.
+    /// The advice is all outputs, unchanged.
     Outputs,
-    /// The index (int64) of the greatest score along the innermost extent; the
-    /// first of equals.
+    /// The advice is the index (int64) of the greatest score along the
+    /// innermost extent. If several scores are equal, the first index is
+    /// chosen.
     ArgMax,
-    /// An index (int64) drawn from softmax(output) along the innermost extent.
+    /// The advice is an index (int64) that is sampled from softmax(output)
+    /// along the innermost extent.
     Sample,
   };
-  /// If neither this nor Output is set, the model's metadata decides
-  /// ("mlbridge.decide": a rule, or rule:output); default: Outputs.
+  /// The rule. If neither Decide nor Output is set, the key "mlbridge.decide"
+  /// of the model's metadata gives the rule, and may give the output, as in
+  /// `argmax:scores`. Without this key, the rule is Outputs.
   std::optional<Rule> Decide;
-  /// The output to decide on. If empty: the output of the metadata's rule, if
-  /// that rule chooses, or else the model's only output. Without a rule, the
-  /// only output that the caller sees.
+  /// The output with the scores. If empty, ArgMax and Sample use the output in
+  /// the metadata's rule, or else the model's only output. For the rule
+  /// Outputs, a non-empty name makes this output the only advice.
   std::string Output;
-  /// The feature that masks illegal actions: a number or bool for each element
-  /// of the output, zero if the action is illegal. Illegal actions are never
+  /// The name of the feature that masks illegal actions. If empty, all actions
+  /// are legal. The mask has one number or bool for each element of the output.
+  /// An action is illegal if its element is zero, and illegal actions are never
   /// chosen. The mask has the output's shape, apart from leading extents of 1,
-  /// or another rank and the same number of elements. Empty: all actions are
-  /// legal.
+  /// or it has another rank and the same number of elements.
   std::string Mask;
-  /// Random seed for Rule::Sample.
+  /// The random seed for Rule::Sample.
   std::uint64_t Seed = 0;
-  /// True: a NaN or an infinity in the model's features is a SchemaMismatch. If
-  /// unset, the model's metadata decides ("mlbridge.finite"); default: false.
+  /// If true, a NaN or an infinity in the model's features causes a
+  /// SchemaMismatch. If unset, the key "mlbridge.finite" of the model's
+  /// metadata gives the value. The default is false.
   std::optional<bool> RefuseNonFinite;
 
-  /// The names of these options in a spec: `decide`, `output`, `mask`, `seed`,
-  /// `finite`.
+  /// Returns the names of these options in a spec: `decide`, `output`, `mask`,
+  /// `seed` and `finite`.
   static Span<const std::string_view> names();
   /// Reads these options from \p Spec.
   static Expected<DecisionOptions> parse(const ModelSpec &Spec);
@@ -68,39 +73,41 @@ struct DecisionOptions {
 
 /// Evaluates models in this process.
 ///
-/// **Which features a model gets.** The features with the names of its inputs,
-/// in any order. Other features are ignored, so a compiler can offer more than
-/// a model takes. A missing feature, or one of another type, is a
-/// SchemaMismatch. A feature of a lower rank than the input gets leading
-/// extents of 1: a scalar fits float[1], a vector float[1,300]. If the model's
-/// metadata lists its features ("mlbridge.features"), the listed features that
-/// the graph does not take are required as well.
+/// **Features.** Each input of a model receives the feature with its name. The
+/// features can have any order. Other features are ignored, so a compiler may
+/// set more features than a model uses. If a feature is missing or has another
+/// type, the request returns a SchemaMismatch. If a feature has a lower rank
+/// than the input, it gets leading extents of 1. For example, a scalar fits
+/// float[1] and a vector fits float[1,300]. If the key "mlbridge.features" of
+/// the model's metadata lists features, a request must contain all of them,
+/// even if some are not inputs of the graph.
 ///
-/// **Several models.** The feature `_agent`, a string, names the model to
-/// evaluate. A runner with one unlabelled model ignores it.
+/// **Several models.** The string feature `_agent` is the label of the model to
+/// evaluate. A runner with one model without a label ignores this feature.
 ///
-/// Models are loaded at the first request. A model that has already been
-/// evaluated with the same features allocates nothing in a request.
+/// A model is loaded at its first request. Later requests with the same names,
+/// types and shapes allocate no memory.
 ///
-/// **fork().** A runtime's threads and locks do not survive a fork. A child
-/// that uses its parent's runner loads the models again.
+/// **fork().** A runtime's threads and locks do not survive a fork. Therefore,
+/// a child process that uses its parent's runner loads the models again.
 class InProcessModelRunner : public MLModelRunner {
 public:
   using Load = std::function<Expected<std::shared_ptr<const Model>>()>;
-  /// By label; the label is "" for a model without one.
+  /// Maps labels to functions that load the models. A model without a label has
+  /// the label "".
   using LoadMap = std::map<std::string, Load, std::less<>>;
 
-  /// Messages contain \p Name, such as the spec. Errors in \p Models or \p
-  /// Options appear at the first request.
+  /// Creates a runner. Messages contain \p Name, such as the spec. Errors in
+  /// \p Models or \p Options are returned at the first request.
   InProcessModelRunner(std::string Name, LoadMap Models,
                        const DecisionOptions &Options = {});
   ~InProcessModelRunner() override;
 
-  /// The model with \p Label, which is loaded if necessary.
+  /// Returns the model with \p Label and loads it if necessary.
   Expected<const Model *> model(std::string_view Label = {});
   std::string describe() const override;
-  /// The metadata of the model without a label; empty if the models have
-  /// labels.
+  /// Returns the metadata of the model without a label, or nullopt if the
+  /// models have labels.
   Expected<std::optional<std::string>> metadata(std::string_view Key) override;
 
 protected:

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// InterProcessModelRunner: combines any SerDes with any Transport.
+/// Defines InterProcessModelRunner, which combines any SerDes with any
+/// Transport.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,19 +25,21 @@ namespace MLBridge {
 
 class PrivateCopy;
 
-/// Asks a model in another process. The first request connects, waiting for the
-/// peer to start if necessary. The first request after an error reconnects,
-/// since the session of an abandoned request is never reused.
+/// Sends requests to a model in another process. The first request connects,
+/// and waits for the peer to start if necessary. If a request is abandoned, for
+/// example after a timeout, its session is never reused. The next request
+/// therefore connects again.
 ///
-/// If the peer does not appear, the first request waits for the connect
-/// timeout. Later requests fail immediately; they try to connect, without
-/// waiting, 1 s after the first failure, then 2, 4, ... 30 s apart, until they
-/// succeed.
+/// If the peer does not start, the first request fails after the connect
+/// timeout. Later requests do not wait for the peer. The first request that is
+/// at least 1 s later tries to connect again. After each unsuccessful try, this
+/// interval doubles, up to 30 s. All other requests fail immediately.
 ///
-/// After a request has timed out, the peer may still be processing it. Then the
-/// time to reconnect counts towards the next request's timeout.
+/// After a request has timed out, the peer may still be busy with it.
+/// Therefore, the time to reconnect counts towards the next request's timeout.
 ///
-/// A forked child has its own session: its first request connects.
+/// A forked child does not use its parent's session. Its first request
+/// connects.
 class InterProcessModelRunner : public MLModelRunner {
 public:
   InterProcessModelRunner(
@@ -44,8 +47,8 @@ public:
       Duration ConnectTimeout = TransportOptions().ConnectTimeout);
   ~InterProcessModelRunner() override;
 
-  /// Connects now rather than at the first request. Errors: Timeout after the
-  /// connect timeout, and those of Transport::connect().
+  /// Connects now instead of at the first request. Returns Timeout after the
+  /// connect timeout, or another error of Transport::connect().
   Error connect(const AdviceSpec &Wanted = AdviceSpec::any());
   std::string describe() const override;
 
@@ -56,17 +59,17 @@ protected:
 
 private:
   Error connectUntil(const AdviceSpec &Wanted, Deadline Until);
-  /// Connects for a request whose deadline is \p Until. After a failure, does
-  /// not wait for the peer again, and tries again only after the retry
-  /// interval.
+  /// Connects for a request with the deadline \p Until. After a failure, does
+  /// not wait for the peer, and tries to connect only if the retry interval has
+  /// passed.
   Error connectOrBackOff(const AdviceSpec &Wanted, Deadline Until);
 
-  /// The last attempt to connect, which timed out.
+  /// The last attempt to connect, if it timed out.
   struct FailedConnect {
     Error Why;
     Deadline NextAttempt;
     Duration Interval;
-    /// The error of a request before NextAttempt.
+    /// Returns the error for a request before NextAttempt.
     Error asError() const;
   };
 
@@ -74,10 +77,11 @@ private:
   std::unique_ptr<BaseSerDes> Codec;
   Duration ConnectTimeout;
   std::optional<FailedConnect> LastFailure;
-  /// True after a request has timed out.
+  /// True after a request has timed out, because the peer may still be busy
+  /// with it.
   bool MayBeBusy = false;
-  /// The copy of a reply in shared memory, for a SerDes that cannot read shared
-  /// memory.
+  /// A private copy of a reply in shared memory, for a SerDes that cannot read
+  /// shared memory.
   std::unique_ptr<PrivateCopy> Copy;
 };
 

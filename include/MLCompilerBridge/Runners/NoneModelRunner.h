@@ -1,4 +1,4 @@
-//===- NoneModelRunner.h - Always defers ------------------------*- C++ -*-===//
+//===- NoneModelRunner.h - Defers every decision ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// NoneModelRunner: leaves every decision to the compiler. The spec is `none`.
-/// `record:FILE|none` logs the compiler's own decisions for imitation learning.
+/// Defines NoneModelRunner, which leaves every decision to the compiler. The
+/// spec is `none`. With `record:FILE|none`, a compiler logs its own decisions
+/// for imitation learning.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNX models, evaluated by ONNX Runtime in this process (paper, section
-/// 3.1.2): `onnx:policy.onnx`, or one model for each agent of an environment,
-/// `onnx:node=node.onnx,colour=colour.onnx`.
+/// Evaluates ONNX models with ONNX Runtime in this process (paper, section
+/// 3.1.2). The spec is `onnx:policy.onnx`, or
+/// `onnx:node=node.onnx,colour=colour.onnx` with one model for each agent of an
+/// environment.
 /// \code
 ///   ONNXModelRunner Runner("policy.onnx");
 ///   Runner.populateFeatures(std::pair{"callee_size", 12});
@@ -18,8 +19,9 @@
 ///   ONNXModelRunner Players({{"node", "node.onnx"}, {"colour", "c.onnx"}});
 ///   Expected<double> Return = runEpisode(Env, Players);
 /// \endcode
-/// Nothing here links ONNX Runtime; its library is loaded at the first request.
-/// docs/guides/in-process.md lists where it is searched for.
+/// This component does not link ONNX Runtime. Instead, the first request loads
+/// the library of ONNX Runtime. docs/guides/in-process.md lists where the
+/// library is searched for.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,43 +37,49 @@ namespace MLBridge {
 
 struct ONNXOptions {
   /// The library of ONNX Runtime, 1.15 or later: a path, or a name for the
-  /// dynamic linker. If empty: the environment variable MLBRIDGE_ONNXRUNTIME,
-  /// or else libonnxruntime.so.1 in the folder of the program or plug-in that
-  /// contains this code, in the installation's library folder, or wherever the
-  /// dynamic linker finds it.
+  /// dynamic linker. If empty, the environment variable MLBRIDGE_ONNXRUNTIME
+  /// gives the library. If this variable is not set, libonnxruntime.so.1 is
+  /// searched for in these places:
+  /// - The folder of the program or plug-in that contains this code.
+  /// - The installation's library folder.
+  /// - The folders that the dynamic linker searches.
   std::string Runtime;
 };
 
-/// Loads the model in \p File. Any number of threads and runners can share it:
-/// an InProcessModelRunner::Load may return it to each.
+/// Loads the model in \p File. Any number of threads and runners can share the
+/// model, so an InProcessModelRunner::Load may return it several times.
 ///
-/// The model evaluates in the calling thread and starts no threads. Outputs of
-/// types that advice cannot hold (maps, sequences, float16) are omitted.
+/// The model is evaluated in the calling thread and starts no threads. Outputs
+/// of types that advice cannot hold (maps, sequences, float16) are omitted.
 ///
-/// Errors: Unsupported: ONNX Runtime was not found, or an input has any rank or
-/// a type that features cannot have. System: the file does not exist.
-/// Malformed: the file is not an ONNX model. Model: ONNX Runtime cannot run the
-/// model; the message says why.
+/// Returns one of these errors:
+/// - Unsupported if ONNX Runtime was not found, or an input has no fixed rank,
+///   or an input has a type that features cannot have.
+/// - System if the file does not exist.
+/// - Malformed if the file is not an ONNX model.
+/// - Model, with the reason, if ONNX Runtime cannot run the model.
 Expected<std::shared_ptr<const Model>>
 loadONNXModel(const std::string &File, const ONNXOptions &Options = {});
 
-/// Evaluates one ONNX model, or several by label. InProcessModelRunner
-/// documents which features a model gets and how its outputs become advice.
-/// Each file is loaded at its first request, for this runner alone; runners
-/// made by one RunnerFactory and its copies share the model.
+/// Evaluates one ONNX model, or several models with labels.
+/// InProcessModelRunner documents which features a model receives and how its
+/// outputs become advice. A model is loaded at its first request. A runner that
+/// is constructed directly does not share its models, whereas runners from one
+/// RunnerFactory and its copies share them.
 class ONNXModelRunner final : public InProcessModelRunner {
 public:
   explicit ONNXModelRunner(const std::string &File,
                            const DecisionOptions &Decisions = {},
                            const ONNXOptions &Options = {});
-  /// Files by label, one for each agent of an environment: see runEpisode().
+  /// Creates a runner for several models. \p Files maps labels to files, one
+  /// for each agent of an environment. See runEpisode().
   explicit ONNXModelRunner(const std::map<std::string, std::string> &Files,
                            const DecisionOptions &Decisions = {},
                            const ONNXOptions &Options = {});
 };
 
-/// Adds the scheme `onnx`, with the option `runtime` for ONNXOptions::Runtime.
-/// \p Options are the defaults.
+/// Adds the scheme `onnx`. The option `runtime` of a spec sets
+/// ONNXOptions::Runtime. \p Options are the defaults.
 void addONNX(RunnerFactory &Factory, const ONNXOptions &Options = {});
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- PipeModelRunner.h - A model behind a pipe ----------------*- C++ -*-===//
+//===- PipeModelRunner.h - A model through pipes ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,12 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeModelRunner: asks a model in another process of this machine, through a
-/// pair of FIFOs. The spec is `pipe:NAME?serdes=bitstream&timeout=30s`.
+/// Defines PipeModelRunner, which sends requests to a model in another process
+/// of this machine through a pair of pipes. The spec is
+/// `pipe:NAME?serdes=bitstream&timeout=30s`.
 ///
-/// The model side (Python: `PipeCompilerInterface(NAME)`; C++: ModelServer) may
-/// start before or after the compiler. docs/reference/wire-format.md describes
-/// the handshake.
+/// The model side is `PipeCompilerInterface(NAME)` in Python or a ModelServer
+/// in C++. It may start before or after the compiler.
+/// docs/reference/wire-format.md describes the handshake.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +26,9 @@ namespace MLBridge {
 
 class PipeModelRunner final : public InterProcessModelRunner {
 public:
-  /// \p Name is a path: the model side listens at NAME.sock; foreign peers use
-  /// the FIFOs NAME.in, which the compiler reads, and NAME.out, which it
-  /// writes.
+  /// Creates a runner. \p Name is a path. The model side listens at NAME.sock.
+  /// A foreign peer uses two FIFOs instead: the compiler reads NAME.in and
+  /// writes NAME.out.
   explicit PipeModelRunner(std::string Name,
                            SerDes::Kind Format = SerDes::Kind::Bitstream,
                            TransportOptions Options = {});

@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RecordModelRunner: `record:FILE|SPEC` logs every request to SPEC, the
-/// decision and, if logOutcome() passes one, the reward. The file has the
+/// Defines RecordModelRunner, the runner for `record:FILE|SPEC`. It passes
+/// requests to the runner for SPEC, and logs each request with its decision. It
+/// also logs the reward if logOutcome() passes a reward. The file has the
 /// format of LLVM's training logs (llvm/Analysis/Utils/TrainingLogger.h), so
-/// LLVM's readers accept it; `mlbridge log FILE` prints it.
+/// LLVM's tools can read it. `mlbridge log FILE` prints the log.
 ///
-/// The decision is the last tensor of an observation: the model's advice,
-/// unless logOutcome() names another. A request that the model deferred is
+/// In the file, the decision is the last tensor of an observation. If
+/// logOutcome() passes a decision, this decision is logged. Otherwise, the
+/// model's advice is logged. If the model deferred a request, the request is
 /// logged only if logOutcome() passes a decision.
 ///
 //===----------------------------------------------------------------------===//
@@ -25,29 +27,34 @@
 
 namespace MLBridge {
 
-/// All requests must have the same features, and all or none must have a
-/// reward, because the format has one header. Otherwise the call that detects
-/// the difference returns a SchemaMismatch. The first decision sets the name
-/// and type; later ones are converted to that type, as advice is.
+/// Logs requests to a file. All requests must have the same features, and
+/// either all or none of them must have a reward, because the file has one
+/// header for all requests. The call that detects a difference returns a
+/// SchemaMismatch. The first decision sets the decision's name and type. Later
+/// decisions are converted to this type with the rules of Advice::get().
 ///
-/// **fork().** The log belongs to the parent: in a child, evaluate() and
-/// logOutcome() fail with Unsupported and write nothing. The child may create
-/// its own runner with another log.
+/// **fork().** The log belongs to the parent process. In a child process,
+/// evaluate() and logOutcome() return Unsupported and write nothing. The child
+/// can create a new runner with another log.
 ///
-/// A failed write (a full disk) is a System error, and so is every later call;
-/// the file then ends with the last complete observation.
+/// If a write fails, for example because the disk is full, the call and all
+/// later calls return System. The file then ends with the last complete
+/// observation.
 class RecordModelRunner final : public MLModelRunner {
 public:
-  /// Creates or truncates \p Path. Errors: System if it cannot be written or
-  /// another recorder, in any process, is writing to it; InvalidArgument if it
-  /// is neither a regular file nor a character device.
+  /// Creates or truncates the file \p Path. Returns one of these errors:
+  /// - System if the file cannot be written, or another RecordModelRunner, in
+  ///   any process, is writing to it.
+  /// - InvalidArgument if \p Path is neither a regular file nor a character
+  ///   device.
   static Expected<std::unique_ptr<RecordModelRunner>>
   create(std::string Path, std::unique_ptr<MLModelRunner> Inner);
-  /// Writes the last observation. Prints an error to stderr; call flush() first
-  /// to receive it.
+  /// Writes the last observation. If this fails, prints the error to stderr. To
+  /// receive the error, call flush() first.
   ~RecordModelRunner() override;
 
-  /// Writes all observations, including the last one if it is decided.
+  /// Writes all observations. Includes the last observation if its decision is
+  /// known.
   Error flush() override;
 
   void switchContext(std::string_view Name) override;
@@ -68,7 +75,8 @@ private:
 
   std::unique_ptr<Log> Out;
   std::unique_ptr<MLModelRunner> Inner;
-  /// Whether the log's failure has not been returned to a caller yet.
+  /// True if writing the log has failed and no caller has received the error
+  /// yet.
   bool HasUnreportedFailure = false;
 };
 

@@ -1,4 +1,4 @@
-//===- SharedMemoryModelRunner.h - A model in shared memory -----*- C++ -*-===//
+//===- SharedMemoryModelRunner.h - A model via shared memory ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,13 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SharedMemoryModelRunner: asks a model in another process of this machine
-/// through shared memory. The spec is `shm:NAME?serdes=bitstream&timeout=30s`.
-/// Tensors are written once, where the model reads them; advice returns the
-/// same way.
+/// Defines SharedMemoryModelRunner, which sends requests to a model in another
+/// process of this machine through shared memory. The spec is
+/// `shm:NAME?serdes=bitstream&timeout=30s`. The compiler writes tensors
+/// directly to the memory from which the model reads them. The model writes its
+/// advice in the same way.
 ///
-/// The model side is the same as for pipes (Python: `mlbridge.serve`; C++:
-/// ModelServer), and may start before or after the compiler.
+/// The model side is the same as for pipes: `mlbridge.serve` in Python or a
+/// ModelServer in C++. It may start before or after the compiler.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +27,7 @@ namespace MLBridge {
 
 class SharedMemoryModelRunner final : public InterProcessModelRunner {
 public:
-  /// \p Name is a path: the model side listens at NAME.sock.
+  /// Creates a runner. \p Name is a path. The model side listens at NAME.sock.
   explicit SharedMemoryModelRunner(
       std::string Name, SerDes::Kind Format = SerDes::Kind::Bitstream,
       TransportOptions Options = {});

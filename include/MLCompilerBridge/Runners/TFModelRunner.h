@@ -7,17 +7,19 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// TensorFlow SavedModels, evaluated through TensorFlow's C API in this process
-/// (paper, section 3.1.2): `tf:saved_model/`, for a model that is still being
-/// trained. A finished model is smaller and faster as machine code:
-/// mlbridge_add_tf_aot_model() in CMake.
+/// Evaluates TensorFlow SavedModels with TensorFlow's C API in this process
+/// (paper, section 3.1.2). The spec is `tf:saved_model/`. Use this runner while
+/// the model is still being trained. Compile a finished model to machine code
+/// with mlbridge_add_tf_aot_model() in CMake, because this makes it smaller and
+/// faster.
 /// \code
 ///   TFModelRunner Runner("saved_model");
 ///   Runner.populateFeatures(std::pair{"callee_size", TensorRef(Size, {1})});
 ///   bool ShouldInline = Runner.evaluate<bool>();
 /// \endcode
-/// Nothing here links TensorFlow; its library is loaded at the first request.
-/// docs/guides/tensorflow.md lists where it is searched for.
+/// This component does not link TensorFlow. Instead, the first request loads
+/// TensorFlow's library. docs/guides/tensorflow.md lists where the library is
+/// searched for.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,46 +35,52 @@ namespace MLBridge {
 
 struct TFOptions {
   /// TensorFlow's library, 2.x, with the C API: libtensorflow_cc.so.2 of the
-  /// Python package, or libtensorflow.so.2. A path, or a name for the dynamic
-  /// linker. If empty: the environment variable MLBRIDGE_TENSORFLOW, or else
-  /// either library wherever the dynamic linker finds it.
+  /// Python package, or libtensorflow.so.2. The value is a path or a name for
+  /// the dynamic linker. If empty, the environment variable MLBRIDGE_TENSORFLOW
+  /// gives the library. If this variable is not set, the dynamic linker
+  /// searches for both names.
   std::string Runtime;
-  /// The model's signature to evaluate.
+  /// The name of the model's signature that is evaluated.
   std::string Signature = "serving_default";
 };
 
 /// Loads the SavedModel in \p Folder. Any number of threads and runners can
-/// share it: an InProcessModelRunner::Load may return it to each. Inputs and
-/// outputs are those of the signature, by their names.
+/// share the model, so an InProcessModelRunner::Load may return it several
+/// times. Inputs and outputs have the names in the signature.
 ///
-/// The model evaluates in the calling thread. TensorFlow allocates the outputs
-/// of each evaluation.
+/// The model is evaluated in the calling thread. In each evaluation, TensorFlow
+/// allocates memory for the outputs.
 ///
-/// Errors: Unsupported: TensorFlow was not found, or an input has a type that
-/// features cannot have. System: the folder does not exist. Malformed: the
-/// folder does not contain a SavedModel. InvalidArgument: the model lacks the
-/// signature. Model: TensorFlow cannot load the model; the message says why.
+/// Returns one of these errors:
+/// - Unsupported if TensorFlow was not found, or an input has a type that
+///   features cannot have.
+/// - System if the folder does not exist.
+/// - Malformed if the folder does not contain a SavedModel.
+/// - InvalidArgument if the model lacks the signature.
+/// - Model, with the reason, if TensorFlow cannot load the model.
 Expected<std::shared_ptr<const Model>>
 loadTFModel(const std::string &Folder, const TFOptions &Options = {});
 
-/// Evaluates one SavedModel, or several by label. InProcessModelRunner
-/// documents which features a model gets and how its outputs become advice.
-/// Each model is loaded at its first request, for this runner alone. Runners
-/// made by one RunnerFactory and its copies share the model and reload it after
-/// a file in its folder has changed.
+/// Evaluates one SavedModel, or several models with labels.
+/// InProcessModelRunner documents which features a model receives and how its
+/// outputs become advice. A model is loaded at its first request. A runner that
+/// is constructed directly does not share its models. Runners from one
+/// RunnerFactory and its copies share a model, and reload it after a file in
+/// its folder has changed.
 class TFModelRunner final : public InProcessModelRunner {
 public:
   explicit TFModelRunner(const std::string &Folder,
                          const DecisionOptions &Decisions = {},
                          const TFOptions &Options = {});
-  /// Folders by label, one for each agent of an environment: see runEpisode().
+  /// Creates a runner for several models. \p Folders maps labels to folders,
+  /// one for each agent of an environment. See runEpisode().
   explicit TFModelRunner(const std::map<std::string, std::string> &Folders,
                          const DecisionOptions &Decisions = {},
                          const TFOptions &Options = {});
 };
 
-/// Adds the scheme `tf`, with the options `runtime` and `signature` for the
-/// members of TFOptions. \p Options are the defaults.
+/// Adds the scheme `tf`. The options `runtime` and `signature` of a spec set
+/// the members of TFOptions. \p Options are the defaults.
 void addTF(RunnerFactory &Factory, const TFOptions &Options = {});
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- gRPCModelRunner.h - A model behind gRPC ------------------*- C++ -*-===//
+//===- gRPCModelRunner.h - A model through gRPC -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// gRPCModelRunner: asks a model on this machine or another through gRPC. The
-/// specs are `grpc://HOST:PORT` and `grpc+unix:PATH`; docs/guides/grpc.md lists
-/// their options. A compiler links the component MLCompilerBridge::gRPC and
-/// adds the schemes:
+/// Defines gRPCModelRunner, which sends requests to a model on this or another
+/// machine through gRPC. The specs are `grpc://HOST:PORT` and `grpc+unix:PATH`.
+/// docs/guides/grpc.md lists their options. A compiler links the component
+/// MLCompilerBridge::gRPC and adds the schemes:
 /// \code
 ///   RunnerFactory Factory;
 ///   addGRPC(Factory);
@@ -30,19 +30,19 @@ namespace MLBridge {
 
 class gRPCModelRunner final : public InterProcessModelRunner {
 public:
-  /// \p Address is `host:port` or `unix:PATH`. \p Codec encodes the messages;
-  /// stock gRPC servers require Protobuf.
+  /// Creates a runner. \p Address is `host:port` or `unix:PATH`. \p Codec
+  /// encodes the messages. Stock gRPC servers require a ProtobufSerDes.
   gRPCModelRunner(std::string Address, std::unique_ptr<BaseSerDes> Codec,
                   const gRPCOptions &Options = {});
 };
 
-/// The contents of a client's spec.
+/// The parts of a client's spec.
 struct gRPCParts {
   std::string Address;
   std::unique_ptr<BaseSerDes> Codec;
   gRPCOptions Options;
 };
-/// Parses a client's spec; a mistake is an InvalidArgument.
+/// Parses a client's spec. Returns InvalidArgument if \p Spec is invalid.
 Expected<gRPCParts> parseGRPC(std::string_view Spec,
                               const SerDesFactory &Formats = {});
 

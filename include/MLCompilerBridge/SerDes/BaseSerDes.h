@@ -1,4 +1,4 @@
-//===- BaseSerDes.h - Tensors to bytes and back -----------------*- C++ -*-===//
+//===- BaseSerDes.h - Converts tensors to messages and back -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,14 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BaseSerDes: converts a list of tensors to one message and back (paper,
-/// section 3.2), independently of the transport. The model side uses the same
-/// classes through the Python module.
+/// Defines BaseSerDes, which converts a list of tensors to one message and back
+/// (paper, section 3.2). A SerDes does not depend on the transport. The model
+/// side in Python uses the same C++ classes.
 ///
-/// **To write one**, derive and override name(), getMaxSerializedSize(),
-/// getSerializedData() and deserializeUntyped(), as examples/own-serdes.cpp
-/// does. Messages come from other processes: deserializing any bytes must yield
-/// tensors or an Error.
+/// **To write a SerDes**, derive a class and override name(),
+/// getMaxSerializedSize(), getSerializedData() and deserializeUntyped(), as
+/// examples/own-serdes.cpp does. Messages come from other processes. Therefore,
+/// deserializeUntyped() must return tensors or an Error for any bytes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,8 @@
 
 namespace MLBridge {
 
-/// Converts both directions of one session. Used by one thread at a time.
+/// Converts the messages of one session in both directions. Only one thread at
+/// a time may use a SerDes.
 class BaseSerDes {
 public:
   static constexpr std::size_t Padding = MessagePlacement::Padding;
@@ -37,72 +38,80 @@ public:
 
   virtual ~BaseSerDes();
 
-  /// The name in model specs and in the handshake: "bitstream", "json".
+  /// Returns the format's name in model specs and in the handshake, such as
+  /// "bitstream" or "json".
   virtual std::string_view name() const = 0;
 
-  /// Adds a tensor to the next message. Its data is borrowed until cleanUp().
+  /// Adds a tensor to the next message. The tensor's data is borrowed until
+  /// cleanUp().
   virtual void setFeature(const TensorView &Feature);
-  /// Removes the tensors set so far.
+  /// Removes the tensors that setFeature() has added.
   virtual void cleanUp();
 
-  /// An upper bound on the size of the message, in bytes. An error if the
-  /// tensors cannot be serialized.
+  /// Returns an upper bound on the size of the message, in bytes. Returns an
+  /// error if the tensors cannot be serialized.
   virtual Expected<std::size_t> getMaxSerializedSize() = 0;
-  /// Writes the message to \p Out, which has room for getMaxSerializedSize()
-  /// bytes and starts MessageOffset bytes after a 64-byte boundary. Returns the
-  /// number of bytes written.
+  /// Writes the message to \p Out and returns the number of bytes written.
+  /// \p Out has room for getMaxSerializedSize() bytes and starts MessageOffset
+  /// bytes after a 64-byte boundary.
   virtual Expected<std::size_t> getSerializedData(Span<std::byte> Out) = 0;
-  /// Says whether the memory passed to getSerializedData() still holds what was
-  /// last written there, as shared memory does. A format may then skip
-  /// unchanged bytes. Default: false.
+  /// Sets whether the memory passed to getSerializedData() still contains the
+  /// last message that was written there, as shared memory does. If so, a
+  /// format may skip unchanged bytes. The default is false.
   void setOutputIsKept(bool IsKept) { OutputIsKept = IsKept; }
-  /// The same message as pieces that point to the tensors, so that a transport
-  /// that can gather them copies no tensor. Empty if gathering would not pay;
-  /// then use getSerializedData(). Call getMaxSerializedSize() first. Valid
-  /// until cleanUp().
+  /// Returns the message in pieces that point to the tensors, so that a
+  /// transport can send the pieces without copying a tensor. Returns no pieces
+  /// if copying is faster. In that case, use getSerializedData(). Call
+  /// getMaxSerializedSize() first. The pieces are valid until cleanUp().
   virtual Span<const Span<const std::byte>> getSerializedPieces() { return {}; }
 
   /// Decodes the reply \p Message, which is followed by Padding readable bytes.
-  /// The views point into the message or into this object; they are valid until
-  /// the message's memory changes or the next call of this function or of
-  /// deserializeRequest(). If the model failed or deferred (see ReplyNames),
-  /// returns that Error. \p Wanted is a hint for formats that do not encode all
-  /// types.
+  /// If the model failed or deferred (see ReplyNames), returns the
+  /// corresponding Error. \p Wanted is a hint for formats that do not encode
+  /// all types.
+  ///
+  /// The views point into the message or into this object. They are valid until
+  /// the message's memory changes, or until the next call of deserialize() or
+  /// deserializeRequest().
   Expected<Span<const TensorView>>
   deserialize(Span<const std::byte> Message,
               const AdviceSpec &Wanted = AdviceSpec::any());
 
-  /// Decodes a request. Unlike in a reply, a tensor called `_error` is returned
-  /// like any other: environments send it (see EnvironmentServer.h).
+  /// Decodes a request as deserialize() decodes a reply. But a tensor called
+  /// `_error` does not become an Error, because an environment sends it as part
+  /// of its message (see EnvironmentServer.h).
   Expected<Span<const TensorView>>
   deserializeRequest(Span<const std::byte> Message);
 
-  /// Identifies the layout of the last message: two messages have the same
-  /// number only if their tensors have the same names, types, shapes and,
-  /// unless they point into the message, addresses. If the message's address is
-  /// the same as well, so are the views, and callers may reuse objects made
-  /// from them. By default, every message has a new number.
+  /// Returns a number that identifies the layout of the last message. Two
+  /// messages have the same number only if their tensors have the same names,
+  /// types and shapes. Tensors outside the message must also have the same
+  /// addresses. If the messages have the same number and the same address,
+  /// their views are equal. Callers may then reuse objects that they made from
+  /// the views. By default, every message has a new number.
   virtual std::uint64_t layout() const { return Messages; }
-  /// An owner of the memory outside the message that the views point into; null
-  /// if the views point only into the message. The owner keeps the memory
-  /// alive, but the next message overwrites its contents.
+  /// Returns an owner of the memory outside the message that the views point
+  /// to. Returns null if all views point into the message. The owner keeps the
+  /// memory alive, but the next message overwrites its contents.
   virtual std::shared_ptr<const void> memory() const { return nullptr; }
 
-  /// Whether deserialize() accepts a message that its writer can still modify.
-  /// If true, deserialize() must copy everything that it reads twice, and any
-  /// bits must be a valid value of the views' elements. If false (the default),
-  /// it receives a private copy of the message.
+  /// Returns whether deserialize() accepts a message that the peer can still
+  /// modify. If true, deserialize() must copy all data that it reads more than
+  /// once, because the data may change in between. The views may only have
+  /// element types for which every bit pattern is valid. If false (the
+  /// default), deserialize() receives a private copy of the message.
   virtual bool readsSharedMemory() const { return false; }
 
-  /// The kind of peer that the messages are for.
+  /// The kind of peer that receives the messages.
   enum class Dialect {
-    Native,       ///< A peer that uses this library.
-    BareCompiler, ///< This side asks a foreign model, on bare pipes.
-    BareModel,    ///< This side answers a foreign compiler, on bare pipes.
+    Native,       ///< The peer uses this library.
+    BareCompiler, ///< The peer is a foreign model on pipes without a handshake.
+    BareModel, ///< The peer is a foreign compiler on pipes without a handshake.
   };
-  /// Selects the dialect. Foreign peers (the reference implementation, LLVM's
-  /// own channels) understand the bare ones; see docs/reference/wire-format.md.
-  /// The initial dialect is Native. By default, all peers get the same
+  /// Selects the dialect. The initial dialect is Native. Foreign peers, such as
+  /// the reference implementation or LLVM's interactive model runner, need a
+  /// bare dialect. docs/reference/wire-format.md describes the dialects. The
+  /// default implementation ignores \p New, so all peers receive the same
   /// messages.
   virtual void setDialect(Dialect New);
 
@@ -111,7 +120,7 @@ protected:
   deserializeUntyped(Span<const std::byte> Message,
                      const AdviceSpec &Wanted) = 0;
 
-  /// The tensors passed to setFeature() since the last cleanUp().
+  /// The tensors that setFeature() has added since the last cleanUp().
   std::vector<TensorView> Features;
   bool OutputIsKept = false;
 
@@ -120,24 +129,25 @@ private:
   std::uint64_t Messages = 0;
 };
 
-/// The reserved names of tensors that turn a reply into something other than
-/// advice.
+/// The reserved names of tensors in replies that are not advice.
 struct ReplyNames {
-  /// A string: why the model failed. Becomes ErrorCode::Model.
+  /// A string with the reason why the model failed. The reply becomes an error
+  /// with ErrorCode::Model.
   static constexpr std::string_view Error = "_error";
-  /// A string: why the model leaves the decision to the compiler. Becomes
-  /// ErrorCode::Deferred.
+  /// A string with the reason why the model leaves the decision to the
+  /// compiler. The reply becomes an error with ErrorCode::Deferred.
   static constexpr std::string_view Deferred = "_deferred";
 };
 
-/// The formats of the Core component. SerDesFactory creates formats by name.
+/// The formats that are always available. SerDesFactory creates a format from
+/// its name.
 struct SerDes {
   enum class Kind { Bitstream, JSON };
   static std::unique_ptr<BaseSerDes> create(Kind Format);
 
-  /// Which side of a session uses the SerDes. The compiler's side writes
-  /// features and reads advice, the model's side the reverse; most formats
-  /// treat both alike.
+  /// The side of a session that uses the SerDes. The compiler's side writes
+  /// features and reads advice. The model's side reads features and writes
+  /// advice. Most formats treat both sides in the same way.
   enum class Side { Compiler, Model };
 };
 

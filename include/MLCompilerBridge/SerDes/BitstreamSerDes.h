@@ -1,4 +1,4 @@
-//===- BitstreamSerDes.h - A header line and raw tensors --------*- C++ -*-===//
+//===- BitstreamSerDes.h - A JSON line and raw tensors ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BitstreamSerDes: one line of JSON that names the tensors, then their bytes.
-/// The fastest format; LLVM's training logs and the reference implementation
-/// use it too. docs/reference/wire-format.md specifies every byte.
+/// Defines BitstreamSerDes, the fastest format. A message is one line of JSON
+/// that describes the tensors, followed by their bytes. LLVM's training logs
+/// and the reference implementation also use this format.
+/// docs/reference/wire-format.md specifies every byte.
 ///
-/// While the names, types and shapes do not change, writing the header is a
-/// copy and reading it is a comparison.
+/// While the names, types and shapes do not change, the writer copies the
+/// previous line of JSON, and the reader only compares it with the previous
+/// one.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- JSONSerDes.h - One JSON object a message -----------------*- C++ -*-===//
+//===- JSONSerDes.h - Messages as JSON objects ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// JSONSerDes: one JSON object from feature name to value, for peers that
-/// support only JSON and for debugging. It preserves every value exactly:
-/// 64-bit integers, floats, NaN and infinities, UTF-8.
-/// docs/reference/wire-format.md specifies every byte.
+/// Defines JSONSerDes, a format for debugging and for peers that support only
+/// JSON. A message is one JSON object that maps names of features to values.
+/// The format preserves every value exactly, including 64-bit integers, NaN and
+/// infinities. docs/reference/wire-format.md specifies every byte.
 ///
 //===----------------------------------------------------------------------===//
 

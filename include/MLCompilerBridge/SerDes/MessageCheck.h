@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MessageCheck: the checks that every SerDes must make, when it writes and
-/// when it reads. For authors of a SerDes.
+/// Defines MessageCheck, for authors of a SerDes. Every SerDes must make these
+/// checks when it writes a message and when it reads a message.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,17 +26,21 @@ namespace serdes {
 class Schema;
 } // namespace serdes
 
-/// Keep one for many messages: it does not allocate while names, types and
-/// shapes do not change. Used by one thread at a time.
+/// Checks the tensors of messages. Use one object for many messages, because it
+/// allocates no memory while names, types and shapes do not change. Only one
+/// thread at a time may use the object.
 class MessageCheck {
 public:
   MessageCheck();
   ~MessageCheck();
 
-  /// Returns the first problem of \p Tensors: a name that is empty, duplicate
-  /// or not UTF-8; shape, size and lengths that contradict each other; a bool
-  /// that is neither 0 nor 1; text that is not UTF-8. \p Code is the error's
-  /// code: InvalidArgument for a writer, Malformed for a reader.
+  /// Returns an error with the code \p Code for the first problem of
+  /// \p Tensors. A writer passes InvalidArgument, and a reader passes
+  /// Malformed. These are problems:
+  /// - A name that is empty, duplicate or not UTF-8.
+  /// - A shape, size and lengths that contradict each other.
+  /// - A bool that is neither 0 nor 1.
+  /// - Text that is not UTF-8.
   Error operator()(Span<const TensorView> Tensors, ErrorCode Code);
 
 private:

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes, in the component MLCompilerBridge::Protobuf: requests and
-/// replies as Protobuf messages, either the generic ones of
-/// mlcompilerbridge.proto, which carry any tensors, or two user-defined ones,
-/// whose fields are the features.
+/// Defines ProtobufSerDes, which encodes requests and replies as Protobuf
+/// messages. The generic messages of mlcompilerbridge.proto can contain any
+/// tensors. Alternatively, users define two messages whose fields are the
+/// features and the advice. This class is in the component
+/// MLCompilerBridge::Protobuf.
 /// \code
 ///   RunnerFactory Factory;
 ///   addProtobuf(Factory.formats());
@@ -39,20 +40,26 @@ class MessageType;
 
 class ProtobufSerDes final : public BaseSerDes {
 public:
-  /// Uses the generic messages; name() is "protobuf".
+  /// Creates a SerDes for the generic messages. Its name() is "protobuf".
   ProtobufSerDes();
 
-  /// Uses user-defined messages: each feature goes into the field of \p Request
-  /// with its name, and the fields of \p Reply are the advice. name() is
+  /// Creates a SerDes for user-defined messages. Each feature is written to the
+  /// field of \p Request that has its name. The fields of \p Reply are the
+  /// advice. The name() contains both message names, as in
   /// "protobuf:my.Features/my.Decision", so the handshake fails if the two
   /// sides use different messages.
   ///
-  /// A field is a number, a bool, an enum (its number), a string, bytes (as
-  /// uint8_t), or a repeated one of those (rank 1). Writing a message fails
-  /// with SchemaMismatch if a feature has no field, a field has no feature
-  /// (unless it is declared `optional`), the kinds differ, or the field cannot
-  /// hold the value. Unsupported if a field is a message, a map or in a oneof.
-  /// The descriptors may be destroyed after this call.
+  /// A field can be a number, a bool, an enum, a string or bytes, or a repeated
+  /// field of one of these types. An enum is read and written as its number,
+  /// bytes are elements of type uint8_t, and a repeated field has rank 1.
+  /// Returns Unsupported if a field is a message, a map or in a oneof. The
+  /// descriptors may be destroyed after this call.
+  ///
+  /// Writing a message fails with SchemaMismatch in these cases:
+  /// - A feature has no field.
+  /// - A field has no feature and is not declared `optional`.
+  /// - A feature and its field have different kinds of types.
+  /// - A field cannot hold a feature's value.
   static Expected<std::unique_ptr<ProtobufSerDes>>
   create(const google::protobuf::Descriptor &Request,
          const google::protobuf::Descriptor &Reply, SerDes::Side Our);
@@ -88,9 +95,9 @@ private:
   std::unique_ptr<Form> Messages;
 };
 
-/// Adds "protobuf", the generic messages.
+/// Adds the format "protobuf" for the generic messages.
 void addProtobuf(SerDesFactory &Formats);
-/// Adds "protobuf:REQUEST/REPLY", a pair of user-defined messages.
+/// Adds the format "protobuf:REQUEST/REPLY" for two user-defined messages.
 void addProtobuf(SerDesFactory &Formats,
                  const google::protobuf::Descriptor &Request,
                  const google::protobuf::Descriptor &Reply);

@@ -1,4 +1,4 @@
-//===- SerDesFactory.h - SerDes by name -------------------------*- C++ -*-===//
+//===- SerDesFactory.h - Creates a SerDes from its name ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,11 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SerDesFactory: creates a SerDes from its name in a model spec
-/// (`pipe:/tmp/advisor?serdes=json`) or in a compiler's handshake.
+/// Defines SerDesFactory, which creates a SerDes from its name. The name comes
+/// from a model spec (`pipe:/tmp/advisor?serdes=json`) or from a compiler's
+/// handshake.
 ///
-/// A program that links or defines more formats adds them to its RunnerFactory
-/// (RunnerFactory::formats()) and its ModelServer
+/// A program that links or defines additional formats adds them to its
+/// RunnerFactory (RunnerFactory::formats()) and its ModelServer
 /// (ModelServerOptions::Formats).
 ///
 //===----------------------------------------------------------------------===//
@@ -28,27 +29,27 @@
 
 namespace MLBridge {
 
-/// Creates SerDes by name. A copyable value.
+/// Creates a SerDes from its name. A SerDesFactory is a copyable value.
 class SerDesFactory {
 public:
-  /// Creates one for a session in which this process is side \p Our.
+  /// Creates a SerDes for a session in which this process is the side \p Our.
   using Create =
       std::function<Expected<std::unique_ptr<BaseSerDes>>(SerDes::Side Our)>;
   struct Format {
-    /// BaseSerDes::name() of the format.
+    /// The format's BaseSerDes::name().
     std::string Name;
-    /// One line for `mlbridge doctor`.
+    /// The line that `mlbridge doctor` prints.
     std::string Help;
     Create Make;
   };
 
-  /// Contains the formats of Core: bitstream and JSON.
+  /// Creates a factory with the formats "bitstream" and "json".
   SerDesFactory();
 
-  /// Adds a format, or replaces the one with the same name.
+  /// Adds a format, or replaces the format with the same name.
   void add(Format NewFormat);
-  /// Adds a format whose sides do not differ: \p SerDesT is
-  /// default-constructed.
+  /// Adds a format that is the same for both sides. \p SerDesT must have a
+  /// default constructor.
   template <typename SerDesT> void add(std::string Name, std::string Help) {
     add({std::move(Name), std::move(Help),
          [](SerDes::Side) -> Expected<std::unique_ptr<BaseSerDes>> {
@@ -57,8 +58,8 @@ public:
   }
   Span<const Format> formats() const { return Formats; }
 
-  /// Creates the SerDes called \p Name. An unknown name is an InvalidArgument
-  /// that lists the known ones.
+  /// Creates the SerDes called \p Name. If \p Name is unknown, returns an
+  /// InvalidArgument that lists the known names.
   Expected<std::unique_ptr<BaseSerDes>> create(std::string_view Name,
                                                SerDes::Side Our) const;
 

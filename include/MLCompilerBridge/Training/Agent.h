@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Agent: chooses an action for an observation (paper, section 3.1.2), and
-/// runEpisode(), in which agents act in an Environment until the episode ends.
+/// Defines Agent, which chooses an action for an observation (paper, section
+/// 3.1.2), and runEpisode(), in which agents act in an Environment until the
+/// episode ends.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,16 +23,18 @@
 
 namespace MLBridge {
 
-/// Derive and override computeAction(). Used by one thread at a time.
+/// Chooses actions. To write an agent, derive a class and override
+/// computeAction(). Only one thread at a time may use an agent.
 class Agent {
 public:
   virtual ~Agent();
-  /// The action for \p Observation; its views are valid until the next call.
+  /// Returns the action for \p Observation. The action's views are valid until
+  /// the next call.
   virtual Expected<Advice> computeAction(const FeatureSet &Observation) = 0;
 };
 
-/// An agent that sends each observation to a model runner, which it does not
-/// own.
+/// An agent that sends each observation to a model runner. The runner must
+/// outlive the agent.
 class RunnerAgent final : public Agent {
 public:
   explicit RunnerAgent(MLModelRunner &Runner) : Runner(Runner) {}
@@ -43,21 +46,22 @@ private:
   MLModelRunner &Runner;
 };
 
-/// The agents by label; the label is "" if the environment has one agent.
+/// Maps labels to agents. If the environment has only one agent, its label is
+/// "".
 using AgentMap = std::map<std::string, Agent *, std::less<>>;
 
-/// Runs one episode: reset, then one step by the agent whose turn it is, until
-/// checkDone(). Returns the sum of the rewards.
+/// Runs one episode and returns the sum of the rewards. Resets the environment,
+/// then lets the next agent act in each step until checkDone().
 ///
-/// Errors: InvalidArgument if \p Agents lacks the next agent; Timeout if the
-/// episode exceeds \p MaxSteps steps; otherwise the error of the environment or
-/// agent.
+/// Returns InvalidArgument if \p Agents lacks the next agent, Timeout if the
+/// episode needs more than \p MaxSteps steps, or an error of the environment or
+/// an agent.
 Expected<double> runEpisode(Environment &Env, const AgentMap &Agents,
                             std::size_t MaxSteps = 1'000'000);
-/// The same with one runner for all agents. If the environment names the next
-/// agent, the runner gets its label as the feature `_agent`: a runner of
-/// several labelled models picks the model with that label, and a single model
-/// may take the label as an input.
+/// Runs one episode as above, with one runner for all agents. If the
+/// environment names the next agent, the runner receives the agent's label as
+/// the feature `_agent`. A runner with several labelled models then evaluates
+/// the model with this label. A single model can use the label as an input.
 Expected<double> runEpisode(Environment &Env, MLModelRunner &Runner,
                             std::size_t MaxSteps = 1'000'000);
 

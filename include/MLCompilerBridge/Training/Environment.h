@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Environment: a compiler as a reinforcement learning environment (paper,
-/// section 3.1.2). It is reset, takes actions and returns observations until
-/// the episode ends. Agents drive it in this process; a trainer in another
-/// process drives it over a transport.
+/// Defines Environment, a compiler as a reinforcement learning environment
+/// (paper, section 3.1.2). Agents in this process can act in the environment. A
+/// trainer in another process can act in it through a transport.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,52 +24,61 @@
 
 namespace MLBridge {
 
-/// Derive, and override reset() and step(). Used by one thread at a time.
+/// A compiler as an environment. To write an environment, derive a class and
+/// override reset() and step(). Only one thread at a time may use an
+/// environment.
 class Environment {
 public:
   virtual ~Environment();
 
-  /// Starts an episode and writes its first observation to the empty \p
-  /// Observation. Call setNextAgent() if there are several agents.
+  /// Starts an episode and writes the first observation to \p Observation,
+  /// which is empty. An override calls setNextAgent() if there are several
+  /// agents.
   virtual Error reset(FeatureSet &Observation) = 0;
-  /// Applies \p Action and writes the next observation to the empty \p
-  /// Observation. Call setDone() at the end of the episode.
+  /// Applies \p Action and writes the next observation to \p Observation, which
+  /// is empty. An override calls setDone() at the end of the episode.
   ///
   /// Data that \p Observation borrows must stay unchanged until the next call
-  /// of reset() or step(). An error ends the episode, not the session.
+  /// of reset() or step(). An error ends the episode, but not the session with
+  /// the trainer.
   virtual Error step(const Advice &Action, FeatureSet &Observation) = 0;
-  /// The reward of the last step; with several agents, of the agent that acted.
+  /// Returns the reward of the last step. If there are several agents, this is
+  /// the reward of the agent that acted.
   virtual double reward() const { return 0; }
 
-  /// Marks the episode as terminated: it reached its own end.
+  /// Marks the episode as terminated, that is, the task itself has ended.
   void setDone(bool IsDone = true) { Done = IsDone; }
   /// Marks the episode as truncated by a limit outside the task, such as a
-  /// maximum number of steps or a time-out. Learners distinguish the two: a
-  /// truncated episode's future still has a value.
+  /// maximum number of steps or a time-out. Learners distinguish truncated from
+  /// terminated episodes, because the last state of a truncated episode still
+  /// has a value.
   void setTruncated() { Truncated = true; }
-  /// True if the episode is over, for either reason.
+  /// Returns whether the episode is terminated or truncated.
   bool checkDone() const { return Done || Truncated; }
   bool isTerminated() const { return Done; }
   bool isTruncated() const { return Truncated; }
 
-  /// The label of the agent that the last observation is for; empty if there is
-  /// only one agent.
+  /// Returns the label of the agent that receives the last observation. The
+  /// label is empty if there is only one agent.
   const std::string &getNextAgent() const { return NextAgent; }
   void setNextAgent(std::string Label) { NextAgent = std::move(Label); }
 
-  /// Additional information about the last observation, for logs rather than
-  /// learning: a JSON object without the keys "error" and "episode", which
-  /// trainers reserve. Empty unless set for this observation.
+  /// Returns additional information about the last observation, or an empty
+  /// string if none was set. The information is for logs, not for learning. It
+  /// is a JSON object without the keys "error" and "episode", which trainers
+  /// reserve.
   const std::string &info() const { return InfoText; }
   void setInfo(std::string JSON) { InfoText = std::move(JSON); }
 
-  /// The seed of this episode's random numbers, if the caller gave one; reset()
-  /// reads it.
+  /// Returns the seed for this episode's random numbers, or nullopt if the
+  /// trainer has set no seed. An override of reset() reads the seed.
   std::optional<std::int64_t> seed() const { return EpisodeSeed; }
-  /// The caller's other options for this episode: a JSON object, or empty.
+  /// Returns the trainer's other options for this episode: a JSON object, or an
+  /// empty string if there are none.
   const std::string &options() const { return EpisodeOptions; }
 
-  /// Call this before reset(). runEpisode() and EnvironmentSession do.
+  /// Prepares a new episode. Code that calls reset() must call this function
+  /// first. runEpisode() and EnvironmentSession do so.
   void beginEpisode(std::optional<std::int64_t> Seed = std::nullopt,
                     std::string_view Options = {}) {
     Done = Truncated = false;
@@ -78,7 +86,8 @@ public:
     EpisodeOptions = Options;
     InfoText.clear();
   }
-  /// Call this before step(). runEpisode() and EnvironmentSession do.
+  /// Prepares a step. Code that calls step() must call this function first.
+  /// runEpisode() and EnvironmentSession do so.
   void beginStep() { InfoText.clear(); }
 
 private:

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Connects to the trainer that a spec names and serves an Environment to it. A
-/// compiler needs this and its Environment:
+/// Defines serveEnvironment(), which connects to the trainer that a spec names
+/// and serves an Environment to the trainer. A compiler needs only its
+/// Environment and this call:
 /// \code
 ///   if (Error E = serveEnvironment(Env, std::getenv("MLBRIDGE_SPEC")))
 ///     return fail(E);
@@ -31,44 +32,49 @@
 
 namespace MLBridge {
 
-/// Connects to the trainer that \p Spec names and executes its commands.
-/// Succeeds when the trainer sends `close`, disconnects or dies. Errors of \p
-/// Env are sent to the trainer and end only the episode.
+/// Connects to the trainer that \p Spec names and executes the trainer's
+/// commands. Returns success when the trainer sends `close`, disconnects or
+/// dies. Errors of \p Env are sent to the trainer. They end the episode, but
+/// not the session.
 ///
-/// Specs are those of the runners, such as `pipe:NAME?serdes=json` or
-/// `shm:NAME`. The option `timeout` limits the wait for each command; default:
-/// no limit.
+/// \p Spec has the form of a runner's spec, such as `pipe:NAME?serdes=json` or
+/// `shm:NAME`. The option `timeout` limits the wait for each command. The
+/// default is no limit.
 ///
-/// Errors: Timeout if the trainer did not connect, or sent no command, in time;
-/// InvalidArgument for a bad spec; Malformed and others if a message cannot be
-/// understood.
+/// Returns one of these errors:
+/// - Timeout if the trainer does not connect or send a command in time.
+/// - InvalidArgument if \p Spec is invalid.
+/// - Malformed or another error if a message cannot be decoded.
 Error serveEnvironment(Environment &Env, std::string_view Spec);
-/// The same for the value of an environment variable, which the trainer sets.
-/// If \p Spec is null, the InvalidArgument says how to start such a program.
+/// Serves \p Env as above. \p Spec is the value of an environment variable,
+/// which the trainer sets. If \p Spec is null, returns InvalidArgument with a
+/// message about how to start the program.
 Error serveEnvironment(Environment &Env, const char *Spec);
 
-/// Serves environments by spec. A value, like RunnerFactory: a compiler can add
-/// more transports, its own or a component's, as schemes.
+/// Serves environments to the trainers that specs name. An EnvironmentServer is
+/// a copyable value. A compiler can add schemes for more transports.
 class EnvironmentServer {
 public:
   struct Scheme {
     std::string Name;
-    /// Serves at \p Spec until the trainer has finished. \p Spec is a
-    /// well-formed spec of this scheme; its `serdes` is one of \p Formats.
+    /// Serves the environment until the trainer has finished. \p Spec is a
+    /// well-formed spec of this scheme. The option `serdes` names one of
+    /// \p Formats.
     std::function<Error(Environment &, std::string_view Spec,
                         const SerDesFactory &Formats)>
         Serve;
   };
 
-  /// Knows the built-in schemes; serve() loads modules for others
-  /// (RunnerModule.h).
+  /// Creates a server with the built-in schemes. For other schemes, serve()
+  /// loads modules (RunnerModule.h).
   EnvironmentServer();
 
-  /// Adds a scheme, or replaces the scheme of the same name.
+  /// Adds a scheme, or replaces the scheme with the same name.
   void add(Scheme NewScheme);
-  /// The SerDes that specs may name. More can be added.
+  /// Returns the formats that the option `serdes` can select. A compiler can
+  /// add more formats.
   SerDesFactory &formats() { return Formats; }
-  /// serveEnvironment() with these schemes.
+  /// Serves \p Env as serveEnvironment() does, with the schemes of this object.
   Error serve(Environment &Env, std::string_view Spec) const;
   Error serve(Environment &Env, const char *Spec) const;
 

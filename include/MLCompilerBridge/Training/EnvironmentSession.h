@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EnvironmentSession: executes training messages, independent of transport and
-/// role. serveEnvironment() connects it to a transport; another kind of server,
-/// such as a gRPC service, calls it once for each message.
+/// Defines EnvironmentSession, which executes training messages. It does not
+/// depend on how the messages arrive. serveEnvironment() uses it with a
+/// Transport. Another kind of server, such as a gRPC service, calls reply()
+/// once for each message.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,27 +24,29 @@
 
 namespace MLBridge {
 
-/// The former name, until 1.0.
+/// The former name of ReservedNames, which remains until version 1.0.
 using TrainingNames = ReservedNames;
 
-/// One trainer and the environment that it drives. Used by one thread at a
-/// time. Once warm, it allocates nothing itself.
+/// Executes the commands of one trainer on one environment. Only one thread at
+/// a time may use a session. After the first few messages, the session
+/// allocates no memory.
 class EnvironmentSession {
 public:
-  /// \p Env must outlive this.
+  /// Creates a session. \p Env must outlive the session.
   explicit EnvironmentSession(Environment &Env) : Env(Env) {}
 
-  /// The tensors of the first message, for transports where the compiler sends
-  /// first.
+  /// Returns the tensors of the first message, for transports where the
+  /// compiler sends the first message.
   Span<const TensorView> greet();
 
-  /// Executes the message \p Command and returns the tensors of the reply: an
-  /// observation, or `_error` and `_code`. The tensors are valid until the next
-  /// call, and data that they borrow from the environment for as long as the
-  /// environment promises. Send no reply to a `close`.
+  /// Executes the message \p Command and returns the tensors of the reply.
+  /// These are an observation, or `_error` and `_code` if the command failed.
+  /// The tensors are valid until the next call. Data that the environment has
+  /// set as views is valid until the next reset() or step(). Do not send a
+  /// reply to the command `close`.
   Span<const TensorView> reply(Span<const TensorView> Command);
 
-  /// True if the trainer has sent `close`.
+  /// Returns whether the trainer has sent `close`.
   bool isClosed() const { return Closed; }
 
 private:
@@ -54,9 +57,10 @@ private:
 
   Environment &Env;
   FeatureSet Reply;
-  /// The action's tensors, which view the message.
+  /// The tensors of the action, which point into the message.
   std::vector<TensorView> Action;
-  /// Running from a reset to the end of its episode.
+  /// None before an episode or after an error, Running during an episode, and
+  /// Over after its end.
   enum class Episode { None, Running, Over } State = Episode::None;
   bool Closed = false;
 };

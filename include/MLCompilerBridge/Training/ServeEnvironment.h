@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// serveEnvironment() over your own transport and SerDes: the training
-/// direction, in which the model sends requests and the compiler replies. The
-/// trainer uses `mlbridge.envs.CompilerEnv` (docs/guides/training.md).
+/// Defines serveEnvironment() for any Transport and SerDes. In training, the
+/// model side sends requests and the compiler replies. The trainer uses
+/// `mlbridge.envs.CompilerEnv` (docs/guides/training.md).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,22 +24,23 @@
 
 namespace MLBridge {
 
-/// How long a compiler waits for its trainer.
+/// The limits of a compiler's waits for its trainer.
 struct EnvironmentOptions {
-  /// For the connection.
+  /// The limit of the wait for a connection.
   Duration ConnectTimeout = TransportOptions().ConnectTimeout;
-  /// For the next command. By default a live trainer may take any time.
+  /// The limit of the wait for each command. The default is no limit.
   Duration CommandTimeout = Duration::max();
 };
 
-/// Connects to the trainer at the other end of \p Channel and executes its
-/// commands. Succeeds when the trainer sends `close`, disconnects or dies.
-/// Errors of \p Env are sent to the trainer and end only the episode.
+/// Connects to the trainer at the other end of \p Channel and executes the
+/// trainer's commands. Returns success when the trainer sends `close`,
+/// disconnects or dies. Errors of \p Env are sent to the trainer. They end the
+/// episode, but not the session.
 ///
-/// Errors: Timeout if the trainer did not connect, or sent no command, in time;
-/// Malformed and others if a message cannot be understood.
+/// Returns Timeout if the trainer does not connect or send a command in time.
+/// Returns Malformed or another error if a message cannot be decoded.
 ///
-/// EnvironmentServer.h does the same for a spec.
+/// For a trainer that a spec names, see EnvironmentServer.h.
 Error serveEnvironment(Environment &Env, Transport &Channel, BaseSerDes &Codec,
                        const EnvironmentOptions &Options = {});
 

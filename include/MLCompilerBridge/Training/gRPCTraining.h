@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Training through gRPC (paper, section 3.1.1). The compiler is the server; a
-/// trainer on this machine or another connects to its address. Both ends are
-/// Transports. In the component MLCompilerBridge::gRPC.
+/// Implements training through gRPC (paper, section 3.1.1). The compiler is the
+/// gRPC server, and a trainer on this or another machine connects to it. Both
+/// ends are Transports. This header belongs to the component
+/// MLCompilerBridge::gRPC.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,21 +22,24 @@
 
 namespace MLBridge {
 
-/// The compiler's end. Listens at \p Spec from now on; connect() waits for a
-/// trainer. It serves one trainer at a time and refuses others with a message.
+/// Creates the compiler's end and starts to listen at \p Spec. The transport's
+/// connect() waits for a trainer. The compiler serves one trainer at a time and
+/// refuses other trainers with a message.
 ///
-/// The spec is `grpc://HOST:PORT` or `grpc+unix:PATH`. Without HOST it listens
-/// on loopback; PORT 0 picks a free port. The options are those of
-/// openGRPCListener(), and `announce=FILE`: once a trainer can connect, the
-/// spec for the trainer is written to FILE. describe() contains that spec too.
+/// The spec is `grpc://HOST:PORT` or `grpc+unix:PATH`. An empty HOST means the
+/// loopback address, and PORT 0 selects a free port. The spec can have the
+/// options of openGRPCListener() and `announce=FILE`. With `announce=FILE`, the
+/// compiler writes the spec for the trainer to FILE when a trainer can connect.
+/// describe() also contains this spec.
 Expected<std::unique_ptr<Transport>> listenForTrainer(std::string_view Spec);
 
-/// Adds the schemes `grpc` and `grpc+unix` to \p Server: serve() then listens
-/// for a trainer at such a spec. The option `connect` limits the wait for a
-/// trainer, `timeout` the wait for each command.
+/// Adds the schemes `grpc` and `grpc+unix` to \p Server. With these schemes,
+/// serve() listens for a trainer. The option `connect` limits the wait for a
+/// trainer. The option `timeout` limits the wait for each command.
 void addGRPC(EnvironmentServer &Server);
 
-/// The trainer's end. The compiler sends the first message of a stream.
+/// Creates the trainer's end. The compiler sends the first message of a
+/// session.
 std::unique_ptr<Transport> createGRPCTrainerTransport(std::string Address,
                                                       gRPCOptions Options = {});
 

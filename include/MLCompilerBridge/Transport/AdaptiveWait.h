@@ -1,4 +1,4 @@
-//===- AdaptiveWait.h - Spin while it pays, then sleep ----------*- C++ -*-===//
+//===- AdaptiveWait.h - Spins for a short time, then sleeps -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,15 +7,18 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AdaptiveWait: decides between spinning and sleeping, for all transports.
-/// Waking a sleeping core costs more than any copy: 12-25 us each way, against
-/// 0.2-2 us when the waiter spins. But a failed spin on a shared core costs the
-/// peer its time slice. So: probe for up to 50 us, and after a failed probe
-/// skip 1, 3, 7, ... 1023 waits before the next one. A peer that becomes fast
-/// again resets the skip count at the next probe.
+/// Defines AdaptiveWait, which decides for all transports whether a waiting
+/// thread spins or sleeps. A sleeping thread sees a message 12-25 us late,
+/// because waking its core takes that long. A spinning thread sees a message
+/// after 0.2-2 us. But a thread that spins on the peer's core delays the peer
+/// by a time slice.
 ///
-/// It never calls sched_yield: next to one busy process that costs a full time
-/// slice (4 ms) per wait.
+/// Therefore, a thread spins for up to 50 us. After an unsuccessful spin, it
+/// sleeps without spinning for the next 1, then 3, 7, ... up to 1023 waits. A
+/// successful spin resets this number to 0.
+///
+/// AdaptiveWait never calls sched_yield, because each call costs a full time
+/// slice (4 ms) if another process is busy on the core.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +32,7 @@
 
 namespace MLBridge {
 
-/// Tells the processor that the caller is in a spin loop.
+/// Informs the processor that the caller is in a spin loop.
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -38,32 +41,33 @@ inline void relax() {
 #endif
 }
 
-/// The spin history of one direction of one channel.
+/// Spins or declines to spin, depending on the earlier waits. Each direction of
+/// a channel needs a separate object.
 class AdaptiveWait {
 public:
-  /// Long enough to cover one cold wake-up of the peer, so that spinning can
-  /// succeed again.
+  /// The maximum time of one spin. A sleeping peer needs less time to wake up.
+  /// Therefore, a spin can succeed even if the peer was asleep.
   static constexpr std::chrono::microseconds Budget{50};
   static constexpr std::uint32_t MaxSkip = 1023;
 
-  /// Calls \p Ready (cheap, and free of side effects when it returns false,
-  /// such as a non-blocking read) until it returns true or the budget is used
-  /// up. Returns false if the caller should sleep until its deadline. The clock
-  /// is read once per \p ProbesPerClock calls, for probes cheaper than a clock
-  /// read.
+  /// Calls \p Ready until it returns true or Budget has passed. Returns false
+  /// if the caller should sleep until its deadline. \p Ready must be cheap, and
+  /// must have no side effects if it returns false, such as a non-blocking
+  /// read. The clock is read once per \p ProbesPerClock calls, because \p Ready
+  /// may be cheaper than reading the clock.
   template <typename Probe>
   bool spin(Probe &&Ready, unsigned ProbesPerClock = 4) {
     if (Left != 0) {
       --Left;
       return false;
     }
-    // Immediate success proves nothing about spinning: on a shared core, the
-    // peer ran while this thread did not.
+    // Do not reset Skip here. Immediate success does not show that spinning
+    // helps: on a shared core, the peer ran before this thread did.
     if (Ready())
       return true;
     using Clock = std::chrono::steady_clock;
-    // Do not read the clock before the first probes: it would delay a quick
-    // reply.
+    // Read the clock only after the first probes, so that a quick reply is not
+    // delayed.
     std::optional<Clock::time_point> End;
     for (;;) {
       for (unsigned I = 0; I < ProbesPerClock; ++I)

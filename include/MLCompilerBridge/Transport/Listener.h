@@ -1,4 +1,4 @@
-//===- Listener.h - Where compilers connect to a server ---------*- C++ -*-===//
+//===- Listener.h - Accepts compilers for a server --------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Listener: accepts the connections of compilers to a ModelServer and turns
-/// them into sessions. A server may have several listeners.
+/// Defines Listener, which accepts connections from compilers for a ModelServer
+/// and opens a session for each connection. A server may have several
+/// listeners.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,44 +32,50 @@ class SessionTable;
 
 /// The options of all listeners.
 struct ListenerOptions {
-  /// The SerDes formats that the listener accepts. Add those of other
-  /// components or your own (examples/own-serdes.cpp).
+  /// The SerDes formats that the listener accepts. A program can add formats,
+  /// as examples/own-serdes.cpp does.
   SerDesFactory Formats;
-  /// The limit on a message, in bytes. A longer one ends its session.
+  /// The maximum size of a message, in bytes. A longer message ends its
+  /// session.
   std::size_t MaxMessage = TransportOptions().MaxMessage;
-  /// How long a compiler may take to begin the handshake or to accept a reply.
+  /// The time within which a compiler must begin the handshake, and must read a
+  /// reply.
   Duration PeerTimeout = std::chrono::seconds(10);
-  /// The limit on concurrent sessions. Further compilers are refused with a
+  /// The maximum number of open sessions. Further compilers are refused with a
   /// message.
   std::size_t MaxSessions = 4096;
 };
 
-/// No function here blocks: the server waits for all of its listeners and
-/// sessions at once. Used by one thread at a time.
+/// Accepts connections. No function of a Listener blocks, because one thread of
+/// the server waits for all listeners and sessions with a single poll(2). Only
+/// one thread at a time may use a Listener.
 class Listener {
 public:
   virtual ~Listener();
 
-  /// The address as in a compiler's spec, without the scheme: "/tmp/advisor",
-  /// "//127.0.0.1:50051".
+  /// Returns the address as in a compiler's spec, but without the scheme, such
+  /// as "/tmp/advisor" or "//127.0.0.1:50051".
   virtual const std::string &name() const = 0;
 
   /// Appends the descriptors that poll(2) should watch.
   virtual void addPolls(std::vector<pollfd> &Watched) const = 0;
-  /// When to call accept() even if no descriptor is ready.
+  /// Returns the time at which the server must call accept() even if no
+  /// descriptor is ready.
   virtual Deadline wakeUp() const { return Deadline::never(); }
-  /// Accepts connections and adds the sessions of completed handshakes to
-  /// \p Sessions. \p Polled holds the entries of the last addPolls() after
-  /// poll(2).
+  /// Accepts connections. When a handshake is complete, adds its session to
+  /// \p Sessions. \p Polled holds the entries of the last addPolls(), with the
+  /// results of poll(2).
   virtual void accept(Span<const pollfd> Polled, SessionTable &Sessions) = 0;
 };
 
-/// Listens at NAME.sock, where compilers that use this library open sessions
-/// over pipes or shared memory. If \p BareFormat names a SerDes, also creates
-/// NAME.in and NAME.out for one foreign compiler at a time, which uses that
-/// SerDes. The files have mode 0600, so only processes of this user can
-/// connect. Files of a dead server are replaced; a live server there is an
-/// InvalidArgument.
+/// Listens at NAME.sock, where \p Name is a path. Compilers that use this
+/// library connect to NAME.sock and open sessions over pipes or shared memory.
+/// If \p BareFormat is the name of a SerDes, also creates the FIFOs NAME.in and
+/// NAME.out. One foreign compiler at a time can use them, with this SerDes.
+///
+/// The files have mode 0600, so only processes of this user can connect.
+/// Replaces the files of a server that has died. Returns InvalidArgument if a
+/// running server already uses \p Name.
 Expected<std::unique_ptr<Listener>>
 openLocalListener(std::string Name, std::string BareFormat = {},
                   ListenerOptions Options = {});

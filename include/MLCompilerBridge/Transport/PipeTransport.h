@@ -1,4 +1,4 @@
-//===- PipeTransport.h - The compiler's end of a pipe -----------*- C++ -*-===//
+//===- PipeTransport.h - The compiler's end of pipes ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler's end of a session over pipes, without a runner.
+/// Defines the compiler's end of a session over pipes, for use without a
+/// PipeModelRunner.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +22,10 @@
 
 namespace MLBridge {
 
-/// Creates the transport of PipeModelRunner, for your own
-/// InterProcessModelRunner. \p Name is a path: the model side listens at
-/// NAME.sock; foreign peers use the FIFOs NAME.in, which the compiler reads,
-/// and NAME.out, which it writes.
+/// Creates the transport of PipeModelRunner, for example for an
+/// InterProcessModelRunner with another SerDes. \p Name is a path. The model
+/// side listens at NAME.sock. A foreign peer uses two FIFOs instead: the
+/// compiler reads NAME.in and writes NAME.out.
 std::unique_ptr<Transport> createPipeTransport(std::string Name,
                                                TransportOptions Options = {});
 

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler's end of a session over shared memory, without a runner.
+/// Defines the compiler's end of a session over shared memory, for use without
+/// a SharedMemoryModelRunner.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +22,9 @@
 
 namespace MLBridge {
 
-/// Creates the transport of SharedMemoryModelRunner, for your own
-/// InterProcessModelRunner. \p Name is a path: the model side listens at
-/// NAME.sock. The memory itself has no name.
+/// Creates the transport of SharedMemoryModelRunner, for example for an
+/// InterProcessModelRunner with another SerDes. \p Name is a path. The model
+/// side listens at NAME.sock. The memory has no name in the file system.
 std::unique_ptr<Transport>
 createSharedMemoryTransport(std::string Name, TransportOptions Options = {});
 

@@ -1,4 +1,4 @@
-//===- Transport.h - Frames of bytes to a peer and back ---------*- C++ -*-===//
+//===- Transport.h - Sends and receives messages ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,12 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Transport: sends one message and receives one, each before a deadline. It
-/// does not interpret the bytes.
+/// Defines Transport, which sends and receives messages before a deadline. A
+/// transport does not interpret the bytes of a message.
 ///
-/// **To write one**, derive and override connect(), isConnected(), close(),
-/// acquire(), commit(), receive() and describe(). docs/guides/extending.md
-/// explains how, and one line adds the transport to the conformance suite.
+/// **To write a transport**, derive a class and override connect(),
+/// isConnected(), close(), acquire(), commit(), receive() and describe().
+/// docs/guides/extending.md explains how to do this, and how to test the
+/// transport with the conformance suite.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,87 +30,95 @@
 
 namespace MLBridge {
 
-/// The kind of peer, so that an error message can say what to start.
+/// The kind of peer. Error messages use it to name the program that the user
+/// must start.
 enum class PeerRole : std::uint8_t {
-  /// Answers a compiler's requests.
+  /// The peer replies to a compiler's requests.
   Model,
-  /// Drives a compiler's environment, and listens as a model does.
+  /// The peer acts in a compiler's environment. It listens, as a model does.
   Trainer,
-  /// Serves an environment, and listens for its trainer.
+  /// The peer serves an environment and listens for a trainer.
   Compiler,
 };
 
-/// What the compiler's side states in the handshake.
+/// The contents of the handshake that the compiler's side sends.
 struct SessionRequest {
-  /// BaseSerDes::name() of the session's messages.
+  /// The BaseSerDes::name() of the session's format.
   std::string_view SerDes;
-  /// elementTypeName() of the advice that the first request expects, or empty.
+  /// The elementTypeName() of the advice that the first request expects, or
+  /// empty.
   std::string_view AdviceType;
-  /// For error messages; not sent to the peer.
+  /// The kind of peer, for error messages. It is not sent to the peer.
   PeerRole Peer = PeerRole::Model;
 };
 
 /// The result of the handshake.
 struct SessionTerms {
-  /// True for a foreign peer on bare pipes, which knows no handshake: see
-  /// BaseSerDes::setDialect.
+  /// True for a foreign peer on pipes without a handshake. See
+  /// BaseSerDes::setDialect().
   bool Bare = false;
 };
 
-/// The compiler's end of a session. Used by one thread at a time.
+/// The compiler's end of a session. Only one thread at a time may use a
+/// Transport.
 ///
-/// An error from commit(), send() or receive() ends the session: bytes still in
-/// transit belong to an abandoned request and must not be read. The caller
-/// calls close(), and may connect() again.
+/// If commit(), send() or receive() returns an error, the session must end,
+/// because bytes of the abandoned request or its reply may still arrive.
+/// Therefore, the caller calls close(). Afterwards, it may call connect()
+/// again.
 class Transport {
 public:
   virtual ~Transport();
 
-  /// Connects to the peer. Waits until \p Until for it to appear.
+  /// Connects to the peer. Waits until \p Until for the peer to start.
   virtual Expected<SessionTerms> connect(const SessionRequest &Request,
                                          Deadline Until) = 0;
-  /// Whether there is an open session. False in a child forked after connect():
-  /// the session belongs to the parent.
+  /// Returns whether there is an open session. Returns false in a child process
+  /// that was forked after connect(), because the session belongs to the
+  /// parent.
   virtual bool isConnected() const = 0;
   virtual void close() = 0;
-  /// How long connect() takes to find out whether a peer is listening. For
-  /// callers that do not wait for the peer to appear.
+  /// Returns the time that connect() needs to find out whether a peer is
+  /// listening. A caller that does not want to wait for the peer to start
+  /// passes this time to connect().
   virtual Duration timeToLook() const { return Duration::zero(); }
 
-  /// Returns a region for the next message: at least \p Size bytes that start 8
-  /// bytes after a 64-byte boundary. Valid until commit() or the next
-  /// acquire().
+  /// Returns memory for the next message. The memory has at least \p Size bytes
+  /// and starts 8 bytes after a 64-byte boundary. It is valid until commit() or
+  /// the next acquire().
   virtual Expected<Span<std::byte>> acquire(std::size_t Size) = 0;
-  /// Sends the first \p Size bytes of the region.
+  /// Sends the first \p Size bytes of the memory from acquire().
   virtual Error commit(std::size_t Size, Deadline Until) = 0;
-  /// Sends the concatenation of \p Pieces, which must stay valid until the
-  /// reply has been received or close() returns. The default copies them to a
-  /// region.
+  /// Sends the concatenation of \p Pieces as one message. The pieces must stay
+  /// valid until the reply has been received or close() returns. The default
+  /// implementation copies the pieces to memory from acquire().
   virtual Error send(Span<const Span<const std::byte>> Pieces, Deadline Until);
-  /// Waits for the peer's next message, which is followed by
-  /// MessagePlacement::Padding readable bytes. Valid until the next call to
-  /// this object.
+  /// Waits for the peer's next message and returns it. The message is followed
+  /// by MessagePlacement::Padding readable bytes. It is valid until the next
+  /// call of a function of this object.
   virtual Expected<Span<const std::byte>> receive(Deadline Until) = 0;
 
-  /// True if the peer can write to the memory that receive() returns, and the
-  /// memory that acquire() returns keeps its contents.
+  /// Returns whether the messages are in shared memory. If so, the peer can
+  /// write to the memory that receive() returns, and the memory that acquire()
+  /// returns still contains an earlier message.
   virtual bool isShared() const { return false; }
 
-  /// The peer, for error messages: "pipe:/tmp/advisor".
+  /// Returns the peer's name for error messages, such as "pipe:/tmp/advisor".
   virtual std::string describe() const = 0;
 };
 
 /// The options of every transport of this library.
 struct TransportOptions {
-  /// How long to wait for the peer to appear.
+  /// The maximum time to wait for the peer to start.
   Duration ConnectTimeout = std::chrono::seconds(30);
-  /// The limit on a message, in bytes. A longer one ends the session.
+  /// The maximum size of a message, in bytes. A longer message ends the
+  /// session.
   std::size_t MaxMessage = std::size_t(1) << 30;
 };
 
 struct ModelSpec;
-/// Parses the options `connect` and `max-message`, which every inter-process
-/// runner accepts.
+/// Parses the options `connect` and `max-message`. Every runner for a model in
+/// another process accepts these options.
 Expected<TransportOptions> transportOptions(const ModelSpec &Spec);
 
 } // namespace MLBridge

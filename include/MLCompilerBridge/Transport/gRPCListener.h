@@ -1,4 +1,4 @@
-//===- gRPCListener.h - Where compilers connect by gRPC ---------*- C++ -*-===//
+//===- gRPCListener.h - Accepts compilers through gRPC ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// openGRPCListener(): lets a ModelServer accept compilers on this machine and
-/// others through gRPC. In the component MLCompilerBridge::gRPC.
+/// Defines openGRPCListener(), with which a ModelServer accepts compilers on
+/// this and other machines through gRPC. This header belongs to the component
+/// MLCompilerBridge::gRPC.
 /// \code
 ///   std::vector<std::unique_ptr<Listener>> Listeners;
 ///   Listeners.push_back(std::move(*openLocalListener("/tmp/advisor")));
@@ -26,14 +27,17 @@
 
 namespace MLBridge {
 
-/// Listens at \p Spec: `grpc://HOST:PORT` or `grpc+unix:PATH`, a socket of mode
-/// 0600. An empty HOST means the loopback address; PORT 0 picks a free port,
-/// which name() reports. `cert=` and `key=` enable TLS; with `tls=`, each
-/// compiler must also have a certificate signed by those authorities.
-/// `max-message=` and `max-sessions=` override \p Options. Compilers that do
-/// not name their SerDes, such as stock gRPC clients, use Protobuf.
+/// Listens at \p Spec, which is `grpc://HOST:PORT` or `grpc+unix:PATH`. The
+/// Unix socket has mode 0600. An empty HOST means the loopback address. PORT 0
+/// selects a free port, which name() returns.
 ///
-/// Starts gRPC threads; fork before calling this.
+/// The options `cert=` and `key=` enable TLS. With `tls=FILE`, each compiler
+/// must also have a certificate that an authority in FILE has signed. The
+/// options `max-message=` and `max-sessions=` override \p Options. If a
+/// compiler does not name its SerDes, as stock gRPC clients do not, the session
+/// uses Protobuf.
+///
+/// This function starts threads of gRPC, so fork before calling it.
 Expected<std::unique_ptr<Listener>>
 openGRPCListener(std::string_view Spec, ListenerOptions Options = {});
 

@@ -1,4 +1,4 @@
-//===- gRPCTransport.h - The compiler's end of gRPC -------------*- C++ -*-===//
+//===- gRPCTransport.h - The compiler's end of a gRPC session ---*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler's end of a session over gRPC, without a runner. In the
-/// component MLCompilerBridge::gRPC.
+/// Defines the compiler's end of a session over gRPC, for use without a
+/// gRPCModelRunner. This header belongs to the component
+/// MLCompilerBridge::gRPC.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,15 +23,17 @@
 
 namespace MLBridge {
 
-/// The PEM files of a TLS connection, read when it is made. If all are empty,
-/// the connection is not encrypted.
+/// The names of the PEM files for a TLS connection. The files are read when the
+/// connection is opened. If all names are empty, the connection is not
+/// encrypted.
 struct gRPCCredentials {
-  /// The authorities that must have signed the peer's certificate. A server
-  /// that sets them requires a certificate from each client (mTLS).
+  /// The authorities, one of which must have signed the peer's certificate. If
+  /// a server sets this member, it requires a certificate from each client
+  /// (mTLS).
   std::string Authorities;
-  /// This side's certificate (chain) and its private key; both or neither. A
-  /// TLS server needs them; a client needs them if the server requires a
-  /// certificate.
+  /// This side's certificate (chain) and private key. Either both or neither
+  /// must be set. A TLS server needs both. A client needs both if the server
+  /// requires a certificate.
   std::string Certificate, Key;
 
   bool empty() const {
@@ -46,14 +49,14 @@ struct gRPCOptions : TransportOptions {
   };
   Call Style = Call::Stream;
   gRPCCredentials Credentials;
-  /// How often a silent peer is pinged, so that a dead connection is noticed
-  /// even if the wait has no deadline.
+  /// The interval between pings to a silent peer. Pings detect a dead
+  /// connection even if the wait has no deadline.
   Duration Keepalive = std::chrono::seconds(10);
 };
 
-/// Creates the transport of gRPCModelRunner, for your own
-/// InterProcessModelRunner. \p Address is `host:port`, or `unix:PATH` for a
-/// socket of this machine.
+/// Creates the transport of gRPCModelRunner, for example for an
+/// InterProcessModelRunner with another SerDes. \p Address is `host:port`, or
+/// `unix:PATH` for a socket on this machine.
 std::unique_ptr<Transport> createGRPCTransport(std::string Address,
                                                gRPCOptions Options = {});
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Does what XlaCompiledCpuFunction::Run does, without that object, which would
-/// allocate buffers for each thread.
+/// Calls a compiled function like XlaCompiledCpuFunction::Run. It does not use
+/// that class, which would allocate buffers for each thread.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,10 @@
 
 void mlbridge_xla_run(MLBridgeXLAFunction *function, void *result,
                       void **buffers) {
-  // Without a thread pool, everything runs in this thread.
+  // Set no thread pool, so that everything runs in this thread.
   const xla::ExecutableRunOptions Options;
-  // Custom calls would report failures here; none are linked.
+  // Custom calls would report failures in this object, but no custom calls are
+  // linked.
   XlaCustomCallStatus Status;
   function(result, &Options, /*arguments=*/nullptr, buffers, &Status,
            /*counters=*/nullptr);

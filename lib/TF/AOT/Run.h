@@ -8,8 +8,8 @@
 
 /*!
  * \file
- * Connects the C code that compile.py writes to the two C++ objects that XLA's
- * functions take.
+ * mlbridge_xla_run(): calls a function that XLA has compiled. The C code that
+ * compile.py writes uses it, because XLA's functions need two C++ objects.
  */
 
 #ifndef MLBRIDGE_LIB_TF_AOT_RUN_H
@@ -21,14 +21,15 @@
 extern "C" {
 #endif
 
-/*! A compiled function, as XLA calls it. */
+/*! The type of a compiled function, as XLA calls it. */
 typedef void MLBridgeXLAFunction(void *result, const void *run_options,
                                  const void **arguments, void **buffers,
                                  void *status, int64_t *counters);
 
 /*! Evaluates \p function in the calling thread. \p result is the element of
- * \p buffers that receives the addresses of the results. Buffers are aligned to
- * 64 bytes; those that the function owns are null. */
+ * \p buffers to which the function writes the addresses of the results. Each
+ * buffer must be aligned to 64 bytes. Pass null for the buffers that the
+ * function owns. */
 void mlbridge_xla_run(MLBridgeXLAFunction *function, void *result,
                       void **buffers);
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles a SavedModel to an object file, and writes the C of its descriptor.
+"""Compiles a SavedModel to an object file, and writes its descriptor as C code.
 
 compile.py SAVED_MODEL FOLDER NAME [SIGNATURE [CPU]]
 
-mlbridge_add_tf_aot_model() in CMake runs this with a Python that has TensorFlow 2.15.
-Writes FOLDER/NAME.o with TensorFlow's compiler, and FOLDER/NAME.c and NAME.h with the
-descriptor ``mlbridge_aot_model_NAME`` (include/MLCompilerBridge-C/AOTModel.h). The C
-follows the header that TensorFlow writes with the object: which buffers the function
-needs, and which of them hold its inputs and outputs. With CPU, also writes
-FOLDER/NAME_wide.o for that CPU, which runs on machines that support it.
+CMake's mlbridge_add_tf_aot_model() runs this script with a Python that has TensorFlow
+2.15. TensorFlow's compiler writes FOLDER/NAME.o and a header. The script writes
+FOLDER/NAME.c and FOLDER/NAME.h, which define the descriptor ``mlbridge_aot_model_NAME``
+(include/MLCompilerBridge-C/AOTModel.h). It reads TensorFlow's header to find out which
+buffers the compiled function uses for its inputs and outputs. If CPU is given, the
+script also writes FOLDER/NAME_wide.o, for machines with that CPU's instructions.
 """
 
 import json
@@ -23,7 +23,7 @@ from pathlib import Path
 
 ALIGNMENT = 64
 
-# XLA's element types: the descriptor's names, and their sizes in bytes.
+# Maps XLA's element types to the descriptor's type names and the sizes in bytes.
 TYPES = {
     "pred": ("BOOL", 1),
     "s8": ("INT8", 1),
@@ -40,8 +40,8 @@ TYPES = {
 
 CONSTANT, TEMPORARY, PARAMETER, ON_STACK = range(4)
 
-# The supported CPUs by LLVM's names, and for each the level of x86-64 that includes all
-# instructions which LLVM uses for it.
+# Maps LLVM's names of the supported CPUs to levels of x86-64. A level includes all
+# instructions that LLVM uses for the CPU.
 LEVELS = {
     "x86-64-v3": "x86-64-v3",
     "haswell": "x86-64-v3",
@@ -58,7 +58,7 @@ class Failure(Exception):
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output, and its buffer."""
+    """An input or output, and the index of its buffer."""
 
     name: str
     kind: str
@@ -73,11 +73,11 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Function:
-    """The header's description of the compiled function."""
+    """The compiled function, as TensorFlow's header describes it."""
 
     symbol: str
     buffers: list[tuple[int, int]]
-    """The kind and the size in bytes of each buffer."""
+    """A pair for each buffer: its kind, and its size in bytes."""
     result: int
     inputs: list[Tensor]
     outputs: list[Tensor]
@@ -85,16 +85,16 @@ class Function:
 
 @dataclass(frozen=True)
 class Variant:
-    """The model for one CPU."""
+    """The model, compiled for one CPU."""
 
     cpu: str
     function: Function
     level: str | None = None
-    """The required level of x86-64; None if any machine will do."""
+    """The required level of x86-64. None if any machine can run the function."""
 
 
 def find(pattern: str, header: str, what: str) -> str:
-    """The match of the pattern's group; `what` describes it for the message."""
+    """Returns the match of the pattern's group. The error for no match names `what`."""
     match = re.search(pattern, header, re.DOTALL)
     if not match:
         raise Failure(f"expected {what} in the header that TensorFlow wrote")
@@ -102,12 +102,12 @@ def find(pattern: str, header: str, what: str) -> str:
 
 
 def numbers(pattern: str, header: str, what: str) -> list[int]:
-    """The integers in the match of the pattern's group."""
+    """Returns the integers in the match of the pattern's group."""
     return [int(word) for word in re.findall(r"\d+", find(pattern, header, what))]
 
 
 def names(function: str, prefix: str, header: str) -> list[str]:
-    """The names that a function of the header returns, without their prefix."""
+    """Returns the names that a function of the header lists, without their prefix."""
     listed = find(
         rf"{function}\(\) {{.*?kNames\[\] = {{(.*?)nullptr}}", header, function
     )
@@ -115,7 +115,7 @@ def names(function: str, prefix: str, header: str) -> list[str]:
 
 
 def types(listed: str) -> list[tuple[str, tuple[int, ...]]]:
-    """Parses ``s64[1,1], f32[1,2]``."""
+    """Parses a list of types, for example ``s64[1,1], f32[1,2]``."""
     return [
         (kind, tuple(int(extent) for extent in extents.split(",") if extent))
         for kind, extents in re.findall(r"(\w+)\[([\d,]*)\]", listed)
@@ -127,7 +127,7 @@ def tensors(
     found_types: list[tuple[str, tuple[int, ...]]],
     places: list[int],
 ) -> list[Tensor]:
-    """Combines three lists about the same inputs or outputs."""
+    """Combines the names, types and buffers of all inputs, or of all outputs."""
     result = []
     for name, (kind, extents), place in zip(
         found_names, found_types, places, strict=True
@@ -139,7 +139,7 @@ def tensors(
 
 
 def read(header: str) -> Function:
-    """Parses the header."""
+    """Parses the header that TensorFlow has written."""
     signature = r"The logical function signature is:\n//\s+\((.*?)\) -> "
     arguments = types(find(signature, header, "the function's signature"))
     results = types(find(signature[:-1].replace("(.*?)", ".*?") + r" (.*?)\n", header,
@@ -167,7 +167,7 @@ def read(header: str) -> Function:
 
 
 def check(function: Function, variables: int) -> None:
-    """Raises Failure if the C below does not support the function."""
+    """Raises Failure if the generated C code does not support the function."""
     if variables:
         raise Failure("expected all variables to be constants, found others")
     for tensor in function.inputs:
@@ -181,12 +181,12 @@ def check(function: Function, variables: int) -> None:
 
 
 def quoted(text: str) -> str:
-    """The text as a C literal."""
+    """Returns the text as a C string literal."""
     return json.dumps(text)
 
 
 def table(kind: str, found: list[Tensor]) -> str:
-    """The C of the inputs' or outputs' descriptors."""
+    """Returns the C code of the inputs' or the outputs' descriptors."""
     lines = [
         f"static const int64_t {kind}_extents_{i}[] = "
         f"{{{', '.join(map(str, tensor.extents)) or '0'}}};"
@@ -204,7 +204,7 @@ def table(kind: str, found: list[Tensor]) -> str:
 
 
 def places(function: Function) -> tuple[list[str], int]:
-    """An expression for the address of each buffer, and their total size in bytes."""
+    """Returns C code for the address of each buffer, and their total size in bytes."""
     addresses, size = [], 0
     for kind, nbytes in function.buffers:
         if kind in (CONSTANT, ON_STACK):
@@ -216,7 +216,7 @@ def places(function: Function) -> tuple[list[str], int]:
 
 
 def variant_code(variant: Variant, number: int) -> str:
-    """The C of one variant."""
+    """Returns the C code of one variant."""
     function = variant.function
     addresses, _ = places(function)
     copies_in = [
@@ -251,7 +251,7 @@ static int run_{number}(const int64_t *free_extents, const void *const *inputs,
 
 
 def write(variants: list[Variant], name: str) -> str:
-    """The C of the model; the last variant must run everywhere."""
+    """Returns the C code of the model. The last variant must run on all machines."""
     function = variants[-1].function
     size = max(places(variant.function)[1] for variant in variants)
     properties = {"mlbridge.framework": f"tensorflow {version('tensorflow-cpu')}"}
@@ -319,13 +319,13 @@ const MLBridgeAOTModel mlbridge_aot_model_{name};
 def compile_model(
     model: Path, folder: Path, name: str, signature: str, cpu: str
 ) -> Function:
-    """Runs TensorFlow's compiler: writes NAME.o and parses its header."""
+    """Runs TensorFlow's compiler, which writes NAME.o, and parses its header."""
     command = [
         str(Path(sys.executable).with_name("saved_model_cli")),
         "aot_compile_cpu",
         *("--dir", str(model.resolve()), "--tag_set", "serve"),
         *("--signature_def_key", signature),
-        # A relative path, since it becomes part of the function's symbol.
+        # Pass a relative path, because it becomes part of the function's symbol.
         *("--output_prefix", name, "--cpp_class", f"mlbridge::{name}"),
         *(["--target_cpu", cpu] if cpu else []),
     ]
@@ -338,7 +338,7 @@ def compile_model(
         check=False,
     )
     if done.returncode != 0:
-        # Empty if a signal ended the compiler.
+        # The text is empty if a signal ended the compiler.
         said = done.stderr.strip().splitlines()
         status = f"saved_model_cli ended with status {done.returncode}"
         raise Failure(said[-1] if said else status)
@@ -351,7 +351,7 @@ def compile_model(
 def compile_variants(
     model: Path, folder: Path, name: str, signature: str, cpu: str
 ) -> list[Variant]:
-    """The variants: for the given CPU, if any, and then for any CPU."""
+    """Compiles a variant for the given CPU, if any, and then one for all machines."""
     if cpu and cpu not in LEVELS:
         raise Failure(f"CPU: expected one of {', '.join(LEVELS)}, found '{cpu}'")
     found = [Variant("baseline", compile_model(model, folder, name, signature, ""))]
@@ -362,7 +362,7 @@ def compile_variants(
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line, and returns the exit status."""
     model, folder, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     signature = sys.argv[4] if len(sys.argv) > 4 else "serving_default"
     cpu = sys.argv[5] if len(sys.argv) > 5 else ""

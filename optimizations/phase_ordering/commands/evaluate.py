@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge evaluate``: a model beside baselines, and whether programs still work."""
+"""``mlbridge evaluate``: compares a model with baselines, and tests the programs."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -30,44 +30,44 @@ if TYPE_CHECKING:
 class What:
     """The model, the baselines and the programs."""
 
-    model: Annotated[Path, Argument(exists=True, dir_okay=False)]
+    model: Annotated[Path, Argument(exists=True, dir_okay=False, help="ONNX file.")]
     corpus: CorpusFolder = Path("build/corpus")
-    split: Annotated[str, Option(help="held-out or training.")] = "held-out"
+    split: Annotated[str, Option(help="Split: held-out or training.")] = "held-out"
     core: Annotated[
         Path | None,
         Option(
             metavar="FILE",
-            help="Core set to compare with. [default: core.json beside the model, if"
-            " there is one]",
+            help="Core set to compare with. [default: core.json in the model's folder,"
+            " if present]",
         ),
     ] = None
     vocabulary: Annotated[
-        Path | None, Option(help="Vocabulary of the model's embeddings.")
+        Path | None, Option(help="Vocabulary file, if the model uses embeddings.")
     ] = None
 
 
 @dataclass(frozen=True)
 class How:
-    """The work, and its results."""
+    """How to evaluate, and where to write the results."""
 
     runs: Annotated[
-        int, Option(min=0, help="Runs of each program, to test outputs and times.")
+        int, Option(min=0, help="Runs of each program, to check output and run time.")
     ] = 0
-    jobs: Annotated[int, Option("--jobs", "-j", help="Compilers at once.")] = 1
+    jobs: Annotated[int, Option("--jobs", "-j", help="Compilers in parallel.")] = 1
     measured: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Use the sizes in this file, and add new ones."),
+        Option(metavar="FILE", help="Cache of measured sizes, to read and extend."),
     ] = None
     json: Annotated[
-        Path | None, Option(metavar="FILE", help="Write all results as JSON.")
+        Path | None, Option(metavar="FILE", help="JSON file for all results.")
     ] = None
     plot: Annotated[
-        Path | None, Option(metavar="FILE.png", help="Plot the results.")
+        Path | None, Option(metavar="FILE.png", help="Image file for a plot.")
     ] = None
 
 
 def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) -> None:
-    """Compare a model of phase ordering with stock clang and with cheap baselines.
+    """Compare code sizes: with a model, with clang -Oz, and with simple baselines.
 
     ```sh
     mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --runs 3
@@ -135,7 +135,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
         "tries": compared.tries,
         "seed": compared.seed,
     }
-    # Before the runs, which may take long and fail.
+    # Write the results now, because the runs below may take long and fail.
     if how.json is not None:
         how.json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
     if how.plot is not None:
@@ -153,7 +153,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
 def _ran(
     how: How, timeout: float, corpus: "Corpus", found: "Evaluation", prologue: str
 ) -> dict[str, Any]:
-    """Tests the programs by -Oz and by the model, and shows their times."""
+    """Runs the programs as compiled with -Oz and with the model, and shows times."""
     from ..evaluation.programs import run_programs
 
     with ProgressBars() as bars:
@@ -183,36 +183,36 @@ def _ran(
 
 @dataclass(frozen=True)
 class Tried:
-    """The policies and the programs whose outputs are compared."""
+    """The policies and programs to test."""
 
     model: Annotated[
         list[str] | None,
         Argument(
             metavar="[MODEL]...",
-            help="A model spec, or an .onnx file, by which clang compiles.",
+            help="Model specs or ONNX files with which clang compiles the programs.",
         ),
     ] = None
     corpus: CorpusFolder = Path("build/corpus")
     split: Annotated[
         str | None,
-        Option(help="held-out, training or generated. [default: all but generated]"),
+        Option(help="Split: held-out, training or generated. [default: first two]"),
     ] = None
     programs: Programs = None
     random: Annotated[int, Option(min=0, help="Number of random policies.")] = 0
     seed: Annotated[int, Option(min=0, help="Seed of the first random policy.")] = 0
     timeout: Timeout = 120
     plugin: Plugin = None
-    jobs: Annotated[int, Option("--jobs", "-j", help="Programs at once.")] = 1
+    jobs: Annotated[int, Option("--jobs", "-j", help="Programs in parallel.")] = 1
     out: Annotated[Path, Option(help="Folder for results and reproducers.")] = Path(
         "build/outputs"
     )
 
 
 def _outputs(context: typer.Context, tried: Tried) -> None:
-    """Check that programs compiled with a policy print what unoptimised ones print.
+    """Check that programs print the same with a policy as without optimisation.
 
-    A random policy takes random actions of one of the spaces oz, odg and passes. Known
-    results, in `results.jsonl`, are not tried again.
+    A random policy picks random actions from one of the action spaces oz, odg and
+    passes. Results that are already in `results.jsonl` are not computed again.
 
     ```sh
     mlbridge evaluate outputs policy.onnx --random 50

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge search``: core sets of sequences or whole pipelines."""
+"""``mlbridge search``: finds core sets of action sequences or of whole pipelines."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Known:
-    """A given core set."""
+    """The argument that names an existing core set."""
 
     core: Annotated[Path, Argument(exists=True, dir_okay=False, metavar="core.json")]
 
@@ -36,7 +36,7 @@ class Known:
 def _actions(
     context: typer.Context, made: Made, searched: Searched, space: Space, by: ByActions
 ) -> None:
-    """Find sequences of actions, and a model that picks one of them for each module.
+    """Find a few good action sequences (a core set), and a model that picks one.
 
     ```sh
     mlbridge search phase-ordering-actions --workers 2
@@ -57,11 +57,10 @@ def _pipelines(
     begun: Begun,
     by: ByPipelines,
 ) -> None:
-    """Find changes of clang's whole -Oz, and a model that picks for each module.
+    """Find a few variants of clang's -Oz (a core set), and a model that picks one.
 
-    ```sh
-    mlbridge search phase-ordering-pipelines --workers 2
-    ```
+    A joint search finds pipelines that are good for many modules. Then a search for
+    each module starts from these pipelines.
     """
     _check(context, made)
     from ..search.evolve import EvolutionSettings
@@ -72,7 +71,7 @@ def _pipelines(
 
 
 def _model(context: typer.Context, known: Known, made: Made) -> None:
-    """Search nothing: make a model for a given core set.
+    """Train a model that picks one of the sequences in an existing core set.
 
     ```sh
     mlbridge search phase-ordering-model core.json --ahead 8
@@ -112,7 +111,7 @@ def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
 
 
 def _search(made: Made, too_good: str, **settings: Any) -> None:
-    """Searches, and prints the results, with the reason if they are too good."""
+    """Searches and prints the results. `too_good` says why they are optimistic."""
     from ..search import coreset
     from ..search.value import ValueSettings
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The environment: actions, observations and rewards, and the compiler."""
+"""The environment of phase ordering, and functions to run its compiler."""
 
 
 def register() -> None:
-    """Registers the id for ``gymnasium.make``; `mlbridge.envs` calls this.
+    """Registers the environment with Gymnasium. `mlbridge.envs` calls this function.
 
-    The environment's module is imported when an environment is made.
+    The environment's module is imported later, when an environment is created.
     """
     from gymnasium.envs import registration
 

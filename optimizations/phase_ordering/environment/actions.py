@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Action spaces: what a policy may do to a module. They are JSON files."""
+"""Action spaces: JSON files that list the actions of a policy on a module."""
 
 import json
 import os
@@ -10,16 +10,16 @@ from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
-# The files of the plug-in's own spaces.
+# The folder of the action spaces that the plug-in contains.
 BUILT_IN = Path(__file__).resolve().parents[1] / "action_spaces"
 
-Order = tuple[int, ...]  # A sequence of actions, by number.
+Order = tuple[int, ...]  # A sequence of actions, as indices.
 NOTHING = "no-op-module"  # The pipeline of an action that does nothing.
 
 
 @dataclass(frozen=True)
 class Action:
-    """One action: a pipeline for ``opt -passes=``."""
+    """One action, which runs a pipeline for ``opt -passes=``."""
 
     name: str
     pipeline: str
@@ -36,7 +36,7 @@ class ActionSpace:
 
     @classmethod
     def load(cls, name_or_file: str | os.PathLike[str]) -> "ActionSpace":
-        """Reads a space by name (``oz``) or file; InvalidArgument if there is none."""
+        """Reads a space with a name (``oz``) or a file, or raises InvalidArgument."""
         known = BUILT_IN / f"{os.fspath(name_or_file)}.json"
         path = known if known.is_file() else Path(name_or_file)
         try:
@@ -51,7 +51,7 @@ class ActionSpace:
 
     @classmethod
     def parse(cls, text: str, source: str) -> "ActionSpace":
-        """Reads JSON; raises Malformed or SchemaMismatch, which name the source."""
+        """Reads JSON. Raises Malformed or SchemaMismatch with `source` in the text."""
         try:
             root: Any = json.loads(text)
             actions = tuple(Action(a["name"], a["pipeline"]) for a in root["actions"])
@@ -69,27 +69,27 @@ class ActionSpace:
         return found
 
     def to_json(self) -> str:
-        """Returns the JSON that `parse` reads."""
+        """Returns JSON that `parse` can read."""
         return json.dumps(asdict(self), indent=1)
 
     def save(self, path: Path) -> None:
-        """Writes the space to a file, atomically."""
+        """Writes the space to a file. An existing file is replaced atomically."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
         temporary.write_text(self.to_json() + "\n", encoding="utf-8")
         temporary.replace(path)
 
     def pipeline(self, sequence: Sequence[int]) -> str:
-        """Returns the prologue and a sequence as one pipeline for ``opt -passes=``."""
+        """Returns a pipeline that runs the prologue and then a sequence of actions."""
         return ",".join(part for part in (self.prologue, self.joined(sequence)) if part)
 
     def joined(self, sequence: Sequence[int]) -> str:
-        """Returns a sequence as one pipeline, without the prologue."""
+        """Returns a pipeline that runs a sequence of actions, without the prologue."""
         return ",".join(self.actions[action].pipeline for action in sequence)
 
     def of_sequences(
         self, sequences: Sequence[Sequence[int]], name: str, description: str
     ) -> "ActionSpace":
-        """Returns a space whose actions are whole sequences of this space."""
+        """Returns a space in which each action runs one sequence of this space."""
         actions = []
         for number, sequence in enumerate(sequences):
             label = "-".join(map(str, sequence)) or "nothing"

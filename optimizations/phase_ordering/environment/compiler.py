@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler of phase ordering: stock opt with the plug-in, for many modules."""
+"""Runs the compiler of phase ordering, which is stock opt with the plug-in."""
 
 import os
 import shlex
@@ -32,11 +32,11 @@ from .actions import ActionSpace
 
 OPT = "opt-22"
 HISTOGRAM, COUNTS = 110, 12
-# The features, in the order of a row.
+# All features, in the order in which they are concatenated to a row.
 FEATURES = ("histogram", "embedding", "counts", "step", "actions")
 
 TIMEOUT = 120.0  # Seconds for a sequence on a module of up to `_LARGE` bytes.
-_LARGE = 100_000  # Bytes of bitcode: some 10,000 instructions.
+_LARGE = 100_000  # Bytes of bitcode, which is about 10,000 instructions.
 
 PASSES = "mlbridge-phase-ordering-environment"
 _OPTION = "-mlbridge-phase-ordering"
@@ -44,17 +44,17 @@ _OPTION = "-mlbridge-phase-ordering"
 
 @dataclass(frozen=True)
 class EpisodeOptions:
-    """The compiler's options for its episodes."""
+    """The options of the compiler for episodes."""
 
-    actions: str = "oz"  # A space's name in the plug-in, or its file.
-    observation: tuple[str, ...] = ("histogram", "counts", "step")  # Of `FEATURES`.
+    actions: str = "oz"  # The name of an action space in the plug-in, or a JSON file.
+    observation: tuple[str, ...] = ("histogram", "counts", "step")
     # A list of text-size, instructions and mca-cycles with weights, or ``none``.
     reward: str = "text-size:10"
-    steps: int = 15  # Most actions in an episode.
-    stop: bool = False  # Adds a last action that ends the episode.
-    vocabulary: Path | None = None  # Of ``embedding``: IR2Vec's in LLVM's format.
-    plugin: Path | None = None  # Default: MLBridgeLLVM.so as for `mlbridge doctor`.
-    # The number of modules whose results are kept; None is the compiler's default, 16.
+    steps: int = 15  # The maximum number of actions in an episode.
+    stop: bool = False  # Whether there is an extra action that ends the episode.
+    vocabulary: Path | None = None  # The IR2Vec vocabulary of ``embedding``.
+    plugin: Path | None = None  # The default is the path that `mlbridge doctor` shows.
+    # The number of modules whose results are cached. None is the default, 16.
     kept_programs: int | None = None
 
     def __post_init__(self) -> None:
@@ -81,12 +81,12 @@ class EpisodeOptions:
         steps: int = 1,
         **more: Any,
     ) -> "EpisodeOptions":
-        """Makes options for a space, which is written to the file."""
+        """Returns options for a space, and writes the space to a file."""
         space.save(file)
         return cls(str(file), observation, reward, steps, **more)
 
     def checked(self) -> "EpisodeOptions":
-        """Returns the options if their files exist and fit each other, else raises."""
+        """Returns the options. Raises if a file is missing or options conflict."""
         if ("embedding" in self.observation) != (self.vocabulary is not None):
             both = "--observation embedding and --vocabulary FILE"
             raise InvalidArgument(f"{both} need each other")
@@ -106,12 +106,12 @@ class EpisodeOptions:
 
     @property
     def choices(self) -> int:
-        """The number of actions, with stop."""
+        """The number of actions, including the action that ends the episode."""
         return len(self.space.actions) + self.stop
 
     @property
     def widths(self) -> dict[str, int]:
-        """The width of each feature of the observation, in order."""
+        """Maps the observed features to their widths, in the order of a row."""
         every = {
             "histogram": HISTOGRAM,
             "embedding": self.dimension,
@@ -122,11 +122,11 @@ class EpisodeOptions:
         return {name: every[name] for name in FEATURES if name in self.observation}
 
     def row(self, features: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Concatenates the features of a state, in order."""
+        """Concatenates the features of a state to a row."""
         return np.concatenate([features[name] for name in self.widths])
 
     def plugin_file(self) -> Path:
-        """Returns the path of MLBridgeLLVM.so; OSFailure if it is missing."""
+        """Returns the path of MLBridgeLLVM.so. Raises OSFailure if it is missing."""
         plugin = self.plugin or find_llvm_plugin()
         if plugin is None:
             raise OSFailure(
@@ -136,7 +136,7 @@ class EpisodeOptions:
         return plugin
 
     def task_flags(self) -> list[str]:
-        """Returns LLVM's options for actions and observations."""
+        """Returns the flags of opt for actions and observations."""
         words = f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"
         return [
             f"{_OPTION}-actions={self.actions}",
@@ -147,7 +147,7 @@ class EpisodeOptions:
         ]
 
     def command(self) -> list[str]:
-        """Returns the command, with ``{spec}``; OSFailure if the plug-in is missing."""
+        """Returns the command, with ``{spec}``. Raises OSFailure without a plug-in."""
         return [
             OPT,
             f"-load-pass-plugin={self.plugin_file()}",
@@ -163,7 +163,7 @@ class EpisodeOptions:
     def reproducer(
         self, module: str, sequence: Sequence[int], to: str = os.devnull
     ) -> str:
-        """Returns a command line that makes an object by the same passes."""
+        """Returns a command line that makes an object file with the same passes."""
         taken = [action for action in sequence if action < len(self.space.actions)]
         pipeline = self.space.pipeline(taken)
         return (
@@ -175,12 +175,12 @@ class EpisodeOptions:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The code sizes of a module after the actions of a sequence, in bytes."""
+    """The code sizes of a module during a sequence of actions, in bytes."""
 
-    start: int  # Before the first action.
-    prefixes: tuple[int, ...]  # After each action.
-    oz: int  # By stock -Oz.
-    # The compiler's whole info.
+    start: int  # The size before the first action.
+    prefixes: tuple[int, ...]  # The size after each action.
+    oz: int  # The size after stock -Oz.
+    # The info that the compiler has sent.
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
@@ -190,44 +190,44 @@ class Sizes:
 
     @property
     def ratio(self) -> float:
-        """The size at the end / stock -Oz; 1 without code."""
+        """The size at the end relative to -Oz, or 1 for a module without code."""
         return self.last / self.oz if self.oz else 1.0
 
 
-TIMED_OUT = "timeout"  # The kind of a failure that may not occur with more time.
+TIMED_OUT = "timeout"  # The kind of a failure after which a retry may succeed.
 
 
 class SequenceFailed(ModelError):
-    """A compiler failed on a sequence; the text has a command line to reproduce it."""
+    """A compiler failed on a sequence. The message has a command that reproduces it."""
 
-    pipeline: str = ""  # Of the sequence, without the prologue.
-    kind: str = "crash"  # Or ``timeout``, or ``refused``: the result is not code.
+    pipeline: str = ""  # The pipeline of the sequence, without the prologue.
+    kind: str = "crash"  # ``crash``, ``timeout``, or ``refused`` for an error.
 
 
 class ModuleFailed(SequenceFailed):
-    """A compiler failed before the first action, as it will for other sequences."""
+    """A compiler failed on a module before the first action of a sequence."""
 
 
 class SequenceRunner(AbstractContextManager["SequenceRunner"]):
     """Runs whole sequences on modules, and measures the code size.
 
-    The compiler keeps its results: sequences with the same beginning share the work. A
-    compiler that fails is replaced, however often. Use a runner from one thread at a
-    time; it is a context manager.
+    The compiler caches results, so sequences with the same beginning share the work.
+    After a failure, another compiler is started. One thread at a time may use a runner,
+    which is a context manager.
     """
 
     def __init__(
         self, options: EpisodeOptions, *, spec: str = "shm", timeout: float = TIMEOUT
     ) -> None:
-        """The compiler starts at the first use, and is reached by the spec.
+        """Prepares to connect with `spec`. The compiler starts when it is first used.
 
-        ``timeout`` is for a sequence on a module of up to 10,000 instructions, in
-        seconds; a larger module has more in proportion.
+        ``timeout`` is the time limit for a sequence in seconds. Above 10,000
+        instructions, the limit grows in proportion to the module.
         """
         self.options = options
         self._timeout = timeout
         self._taken: list[int] = []
-        # A second failure in a row gives up the module.
+        # Allow one restart, so that a second consecutive failure raises.
         by = (options.command(), spec, timeout, timeout, 1)
         self._session = CompilerSession(CompilerSettings(*by))
 
@@ -236,7 +236,7 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
 
     @property
     def pid(self) -> int | None:
-        """The process of the running compiler, or None."""
+        """The process ID of the compiler, or None if no compiler runs."""
         return self._session.pid
 
     def close(self) -> None:
@@ -244,21 +244,21 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
         self._session.close()
 
     def interrupt(self) -> None:
-        """Ends the compiler for good, from any thread; later calls raise OSFailure."""
+        """Kills the compiler. Later calls raise OSFailure. Thread-safe."""
         self._session.interrupt()
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether `interrupt` was called, so other work should end, too."""
+        """Whether `interrupt` was called. Then other work should end, too."""
         return self._session.is_interrupted
 
     def reset(self, module: Path, **more: Any) -> Outcome:
-        """Begins an episode; docs/guides/phase-ordering.md has the further options.
+        """Begins an episode with the options in docs/guides/phase-ordering.md.
 
-        Raises ModuleFailed if the compilers failed, PeerClosed or Timeout if the first
-        one failed, for a wrong command line, and Error if the module cannot be read.
+        Raises ModuleFailed if the compiler fails on the module. Raises PeerClosed or
+        Timeout if no compiler has ever connected, for example because of a wrong
+        command. Raises Error if the module cannot be read.
         """
-        # Count failures anew for this sequence.
         self._session.failures = 0
         self._taken = list(more.get("sequence", ()))
         asked = {"module": str(module), **more}
@@ -270,7 +270,7 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
             raise self._failed(ModuleFailed, module, error) from error
 
     def run(self, module: Path, sequence: Sequence[int]) -> Sizes:
-        """Measures the size after each action of a sequence; errors as in `write`."""
+        """Measures the size after each action of a sequence. See `write` for errors."""
         outcome = self.reset(module, steps=max(len(sequence), 1))
         start, oz = outcome.info["text_size"], outcome.info["oz_text_size"]
         if not sequence:
@@ -279,7 +279,7 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
         return Sizes(start, tuple(outcome.info["text_sizes"]), oz, outcome.info)
 
     def step(self, module: Path, sequence: Sequence[int]) -> Outcome:
-        """Takes several actions; raises SequenceFailed, or OSFailure: a full disk."""
+        """Runs several actions. Raises SequenceFailed, or OSFailure for a full disk."""
         self._taken += sequence
         self._session.send_step({"action": np.asarray(sequence, np.int64)})
         try:
@@ -296,7 +296,7 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
         try:
             size = module.stat().st_size
         except OSError:
-            size = 0  # The compiler reports the error.
+            size = 0  # Let the compiler report the error.
         return self._timeout * max(1.0, size / _LARGE)
 
     def _failed(
@@ -316,18 +316,18 @@ class SequenceRunner(AbstractContextManager["SequenceRunner"]):
     def write(self, module: Path, sequence: Sequence[int], to: Path) -> None:
         """Runs a sequence of at least one action on a bitcode file, and writes a file.
 
-        The file is an object if its name ends in ``.o``, else bitcode. With the reward
-        ``none`` no other machine code is made. Raises SequenceFailed if the compiler
-        failed, and Error if the module cannot be read or the file cannot be written.
+        The file is an object if its name ends in ``.o``, and otherwise bitcode. With
+        the reward ``none``, no code size is measured. Raises SequenceFailed if the
+        compiler fails, and Error if a file cannot be read or written.
         """
         self.reset(module, steps=len(sequence), output=str(to))
         self.step(module, sequence)
 
     def last_size(self, module: Path, sequence: Sequence[int], through: Path) -> int:
-        """Returns the bytes of machine code after a sequence; errors as in `write`.
+        """Returns the code size after a sequence, in bytes. See `write` for errors.
 
-        This is faster than `run`, which also measures prefixes. ``through`` is an
-        object file to overwrite. The reward should be ``none``.
+        This is faster than `run`, which measures the size after each action. The object
+        file ``through`` is overwritten. Set the reward to ``none``.
         """
         self.write(module, sequence, through)
         return text_size(through.read_bytes(), through.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PhaseOrderingEnv: the order in which LLVM's passes run on a module."""
+"""The Gymnasium environment `PhaseOrderingEnv`."""
 
 import io
 import logging
@@ -29,10 +29,10 @@ logger = logging.getLogger("mlbridge.envs")
 
 _TIMES = ("step_ms", "emit_ms")
 
-# Modules in a row for which a reset may fail before the error is raised.
+# The number of consecutive resets that may fail before the error is raised.
 _FAILURES = 5
 
-# Measures, and their keys in the compiler's info; those of stock -Oz begin with oz_.
+# Maps measures to keys in the compiler's info. The keys for -Oz begin with oz_.
 _MEASURES = {
     "text-size": "text_size",
     "instructions": "instructions",
@@ -42,13 +42,13 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class Reward:
-    """A weighted sum of sizes, each relative to stock -Oz; see Reward.cpp."""
+    """A weighted sum of measures, each relative to stock -Oz. See Reward.cpp."""
 
-    weights: Mapping[str, float]  # By measure.
+    weights: Mapping[str, float]  # Maps measures to weights.
 
     @classmethod
     def parse(cls, text: str) -> "Reward":
-        """Reads ``text-size:10,mca-cycles:5``; else raises InvalidArgument."""
+        """Reads ``text-size:10,mca-cycles:5``, or raises InvalidArgument."""
         weights: dict[str, float] = {}
         for part in text.split(","):
             name, colon, number = part.partition(":")
@@ -65,7 +65,7 @@ class Reward:
         return cls(weights)
 
     def value(self, info: Mapping[str, Any], which: str = "") -> float:
-        """Returns the value of an info's state, or with ``oz_`` of stock -Oz's."""
+        """Returns the value of a state, or the value after -Oz if `which` is "oz_"."""
         total = 0.0
         for name, weight in self.weights.items():
             stock = max(float(info["oz_" + _MEASURES[name]]), 1.0)
@@ -77,40 +77,40 @@ class Reward:
 class EnvSettings:
     """The arguments of a `PhaseOrderingEnv`."""
 
-    corpus: str | PathLike[str] | None = None  # Made by `mlbridge corpus fetch`.
-    # A list, or text with commas, of ``histogram``, ``embedding``, ``counts``, ``step``
-    # and ``actions``. A single one is a Box, several are a Dict by name.
+    corpus: str | PathLike[str] | None = None  # A folder from `mlbridge corpus fetch`.
+    # A list or comma-separated text of ``histogram``, ``embedding``, ``counts``,
+    # ``step`` and ``actions``. One feature is a Box, several features are a Dict.
     observation: str | Sequence[str] = ("histogram", "counts", "step")
     action: str = "oz"  # The action space: ``oz``, ``odg``, ``passes``, or a file.
-    # Of text-size, instructions and mca-cycles: ``text-size:10,mca-cycles:5``.
+    # Weights of text-size, instructions and mca-cycles: ``text-size:10,mca-cycles:5``.
     reward: str = "text-size:10"
-    modules: Sequence[str | PathLike[str]] | None = None  # Bitcode, not a corpus.
-    # ``training``, ``held-out``, ``generated``; None: all but the generated.
+    modules: Sequence[str | PathLike[str]] | None = None  # Bitcode files, not a corpus.
+    # ``training``, ``held-out`` or ``generated``. None means training and held-out.
     split: str | None = "training"
-    leave_out: Sequence[str] = ()  # Programs of the split without episodes.
-    max_instructions: int | None = None  # Larger modules are left out.
-    steps: int = 15  # Actions in an episode; with ``stop``, at most.
-    stop: bool = False  # Adds a last action that ends the episode.
-    final: str = "last"  # The state that judges an episode: ``last`` or ``best``.
-    # The return is relative to ``start``, the first state, or to ``oz``, stock -Oz. For
-    # ``oz`` the first step's reward includes the value of the state before it relative
-    # to -Oz, unless the compiler fails in this step.
+    leave_out: Sequence[str] = ()  # Programs of the split to omit.
+    max_instructions: int | None = None  # Larger modules are omitted.
+    steps: int = 15  # The maximum number of actions in an episode.
+    stop: bool = False  # Whether there is an extra action that ends the episode.
+    final: str = "last"  # The state that decides the return: ``last`` or ``best``.
+    # The return is the gain over ``start``, the first state, or over ``oz``, the state
+    # after -Oz. For ``oz``, the difference between both states is added to the reward
+    # of the first step.
     baseline: str = "start"
-    flat: bool = False  # Puts several features in one row, a Box.
-    vocabulary: str | PathLike[str] | None = None  # Of ``embedding``: LLVM's JSON.
-    plugin: str | PathLike[str] | None = None  # Default: as for `mlbridge doctor`.
-    spec: str = "shm"  # Transport to the compiler: or ``pipe``, ``grpc``, with options.
-    timeout: float | None = 60.0  # Seconds for a step; a pass that takes longer hangs.
-    failure_reward: float = 0.0  # Of a step in which the compiler crashes or hangs.
-    # The number of modules, the latest ones, whose results the compiler keeps; None is
-    # 16. Episodes on kept modules are much faster.
+    flat: bool = False  # Whether several features are concatenated to one Box.
+    vocabulary: str | PathLike[str] | None = None  # LLVM's JSON file for ``embedding``.
+    plugin: str | PathLike[str] | None = None  # The path of MLBridgeLLVM.so.
+    spec: str = "shm"  # The transport: ``shm``, ``pipe`` or ``grpc``, with options.
+    timeout: float | None = 60.0  # Seconds that a step may take.
+    failure_reward: float = 0.0  # The reward if the compiler crashes or hangs.
+    # The number of recent modules whose results the compiler caches. None means 16.
+    # Episodes on these modules are much faster.
     kept_programs: int | None = None
-    # Adds ``step_ms`` and ``emit_ms`` to ``info``. Without them the same seed and
-    # actions give the same info, which Gymnasium's checker requires.
+    # Whether ``info`` has ``step_ms`` and ``emit_ms``. By default it has not, because
+    # Gymnasium's checker requires that the same seed and actions give the same info.
     times: bool = False
-    render_mode: str | None = None  # ``ansi`` or ``human``: both show the times.
+    render_mode: str | None = None  # ``ansi`` or ``human``.
     worker: int = 0
-    check: bool = False  # As for `CompilerEnv`.
+    check: bool = False  # See `CompilerEnv`.
 
     def __post_init__(self) -> None:
         for name, *known in (("final", "last", "best"), ("baseline", "start", "oz")):
@@ -121,7 +121,7 @@ class EnvSettings:
             raise InvalidArgument("baseline: without a reward nothing beats -Oz")
 
     def programs(self) -> list[list[Path]]:
-        """Returns the modules of the episodes, by program."""
+        """Returns the modules of the episodes, one list per program."""
         if (self.corpus is None) == (self.modules is None):
             raise InvalidArgument(
                 "give the modules of the episodes: either corpus=FOLDER (made by"
@@ -147,7 +147,7 @@ class EnvSettings:
         return list(by_program.values())
 
     def options(self, kept_programs: int | None) -> EpisodeOptions:
-        """Returns the compiler's options, to keep the results of that many modules."""
+        """Returns the compiler's options, with the given `kept_programs`."""
         names = self.observation
         is_file = Path(self.action).is_file()
         return EpisodeOptions(
@@ -165,7 +165,7 @@ class EnvSettings:
 def _space_of(
     widths: Mapping[str, int], *, flat: bool
 ) -> tuple[spaces.Space[Any], spaces.Dict]:
-    """Returns the observation space, and the same by name if it is a single Box."""
+    """Returns the observation space, and the space as a Dict of features."""
     lows = {
         name: np.full(width, -np.inf if name == "embedding" else 0, np.float32)
         for name, width in widths.items()
@@ -180,10 +180,10 @@ def _space_of(
 
 
 class PhaseOrderingEnv(CompilerEnv):
-    """An episode is a module of a corpus; a step runs a few passes on it.
+    """An environment in which an episode is a module, and a step runs a few passes.
 
-    The reward is the decrease of the machine code, relative to that of stock -Oz, times
-    10. docs/reference/environments.md has the tables.
+    By default, the reward is 10 times the decrease in code size, relative to the size
+    after -Oz. docs/reference/environments.md describes actions and observations.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -192,10 +192,10 @@ class PhaseOrderingEnv(CompilerEnv):
     }
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Takes the fields of `EnvSettings`; the compiler starts at the first reset.
+        """Stores the arguments, which are the fields of `EnvSettings`.
 
-        Raises InvalidArgument for an unknown corpus, module, feature or action space,
-        and OSFailure if there is no plug-in.
+        The first reset starts the compiler. Raises InvalidArgument for an unknown
+        corpus, module, feature or action space, and OSFailure if there is no plug-in.
         """
         settings = EnvSettings(*arguments, **named)
         self.programs = settings.programs()
@@ -203,10 +203,10 @@ class PhaseOrderingEnv(CompilerEnv):
         kept = self._kept_by_default() if kept is None else kept
         self.options = settings.options(kept)
         self.final = settings.final
-        # For returns relative to -Oz.
+        # The reward with which to compute the value after -Oz, if it is the baseline.
         is_beside_oz = settings.baseline == "oz"
         self._rival = Reward.parse(settings.reward) if is_beside_oz else None
-        # The first state's value relative to -Oz, until a reward includes it.
+        # The first state's gain over -Oz, which is added to the first reward.
         self._lead = 0.0
         self.render_mode = settings.render_mode
         space, by_name = _space_of(self.options.widths, flat=settings.flat)
@@ -221,7 +221,7 @@ class PhaseOrderingEnv(CompilerEnv):
             check=settings.check,
         )
         if settings.flat and len(by_name) > 1:
-            # The order of a Dict differs.
+            # Concatenate in the order of `widths`, which differs from that of a Dict.
             read, names = ObservationReader(by_name), list(self.options.widths)
 
             def row(features: Features) -> tuple[NDArray[np.float32], dict[str, Any]]:
@@ -234,18 +234,18 @@ class PhaseOrderingEnv(CompilerEnv):
         self._has_answered = False
         self._module = ""
         self._taken: list[int] = []
-        # Of each state: the number of actions before it, the last action, its info.
+        # For each state: the number of actions before, the last action, and the info.
         self._rows: list[tuple[int, int | None, Mapping[str, Any]]] = []
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode on a random program and a random module of it.
+        """Starts an episode on a random module of a random program.
 
-        Of the options, ``module`` names a module instead, ``sequence`` are actions
-        before the first step, ``output`` is a file for the resulting bitcode; see
-        docs/guides/phase-ordering.md. Errors are those of `CompilerEnv.reset`, but for
-        random modules only after several failures.
+        The option ``module`` names the module, ``sequence`` has actions to run before
+        the first step, and ``output`` is a file for the resulting bitcode. See
+        docs/guides/phase-ordering.md. The errors are those of `CompilerEnv.reset`. For
+        random modules, they are raised only after several failures.
         """
         if seed is not None:
             self._draw = np.random.default_rng(seed)
@@ -262,27 +262,27 @@ class PhaseOrderingEnv(CompilerEnv):
             except (PeerClosed, Timeout) as error:
                 self._log(error)
                 failures += 1
-                # Before any answer, the module is not the cause.
+                # Raise if no module has ever worked: the cause is not this module.
                 never = not self._has_answered
                 if never or "module" in asked or failures == _FAILURES:
                     raise
             else:
                 self._has_answered = True
-                # Count failures anew for this episode.
+                # Reset the count, so that failures are counted per episode.
                 self._session.failures = 0
                 self._lead = self._lead_of(info, asked["final"])
                 return observation, self._noted(None, info)
 
     def send(self, action: Any) -> None:
-        """Sends an action, as `CompilerEnv.send`."""
+        """Sends an action. See `CompilerEnv.send`."""
         super().send(action)
         self._taken.append(int(action))
 
     def receive(self) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Receives the result of a step, as `CompilerEnv.receive`.
+        """Receives the result of a step. See `CompilerEnv.receive`.
 
         If the compiler crashed or hung, ``info["reproducer"]`` is a command line that
-        runs the same passes on the same module; it is logged, too.
+        runs the same passes on the same module. The command line is also logged.
         """
         observation, reward, terminated, truncated, info = super().receive()
         if "error" in info:
@@ -296,7 +296,7 @@ class PhaseOrderingEnv(CompilerEnv):
         return observation, reward, terminated, truncated, info
 
     def render(self) -> str | None:  # type: ignore[override]
-        """Returns the episode as a table: sizes and times of each action."""
+        """Returns a table with the sizes and times of each action in the episode."""
         return self._rendered() if self.render_mode == "ansi" else None
 
     def _kept_by_default(self) -> int | None:
@@ -307,16 +307,16 @@ class PhaseOrderingEnv(CompilerEnv):
         return modules[int(self._draw.integers(len(modules)))]
 
     def _lead_of(self, info: Mapping[str, Any], final: object) -> float:
-        """Returns the value of the first state relative to -Oz, for that baseline."""
+        """Returns the first state's gain over -Oz, or 0 for the baseline ``start``."""
         if self._rival is None:
             return 0.0
-        # After a `sequence` at reset, the best state may be an earlier one.
+        # For ``best``, use the best state so far, which may be before the last action.
         is_best = final == "best"
         value = info["best_value"] if is_best else self._rival.value(info)
         return float(value) - self._rival.value(info, "oz_")
 
     def _noted(self, action: int | None, info: dict[str, Any]) -> dict[str, Any]:
-        """Keeps a state's info for the table; returns the user's part of it."""
+        """Stores a state's info for `render`, and returns the info for the user."""
         self._rows.append((len(self._taken), action, info))
         if self._times:
             return info
@@ -351,7 +351,7 @@ class PhaseOrderingEnv(CompilerEnv):
 
 
 def make_vec(num_envs: int, **settings: Any) -> CompilerVectorEnv:
-    """Makes several `PhaseOrderingEnv`; ``gymnasium.make_vec`` calls this."""
+    """Makes a vector of `PhaseOrderingEnv`. ``gymnasium.make_vec`` calls this."""
     settings.pop("max_episode_steps", None)
     return CompilerVectorEnv(
         [PhaseOrderingEnv(worker=number, **settings) for number in range(num_envs)]
@@ -359,16 +359,16 @@ def make_vec(num_envs: int, **settings: Any) -> CompilerVectorEnv:
 
 
 KEPT_BITCODE = 20_000_000
-"""Bytes of the modules whose results a compiler keeps in a training.
+"""The total size in bytes of the modules whose results a compiler caches in training.
 
-This takes some 80 times as much memory. `mlbridge corpus` has 7 MB for training.
+The cache takes about 80 times this size. The training corpus has 7 MB.
 """
 
 
 class TrainingEnv(PhaseOrderingEnv):
-    """A `PhaseOrderingEnv` that keeps the results of `KEPT_BITCODE` bytes of modules.
+    """A `PhaseOrderingEnv` that caches results for `KEPT_BITCODE` bytes of modules.
 
-    A training returns to each module many times.
+    A large cache saves time, because a training uses each module many times.
     """
 
     def _kept_by_default(self) -> int:

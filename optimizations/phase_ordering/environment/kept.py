@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A file of results for modules, from which interrupted work continues.
+"""A file that stores results for modules, so that interrupted work can continue.
 
-Each line of JSON has a result for one module, which may have several lines. It also has
-the action space, the compiler, the plug-in, the module's hash, and the request. Lines
-for which one of these has changed are ignored.
+Each line is JSON with one result for one module. The line also has the action space,
+the compiler, the plug-in, the module's hash and the request. If one of these has
+changed, the line is ignored. A module may have several lines.
 """
 
 import hashlib
@@ -21,19 +21,19 @@ from .compiler import EpisodeOptions
 
 
 class Kept:
-    """The lines of a file that are valid for a compiler and a request."""
+    """The results in a file that are valid for a compiler and a request."""
 
     def __init__(
         self, file: Path | None, options: EpisodeOptions, asked: Mapping[str, Any]
     ) -> None:
-        """``asked`` is the request; without a file nothing is kept."""
+        """Stores the request, ``asked``. Without a file, no results are stored."""
         self._file = file
         self._with: dict[str, Any] = {}
         if file is not None:
             space = hashlib.sha256(options.space.to_json().encode()).hexdigest()
             by = {"space": space, "compiler": toolchain.compiler_version()}
             plugin = sha256(options.plugin_file())
-            # As it comes back from a file: with lists instead of tuples.
+            # Convert tuples to lists, because they are compared with lists from a file.
             self._with = json.loads(json.dumps({**asked, **by, "plugin": plugin}))
 
     def load(self, modules: Sequence[Path]) -> dict[str, dict[str, Any]]:
@@ -46,7 +46,7 @@ class Kept:
         file = self._file
         texts = file.read_bytes() if file is not None and file.is_file() else b""
         for text in texts.splitlines():
-            # A killed run may have cut off a line.
+            # Ignore incomplete lines, which a killed run may have left.
             with suppress(ValueError, KeyError, TypeError, RecursionError):
                 line = json.loads(text)
                 lines.setdefault(line["module"], []).append(line)
@@ -64,7 +64,7 @@ class Kept:
             return
         entry = {"module": str(module), "with": self._made_with(module), "found": found}
         with self._file.open("ab+") as file:
-            # Do not continue a line that was cut off.
+            # Begin a new line if the last line is incomplete.
             if file.seek(0, SEEK_END) > 0:
                 file.seek(-1, SEEK_END)
                 if file.read(1) != b"\n":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures the code size of modules after pipelines, or by stock clang."""
+"""Measures the code size of modules after a pipeline, or after ``clang -Oz``."""
 
 import itertools
 import tempfile
@@ -25,18 +25,18 @@ from .runners import Runners
 
 @dataclass(frozen=True)
 class Measured:
-    """A module's code sizes in bytes."""
+    """The code sizes of a module in bytes."""
 
-    sizes: dict[str, int]  # By pipeline.
-    failures: list[SequenceFailed]  # After a `ModuleFailed` no pipeline was tried.
-    oz: int  # By -Oz in the environment; 0 if unknown.
+    sizes: dict[str, int]  # Maps pipelines to sizes.
+    failures: list[SequenceFailed]  # No pipeline is tried after a `ModuleFailed`.
+    oz: int  # The size after -Oz in the environment, or 0 if unknown.
 
 
 def oz_size(module: Path, *, own_session: bool = False) -> int:
-    """Returns the bytes of machine code of ``clang -Oz`` for unoptimised bitcode.
+    """Returns the code size of unoptimised bitcode after ``clang -Oz``, in bytes.
 
-    They equal those for the source: docs/guides/corpus.md. Raises CompilerFailed for
-    other files, and Timeout.
+    The size is the same as for the source file (docs/guides/corpus.md). Raises
+    CompilerFailed if the file is not bitcode, and Timeout.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
         target = Path(folder, "module.o")
@@ -47,10 +47,10 @@ def oz_size(module: Path, *, own_session: bool = False) -> int:
 def space_of(
     pipelines: Iterable[str], prologue: str
 ) -> tuple[ActionSpace, dict[str, int]]:
-    """Returns a space whose actions are whole pipelines, and each pipeline's action."""
+    """Returns a space with one action per pipeline, and the action of each pipeline."""
     numbers = {p: number for number, p in enumerate(dict.fromkeys(pipelines))}
     actions = [Action(str(n), pipeline or NOTHING) for pipeline, n in numbers.items()]
-    # A space needs an action.
+    # Add an action if there is none, because a space must not be empty.
     actions = actions or [Action("nothing", NOTHING)]
     return ActionSpace("pipelines", "", prologue, tuple(actions)), numbers
 
@@ -66,10 +66,10 @@ def measure(
     log: Path | None = None,
     show: Show = quiet,
 ) -> Iterator[tuple[Path, Measured]]:
-    """Tries pipelines on each module, after the prologue; yields finished modules.
+    """Measures each module after each wanted pipeline. Yields finished modules.
 
-    Sizes in the log, lines of JSON, are not measured again; new ones are added to it.
-    Measuring -Oz in the environment, too, takes longer.
+    The prologue runs before each pipeline. Sizes in the log are not measured again, and
+    new sizes are added to the log. `with_oz` also measures -Oz, which takes longer.
     """
     every = itertools.chain.from_iterable(wanted.values())
     space, numbers = space_of(every, prologue)
@@ -77,7 +77,7 @@ def measure(
         reward = "text-size" if with_oz else "none"
         file = Path(folder, "actions.json")
         options = EpisodeOptions.of(space, file, reward=reward, plugin=plugin)
-        # Results do not depend on the other pipelines.
+        # Put an empty space in the log's key: a size depends on its own pipeline only.
         alone = Path(folder, "nothing.json")
         space_of((), prologue)[0].save(alone)
         kept = Kept(log, replace(options, actions=str(alone)), {})

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM's pipelines, from the text for ``opt -passes=`` to trees and back."""
+"""Converts LLVM's pipelines between text for ``opt -passes=`` and trees."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# A place in a tree: the index in the outermost list, then in the list inside, ...
+# The path to a node in a tree: an index for each level, outermost level first.
 Place: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Manager:
-    """A pass manager."""
+    """A pass manager and the passes inside."""
 
-    text: str  # With its parameters: ``function<eager-inv>``.
-    inside: "Tree"  # What it runs, in order.
+    text: str  # The name with parameters, for example ``function<eager-inv>``.
+    inside: "Tree"  # The passes and managers to run, in order.
 
 
-# Passes with their parameters, and managers.
+# A list of passes, as text with parameters, and of managers.
 Tree: TypeAlias = tuple[str | Manager, ...]
 
 
@@ -27,7 +27,7 @@ def name_of(text: str) -> str:
 
 
 def parse(text: str) -> Tree:
-    """Parses a pipeline."""
+    """Parses the text of a pipeline."""
     nodes: list[str | Manager] = []
     for element in _split(text):
         manager, bracket, rest = element.partition("(")
@@ -39,7 +39,7 @@ def parse(text: str) -> Tree:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Splits a pipeline at its commas outside all brackets."""
+    """Splits a pipeline at each comma that is not inside brackets."""
     depth = start = 0
     for i, c in enumerate(text):
         depth += (c in "(<") - (c in ")>")
@@ -59,7 +59,7 @@ def render(tree: Iterable[str | Manager]) -> str:
 
 
 def passes(tree: Tree, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yields all passes of a tree in order, each with its place."""
+    """Yields all passes of a tree in the order in which they run, with their places."""
     for number, node in enumerate(tree):
         at = (*place, number)
         if isinstance(node, Manager):
@@ -69,7 +69,7 @@ def passes(tree: Tree, place: Place = ()) -> Iterator[tuple[Place, str]]:
 
 
 def managers(tree: Tree, place: Place = ()) -> Iterator[tuple[Place, Manager]]:
-    """Yields all managers of a tree, outer ones first, each with its place."""
+    """Yields all managers of a tree with their places, outer managers first."""
     for number, node in enumerate(tree):
         if isinstance(node, Manager):
             at = (*place, number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Several compilers that work in parallel."""
+"""Runs several compilers in parallel."""
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
@@ -16,12 +16,12 @@ Result = TypeVar("Result")
 
 
 class Runners(AbstractContextManager["Runners"]):
-    """A pool of compilers for several threads; a context manager."""
+    """A pool of compilers for several threads. It is a context manager."""
 
     def __init__(
         self, options: EpisodeOptions, workers: int, timeout: float = TIMEOUT
     ) -> None:
-        """Each compiler starts at its first use; see `SequenceRunner`."""
+        """Creates the pool. Each compiler starts when it is first used."""
         self.options = options
         self.workers = workers
         self._all = [SequenceRunner(options, timeout=timeout) for _ in range(workers)]
@@ -35,10 +35,10 @@ class Runners(AbstractContextManager["Runners"]):
         items: Sequence[Item],
         show: Show = quiet,
     ) -> Iterator[tuple[Item, Result]]:
-        """Works on items in parallel; yields each with its result, when finished.
+        """Calls `work` for the items in parallel. Yields each finished item and result.
 
-        If one fails, or the caller stops the iteration, no other item is begun, and all
-        compilers are ended for good.
+        If a call raises, or the caller stops the iteration, no further call begins, and
+        all compilers end. The pool cannot be used afterwards.
         """
 
         def with_one(item: Item) -> Result:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Options of several commands of phase ordering, as types."""
+"""The options that several commands of phase ordering share, as types."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,46 +11,46 @@ CorpusFolder = Annotated[Path, Option(help="Corpus folder.")]
 
 LeaveOut = Annotated[
     list[str] | None,
-    Option(metavar="NAME", help="A program not to train on; may be repeated."),
+    Option(metavar="NAME", help="Program to omit from training. May be repeated."),
 ]
 
 Programs = Annotated[
     list[str] | None,
-    Option(
-        "--program", metavar="NAME", help="This program, of any split; may be repeated."
-    ),
+    Option("--program", metavar="NAME", help="Use only this program. May be repeated."),
 ]
 
-Actions = Annotated[str, Option(help="oz, odg, passes, or a JSON file.")]
+Actions = Annotated[str, Option(help="Action space: oz, odg, passes or a JSON file.")]
 
 Vocabulary = Annotated[
-    Path | None, Option(help="Vocabulary of `embedding`, in LLVM's form.")
+    Path | None, Option(help="Vocabulary for the feature embedding: LLVM's JSON file.")
 ]
 
 Timeout = Annotated[
     float,
     Option(
         min=1,
-        help="Seconds for a sequence on a module of up to 10,000 instructions; more in"
-        " proportion for a larger one.",
+        help="Time limit for a sequence of passes, in seconds. It is longer for modules"
+        " of more than 10,000 instructions.",
     ),
 ]
 
 Plugin = Annotated[
     Path | None,
-    Option(help="MLBridgeLLVM.so. [default: where `mlbridge doctor` finds it]"),
+    Option(help="Path of MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
 ]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """How a model is compared with baselines."""
+    """The settings of a comparison between a model and baselines."""
 
-    tries: Annotated[int, Option(min=1, help="K of the best of K.")] = 8
+    tries: Annotated[
+        int, Option(min=1, help="K: also compare the best of K sequences per file.")
+    ] = 8
     seed: Annotated[int, Option(help="Random seed.")] = 0
     programs: Programs = None
     most: Annotated[
-        int | None, Option("--max-instructions", help="Leave larger modules out.")
+        int | None, Option("--max-instructions", help="Size of the largest module.")
     ] = None
     timeout: Timeout = 120
     plugin: Plugin = None

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Evaluation: code sizes beside baselines, run times, outputs of programs."""
+"""Evaluates models: code sizes compared with baselines, run times, and outputs."""

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares a model's code sizes with those of stock clang and of cheap baselines.
+"""Compares the code sizes of a model with those of stock clang and simple baselines.
 
-Each file is compiled on its own. There are two rules, which all ways follow:
+The size of each file is measured after a sequence of passes. There are two rules:
 
-- ``alone``: one sequence is chosen without machine code; its last state counts.
-- ``best of K``: K sequences and -Oz are compiled; the smallest last state counts.
-  Deployment also tries -Oz beside them.
+- ``alone``: one sequence is chosen, without a measurement.
+- ``best of K``: the sizes after K sequences and after -Oz are measured, and the
+  smallest counts. The plug-in does the same in a compiler.
 
-The baselines are the best sequence on the training programs, the K of a core set, and K
-random ones. A sequence on which the compiler fails counts as -Oz, to which deployment
-falls back.
+The baselines choose the best sequences of a core set, or random sequences. If the
+compiler fails on a sequence, the size after -Oz counts, because the plug-in falls back
+to -Oz.
 """
 
 import tempfile
@@ -44,26 +44,26 @@ from ..model.model import Model, Task
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
-Choice = str | None  # A pipeline without the prologue; None is stock -Oz.
+Choice = str | None  # A pipeline without the prologue. None means stock -Oz.
 
 
 @dataclass(frozen=True)
 class EvaluationSettings(Compared):
     """The settings of an evaluation."""
 
-    draws: int = 5  # Of random sequences; their mean size counts.
-    levels: tuple[str, ...] = ("-Os", "-O2")  # Of stock clang, besides -Oz.
+    draws: int = 5  # The number of random baselines, whose mean size counts.
+    levels: tuple[str, ...] = ("-Os", "-O2")  # Further levels of clang to compare.
 
 
 @dataclass
 class Way:
-    """One way of choosing a pass sequence, and its result for each file."""
+    """A way to choose a pass sequence, and the result for each file."""
 
     name: str
-    tries: int  # Sequences compiled for a file.
-    emitted: int  # Objects made for a file in order to choose.
-    sizes: Array  # Mean bytes of machine code of the draws, [files].
-    # Each file's pipeline, in the first draw; None for stock -Oz, also as a fallback.
+    tries: int  # The number of sequences to try per file.
+    emitted: int  # The number of object files made per file in order to choose.
+    sizes: Array  # The code sizes in bytes, [files], as the mean of the draws.
+    # The pipeline for each file in the first draw. None means stock -Oz.
     chosen: list[Choice] = field(default_factory=list)
     draws: int = 1
 
@@ -72,25 +72,25 @@ class Way:
 class Failure:
     """A failure of the compiler."""
 
-    file: str  # Path below the corpus.
-    pipeline: str  # Empty before the first action.
+    file: str  # The path relative to the corpus.
+    pipeline: str  # The pipeline, or "" if the compiler failed before the first action.
     kind: str  # ``crash``, ``timeout`` or ``refused``.
 
 
 @dataclass
 class Evaluation:
-    """The results of an evaluation; see `Statistics`."""
+    """The results of an evaluation. `Statistics` reports them."""
 
-    files: list[str]  # Paths below the corpus.
-    programs: list[str]  # Of the files.
-    oz: Array  # Bytes by stock clang's -Oz, [files].
+    files: list[str]  # The paths relative to the corpus.
+    programs: list[str]  # The program of each file.
+    oz: Array  # The code sizes after stock -Oz in bytes, [files].
     ways: list[Way]
-    failures: list[Failure] = field(default_factory=list)  # There -Oz counts instead.
+    failures: list[Failure] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """A way before it is measured: for each draw, the choices of each file."""
+    """A way that is not measured yet. `draws` has the choices by draw and by file."""
 
     name: str
     tries: int
@@ -112,8 +112,8 @@ def evaluate(
 ) -> Evaluation:
     """Compares a model with the baselines on the files of a split.
 
-    Without a core set the only baselines are random sequences of the model's space.
-    Sizes are kept in the log; see `measure`. InvalidArgument is raised without files.
+    Without a core set, the only baselines are random sequences of the model's actions.
+    `measure` describes the log. Raises InvalidArgument if there are no files.
     """
     most = settings.most
     units = [
@@ -175,7 +175,7 @@ def _rules(
     paths: Sequence[Path],
     rollouts: Mapping[Path, Sequence[Order | SequenceFailed]],
 ) -> list[_Rule]:
-    """Makes the rules of the model, of the core set if there is one, and of chance."""
+    """Returns the rules for the model, for the core set if any, and for chance."""
 
     def joined(order: Order | SequenceFailed) -> Choice:
         if isinstance(order, SequenceFailed):
@@ -213,7 +213,7 @@ def _alone(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
 
 
 def _best(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
-    """Makes a rule that takes the smallest; -Oz is first, so it wins ties."""
+    """Returns a rule that chooses the smallest size. -Oz is first, so it wins ties."""
     count = max(len(file) for files in draws for file in files)
     choices = [[[None, *file] for file in files] for files in draws]
     return _Rule(name.format(count), count, count + 1, choices)
@@ -224,7 +224,7 @@ def _way(
 ) -> Way:
     def best(n: int, choices: Sequence[Choice]) -> tuple[int, Choice]:
         known = measured[n].sizes
-        # A failed sequence counts as -Oz.
+        # Use the size after -Oz for a failed sequence.
         pairs = [(known[c], c) if c in known else (oz[n], None) for c in choices]
         return min(pairs, key=lambda pair: pair[0])
 
@@ -237,7 +237,7 @@ def _way(
 def random_sequences(
     actions: int, path: Path, size: tuple[int, int], seed: int
 ) -> list[Order]:
-    """Draws sequences of actions of that shape, different for each file."""
+    """Draws size[0] sequences of size[1] actions, which differ between files."""
     draw = np.random.default_rng([seed, *f"{path.parent.name}/{path.name}".encode()])
     drawn = draw.integers(actions, size=size)
     return [tuple(int(action) for action in row) for row in drawn]
@@ -251,10 +251,10 @@ def _rollouts(
     jobs: int,
     show: ShowStage,
 ) -> dict[Path, list[Order | SequenceFailed]]:
-    """Returns the model's sequences and failures for each file."""
+    """Maps each file to the model's sequences and failures."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
         task = model.task
-        # No sizes are measured here.
+        # Use no reward, because `measure` measures the sizes later.
         options = EpisodeOptions.of(
             task.actions,
             Path(folder, "actions.json"),

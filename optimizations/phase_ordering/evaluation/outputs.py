@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the outputs of programs compiled by policies with those at -O0.
+"""Compares the outputs of programs compiled with policies with the outputs at -O0.
 
-Stock clang with the plug-in asks models, as users do. Random policies are random
-sequences of actions of one of the spaces, different for each file and seeded. One opt
-makes all their objects, and equal executables run once. Unexpected results are tried
-again, and then attributed to the policy or to the program.
+A policy is a model or random. For a model, stock clang with the plug-in compiles the
+program. A random policy draws a sequence of actions for each file from a seed, and
+runs them in the environment. Each unexpected output is reproduced, and then attributed
+either to the policy or to undefined behaviour in the program.
 """
 
 import json
@@ -38,21 +38,21 @@ from ..environment.compiler import (
 from ..environment.kept import Kept
 from ..environment.runners import Runners
 
-SPACES = ("oz", "odg", "passes")  # Of random policies, in turn by their seeds.
+SPACES = ("oz", "odg", "passes")  # Random policies use one of these, by their seeds.
 
 DIFFERENT, UNSTEADY, LATE, NONE = "different", "unsteady", "late", "none"
-# Faults of a policy; with ``none`` the program does not compile by a model.
+# Faults of a policy. ``none`` means that clang cannot compile the program with a model.
 FAULTS = (DIFFERENT, UNSTEADY, LATE, NONE)
-OWN = "own fault"  # The program's own fault.
+OWN = "own fault"  # The program has a fault itself, for example undefined behaviour.
 
-LEAST_SECONDS = 20.0  # A program's time limit is this, and 20 times its time at -O0.
-REDUCING_SECONDS = 600.0  # For finding the one module and the few actions that fail.
+LEAST_SECONDS = 20.0  # The time limit of a program is this plus 20 times its -O0 time.
+REDUCING_SECONDS = 600.0  # The time limit for reducing a failure to a few actions.
 
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
-_OF_A_FILE = ("onnx", "aot", "aoti", "tvm")  # Schemes of models in a single file.
+_OF_A_FILE = ("onnx", "aot", "aoti", "tvm")  # The schemes whose models are one file.
 
-# Leaks do not change outputs.
+# Disables the detection of leaks, because leaks do not change outputs.
 _LEAKS = 'const char *__asan_default_options(void) { return "detect_leaks=0"; }\n'
 
 Objects = list[Path]
@@ -60,41 +60,41 @@ Objects = list[Path]
 
 @dataclass(frozen=True)
 class OutputsSettings:
-    """The policies to try."""
+    """The policies to test."""
 
-    models: tuple[str, ...]  # Specs for the plug-in's option.
-    random: int  # Number of random policies.
-    seed: int  # Of the first one.
+    models: tuple[str, ...]  # The model specs.
+    random: int  # The number of random policies.
+    seed: int  # The seed of the first random policy.
     out: Path  # The folder for results and reproducers.
     timeout: float = TIMEOUT  # See `SequenceRunner`.
-    plugin: Path | None = None  # Default: as for `mlbridge doctor`.
+    plugin: Path | None = None  # The default is the path that `mlbridge doctor` shows.
 
 
 @dataclass(frozen=True)
 class Finding:
-    """An unexpected result."""
+    """An unexpected output, or a failure of a compiler."""
 
     policy: str
-    kind: str  # Of `FAULTS`, or `OWN`; of compilers, as in `SequenceFailed`.
+    kind: str  # One of `FAULTS`, `OWN`, or for a compiler `SequenceFailed.kind`.
     problem: str
-    see: str  # A folder or a command line to reproduce it.
+    see: str  # A folder or a command line with which to reproduce it.
 
 
 @dataclass
 class Outcome:
-    """The results of a program."""
+    """The results of one program."""
 
     program: str
-    policies: int = 0  # That compiled the program.
-    executables: int = 0  # Different ones.
+    policies: int = 0  # The number of policies with which the program was compiled.
+    executables: int = 0  # The number of different executables.
     findings: list[Finding] = field(default_factory=list)  # Unexpected outputs.
-    # Failures of compilers; such a module is compiled by stock -Oz.
+    # Failures of compilers. The module was then compiled with stock -Oz.
     failures: list[Finding] = field(default_factory=list)
-    error: str = ""  # Why the program could not be tried.
+    error: str = ""  # The reason if the program could not be tested.
 
     @property
     def is_good(self) -> bool:
-        """Whether no policy changed the outputs."""
+        """Whether the outputs are correct with all policies."""
         return not self.error and not any(f.kind in FAULTS for f in self.findings)
 
     @classmethod
@@ -106,7 +106,7 @@ class Outcome:
 
 
 def every_action() -> tuple[ActionSpace, dict[str, range]]:
-    """Returns all spaces as one, and the numbers of each space's actions."""
+    """Joins all spaces into one, and maps each space to the indices of its actions."""
     spaces = [ActionSpace.load(name) for name in SPACES]
     numbers, first = {}, 0
     for space in spaces:
@@ -117,7 +117,7 @@ def every_action() -> tuple[ActionSpace, dict[str, range]]:
 
 
 def random_sequence(numbers: range, seed: int, module: str) -> list[int]:
-    """Draws a sequence of these actions, at most as many as there are."""
+    """Draws a random sequence of 1 to len(numbers) actions for a module."""
     draw = np.random.default_rng([seed, *module.encode()])
     length = int(draw.integers(1, len(numbers), endpoint=True))
     return [numbers[int(n)] for n in draw.integers(len(numbers), size=length)]
@@ -131,11 +131,11 @@ def check_outputs(
     jobs: int = 1,
     show: Show = quiet,
 ) -> list[Outcome]:
-    """Compares the programs' outputs; returns the results in the programs' order.
+    """Compares the outputs of programs. Returns the results in the programs' order.
 
-    Results in ``results.jsonl``, of the same compiler, plug-in, program, run tests and
-    models, are not tried again. The model behind a spec such as ``pipe:`` is unknown,
-    so its results are; a program is also tried again if a sequence timed out.
+    Results in ``results.jsonl`` are reused if the compiler, the plug-in, the program,
+    its run tests and the models are the same. They are not reused after a timeout, or
+    for specs such as ``pipe:``, because then the model is unknown.
     """
     out = settings.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
@@ -176,12 +176,12 @@ def check_outputs(
 
 
 def _identity(spec: str) -> list[str]:
-    """Returns a spec and an id of its model, which is unique for an unknown model."""
+    """Returns a spec and an ID of its model. The ID of an unknown model is unique."""
     scheme, _, rest = spec.partition("?")[0].partition(":")
     file = Path(unquote(rest))
     if scheme in _OF_A_FILE and file.is_absolute() and file.is_file():
         return [spec, sha256(file)]
-    # `Kept` checks the plug-in with its models.
+    # A built-in model needs no ID, because `Kept` compares the plug-in.
     return [spec, "" if scheme in ("none", "builtin") else uuid4().hex]
 
 
@@ -201,7 +201,7 @@ class _Trial:
         self._tester = Tester(corpus, program)
         self._made = OwnFolder("mlbridge-outputs-")
         self._folder = self._made.path
-        # Far more than an optimised program needs, even on a busy machine.
+        # Choose a generous limit, so that a busy machine does not cause a timeout.
         self._limit = LEAST_SECONDS + 20 * self._tester.expected.seconds
         self._runs: dict[tuple[str, ...], Run] = {}
         self._stock: dict[int, Path] = {}
@@ -226,7 +226,7 @@ class _Trial:
     def _model(self, spec: str, outcome: Outcome) -> None:
         executable = self._folder / "model"
         plugin = self._runner.options.plugin_file()
-        # Without a fallback to -Oz.
+        # Make failures of the model fatal, so that clang does not fall back to -Oz.
         by = (f"phase-ordering={spec}", "on-error=fatal")
         flags = toolchain.plugin_flags(plugin, *by)
         try:
@@ -268,7 +268,7 @@ class _Trial:
         self._link(objects, executable)
         finding = self._finding(policy, run, executable, "")
         if finding.kind == OWN and self._own_shown:
-            # One example of the program's own fault is enough.
+            # Show the first example, because one per program is enough.
             finding = replace(finding, see=self._own_shown)
         elif finding.kind != UNSTEADY:
             where = self._settings.out / f"{self._program.name}-{seed}"
@@ -281,7 +281,7 @@ class _Trial:
     def _run_once(
         self, key: tuple[str, ...], executable: Path, objects: Objects | None = None
     ) -> Run:
-        """Runs an executable unless its key is known; first links objects, if given."""
+        """Runs an executable once per key. If `objects` is given, links them first."""
         if key not in self._runs:
             if objects is not None:
                 self._link(objects, executable)
@@ -299,10 +299,10 @@ class _Trial:
         return Finding(policy, kind, again.problem, see)
 
     def _own_fault(self) -> str:
-        """Describes the program's own faults, which occur with any policy.
+        """Describes faults of the program, which are not caused by a policy.
 
-        They are undefined behaviour by sanitizers, and outputs that depend on
-        uninitialised variables, or on the level of stock clang.
+        A program has a fault if a sanitizer reports it, or if its output depends on
+        uninitialised variables or on the optimisation level.
         """
         if self._own is None:
             options, source = self._folder / "leaks.o", self._folder / "leaks.c"
@@ -333,9 +333,9 @@ class _Trial:
         sequences: Mapping[int, list[int]],
         problem: str,
     ) -> None:
-        """Saves the one module that fails, with as few actions as possible.
+        """Saves a reproducer: one module and as few actions as possible.
 
-        If the time is not enough, it saves more modules or actions.
+        At the time limit, a larger reproducer is saved.
         """
         until = time.monotonic() + REDUCING_SECONDS
         left = dict(sequences)
@@ -382,7 +382,7 @@ class _Trial:
     def _reduced(
         self, number: int, others: Objects, sequence: Sequence[int], until: float
     ) -> list[int]:
-        """Removes actions without which the program still fails, until that time."""
+        """Removes actions that are not needed to fail, until the time `until`."""
         left, at = list(sequence), 0
         target = self._folder / "reduced.o"
         while at < len(left) and len(left) > 1 and time.monotonic() < until:
@@ -425,6 +425,6 @@ class _Trial:
         return self._tester.run(executable, seconds)
 
     def _go_on(self) -> None:
-        """Raises OSFailure after Ctrl-C, which has interrupted the runner."""
+        """Raises OSFailure if the runner was interrupted, for example by Ctrl-C."""
         if self._runner.is_interrupted:
             raise OSFailure(f"{self._program.name}: interrupted")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests programs compiled by the pipelines chosen for their files."""
+"""Tests programs whose files were compiled with chosen pipelines."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ def run_programs(
     timeout: float = TIMEOUT,
     show: Show = quiet,
 ) -> dict[str, tuple[runs.Run, runs.Run]]:
-    """Tests each program by stock -Oz and by a way; returns both runs by program.
+    """Tests each program, compiled with -Oz and with a way's choices.
 
-    The way's program contains stock -Oz's code for files that were not evaluated, or
-    for which the way fell back to it. The fastest of ``repeat`` runs counts.
+    Files that were not evaluated, or for which the way failed, are compiled with -Oz.
+    Maps programs to the fastest run for -Oz and the fastest run for the way.
     """
     chosen = dict(zip(evaluation.files, way.chosen, strict=True))
     found: dict[str, tuple[runs.Run, runs.Run]] = {}
@@ -47,7 +47,7 @@ def run_programs(
 
 
 def _least(every: Sequence[runs.Run]) -> runs.Run:
-    """Returns the fastest run, or one that failed."""
+    """Returns the first failed run, or the fastest run if all have passed."""
     failed = [run for run in every if not run.passed]
     return failed[0] if failed else min(every, key=lambda run: run.seconds)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The report of an evaluation: ratios, intervals, tables, JSON, and a plot."""
+"""Reports an evaluation as a table, as JSON or as a plot."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from .evaluate import Array, Evaluation, Way
 
 @dataclass(frozen=True)
 class Interval:
-    """A geomean, and the middle 95 % of the bootstrap's."""
+    """A geomean with its 95 % interval from the bootstrap."""
 
     mean: float
     low: float
@@ -28,17 +28,17 @@ class Interval:
 
 
 class Statistics:
-    """Ratios to -Oz of each program's code, and their geomean over programs.
+    """Computes code sizes relative to -Oz, and their geomeans over programs.
 
-    The bootstrap resamples the files of each program, so intervals hold for these
-    programs only. All ways use the same draws, so differences are paired.
+    The bootstrap resamples the files of each program, so the intervals hold for these
+    programs only. All ways use the same draws, so comparisons are paired.
     """
 
     def __init__(self, evaluation: Evaluation, seed: int = 0) -> None:
         self.evaluation = evaluation
         names, member = np.unique(np.array(evaluation.programs), return_inverse=True)
         self.programs = [str(name) for name in names]
-        # 1 for the program of each file, [files, programs].
+        # A matrix [files, programs] that is 1 at the program of each file.
         self._members: Array = np.eye(len(names))[member]
         draw = np.random.default_rng(seed)
         weights = np.zeros((DRAWS, len(member)))
@@ -50,31 +50,31 @@ class Statistics:
         self._drawn = {way.name: self._logs(way.sizes) for way in evaluation.ways}
 
     def by_program(self, way: Way) -> dict[str, float]:
-        """Returns size / -Oz of each program."""
+        """Maps programs to their sizes relative to -Oz."""
         ours, stock = way.sizes @ self._members, self.evaluation.oz @ self._members
         return dict(zip(self.programs, map(float, ours / stock), strict=True))
 
     def interval(self, way: Way) -> Interval:
-        """Returns the geomean over programs."""
+        """Returns the geomean over programs with its interval."""
         mean = geometric_mean(self.by_program(way).values())
         return Interval(mean, *middle(np.exp(self._drawn[way.name])))
 
     def difference(self, way: Way, other: Way) -> tuple[float, float]:
-        """Returns the middle 95 % of way / other: below 1 is significantly smaller."""
+        """Returns the 95 % interval of way / other. Below 1, `way` is smaller."""
         return middle(np.exp(self._drawn[way.name] - self._drawn[other.name]))
 
     def wins(self, way: Way) -> int:
-        """Counts files that are smaller than by -Oz, in the mean of the draws."""
+        """Returns the number of files that are smaller than with -Oz on average."""
         return int((way.sizes < self.evaluation.oz).sum())
 
     def _logs(self, sizes: Array) -> Array:
-        """Returns the mean over programs of log ratios, for each draw."""
+        """Returns the mean log ratio over programs, for each bootstrap draw."""
         ours = (self._weights * sizes) @ self._members
         stock = (self._weights * self.evaluation.oz) @ self._members
         return np.asarray(np.log(ours / stock).mean(axis=1))
 
     def table(self) -> Table:
-        """Makes a table of all ways: geomean, interval, and each program."""
+        """Returns a table with geomean, interval and programs for each way."""
         found = self.evaluation
         table = Table(
             Column("way", no_wrap=True),
@@ -95,7 +95,7 @@ class Statistics:
         return table
 
     def pairs(self) -> list[str]:
-        """Describes the model against each baseline of the same rule."""
+        """Compares the model with each baseline that makes equally many objects."""
         ways = self.evaluation.ways
         models = [way for way in ways if way.name.startswith("model")]
         others = [way for way in ways if not way.name.startswith(("model", "clang"))]
@@ -111,7 +111,7 @@ class Statistics:
         return lines
 
     def to_json(self, **more: Any) -> str:
-        """Returns all results as JSON, by file and by program."""
+        """Returns all results as JSON, per file and per program."""
         found = self.evaluation
         ways = [
             {
@@ -123,7 +123,7 @@ class Statistics:
                 "geomean": vars(self.interval(way)),
                 "programs": self.by_program(way),
                 "files_smaller_than_oz": self.wins(way),
-                # The mean of several draws may have a fraction.
+                # Round, because the mean of several draws may not be an integer.
                 "sizes": [int(x) if x == int(x) else round(x, 1) for x in sizes],
             }
             for way in found.ways
@@ -143,7 +143,7 @@ class Statistics:
         )
 
     def plot(self, path: Path) -> None:
-        """Writes a PNG of the ways."""
+        """Writes a plot of the ways as PNG."""
         shown = [w for w in self.evaluation.ways if not w.name.startswith("clang -O2")]
         draw(
             path,
@@ -155,11 +155,11 @@ class Statistics:
 
 
 Row = tuple[str, Interval, Sequence[tuple[str, float]]]
-"""The name of a way, its geomean, and its ratio for each program."""
+"""The name of a way, its geomean with interval, and its ratio for each program."""
 
 
 def draw(path: Path, rows: Sequence[Row]) -> None:
-    """Writes a PNG: each way with its interval, and its programs as symbols."""
+    """Writes a plot with one line per way: interval, geomean and programs."""
     with panels_of(path, size=(10, 1.7 + 0.45 * len(rows))) as (axes,):
         for row, (name, found, programs) in enumerate(rows):
             colour = "C1" if "model" in name else "C0"

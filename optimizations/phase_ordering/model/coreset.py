@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A core set: a few sequences that together suit many modules best."""
+"""A core set: a few sequences, at least one of which is good for each module."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -14,20 +14,20 @@ from ..environment.actions import ActionSpace, Order
 
 @dataclass(frozen=True)
 class CoreSet:
-    """Sequences of a space, in the order of `Table.greedy`."""
+    """A core set, in the order in which `Table.greedy` has chosen the sequences."""
 
     actions: ActionSpace
     sequences: tuple[Order, ...]
-    # Geomeans of size / -Oz over the training programs, by the best of the first k.
+    # Item k - 1 is the geomean of size / -Oz with the best of the first k sequences.
     ratios: tuple[float, ...]
-    length: int  # Of random sequences to compare with: the longest of the search.
-    # The space of random sequences; by default `actions`, but a core set of whole
-    # pipelines needs another.
+    length: int  # The length of the random sequences in an evaluation.
+    # The action space of the random sequences. The default is `actions`, but a core set
+    # of whole pipelines needs another space.
     random: str | None = None
 
     @property
     def drawn_from(self) -> ActionSpace:
-        """The space of random sequences; InvalidArgument for an unknown name."""
+        """The action space of random sequences. Raises InvalidArgument if unknown."""
         return self.actions if self.random is None else ActionSpace.load(self.random)
 
     def save(self, path: Path) -> None:
@@ -36,7 +36,7 @@ class CoreSet:
 
     @classmethod
     def load(cls, path: Path) -> "CoreSet":
-        """Reads a file of `save`; raises InvalidArgument, Malformed, SchemaMismatch."""
+        """Reads a core set. Raises InvalidArgument, Malformed or SchemaMismatch."""
         try:
             root: Any = json.loads(path.read_text(encoding="utf-8"))
             found = cls(

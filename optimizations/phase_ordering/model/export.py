@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a trained network to a model's file."""
+"""Exports a trained network to an ONNX file."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from mlbridge_optimizations.optimization import ModelFile
 from ..environment.compiler import EpisodeOptions
 from .model import KEY, Task
 
-_MOST = 1e5  # The largest count in the inputs with which an export is checked.
+_MOST = 1e5  # The largest count in the random inputs that test the exported file.
 
 
 def about_model(options: EpisodeOptions, task: Task, seed: int) -> ModelFile:
-    """Returns the features and metadata of a model's file."""
+    """Returns the features and the metadata for the ONNX file of a model."""
     most = {"step": float(options.steps), "actions": 4.0}
     features = [
         FeatureSpec(
@@ -47,9 +47,9 @@ def export_model(
     seed: int,
     decide: str,
 ) -> Exported:
-    """Writes a network that takes the features in a row as a model's file.
+    """Exports a network whose input is a row of all features.
 
-    ``decide`` is the rule for its output, such as ``argmax:logits``.
+    ``decide`` is the rule that makes a decision from an output: ``argmax:logits``.
     """
     about = about_model(options, task, seed)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A trained model of phase ordering, and its choices for a module."""
+"""Runs a trained model of phase ordering, which chooses sequences for a module."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -21,24 +21,24 @@ from ..environment.compiler import (
     SequenceRunner,
 )
 
-# The key of `Task` in the metadata: docs/guides/phase-ordering.md.
+# The metadata key with which a model stores its `Task`.
 KEY = "mlbridge.phase-ordering"
 
 
 @dataclass(frozen=True)
 class Task:
-    """The purpose of a model, as its file's metadata has it."""
+    """The actions and observations of a model, which are stored in its metadata."""
 
     actions: ActionSpace
-    steps: int  # Most actions.
-    stop: bool  # Whether there is a last action that stops.
-    observation: tuple[str, ...]  # Features.
-    # If not 0, the model values states: each of that many first actions is tried, and
-    # the one with the best outcome taken.
+    steps: int  # The maximum number of actions.
+    stop: bool  # Whether there is an extra action that ends the episode.
+    observation: tuple[str, ...]  # The names of the features.
+    # If it is not 0, the model scores states, not actions. Then this number of actions
+    # is tried, and the action whose resulting state has the best score is chosen.
     lookahead: int = 0
 
     def to_json(self) -> str:
-        """Returns the value of the metadata."""
+        """Returns the task as text for the metadata."""
         return json.dumps(
             {
                 "actions": asdict(self.actions),
@@ -46,14 +46,14 @@ class Task:
                 "stop": self.stop,
                 "lookahead": self.lookahead,
                 "observation": ",".join(self.observation),
-                # The default of a training's compiler.
+                # The compiler of the training uses these defaults.
                 "embedding": {"kind": "symbolic", "normalization": "per-instruction"},
             }
         )
 
     @classmethod
     def parse(cls, text: str, source: str) -> "Task":
-        """Reads `to_json`'s text, else raises SchemaMismatch with ``source``."""
+        """Reads text of `to_json`. Raises SchemaMismatch that names ``source``."""
         try:
             root: Any = json.loads(text)
             space = root["actions"]
@@ -72,10 +72,10 @@ class Task:
 
 
 class Model:
-    """An .onnx file that scores actions: the highest score is the best action."""
+    """An .onnx file that returns one score per action. The highest score is best."""
 
     def __init__(self, path: Path) -> None:
-        """Loads a file of `mlbridge train phase-ordering`; else SchemaMismatch."""
+        """Loads an .onnx file. Raises SchemaMismatch if its metadata are not a task."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -107,7 +107,7 @@ class Model:
         self.digest = sha256(path)
 
     def scores(self, features: dict[str, Any]) -> NDArray[np.float64]:
-        """Returns the score of each action, [actions]; of a lookahead model, [1]."""
+        """Returns a score per action, [actions], or for `lookahead` one score, [1]."""
         inputs = {name: features[name][None] for name in self.features}
         (found,) = self._session.run([self._output], inputs)
         return np.asarray(found[0], np.float64)
@@ -115,10 +115,10 @@ class Model:
     def choices(
         self, runner: SequenceRunner, module: Path, count: int, seed: int
     ) -> list[Order | SequenceFailed]:
-        """Returns sequences to choose from, the model's own choice first.
+        """Returns `count` sequences. The first one is the model's choice.
 
-        For a single action they have the highest scores; else they are drawn. A failed
-        sequence is replaced by its error, except that ModuleFailed is raised.
+        If episodes have one action, the other sequences have the next highest scores.
+        Otherwise they are sampled. A failed sequence is replaced by its error.
         """
         if self.task.lookahead:
             best = self._look_ahead(runner, module)
@@ -141,7 +141,7 @@ class Model:
         return found
 
     def _look_ahead(self, runner: SequenceRunner, module: Path) -> int:
-        """Returns the action of the best outcome; SequenceFailed if each one fails."""
+        """Returns the action with the best result. Raises if all actions fail."""
         values: dict[int, float] = {}
         failures: list[SequenceFailed] = []
         for action in range(self.task.lookahead):
@@ -171,5 +171,5 @@ class Model:
         return self._taken(tuple(taken))
 
     def _taken(self, sequence: Order) -> Order:
-        """Removes the action that only ends the episode."""
+        """Removes the action that ends the episode."""
         return tuple(a for a in sequence if a < len(self.task.actions.actions))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The first part of every network of phase ordering: normalisation.
+"""The first layer of all networks of phase ordering, which normalises features.
 
-Features are counts of very different sizes. Each count becomes two inputs: its
-logarithm and its share. Normalisation has no parameters. It is part of the exported
-network, so a compiler sends raw features.
+Most features are counts of very different sizes. Each count becomes two inputs: its
+logarithm and its share of the sum. The layer is part of the exported network, so the
+compiler sends features without normalisation. It has no trained parameters.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class Normalised(nn.Module):
     """Normalises a row of raw features."""
 
     def __init__(self, widths: Mapping[str, int], steps: int) -> None:
-        """Takes the features' widths in order, and the most steps of an episode."""
+        """Stores the widths of the features, and the maximum number of steps."""
         super().__init__()
         self.names = list(widths)
         self.widths = list(widths.values())
@@ -31,7 +31,7 @@ class Normalised(nn.Module):
         )
 
     def forward(self, row: Tensor) -> Tensor:
-        """From [N, widths] to [N, out_features]."""
+        """Maps a tensor [N, in_features] to [N, out_features]."""
         parts = torch.split(row, self.widths, dim=1)
         made: list[Tensor] = []
         for name, part in zip(self.names, parts, strict=True):
@@ -50,7 +50,7 @@ class Normalised(nn.Module):
 
 
 class Scores(nn.Module):
-    """Normalisation and a trained network behind it, for export."""
+    """A normalisation layer and then a trained network, for export."""
 
     def __init__(self, normalised: Normalised, network: nn.Module, output: str) -> None:
         super().__init__()
@@ -60,5 +60,5 @@ class Scores(nn.Module):
         self.in_features = normalised.in_features
 
     def forward(self, row: Tensor) -> dict[str, Tensor]:
-        """From [N, widths] to scores of actions."""
+        """Maps a tensor [N, in_features] to scores [N, actions]."""
         return {self.output: self.network(self.normalised(row))}

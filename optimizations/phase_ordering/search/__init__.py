@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches: core sets of sequences, and pipelines made from clang's own.
+"""Searches for core sets, which have a few good sequences or pipelines.
 
-``search.py`` and ``evolve.py`` find sequences and pipelines. ``coreset.py`` picks a few
-that suit many modules, and trains a model that takes one of them for each module.
+``search.py`` finds sequences of actions, and ``evolve.py`` finds variants of -Oz.
+``coreset.py`` chooses a core set, and trains a model to pick one item per module.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Changes to LLVM's own -Oz pipeline, for a search over whole pipelines.
+"""Changes to clang's -Oz pipeline, for a search over whole pipelines.
 
-A candidate is a set of changes. ``changes.json`` lists the possible ones; every set
-makes a pipeline that LLVM accepts.
+A candidate is a set of changes. ``changes.json`` lists the possible changes. LLVM
+accepts the pipeline of each set.
 """
 
 import json
@@ -28,17 +28,17 @@ from ..environment.pipeline import (
     render,
 )
 
-# A search may insert passes that LLVM, or a compiler built on it, runs by default: at
-# another level (argpromotion, callsite-splitting), for another target (sink, slsr,
+# Passes are only inserted if LLVM or another compiler runs them by default: at another
+# level (argpromotion, callsite-splitting), for another target (sink, slsr,
 # nary-reassociate), before code generation (loop-reduce, consthoist, mergeicmps) or for
-# another language (mergefunc). The file lacks passes that are off everywhere, which are
-# tested less (gvn-hoist, newgvn, lnicm, iroutliner, hotcoldsplit, attributor).
-# ``derive.py`` writes the rest of the file.
+# another language (mergefunc). Other passes, for example newgvn and hotcoldsplit, are
+# not well tested. These lists are written by hand. ``derive.py`` makes the rest of the
+# file.
 LIBRARY = Path(__file__).with_name("changes.json")
 
 _ANALYSES = ("invalidate", "require")
 
-# Probabilities of random changes; the others insert module passes.
+# The probabilities of the kinds of random changes. The rest inserts module passes.
 _DROPS, _REPLACEMENTS, _IN_FUNCTIONS = 0.40, 0.10, 0.35
 
 
@@ -55,11 +55,11 @@ class Change:
     """One change to the pipeline."""
 
     kind: Kind
-    at: Place  # Of the pass, or before which to insert; a list's length is its end.
-    text: str = ""  # To insert, or of the replacement.
+    at: Place  # The pass to drop or replace, or the place before which to insert.
+    text: str = ""  # The passes to insert, or the replacement.
 
 
-# A candidate. Of several changes to one pass, a drop counts, else the first.
+# A candidate. If it has several changes to one pass, a drop wins, or else the first.
 Changes = frozenset[Change]
 
 NONE: Changes = frozenset()
@@ -67,18 +67,18 @@ NONE: Changes = frozenset()
 
 @dataclass(frozen=True)
 class Library:
-    """The pipeline, and the possible changes."""
+    """The pipeline, and the possible changes to the pipeline."""
 
     prologue: str  # See `ActionSpace`.
     tree: Tree
-    kept: frozenset[str]  # Unchangeable passes: without effect, or in the prologue.
-    variants: Mapping[str, tuple[str, ...]]  # Passes with parameters, by name.
-    function: tuple[str, ...]  # To insert in lists of function passes.
-    module: tuple[str, ...]  # To insert in the outermost list.
+    kept: frozenset[str]  # The names of passes that must not be changed.
+    variants: Mapping[str, tuple[str, ...]]  # Maps names to passes with parameters.
+    function: tuple[str, ...]  # The passes to insert in lists of function passes.
+    module: tuple[str, ...]  # The passes to insert in the outermost list.
 
     @classmethod
     def load(cls, path: Path = LIBRARY) -> "Library":
-        """Reads a file; raises InvalidArgument, Malformed or SchemaMismatch."""
+        """Reads a file. Raises InvalidArgument, Malformed or SchemaMismatch."""
         try:
             root: Any = json.loads(path.read_text(encoding="utf-8"))
             return cls(
@@ -100,7 +100,7 @@ class Library:
 
     @cached_property
     def droppable(self) -> tuple[Change, ...]:
-        """A drop of each pass that is not kept."""
+        """The changes that drop one pass. Passes in `kept` are not dropped."""
         return tuple(
             Change(Kind.DROP, at)
             for at, text in passes(self.tree)
@@ -109,7 +109,7 @@ class Library:
 
     @cached_property
     def replaceable(self) -> tuple[tuple[Place, tuple[str, ...]], ...]:
-        """The places of passes with variants, and their other variants."""
+        """The places of passes that have variants, each with its other variants."""
         found = []
         for at, text in passes(self.tree):
             variants = self.variants.get(name_of(text), ())
@@ -120,7 +120,7 @@ class Library:
 
     @cached_property
     def function_lists(self) -> tuple[tuple[Place, int], ...]:
-        """The lists of function passes and their lengths, except those for analyses."""
+        """The lists of function passes that may be changed, each with its length."""
         dropped = {change.at[:-1] for change in self.droppable}
         return tuple(
             (at, len(manager.inside))
@@ -130,13 +130,13 @@ class Library:
 
     @cached_property
     def module_places(self) -> tuple[Place, ...]:
-        """The places in the outermost list where a pass may be inserted."""
+        """The places in the outermost list at which a pass may be inserted."""
         analyses = {
             number
             for number, node in enumerate(self.tree)
             if all(name_of(text) in _ANALYSES for _, text in passes((node,)))
         }
-        # The pass after an analysis needs it.
+        # Insert nothing after an analysis, because the next pass needs its result.
         places = range(len(self.tree) + 1)
         return tuple((number,) for number in places if number - 1 not in analyses)
 
@@ -152,7 +152,7 @@ class Library:
         kind -= _REPLACEMENTS
         if kind < _IN_FUNCTIONS:
             lists = self.function_lists
-            # Long lists have more places, but short ones run earlier.
+            # Weight by the root: long lists have more places, but short ones run early.
             weights = [length**0.5 for _, length in lists]
             ((at, length),) = draw.choices(lists, weights)
             place = (*at, draw.randrange(length + 1))
@@ -161,10 +161,10 @@ class Library:
         return Change(Kind.INSERT, place, draw.choice(self.module))
 
     def pipeline(self, changes: Iterable[Change] = NONE) -> str:
-        """Returns the pipeline with changes."""
+        """Returns the changed pipeline as text."""
         instead: dict[Place, str] = {}
         inserted: dict[Place, list[str]] = {}
-        # Drops sort first.
+        # Sort the changes, so that a drop comes before other changes of the pass.
         for change in sorted(changes):
             if change.kind is Kind.INSERT:
                 inserted.setdefault(change.at, []).append(change.text)
@@ -173,7 +173,7 @@ class Library:
         return render(_changed(self.tree, instead, inserted))
 
     def changes_of(self, pipeline: str) -> Changes:
-        """Returns the changes to a pipeline that touch the fewest passes."""
+        """Returns the smallest set of changes that makes a given pipeline."""
         return frozenset(_joined(_difference(self.tree, parse(pipeline)).changes))
 
 
@@ -183,7 +183,7 @@ def _changed(
     inserted: Mapping[Place, list[str]],
     place: Place = (),
 ) -> Tree:
-    """Changes a tree, and removes empty managers."""
+    """Returns a changed tree, without managers that have become empty."""
     nodes: list[str | Manager] = []
     for number, node in enumerate(tree):
         at = (*place, number)
@@ -199,7 +199,7 @@ def _changed(
 
 @dataclass(frozen=True)
 class _Difference:
-    """Changes of a list, and the number of passes that they touch."""
+    """A sequence of changes, and the number of passes that are changed."""
 
     changes: tuple[Change, ...] = ()
     cost: int = 0
@@ -209,7 +209,7 @@ class _Difference:
 
 
 def _difference(ours: Tree, theirs: Tree, place: Place = ()) -> _Difference:
-    """Returns the cheapest difference: an edit distance of trees."""
+    """Returns the cheapest changes from one tree to another, as an edit distance."""
     row = [_Difference()]
     for node in theirs:
         row.append(row[-1] + _insertion(node, (*place, 0)))
@@ -239,7 +239,7 @@ def _insertion(node: str | Manager, at: Place) -> _Difference:
 def _replacement(
     node: str | Manager, other: str | Manager, at: Place
 ) -> _Difference | None:
-    """Returns the changes from one node to the other, if their names are the same."""
+    """Returns the changes from one node to another, or None if the names differ."""
     if isinstance(node, Manager) and isinstance(other, Manager):
         same = node.text == other.text
         return _difference(node.inside, other.inside, at) if same else None
@@ -252,7 +252,7 @@ def _replacement(
 
 
 def _joined(changes: Iterable[Change]) -> Iterator[Change]:
-    """Joins consecutive insertions at one place."""
+    """Joins consecutive insertions at the same place to one change."""
     for (kind, at), group in groupby(changes, lambda change: (change.kind, change.at)):
         if kind is Kind.INSERT:
             yield Change(kind, at, ",".join(change.text for change in group))

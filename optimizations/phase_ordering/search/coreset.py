@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A core set of sequences, and a model that picks among them.
+"""Finds a core set of sequences, and trains a model that picks one per module.
 
-The recipe of "Learning Compiler Pass Orders using Coreset and Normalized Value
-Prediction" (ICML 2023), with sequences of actions as there, or with whole pipelines.
-Interrupted work continues from the files in the training's folder: ``search.jsonl`` or
-``measured.jsonl``, ``table.jsonl``, ``core.json``.
+The method is that of "Learning Compiler Pass Orders using Coreset and Normalized Value
+Prediction" (ICML 2023). Here, the sequences may also be whole pipelines. Interrupted
+work continues from the files in the output folder.
 """
 
 import json
@@ -41,21 +40,21 @@ from .search import SearchSettings, search
 from .settings import Made, Searched
 from .value import Fitted, ValueSettings
 
-# Random sequences to compare whole pipelines with: their space and length.
+# The space and the length of random sequences, if the core set has whole pipelines.
 RANDOM, RANDOM_LENGTH = "oz", 15
 
-MODEL = "model.onnx"  # In the folder of the training.
-LEAST = 300  # Instructions: smaller modules teach little.
+MODEL = "model.onnx"  # The file name of the model in the output folder.
+LEAST = 300  # Modules with fewer instructions are searched last.
 
 
 @dataclass(frozen=True)
 class CoreSetSettings(Searched, Made):
-    """The settings of a training."""
+    """The settings of a search and a training."""
 
-    actions: str = "oz"  # The space of the search.
+    actions: str = "oz"  # The action space of the search.
     search: SearchSettings = field(default_factory=SearchSettings)
-    evolution: EvolutionSettings | None = None  # To search whole pipelines.
-    # A core set that replaces the search, or with which ``evolution`` begins.
+    evolution: EvolutionSettings | None = None  # Set this to search whole pipelines.
+    # A core set from which ``evolution`` starts. Otherwise it replaces the search.
     core: Path | None = None
     value: ValueSettings = field(default_factory=ValueSettings)
 
@@ -67,27 +66,27 @@ class Trained:
     core: CoreSet
     searched: float | None  # See `Pool`.
     fitted: Fitted | None  # The value model.
-    foresight: Foresight | None  # The model that looks ahead.
-    model: Path  # The model's file.
+    foresight: Foresight | None  # The lookahead model.
+    model: Path  # The path of the model.
     failures: list[tuple[str, Order, str]]  # See `Table`.
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The sequences to choose from."""
+    """The sequences from which the core set is chosen."""
 
-    options: EpisodeOptions  # Of the compiler, with the sequences' space.
-    # By sequence, the programs in which it was found; empty if unknown, or if it does
-    # not depend on the search.
+    options: EpisodeOptions  # The compiler's options, with the action space.
+    # Maps each sequence to the programs on which it was found. The set is empty if the
+    # programs are unknown, or if the sequence does not come from a search.
     origins: dict[Order, frozenset[str]]
     length: int  # See `CoreSet`.
     random: str | None = None  # See `CoreSet`.
-    # Geomean over the searched modules of the best ratio; None without a search.
+    # The geomean of the best size / -Oz of each searched module. None without a search.
     searched: float | None = None
-    core: CoreSet | None = None  # The core set that the sequences are already.
+    core: CoreSet | None = None  # The core set, if it is given and not searched.
 
     def core_set(self, table: Table, count: int) -> tuple[CoreSet, list[int]]:
-        """Returns the best sequences by a table of all, and their numbers in it."""
+        """Returns the best core set for a table, and its indices in the table."""
         known = self.core
         chosen = table.greedy(count) if known is None else [*range(len(self.origins))]
         smallest = np.minimum.accumulate(table.sizes[:, chosen], axis=1)
@@ -97,7 +96,7 @@ class Pool:
             return replace(known, sequences=sequences, ratios=ratios), chosen
         space = self.options.space
         if self.random is not None:
-            # Keep only the chosen pipelines.
+            # Remove pipelines from the action space that are not in the core set.
             kept = tuple(space.actions[action] for (action,) in sequences)
             space = replace(space, actions=kept)
             sequences = tuple((number,) for number in range(len(kept)))
@@ -105,7 +104,7 @@ class Pool:
 
 
 def train(settings: CoreSetSettings, show: ShowStage = quiet) -> Trained:
-    """Searches, chooses, and trains; InvalidArgument if the corpus has no modules."""
+    """Runs all steps. Raises InvalidArgument if the corpus has no modules."""
     corpus = manifest.load(settings.corpus.resolve())
     settings.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(asdict(settings), indent=1, default=str)
@@ -118,7 +117,7 @@ def train(settings: CoreSetSettings, show: ShowStage = quiet) -> Trained:
         raise InvalidArgument(f"{settings.corpus} has no training module so small")
     modules = list(files)
     if settings.linked:
-        # Without programs that share files with held-out ones.
+        # Omit programs that share source files with held-out programs.
         modules += [
             corpus.folder / program.linked.path
             for program in corpus.select("training", without=without)
@@ -159,10 +158,10 @@ def _options(settings: Made, space: ActionSpace, name: str) -> EpisodeOptions:
 
 
 def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
-    """Draws modules, the same number of each program as far as it has them.
+    """Draws modules, the same number from each program if possible.
 
-    The probability of a module of a program is by the root of its instructions: a large
-    one teaches more, but takes longer. Very small modules come last.
+    The probability of a module is proportional to the square root of its instructions:
+    large modules are more useful, but take longer. Very small modules come last.
     """
     draw = np.random.default_rng(seed)
     by_program: dict[str, list[Path]] = {}
@@ -176,7 +175,7 @@ def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
             weights = np.sqrt([files[file] for file in large[-1]])
             order = draw.choice(size, size, replace=False, p=weights / weights.sum())
             large[-1] = [large[-1][number] for number in order]
-    # The first of each program, then the second of each, and so on.
+    # Take the first module of each program, then the second module, and so on.
     waves = chain(zip_longest(*large), zip_longest(*small))
     return [file for wave in waves for file in wave if file is not None][:count]
 
@@ -189,8 +188,8 @@ def _train_model(
     origins: Sequence[frozenset[str]],
     show: ShowStage,
 ) -> Fitted:
-    """Trains a value model, and writes its file beside the core set."""
-    # The reward is the table's; nothing is measured here.
+    """Trains a value model, and writes it to the output folder."""
+    # Set the reward for the metadata only. No size is measured here.
     options = EpisodeOptions(
         settings.actions,
         tuple(settings.observation.split(",")),
@@ -216,11 +215,11 @@ def _train_model(
         origins=origins,
         show=partial(show, "Training"),
     )
-    # A compiler that tries several sequences needs their order.
+    # Export `Ranked`: a compiler that tries several sequences uses this order.
     decide, network = "outputs:values", value_model.Ranked(fitted.model)
     file, seed = settings.out / MODEL, settings.value.seed
     export_model(network, file, options, task, seed=seed, decide=decide)
-    # With a single program there are no checks.
+    # With a single program, there are no checks to plot.
     curve = [(check.epochs, check.chosen) for check in fitted.checks]
     bounds = [(check.fixed, check.best) for check in fitted.checks[:1]]
     curves = {"chosen": curve} if curve else {}
@@ -235,9 +234,9 @@ def _train_to_look_ahead(
     chosen: Sequence[int],
     show: ShowStage,
 ) -> Foresight:
-    """Trains a value of states, and writes its file beside the core set.
+    """Trains a lookahead model, and writes it to the output folder.
 
-    Raises InvalidArgument if the core set has fewer sequences.
+    Raises InvalidArgument if the core set has fewer sequences than `ahead`.
     """
     if not 2 <= settings.ahead <= len(core.sequences):
         raise InvalidArgument(
@@ -281,7 +280,7 @@ def _plot(
     bounds: Sequence[tuple[float, float]],
     labels: Mapping[str, str],
 ) -> None:
-    """Writes curve.png: the ratios of K sequences, and the model's learning curve."""
+    """Writes curve.png, with the ratios of the core set and the learning curve."""
     with panels_of(out / "curve.png", 2, size=(11, 4)) as (left, right):
         left.plot(range(1, len(core.ratios) + 1), core.ratios, "o-")
         left.set(xlabel="sequences in the core set", ylabel="best of them, size / -Oz")
@@ -301,7 +300,7 @@ def _plot(
 def _of_actions(
     settings: CoreSetSettings, small: Mapping[Path, int], show: ShowStage
 ) -> Pool:
-    """Searches the best sequence of actions for each module; adds the space's order."""
+    """Searches for the best sequence for each module. Adds the space's own order."""
     how = settings.search
     options = EpisodeOptions(
         settings.actions, ("step",), "none", how.length, plugin=settings.plugin
@@ -329,10 +328,10 @@ def _of_pipelines(
     small: Mapping[Path, int],
     show: ShowStage,
 ) -> Pool:
-    """Searches pipelines for all modules, and for each of the first ones.
+    """Searches for pipelines, for all modules and for each of the first modules.
 
-    The search begins with the settings' core set, too; InvalidArgument is raised if
-    that is not of whole pipelines.
+    If the settings have a core set, the search also starts from the core set. Raises
+    InvalidArgument if it does not contain whole pipelines.
     """
     library = Library.load()
     begin = settings.core
@@ -350,7 +349,7 @@ def _of_pipelines(
     )
     changes = list(map(library.changes_of, starts))
     found = evolve(library, measurements, settings.searched, evolution, show, changes)
-    # Pipelines for all modules belong to no program.
+    # Pipelines for all modules have no origin.
     names = {stock.pipeline: stock.name} | starts
     for number, pipeline in enumerate(found.together, 1):
         names.setdefault(pipeline, f"for all/{number}")
@@ -373,7 +372,7 @@ def _of_pipelines(
 
 
 def _pipelines(file: Path, prologue: str) -> dict[str, str]:
-    """Reads a core set of whole pipelines: their names, by pipeline."""
+    """Reads a core set of whole pipelines. Maps the pipelines to their names."""
     core = CoreSet.load(file)
     if core.actions.prologue != prologue or any(len(s) != 1 for s in core.sequences):
         raise InvalidArgument(

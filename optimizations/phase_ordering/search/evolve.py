@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A search over whole pipelines: an evolution of sets of changes to -Oz.
+"""A search for variants of -Oz. Each variant is a set of changes to the pipeline.
 
-It begins with pipelines for all modules together: the best one, then the one that gains
-most beside it if each module takes the better of both, and so on. From there each
-module has its own evolution, and changes that helped one module are tried more often on
-the others. All evolutions proceed in waves, each with a batch of candidates of every
-module, and share experience only between waves: results do not depend on the number or
-the speed of the compilers.
+First a joint search finds a few pipelines for all modules. Each pipeline is the best
+addition to the earlier pipelines. Then an evolutionary search for each module starts
+from these pipelines. Changes that helped one module are tried more often on others.
+
+All modules proceed in waves, and share experience only between two waves. Therefore,
+the result does not depend on the number or the speed of the compilers.
 """
 
 import random
@@ -23,35 +23,35 @@ from .changes import NONE, Change, Changes, Library
 from .measurements import FAILED_RATIO, Measurements
 from .settings import ByPipelines
 
-# Relative probabilities that the best, the second, ... candidate is changed further.
+# The relative probabilities with which the best six candidates become parents.
 _PREFERENCE = (6, 4, 3, 2, 2, 2)
 
-_MATES = 20  # The best candidates, which pass on their changes.
-_STARTS, _AMONG = 8, 60  # A module begins with 8 of the 60 best for all modules.
-_FEW = 100  # Known changes before experience counts.
-_CLEARLY = 1e-4  # A change that gains less has not helped.
-_PATIENCE = 10  # Draws for each new candidate.
+_MATES = 20  # The number of best candidates from which a child may get all changes.
+_STARTS, _AMONG = 8, 60  # A module starts from 8 of the 60 best joint candidates.
+_FEW = 100  # The number of tried changes from which experience is used.
+_CLEARLY = 1e-4  # The minimum gain for which a change counts as helpful.
+_PATIENCE = 10  # The maximum number of draws per new candidate.
 
-# A candidate is tried on all modules if it is at most this much worse in log(size) than
-# the best one in the race, but at most this share of a batch.
+# The race tries candidates on some modules. It tries a share of each batch on all
+# modules: the candidates whose log(size) is within a margin of the best.
 _MARGIN, _SHARE = 0.003, 0.2
 
 
 @dataclass(frozen=True)
 class EvolutionSettings(ByPipelines):
-    """The settings of a search."""
+    """The settings of a search for pipelines."""
 
-    race: int = 27  # The first modules, on which all candidates are tried.
-    batch: int = 20  # Candidates between two updates.
+    race: int = 27  # The number of modules on which each joint candidate is tried.
+    batch: int = 20  # The number of candidates per wave.
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Evolved:
-    """The result of a search."""
+    """The result of a search for pipelines."""
 
-    together: tuple[str, ...]  # For all modules: the best, the best beside it, ...
-    best: dict[Path, tuple[str, float]]  # Pipeline and size / -Oz, unless all failed.
+    together: tuple[str, ...]  # The pipelines of the joint search, in its order.
+    best: dict[Path, tuple[str, float]]  # Maps modules to a pipeline and size / -Oz.
 
 
 def evolve(
@@ -62,10 +62,10 @@ def evolve(
     show: ShowStage = quiet,
     starts: Sequence[Changes] = (),
 ) -> Evolved:
-    """Searches for all modules together, then for each of the first ``searched``.
+    """Runs the joint search, and then a search for each of the first modules.
 
-    It begins with the unchanged pipeline and ``starts``. InvalidArgument is raised if
-    no module has code.
+    The joint search starts from -Oz and ``starts``. ``searched`` is the number of
+    modules to search individually. Raises InvalidArgument if no module has code.
     """
     modules = measurements.modules
     if not modules:
@@ -90,7 +90,7 @@ def evolve(
 
 
 class _Experience:
-    """The changes that have helped, on any module."""
+    """Counts how often each change was tried, and how often it helped."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -100,12 +100,12 @@ class _Experience:
         self._weights: list[float] = []
 
     def draw(self, draw: random.Random) -> Change:
-        """Draws a change, every other one among those that have helped."""
+        """Draws a random change. Half of the draws prefer changes that have helped."""
         if len(self._tries) < _FEW or draw.random() < 0.5:
             return self.library.draw(draw)
         if not self._weights:
             self._known = list(self._tries)
-            # Changes with few tries are neither good nor bad yet.
+            # Add constants, so that changes with few tries have an average weight.
             likely = (
                 (self._helped[it] + 0.5) / (self._tries[it] + 6) for it in self._known
             )
@@ -113,7 +113,7 @@ class _Experience:
         return draw.choices(self._known, cum_weights=self._weights)[0]
 
     def learn(self, child: "_Child", before: float, after: float) -> None:
-        """Records the result of a candidate's new changes, in equal shares."""
+        """Records whether a child is better. Its new changes share the credit."""
         self._weights = []
         for change in child.added:
             self._tries[change] += 1
@@ -124,7 +124,7 @@ class _Experience:
 class _Child:
     changes: Changes
     parent: Changes = NONE
-    added: tuple[Change, ...] = ()  # Not in the parents.
+    added: tuple[Change, ...] = ()  # The changes that no parent has.
 
 
 def _children(
@@ -135,7 +135,7 @@ def _children(
     draw: random.Random,
     experience: _Experience,
 ) -> list[_Child]:
-    """Makes new candidates, or fewer if most draws are known."""
+    """Makes `count` new candidates, or fewer if most draws are already known."""
     children: dict[Changes, _Child] = {}
     for _ in range(_PATIENCE * count):
         if len(children) == count:
@@ -160,12 +160,12 @@ def _children(
 
 
 def _ranked(scores: Mapping[Changes, float]) -> list[Changes]:
-    """Sorts the best first; of equals the one with fewer changes, then the oldest."""
+    """Sorts candidates by score, then by their number of changes, then by age."""
     return sorted(scores, key=lambda one: (scores[one], len(one)))
 
 
 class _Joint:
-    """The evolution for all modules, of pipelines that complement each other."""
+    """The joint search, which finds pipelines that complement each other."""
 
     def __init__(
         self,
@@ -178,14 +178,14 @@ class _Joint:
         self.settings, self.experience = settings, _Experience(library)
         self.measurements, self._modules = measurements, modules
         self._draw = random.Random(f"{settings.seed} for all")
-        # Scores beside the chosen pipelines, on the modules of the race and on all.
+        # Scores together with the chosen pipelines: on the race, and on all modules.
         self._raced: dict[Changes, float] = {}
         self._tried: dict[Changes, float] = {}
         self._starts: list[_Child] = []
 
     @property
     def ranked(self) -> list[Changes]:
-        """The candidates tried on all modules, the best beside the chosen first."""
+        """The candidates that were tried on all modules, the best addition first."""
         return _ranked(self._tried)
 
     def begin(self, starts: Sequence[Changes]) -> None:
@@ -199,7 +199,7 @@ class _Joint:
         ]
 
     def extend(self, stage: str, count: int, show: ShowStage) -> None:
-        """Tries ``count`` more candidates, and chooses the best of all."""
+        """Tries ``count`` more candidates, and chooses the best candidate of all."""
         settings = self.settings
         race = self._modules[: settings.race]
         self._raced = self._scores(race, list(self._raced))
@@ -233,10 +233,10 @@ class _Joint:
     def _scores(
         self, modules: Sequence[Path], candidates: Sequence[Changes]
     ) -> dict[Changes, float]:
-        """Returns `Measurements.score` by candidate, beside the chosen pipelines."""
+        """Maps candidates to their scores together with the chosen pipelines."""
         library = self.experience.library
         pipelines = {one: library.pipeline(one) for one in candidates}
-        # The chosen ones were already tried on all modules.
+        # Do not measure the chosen pipelines again: all modules have tried them.
         beside = [library.pipeline(one) for one in self.chosen]
         wanted = list(dict.fromkeys(pipelines.values()))
         self.measurements.measure(dict.fromkeys(modules, wanted))
@@ -248,7 +248,7 @@ class _Joint:
 
 class _Member:
     def __init__(self, module: Path, joint: _Joint) -> None:
-        """Begins with the pipelines for all modules, and some of the next best."""
+        """Starts from the joint pipelines, and from some other good candidates."""
         self.module = module
         self.known: dict[Changes, float] = {}
         self._settings, self._experience = joint.settings, joint.experience
@@ -268,7 +268,7 @@ class _Member:
         if not self.known:
             return [_Child(one) for one in self._starts][:left]
         if self.best[1] >= FAILED_RATIO:
-            return []  # All candidates failed, as others would.
+            return []  # Give up: all candidates have failed.
         parents, by = _ranked(self.known)[: len(_PREFERENCE)], self._experience
         return _children(left, parents, parents, self.known, self._draw, by)
 
@@ -276,7 +276,7 @@ class _Member:
 def _for_each(
     joint: _Joint, members: Sequence[_Member], show: Callable[[int], None]
 ) -> None:
-    """Runs waves until each member has tried all its candidates."""
+    """Runs waves until all members have tried all their candidates."""
     measurements, experience = joint.measurements, joint.experience
     library = experience.library
     while True:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A value of states: it predicts from IR which of a few results has the smallest code.
+"""A lookahead model, which compares the IR after several sequences.
 
-Comparing results is easier than predicting them, and needs no object files. The value
-is a linear function of the instruction histogram, learned from the differences between
-results of the same module, so common parts cancel out.
+The model predicts which IR gives the smallest object file. This is easier than to
+predict the effect of a sequence. The model is a linear function of the instruction
+histogram, trained on differences between results of the same module.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,19 +26,19 @@ from .value import Rows, module_weights
 
 Array = NDArray[np.float64]
 
-# The features of a state; `actions` identifies the sequence that led to it.
+# The features of a state. `actions` shows which sequence has led to the state.
 OBSERVATION = ("histogram", "counts", "actions")
 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 MARGINS = (0.0, 0.002, 0.005)
-_CLIP = 0.2  # Larger relative differences count as this.
+_CLIP = 0.2  # The maximum relative difference in training. Larger ones are clipped.
 
 
 class StateValue(nn.Module):
-    """From the features of a state to ``value``, to compare states of one module.
+    """A linear function that scores states of one module. The highest score is best.
 
-    The value is minus the expected size in units of an instruction's usual share, up to
-    a constant of the module. All but the first sequence must be better by a margin.
+    The score is minus the expected code size, in a unit that depends on the module. The
+    first sequence wins unless another sequence is better by a margin.
     """
 
     weights: Tensor
@@ -46,7 +46,7 @@ class StateValue(nn.Module):
     def __init__(
         self, widths: Mapping[str, int], weights: Array, margin: float
     ) -> None:
-        """Takes the features' widths, and a weight for each one but `actions`."""
+        """Stores the widths of all features, and weights for histogram and counts."""
         super().__init__()
         self.widths = list(widths.values())
         self.in_features = sum(self.widths)
@@ -56,7 +56,7 @@ class StateValue(nn.Module):
         self.register_buffer("weights", column)
 
     def forward(self, row: Tensor) -> dict[str, Tensor]:
-        """From [N, widths] to [N, 1]."""
+        """Maps a tensor [N, in_features] to scores [N, 1]."""
         histogram, counts, actions = torch.split(row, self.widths, dim=1)
         size = torch.cat([histogram, counts], dim=1) @ self.weights
         first = actions[:, self.sequences : self.sequences + 1]
@@ -66,15 +66,15 @@ class StateValue(nn.Module):
 
 @dataclass(frozen=True)
 class Foresight:
-    """A trained value of states."""
+    """A trained lookahead model."""
 
     model: StateValue
     ridge: float  # The regularisation.
     margin: float  # See `StateValue`.
-    # Geomeans of size / -Oz over programs:
-    chosen: float  # by a model that has not seen the program,
-    fixed: float  # by the first sequence,
-    best: float  # by the best sequence that the model compares.
+    # The next fields are geomeans of size / -Oz over programs.
+    chosen: float  # The result with a model that was not trained on the program.
+    fixed: float  # The result with the first sequence.
+    best: float  # The result with the best sequence that the model compares.
     tried: tuple[tuple[float, float, float], ...] = ()  # All (ridge, margin, chosen).
 
 
@@ -83,8 +83,8 @@ def outcomes(
 ) -> Rows:
     """Returns the features after each of the first actions, [modules, ahead, widths].
 
-    After a failure of the compiler they are NaN, which is ignored in the training and
-    never chosen, as in `Model`.
+    If the compiler fails, the features are NaN. Such an action is ignored in training
+    and never chosen.
     """
     options = runners.options
     width = sum(options.widths.values())
@@ -104,9 +104,9 @@ def outcomes(
 def train(
     rows: Rows, table: Table, widths: Mapping[str, int], *, show: Show = quiet
 ) -> Foresight:
-    """Trains on all programs, with the settings that are best for programs left out.
+    """Trains on all programs, with the settings that are best in cross-validation.
 
-    The rows are `outcomes`, [modules, ahead, widths], of the table's first sequences.
+    The rows are from `outcomes`, for the first sequences of the table.
     """
     settings = list(product(RIDGES, MARGINS))
     programs = np.asarray(table.programs)
@@ -135,7 +135,7 @@ def _fit(
     widths: Mapping[str, int],
     ridge: float,
 ) -> Array:
-    """Fits differences to the first sequence's result by weighted ridge regression."""
+    """Fits size differences to the first sequence with weighted ridge regression."""
     sizes = table.sizes[inside, : rows.shape[1]]
     count = widths["histogram"] + widths["counts"]
     states = rows[inside, :, :count].astype(np.float64)
@@ -159,5 +159,5 @@ def _choices(model: StateValue, rows: Rows) -> NDArray[np.int64]:
     flat = torch.from_numpy(rows.reshape(-1, rows.shape[2]))
     with torch.no_grad():
         values = model(flat)["value"].reshape(rows.shape[:2])
-    # Never choose a missing outcome.
+    # Replace NaN, so that a failed action is never chosen.
     return np.asarray(values.nan_to_num(-torch.inf).argmax(dim=1).numpy(), np.int64)

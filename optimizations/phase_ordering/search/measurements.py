@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures modules after sequences and pipelines, and keeps the sizes in a file.
+"""Measures code sizes after pipelines, stores them in a file, and chooses a core set.
 
-Interrupted work continues from the file, except for pipelines that timed out. From the
-sizes a core set is chosen: the few sequences that suit all modules best.
+Interrupted work continues from the file. Pipelines that timed out are tried again.
 """
 
 import hashlib
@@ -23,14 +22,14 @@ from ..environment.compiler import TIMED_OUT, TIMEOUT, EpisodeOptions
 from ..environment.kept import Kept
 from ..environment.measure import measure, oz_size
 
-FAILED_RATIO = 2.0  # The size / -Oz of a sequence on which the compiler fails.
+FAILED_RATIO = 2.0  # The size relative to -Oz to assume if the compiler fails.
 
-_DIGEST = 24  # Hexadecimal digits of a pipeline's key.
+_DIGEST = 24  # The number of hexadecimal digits in the key of a pipeline.
 _OZ = "oz"  # The key of stock -Oz.
 
 
 class Measurements:
-    """Sizes of modules by pipelines."""
+    """The code sizes of modules after pipelines."""
 
     def __init__(
         self,
@@ -42,11 +41,11 @@ class Measurements:
         log: Path | None = None,
         through_files: bool = True,
     ) -> None:
-        """Reads the log, and measures the modules by stock -Oz.
+        """Reads the log, and measures the modules after stock -Oz.
 
-        The log is lines of JSON, each with a module and some pipelines. Objects are
-        written to files, or measured in the compiler. The latter takes longer, because
-        -Oz is measured there, too, but gives the sizes of a training.
+        If `through_files` is true, objects are written to files. Otherwise sizes are
+        measured in the compiler, as in a training. This takes longer, because the
+        compiler also measures -Oz.
         """
         self._options, self._workers, self._timeout = options, workers, timeout
         self._through_files = through_files
@@ -64,13 +63,13 @@ class Measurements:
 
     @property
     def modules(self) -> list[Path]:
-        """The modules with machine code."""
+        """The modules that have machine code after -Oz."""
         return [module for module in self._sizes if self._oz[module]]
 
     def measure(
         self, wanted: Mapping[Path, Sequence[str]], show: Callable[[int], None] = quiet
     ) -> None:
-        """Tries pipelines on modules, unless their size is known."""
+        """Measures modules after the pipelines for which no size is known."""
         missing = {
             module: [p for p in pipelines if _digest(p) not in self._sizes[module]]
             for module, pipelines in wanted.items()
@@ -86,7 +85,7 @@ class Measurements:
             with_oz=not self._through_files,
         ):
             failed = {error.pipeline: error.kind for error in found.failures}
-            # After a `ModuleFailed`, the last failure is that of all other pipelines.
+            # Use the last failure, a `ModuleFailed`, for pipelines that were not tried.
             rest = found.failures[-1].kind if found.failures else ""
             line: dict[str, int | str] = {
                 _digest(pipeline): found.sizes.get(pipeline, failed.get(pipeline, rest))
@@ -100,19 +99,19 @@ class Measurements:
             show(known)
 
     def oz(self, module: Path) -> int:
-        """Returns the module's bytes by stock -Oz."""
+        """Returns the code size of a module after stock -Oz, in bytes."""
         return self._oz[module]
 
     def size(self, module: Path, pipeline: str) -> int | str:
-        """Returns measured bytes, or the kind of the failure."""
+        """Returns a measured code size in bytes, or the kind of the failure."""
         return self._sizes[module][_digest(pipeline)]
 
     def ratio(self, module: Path, pipeline: str) -> float:
-        """Returns a measured size / -Oz, or `FAILED_RATIO`."""
+        """Returns a measured size relative to -Oz, or `FAILED_RATIO`."""
         return self._ratio(module, _digest(pipeline))
 
     def score(self, modules: Sequence[Path], pipelines: Sequence[str]) -> float:
-        """Returns `program_score` by the best of the pipelines for each module."""
+        """Returns the `program_score` if each module uses its best pipeline."""
         oz = np.array([self._oz[module] for module in modules], np.float64)
         digests = list(map(_digest, pipelines))
         ratios = [min(self._ratio(it, one) for one in digests) for it in modules]
@@ -130,38 +129,38 @@ def _digest(pipeline: str) -> str:
 
 @dataclass
 class Table:
-    """Sizes of modules by sequences, in bytes of machine code."""
+    """The code sizes of modules after sequences, in bytes."""
 
-    modules: list[str]  # Files.
-    programs: list[str]  # Of the modules.
+    modules: list[str]  # The paths of the modules.
+    programs: list[str]  # The program of each module.
     sequences: list[Order]
     sizes: NDArray[np.float64]  # [modules, sequences].
-    oz: NDArray[np.float64]  # By stock clang's -Oz, [modules].
-    # As (module, sequence, kind); see `SequenceFailed`.
+    oz: NDArray[np.float64]  # The code sizes after stock -Oz, [modules].
+    # Each failure is (module, sequence, kind). See `SequenceFailed`.
     failures: list[tuple[str, Order, str]] = field(default_factory=list)
 
     @property
     def logs(self) -> NDArray[np.float64]:
-        """log(size / -Oz), [modules, sequences]."""
+        """The values of log(size / -Oz), [modules, sequences]."""
         return np.asarray(np.log(self.sizes / self.oz[:, None]))
 
     def score(self, sizes: NDArray[np.float64]) -> float:
-        """Returns `program_score` of sizes, [modules]."""
+        """Returns the `program_score` of some sizes, [modules]."""
         return program_score(sizes, self.oz, self.programs)
 
     def ratio(self, sizes: NDArray[np.float64]) -> float:
-        """Returns the geomean over programs of code / -Oz, for sizes, [modules]."""
+        """Returns the geomean over programs of size / -Oz for some sizes, [modules]."""
         return float(np.exp(self.score(sizes)))
 
     def sizes_of(self, choices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Returns the sizes by one sequence for each module, [modules]."""
+        """Returns the sizes, [modules], if each module uses its chosen sequence."""
         return np.asarray(self.sizes[np.arange(len(choices)), choices], np.float64)
 
     def greedy(self, count: int) -> list[int]:
-        """Chooses sequences that together make the programs smallest, by number.
+        """Returns the indices of `count` sequences that complement each other.
 
-        The first is the best single one. When more gain nothing here, the best single
-        ones follow, because they may gain something elsewhere.
+        Each sequence is the best addition to those before. When no sequence gains
+        anything, the best single sequences follow: they may help other programs.
         """
         chosen: list[int] = []
         smallest = np.full(len(self.modules), np.inf)
@@ -198,7 +197,7 @@ class Table:
 def program_score(
     sizes: NDArray[np.float64], oz: NDArray[np.float64], programs: Sequence[str]
 ) -> float:
-    """Returns the mean over programs of log(all code / that of -Oz)."""
+    """Returns the mean over programs of log(size / -Oz), for summed module sizes."""
     names, member = np.unique(np.asarray(programs), return_inverse=True)
     ours, stock = np.zeros(len(names)), np.zeros(len(names))
     np.add.at(ours, member, sizes)
@@ -216,10 +215,10 @@ def tabulate(
     *,
     timeout: float = TIMEOUT,
 ) -> Table:
-    """Tries all sequences on all modules, except those in the log without a timeout.
+    """Measures all modules after all sequences. Sizes in the log are reused.
 
-    Modules without machine code, and those on which all sequences fail, are left out.
-    InvalidArgument is raised without modules or sequences.
+    The table omits modules without machine code, and modules on which all sequences
+    fail. Raises InvalidArgument if there are no modules or no sequences.
     """
     if not modules or not sequences:
         raise InvalidArgument("expected modules and sequences, found none")
@@ -238,7 +237,7 @@ def tabulate(
         if not all(isinstance(size, str) for size in row)
     }
     oz = np.array([measured.oz(module) for module in rows], np.float64)
-    # A failure is NaN at first.
+    # Set failures to NaN here, and to FAILED_RATIO below.
     numbers = [[np.nan if isinstance(s, str) else s for s in r] for r in rows.values()]
     sizes = np.array(numbers, np.float64).reshape(len(rows), len(pipelines))
     sizes = np.where(np.isnan(sizes), FAILED_RATIO * oz[:, None], sizes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches sequences by hill climbing, module by module, as `coreset`'s paper does."""
+"""Searches for good sequences with hill climbing, for each module separately."""
 
 import random
 import tempfile
@@ -22,13 +22,13 @@ from .settings import ByActions
 class SearchSettings(ByActions):
     """The settings of a search."""
 
-    population: int = 4  # The best sequences, which are changed further.
+    population: int = 4  # The number of best sequences from which new ones are made.
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best sequences for a module, smallest code first; empty after failures."""
+    """The best sequences for a module, the best first. Empty if the compiler failed."""
 
     module: str
     sequences: tuple[Order, ...]
@@ -38,10 +38,10 @@ class Best:
 def search_module(
     runner: SequenceRunner, module: Path, settings: SearchSettings
 ) -> Best:
-    """Climbs from the space's own order and from random sequences.
+    """Improves the order of the action space and random sequences step by step.
 
-    The result depends on the seed and the module only. The runner's reward should be
-    ``none``, because only last states count.
+    The result depends only on the seed and the module. Use a runner with the reward
+    ``none``, because no other state than the last is measured.
     """
     draw = random.Random(f"{settings.seed} {module.parent.name}/{module.name}")
     actions = len(runner.options.space.actions)
@@ -61,7 +61,7 @@ def search_module(
             except SequenceFailed:
                 known[sequence] = FAILED_RATIO
 
-        # The beginning of the space's own order is close to -Oz.
+        # Begin with the actions in their order, because this is close to -Oz.
         evaluate(tuple(range(min(actions, settings.length))))
         for _ in range(4 * settings.evaluations):
             if len(known) >= settings.evaluations:
@@ -99,7 +99,7 @@ def search(
     log: Path | None = None,
     show: Show = quiet,
 ) -> list[Best]:
-    """Searches modules one by one, except those in the log; adds results to it."""
+    """Searches for each module that is not in the log, and adds results to the log."""
     kept = Kept(log, runners.options, {"settings": vars(settings)})
     known = {
         module: Best(module, tuple(map(tuple, it["sequences"])), tuple(it["ratios"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The settings of searches, whose fields are options of the command line."""
+"""The settings of searches. Each field is an option of the command line."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,33 +16,33 @@ from ..environment.settings import (
     Vocabulary,
 )
 
-Evaluations = Annotated[int, Option(min=1, help="Candidates tried on each module.")]
+Evaluations = Annotated[int, Option(min=1, help="Candidates to try per module.")]
 
 
 @dataclass(frozen=True)
 class Made:
-    """The settings of every core set's model."""
+    """The settings of all commands that make a model for a core set."""
 
     corpus: CorpusFolder = Path("build/corpus")
     out: Annotated[Path, Option(help="Folder for the results.")] = Path(
         "build/phase-ordering/coreset"
     )
     leave_out: LeaveOut = None
-    workers: Annotated[int, Option(min=1, help="Compilers at once.")] = 1
+    workers: Annotated[int, Option(min=1, help="Compilers to run in parallel.")] = 1
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
     observation: Annotated[
-        str, Option(help="Features of the model: histogram, embedding, counts.")
+        str, Option(help="Features that the model uses: histogram, embedding, counts.")
     ] = "histogram,counts"
     vocabulary: Vocabulary = None
     linked: Annotated[
-        bool, Option("--linked", help="Also try sequences on linked programs.")
+        bool, Option("--linked", help="Also try the sequences on whole programs.")
     ] = False
     ahead: Annotated[
         int,
         Option(
             min=0,
-            help="Make a model that runs the first N sequences and takes one by their"
-            " results; 0: a model that chooses before.",
+            help="Make a model that runs the first N sequences and then chooses one."
+            " With 0, the model chooses before it runs any sequence.",
         ),
     ] = 0
     timeout: Timeout = 120
@@ -51,14 +51,14 @@ class Made:
 
 @dataclass(frozen=True)
 class Searched:
-    """The settings of every search, whose results are tried on larger modules, too."""
+    """The settings of every search."""
 
-    count: Annotated[int, Option(min=1, help="Sequences in the core set, K.")] = 50
+    count: Annotated[int, Option(min=1, help="Sequences in the core set.")] = 50
     searched: Annotated[
-        int, Option(min=0, help="Modules searched one by one, of each program alike.")
+        int, Option(min=0, help="Modules to search individually, from all programs.")
     ] = 60
     most: Annotated[
-        int | None, Option("--max-instructions", help="Search no larger module.")
+        int | None, Option("--max-instructions", help="Do not search larger modules.")
     ] = 6000
 
 
@@ -85,30 +85,30 @@ class ByPipelines:
 
     evaluations: Evaluations = 300
     modules: Annotated[
-        int, Option("--joint-modules", min=1, help="Modules searched together.")
+        int, Option("--joint-modules", min=1, help="Modules in the joint search.")
     ] = 81
     joint: Annotated[
-        int, Option("--joint-evaluations", min=1, help="Candidates for the first one.")
+        int, Option("--joint-evaluations", min=1, help="Tries for the first pipeline.")
     ] = 600
     together: Annotated[
         int,
         Option(
             min=1,
-            help="Pipelines for all modules: the best, then the best beside it, and so"
-            " on.",
+            help="Pipelines to find in the joint search. Each one is the best addition"
+            " to the pipelines before.",
         ),
     ] = 8
     beside: Annotated[
         int,
-        Option("--beside-evaluations", min=0, help="Candidates for each other one."),
+        Option("--beside-evaluations", min=0, help="Tries for each later pipeline."),
     ] = 150
 
 
 @dataclass(frozen=True)
 class Begun:
-    """The start of a search for whole pipelines."""
+    """The core set from which a search for whole pipelines starts."""
 
     core: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Begin with the pipelines of this core.json."),
+        Option(metavar="FILE", help="Start from the pipelines in this core.json."),
     ] = None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The value model: how good each sequence of a core set is for a module.
+"""The value model, which predicts how good each sequence of a core set is for a module.
 
-It averages a few small networks. The number of epochs is found by leaving out each
-program in turn: without the sequences found in this program only, a new core set is
-chosen and a model trained. The estimates for the programs left out are too good if more
-has seen these programs: shared results of a search of pipelines, or a given core set.
+The model averages a few small networks. Cross-validation over programs finds the number
+of epochs: for each program, a core set is chosen and a model is trained without the
+program and the sequences found on it. The estimate is too good if the program has
+influenced the sequences otherwise, for example in the joint search for pipelines.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,17 +30,17 @@ class ValueSettings:
     hidden: int = 64
     members: int = 5
     epochs: int = 400
-    check: int = 20  # Epochs between two checks on programs left out.
+    check: int = 20  # The number of epochs between two validations.
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
     dropout: float = 0.2
-    temperature: float = 0.01  # A clear difference between sequences, in log(size).
+    temperature: float = 0.01  # The difference in log(size) that is considered large.
     share: float = 0.5  # See `module_weights`.
     seed: int = 0
 
 
 class ValueModel(nn.Module):
-    """From a module's features to ``values``, -log(size / -Oz) of each sequence."""
+    """A network that predicts ``values``: -log(size / -Oz) for each sequence."""
 
     centre: Tensor
     spread: Tensor
@@ -66,26 +66,26 @@ class ValueModel(nn.Module):
             for _ in range(settings.members)
         )
         for member in self.members:
-            # The network starts as the best fixed order of sequences.
+            # Start at zero, so that the untrained network predicts the mean values.
             nn.init.zeros_(member[-1].weight)  # type: ignore[index]
             nn.init.zeros_(member[-1].bias)  # type: ignore[index]
 
     def each(self, row: Tensor) -> Tensor:
-        """Returns each member's values, [members, N, sequences]."""
+        """Returns the values of each member, [members, N, sequences]."""
         scaled = (self.normalised(row) - self.centre) / self.spread
         scaled = torch.clamp(scaled, -5.0, 5.0)
         return torch.stack([self.base + m(scaled) for m in self.members])
 
     def forward(self, row: Tensor) -> dict[str, Tensor]:
-        """From [N, widths] to [N, sequences]."""
+        """Maps a tensor [N, in_features] to values [N, sequences]."""
         return {"values": self.each(row).mean(dim=0)}
 
 
 class Ranked(nn.Module):
-    """Ranks the value model's first choice first, then the core set in its order.
+    """Ranks the value model's best sequence first, then the core set in its order.
 
-    The model's next choices resemble its first, but the first sequences of a core set
-    complement each other, so they give smaller code in the same number of tries.
+    The best sequences of a model are often similar. The first sequences of a core set
+    complement each other, so trying them gives smaller code.
     """
 
     order: Tensor
@@ -98,7 +98,7 @@ class Ranked(nn.Module):
         self.register_buffer("order", torch.arange(count, dtype=torch.float32))
 
     def forward(self, row: Tensor) -> dict[str, Tensor]:
-        """From [N, widths] to ``values``, [N, sequences], which are only ranks."""
+        """Maps a tensor [N, in_features] to ranks ``values``, [N, sequences]."""
         values = self.model(row)["values"]
         chosen = (values >= values.amax(dim=1, keepdim=True)).float()
         return {"values": chosen * len(self.order) - self.order}
@@ -106,12 +106,12 @@ class Ranked(nn.Module):
 
 @dataclass(frozen=True)
 class Check:
-    """Geomeans of size / -Oz over programs left out of the training."""
+    """A validation. The results are geomeans of size / -Oz over unseen programs."""
 
-    epochs: int  # Of the training.
-    chosen: float  # By the model.
-    fixed: float  # By the sequence that is best for the other programs.
-    best: float  # By the best sequence of the others' core set: the optimum.
+    epochs: int  # The number of epochs of the training.
+    chosen: float  # The result with the model's choice.
+    fixed: float  # The result with the best sequence for the training programs.
+    best: float  # The result with the best sequence of the core set, the optimum.
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,12 @@ class Fitted:
     """A trained value model."""
 
     model: ValueModel
-    epochs: int  # Of the training.
-    checks: list[Check]  # By epochs, from 0; empty for a single program.
+    epochs: int  # The number of epochs of the training.
+    checks: list[Check]  # The validations by epochs. Empty for a single program.
 
     @property
     def check(self) -> Check | None:
-        """The expected result for programs like the training's, if known."""
+        """The validation after `epochs`, or None for a single program."""
         return next((it for it in self.checks if it.epochs == self.epochs), None)
 
 
@@ -138,12 +138,12 @@ def train(
     origins: Sequence[frozenset[str]] = (),
     show: Show = quiet,
 ) -> Fitted:
-    """Trains on all programs, for the number of epochs that is best for others.
+    """Trains on all programs. The number of epochs is found with cross-validation.
 
-    That number is found by leaving programs out. The rows are features, [modules,
-    widths]; the table has all sequences on the same modules; ``core`` has the indices
-    of the core set's sequences. ``origins`` has, for each sequence, the programs in
-    which it was found; if there is only one, the sequence is left out with it.
+    ``rows`` has the features of the table's modules, [modules, widths]. ``core`` has
+    the indices of the core set's sequences in the table. ``origins`` has, for each
+    sequence, the programs on which it was found. If there is only one, the sequence is
+    not used to validate on this program.
     """
     torch.set_num_threads(1)
     programs = sorted(set(table.programs))
@@ -171,7 +171,7 @@ def train(
         for epochs, choices in zip(stages, picked, strict=True)
         if folds
     ]
-    # The curve of few programs is rough: smooth it.
+    # Smooth the curve, because it is noisy with few programs.
     chosen = np.array([check.chosen for check in checks] or [1.0])
     smooth = np.convolve(np.pad(chosen, 1, mode="edge"), np.ones(3) / 3, "valid")
     epochs = stages[int(np.argmin(smooth))] if folds else settings.epochs
@@ -185,7 +185,7 @@ def train(
 def _without(
     table: Table, core: Sequence[int], origins: Sequence[frozenset[str]], program: str
 ) -> NDArray[np.int64]:
-    """Chooses a core set without a program, the best single sequence first."""
+    """Chooses a core set without a program. The best single sequence is first."""
     known = [
         number
         for number in range(len(table.sequences))
@@ -206,10 +206,10 @@ def _choices(model: ValueModel, rows: Rows) -> NDArray[np.int64]:
 def _fit(
     model: ValueModel, rows: Rows, table: Table, settings: ValueSettings
 ) -> Iterator[int]:
-    """Trains a model; yields before the first epoch, and after each."""
+    """Trains a model. Yields 0, and then the number of each finished epoch."""
     torch.manual_seed(settings.seed)
     for network in model.members:
-        # The last layer stays at zero.
+        # Initialise only the first layer, because the last layer must start at zero.
         network[0].reset_parameters()  # type: ignore[index]
     x, y = torch.from_numpy(rows), torch.from_numpy((-table.logs).astype(np.float32))
     weights = torch.from_numpy(module_weights(table, settings.share))
@@ -217,10 +217,10 @@ def _fit(
     with torch.no_grad():
         inputs = model.normalised(x)
         model.centre.copy_(inputs.mean(dim=0))
-        # An input that is nearly constant here would be too strong elsewhere.
+        # Limit the scale of inputs that are nearly constant in the training.
         model.spread.copy_(inputs.std(dim=0, correction=0).clamp(min=0.02))
         model.base.copy_((by_bytes[:, None] * y).sum(dim=0))
-    # Only differences between sequences matter, not a module's mean.
+    # Subtract each module's mean, because only differences between sequences matter.
     relative = y - y.mean(dim=1, keepdim=True)
     wanted = torch.softmax(y / settings.temperature, dim=1)
     optimizer = torch.optim.AdamW(
@@ -240,7 +240,7 @@ def _fit(
         ).mean(dim=2)
         likely = torch.log_softmax(found / settings.temperature, dim=2)
         surprise = -(wanted * likely).sum(dim=2)
-        # For each member, all programs have the same weight.
+        # Sum over members and modules. `weights` gives each program the same weight.
         loss = ((distance + surprise) * weights).sum(dim=1).sum()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
@@ -249,9 +249,9 @@ def _fit(
 
 
 def module_weights(table: Table, share: float) -> Rows:
-    """Returns modules' weights, their -Oz bytes to that power, 1 / programs in sum.
+    """Returns a weight for each module: its -Oz size to the power `share`, normalised.
 
-    With power 1 they are shares of a program's size, with 0 all modules weigh the same.
+    The weights of each program have the same sum. The sum over all modules is 1.
     """
     names, member = np.unique(np.asarray(table.programs), return_inverse=True)
     found = table.oz**share

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles an ONNX model to machine code without a runtime: ``mlbridge compile``.
+"""Compiles an ONNX model to machine code that needs no runtime (``mlbridge compile``).
 
     from mlbridge.aot import compile_model
     compile_model("policy.onnx", "libpolicy.so")
 
-`graph` reads the file, `generate` writes one C file from emx-onnx-cgen's operators,
-`extents` generalises that code to free extents, `build` compiles it, and `check`
+The steps are modules: `graph` reads the file, `generate` writes C with emx-onnx-cgen,
+`extents` generalises the C code to free extents, `build` compiles it, and `check`
 compares the result with ONNX Runtime.
 """
 
@@ -31,7 +31,7 @@ KINDS: Mapping[str, Kind] = {
     ".a": "archive",
     ".c": "c",
 }
-"""The kind of output for each file suffix."""
+"""Maps each file suffix to a kind of output."""
 TOLERANCE = 1e-5
 
 
@@ -47,29 +47,28 @@ def compile_model(
     tolerance: float = TOLERANCE,
     report: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Compiles an ONNX model and compares the result with ONNX Runtime.
+    """Compiles an ONNX model, and compares the result with ONNX Runtime.
 
-    Writes `output` only after every code variant that this CPU can run has matched ONNX
-    Runtime on random inputs, at several sizes of the free extents.
+    The code has a variant for each kind of CPU. Each variant that this CPU supports is
+    compared on random inputs. If all variants pass, `output` is written.
 
     Args:
         model: the .onnx file. Its inputs and outputs are tensors of numbers.
         output: the file to write.
-        name: the model's name, a C identifier; by default derived from `output`.
-        emit: the kind of output; by default derived from the suffix of `output`.
-        header: a C header to write as well, which declares the model.
-        pin: sizes for free extents, by name.
-        cc: the C compiler; by default $CC, cc, gcc, clang or clang-22.
-        tolerance: the largest difference allowed, relative for numbers above 1.
-        report: called with one line per step.
+        name: the model's name, a C identifier. The default is derived from `output`.
+        emit: the kind of output. The default is derived from the suffix of `output`.
+        header: a C header to write, which declares the model.
+        pin: maps free extents to fixed sizes.
+        cc: the C compiler. The default is the first of $CC, cc, gcc, clang, clang-22.
+        tolerance: the largest accepted difference. It is relative for numbers above 1.
+        report: a function that is called with one line per step.
 
     Raises:
         InvalidArgument: a name, a suffix or an option is wrong.
         Malformed: the file is not an ONNX model.
-        Unsupported: the message names an operator that cannot be compiled, or a
-            missing Python package.
-        ModelError: the code's results differ from ONNX Runtime's; the message names the
-            output, the index and both values.
+        Unsupported: an operator cannot be compiled, or a Python package is missing.
+        ModelError: a result differs from ONNX Runtime's. The message names the output,
+            the index and both values.
         CompilerError: the C compiler failed.
     """
     try:
@@ -101,7 +100,7 @@ def compile_model(
         return f"{last - before:.1f} s"
 
     graph = Graph(model, pinned)
-    # Below these sizes, ONNX Runtime has no results to compare with.
+    # Accept no smaller sizes, because ONNX Runtime does not accept them either.
     least = least_sizes(model, pinned) if graph.symbols else {}
     text = generate(graph, name, least)
     version = importlib.metadata.version("emx-onnx-cgen")
@@ -132,14 +131,14 @@ def compile_model(
             with replacing(Path(header)) as new:
                 new.write_text(declaration(name))
         with replacing(output) as new:
-            # Keeps the permissions that the compiler gave the file.
+            # Copy, rather than write, to keep the permissions of the compiled file.
             shutil.copy(made, new)
 
 
 def _build(compiler: CCompiler, source: Path, kind: Kind) -> tuple[Path, Path]:
-    """Builds the library for `check` and the requested file, both beside the source."""
+    """Builds the library for `check` and the requested file. Returns their paths."""
     library, object_file = source.with_suffix(".so"), source.with_suffix(".o")
-    # A library opened by name also exports the symbol that all models share.
+    # Compile with another macro, because the library exports one more symbol.
     shared_object = source.with_name("for-the-library.o")
     compiler.object(source, shared_object, "-DMLBRIDGE_AOT_SHARED")
     compiler.shared(shared_object, library)

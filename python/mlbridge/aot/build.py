@@ -12,15 +12,15 @@ from pathlib import Path
 
 from mlbridge.errors import Error, InvalidArgument, Unsupported
 
-# Lets the compiler vectorise sums without changing the results for infinities and NaN.
-# Linking with -ffast-math would make the whole process treat denormal numbers as zeros.
+# These flags let the compiler vectorise sums, but keep infinity and NaN correct. Do not
+# use -ffast-math: it would disable denormal numbers in the whole process.
 _FLAGS = [
     *("-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-fstack-usage", "-w"),
     *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"),
     *("-fno-math-errno", "-ffp-contract=fast"),
 ]
 MAX_STACK = 256 << 10
-"""Bytes of stack that a model may use; the host compiler's own stack is deep."""
+"""The maximum stack size of a model in bytes. The compiler needs the rest."""
 
 
 class CompilerError(Error, RuntimeError, code="System"):
@@ -29,14 +29,14 @@ class CompilerError(Error, RuntimeError, code="System"):
 
 @dataclass(frozen=True)
 class CCompiler:
-    """A C compiler that runs."""
+    """A working C compiler."""
 
     command: tuple[str, ...]
     version: str
 
     @classmethod
     def find(cls, wanted: str | None = None) -> "CCompiler":
-        """Finds `wanted`, or else $CC, cc, gcc, clang or clang-22."""
+        """Finds `wanted`, or else the first of $CC, cc, gcc, clang and clang-22."""
         named = wanted or os.environ.get("CC")
         candidates = [named] if named else ["cc", "gcc", "clang", "clang-22"]
         for candidate in candidates:
@@ -57,7 +57,7 @@ class CCompiler:
         )
 
     def object(self, source: Path, output: Path, *defines: str) -> None:
-        """Compiles a file; raises Unsupported if it needs more than `MAX_STACK`."""
+        """Compiles a file. Raises Unsupported if it needs more than `MAX_STACK`."""
         files = ["-c", str(source), "-o", str(output)]
         _run([*self.command, *_FLAGS, *defines, *files])
         usage = output.with_suffix(".su")
@@ -71,7 +71,7 @@ class CCompiler:
 
 
 def archive(source: Path, output: Path) -> None:
-    """Puts an object into a new static library."""
+    """Makes a static library that contains one object."""
     program = os.environ.get("AR") or shutil.which("ar") or shutil.which("llvm-ar-22")
     if program is None:
         raise CompilerError("found no `ar`: apt-get install binutils, or set AR")

@@ -2,7 +2,7 @@
 """Compares a compiled model with ONNX Runtime.
 
 `least_sizes` finds the smallest extents that ONNX Runtime accepts, before code is
-generated; `check` compares the code's results. Both run in a process of their own,
+generated. `check` compares the results of the code. Both start another process,
 ``python -m mlbridge.aot.check``, so that a crash becomes an error message.
 """
 
@@ -26,20 +26,20 @@ from mlbridge.errors import ModelError
 from mlbridge.onnx import open_session
 
 _SIZES = (1, 2, 3, 5, 8, 17, 33)
-"""Sizes of free extents: below, at and above the width of a register."""
+"""The sizes to test for free extents: below, at and above the width of a register."""
 _MORE_SIZES = 24
 _BEYOND = 4001
-"""A size above the primes that the code was generated for."""
+"""A size to test that is above the primes for which the code was generated."""
 _MAX_ELEMENTS = 1 << 20
-"""The most elements of an input when `_more_sizes` are tried."""
+"""The maximum number of elements of an input. Larger sizes are not tested."""
 _MAX_WORKSPACE = 1 << 28
-"""The most workspace bytes for `_more_sizes`: attention squares a size."""
+"""The maximum temporary memory in bytes. Larger sizes are not tested."""
 _ROUNDS = 4
-# Integer inputs may be indices, whose range the file does not state.
+# Ranges to try for integer inputs. Large indices may be out of range for the model.
 _RANGES = (1000, 100, 10, 2, 1)
 _NOT_FINITE = (np.nan, np.inf, -np.inf)
 _TIMEOUT = 600
-# Rounding in the model's own sums adds to the noise of the inputs.
+# Accept this multiple of `_noise`, because rounding in the model adds to the noise.
 _MUCH_NOISE = 8
 
 
@@ -51,20 +51,20 @@ class Checked:
     evaluations: int
     """The number of evaluations of each variant."""
     difference: float
-    """The largest difference, relative for numbers above 1."""
+    """The largest difference. It is relative for numbers above 1."""
     runtime: str
 
 
 def check(
     library: Path, model: Path, pinned: Mapping[str, int], tolerance: float
 ) -> Checked:
-    """Compares every variant that this CPU can run with ONNX Runtime on random inputs.
+    """Compares each variant that this CPU supports with ONNX Runtime on random inputs.
 
-    Floating-point results may differ by the tolerance, relative for numbers above 1, or
-    by more if the model itself amplifies the last bit of an input beyond that.
+    Floating-point results may differ by the tolerance, which is relative for numbers
+    above 1. A larger difference is accepted if the model amplifies rounding errors.
 
     Raises:
-        ModelError: the results differ, or one side failed or crashed.
+        ModelError: the results differ, or the code or ONNX Runtime failed.
     """
     return Checked(**_ask(model, pinned, library=str(library), tolerance=tolerance))
 
@@ -73,13 +73,13 @@ def least_sizes(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
     """Returns the smallest size of each free extent that ONNX Runtime accepts.
 
     Raises:
-        ModelError: ONNX Runtime accepts none of the sizes tried.
+        ModelError: ONNX Runtime accepts none of the sizes that were tried.
     """
     return _ask(model, pinned)
 
 
 def _ask(model: Path, pinned: Mapping[str, int], **rest: Any) -> dict[str, Any]:
-    """Runs `_main` in another process and returns its reply."""
+    """Runs `_main` in another process, and returns its result."""
     request = {"model": str(model), "pinned": dict(pinned), **rest}
     try:
         result = subprocess.run(
@@ -106,7 +106,7 @@ def _ask(model: Path, pinned: Mapping[str, int], **rest: Any) -> dict[str, Any]:
 
 
 class _Reference:
-    """The model in ONNX Runtime."""
+    """The model, run by ONNX Runtime."""
 
     def __init__(self, model: Path, pinned: Mapping[str, int]) -> None:
         self.graph = Graph(model, pinned)
@@ -186,9 +186,9 @@ def _compare(
 def _all_sizes(
     graph: Graph, compiled: CompiledModel
 ) -> Iterator[tuple[dict[str, int], int]]:
-    """Yields sizes of all free extents, mostly unequal, and the number of rounds.
+    """Yields combinations of sizes that the code accepts, each with a number of rounds.
 
-    The code accepts each of these combinations.
+    The sizes of different extents are usually different.
     """
     symbols = graph.symbols
     if not symbols:
@@ -218,7 +218,7 @@ def _all_sizes(
 def _least_of(
     symbols: Sequence[str], compiled: CompiledModel, enough: Sequence[int]
 ) -> dict[str, int]:
-    """Returns the smallest sizes that the code accepts, or raises ModelError."""
+    """Returns the smallest sizes that the code accepts. Raises ModelError if none."""
     for size in enough:
         found: dict[str, int] = {}
         for i, symbol in enumerate(symbols):
@@ -234,9 +234,9 @@ def _least_of(
 
 
 def _more_sizes(graph: Graph) -> list[int]:
-    """Returns a large size and the neighbours of each number in the model.
+    """Returns a large size, and sizes near each constant in the model.
 
-    An operator may behave differently above and below such a number.
+    An operator may behave differently for sizes above and below a constant.
     """
     near = {c + i for c in graph.constants() for i in (-1, 0, 1) if c < _BEYOND}
     found = sorted(near - {0, *_SIZES})
@@ -249,14 +249,14 @@ def _shape(tensor: Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _is_small(graph: Graph, sizes: Mapping[str, int]) -> bool:
-    """Returns true if no input exceeds `_MAX_ELEMENTS`."""
+    """Returns whether each input has at most `_MAX_ELEMENTS` elements."""
     return all(math.prod(_shape(t, sizes)) <= _MAX_ELEMENTS for t in graph.inputs)
 
 
 def _expect(
     reference: _Reference, sizes: Mapping[str, int], random: np.random.Generator
 ) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-    """Returns random inputs and ONNX Runtime's outputs for them."""
+    """Returns random inputs, and the outputs of ONNX Runtime for these inputs."""
     tensors = reference.graph.inputs
     integers = any(tensor.dtype.kind in "iu" for tensor in tensors)
     for below in _RANGES if integers else _RANGES[:1]:
@@ -284,7 +284,7 @@ def _random(
 def _differences(
     name: str, found: NDArray[Any], expected: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Returns differences, relative for numbers above 1; for integers 0 or infinity."""
+    """Returns differences, relative for numbers above 1. Integers must be equal."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise ModelError(
             f"{name}: expected {expected.dtype}{list(expected.shape)}, found "
@@ -307,10 +307,10 @@ def _check_not_finite(
     inputs: Sequence[NDArray[Any]],
     random: np.random.Generator,
 ) -> None:
-    """Checks that NaN and infinities do not become numbers, which look like decisions.
+    """Checks that NaN and infinity do not become numbers, which look like decisions.
 
-    Compares only counts. Operators do not specify an order around NaN, and some of ONNX
-    Runtime's own drop one.
+    Only the numbers of NaN and infinite outputs are compared, because ONNX does not
+    specify how operators order NaN.
     """
 
     def count(values: NDArray[Any]) -> int:
@@ -338,7 +338,7 @@ def _check_not_finite(
 def _with(
     value: float, values: NDArray[Any], random: np.random.Generator
 ) -> NDArray[Any]:
-    """Returns a copy; if its dtype is floating-point, one random element is `value`."""
+    """Returns a copy. If it is floating-point, one random element is set to `value`."""
     copy = values.copy()
     if copy.dtype.kind == "f" and copy.size:
         copy.reshape(-1)[random.integers(copy.size)] = value
@@ -348,10 +348,10 @@ def _with(
 def _noise(
     reference: _Reference, inputs: Sequence[NDArray[Any]], random: np.random.Generator
 ) -> list[float]:
-    """Returns how far ONNX Runtime's outputs move when the inputs' last bits change.
+    """Measures how much ONNX Runtime's outputs change with the last bits of the inputs.
 
-    A deep model can amplify the order of a sum beyond the tolerance. Such a difference
-    comes from the model, not from the code.
+    A deep model can amplify rounding errors beyond the tolerance. A difference of this
+    size does not mean that the code is wrong.
     """
     still = reference.run(inputs)
     noise = [0.0] * len(still)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Turns generated C code for fixed extents into code for free extents.
+"""Generalises generated C code from fixed extents to free extents.
 
-emx-onnx-cgen supports fewer operators with free extents and miscompiles some (MatMul
-over a free extent sums nothing). So we generate the code twice, with two primes in
-place of a free extent n, and compare the texts: numbers that differ are functions of n,
-which the two points determine. `check` then compares the result with ONNX Runtime at
-other sizes.
+emx-onnx-cgen supports few operators with free extents, and miscompiles some. Therefore,
+a free extent n is replaced by a prime, and the code is generated for two primes. Where
+the two texts have different numbers, the number is a function of n. The two numbers
+determine this function. `check` later tests the result at other sizes.
 
-The generator's decisions that compare sizes (the first 5000 of n elements) hold for the
-two primes, so both primes must lie on the same side of each number in the model.
+The generator may compare n with a number of the model, for example to slice the first
+5000 elements. Both primes must then be on the same side of this number.
 """
 
 import itertools
@@ -18,23 +17,23 @@ from collections.abc import Mapping, Sequence
 from mlbridge.errors import Unsupported
 
 Point = Mapping[str, int]
-"""The size of each free extent, by the C name of its variable."""
-# A decimal number outside of names and hexadecimal floats.
+"""Maps the C variable of each free extent to a size."""
+# Matches a decimal number that is not part of a name or a hexadecimal float.
 _NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.0)?(?:f|[uU]?[lL]{0,2}))(?![\w.])")
 _DIGITS = re.compile(r"\d+")
 _MAX_DEGREE = 3
 _MAX_OFFSET = 64
 _LEAST_PRIME = 2003
 _MOST_PRIME = 1 << 17
-# An interval of this length contains enough primes for any model.
+# The length of an interval that contains enough primes for any model.
 _NEAR = 256
 
 
 def starts(constants: set[int]) -> list[int]:
-    """Returns where to search for the primes; the first start is above all constants.
+    """Returns the numbers from which to search for primes. Try them in this order.
 
-    If the last start is below some of the constants, code generated there is valid only
-    up to the primes.
+    Code from the first start is valid for all sizes, because the start is above all
+    constants. Code from another start is valid only for sizes up to the primes.
     """
     low = _LEAST_PRIME
     while near := [c for c in constants if low <= c <= low + _NEAR]:
@@ -46,7 +45,7 @@ def starts(constants: set[int]) -> list[int]:
 def points(
     variables: Sequence[str], taken: set[int], start: int
 ) -> tuple[Point, Point]:
-    """Returns two primes per variable, from `start` on, dividing no size in `taken`."""
+    """Returns two primes per variable, from `start`, that divide no size in `taken`."""
     primes = (
         n
         for n in itertools.count(start | 1, 2)
@@ -58,9 +57,9 @@ def points(
 
 
 def generalise(texts: tuple[str, str], at: tuple[Point, Point]) -> str:
-    """Merges the texts at two points into one text for any extents.
+    """Merges the texts at two points to one text for any extents.
 
-    They may differ only by numbers that are products of extents plus a constant.
+    The texts may differ only in numbers that are products of extents plus a constant.
     """
     first, second = (_NUMBER.split(text) for text in texts)
     if first[::2] != second[::2]:
@@ -72,7 +71,7 @@ def generalise(texts: tuple[str, str], at: tuple[Point, Point]) -> str:
 
 
 def _expression(first: str, second: str, at: tuple[Point, Point]) -> str:
-    """Returns the C expression with these values at the two points."""
+    """Returns a C expression that equals both numbers at their points."""
     values = [int(_DIGITS.findall(number)[0]) for number in (first, second)]
     for degree in range(1, _MAX_DEGREE + 1):
         for names in itertools.combinations_with_replacement(at[0], degree):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Generates one C file from a graph: a head, emx-onnx-cgen's code, and a descriptor.
+"""Generates a C file from a graph, with the help of emx-onnx-cgen.
 
-This module adapts emx-onnx-cgen's code to run inside a compiler: it removes mutable
-statics, malloc and global weights, checks indices, and substitutes matrix products
-tuned to the CPU's registers.
+The code of emx-onnx-cgen is changed so that it can run in a compiler: mutable statics,
+malloc and global weights are removed, checks of indices are added, and matrix products
+are replaced by faster ones.
 """
 
 import importlib.metadata
@@ -37,11 +37,11 @@ _TEMPORARY = re.compile(
     r" = malloc\(sizeof\(\*\w+\) \* (?P<outer>.+)\);$",
     re.M,
 )
-# A node's larger arrays; as statics, they would be shared between threads.
+# Matches large arrays of a node, which must not be static: threads would share them.
 _LOCAL_STATIC = re.compile(r"^( +)static (?!const\b|inline\b)", re.M)
 _FILE_STATIC = re.compile(r"^static (?!const\b|inline\b)[^()]*(?:=|;)", re.M)
 _OPERATOR = re.compile(r"^ \* OpType: (\w+)$", re.M)
-# How Gather, Scatter and similar operators turn a feature's value into an address.
+# Matches code of Gather, Scatter and similar operators that uses a value as an index.
 _INDEX = re.compile(
     r"^ *if \((?P<index>gather_index|scatter_index|feature_index|index\d+) < 0\) \{\n"
     r" *(?P=index) \+= (?P<extent>.+);\n *\}\n",
@@ -52,19 +52,19 @@ _CHECKED_INDEX = r"""\g<0>if (\g<index> < 0 || \g<index> >= \g<extent>) {
     return;
 }
 """
-# Relu and PRelu; we swap the comparison, so that NaN passes through.
+# Matches Relu and PRelu, whose comparison is swapped so that NaN is not lost.
 _RECTIFIER = re.compile(
     r"(?P<x>[\w\[\]]+) > (?P<zero>0\.0f?) \? (?P=x) : (?P<else>[^;()]+)(?=[;)])"
 )
-# ReduceMax and ReduceMin; we keep a NaN once it is found.
+# Matches ReduceMax and ReduceMin, which are changed so that NaN is not lost.
 _REDUCTION = re.compile(r"if \((?P<compare>(?P<x>[^;]+) [<>] acc)\) acc = (?P=x);")
 _NAME = re.compile(r"(\w+)(?:\[[^\]]*\])+ =")
 _ZERO = "0x0.0p+0"
-# Compilers do not unroll loops over larger tables.
+# Larger tables need not be hidden, because compilers do not unroll loops over them.
 _MOST_UNROLLED = 1024
 _DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
 _WIDTHS = (4, 8, 16)
-# Architectures of x86-64, and floats per register.
+# The variants for x86-64, each with its number of floats per register.
 _VARIANTS = (("x86-64-v4", 16), ("x86-64-v3", 8))
 
 
@@ -76,18 +76,18 @@ def header() -> str:
 
 
 def declaration(name: str) -> str:
-    """Returns a C header that declares the model, for programs that link it."""
+    """Returns a C header that declares the model, for programs that link the model."""
     return _rendered("model.h.in", name=name)
 
 
 def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) -> str:
-    """Returns the C file of a model, which needs C99, GNU C's vectors and libm.
+    """Returns the C file of a model. It needs C99, vector extensions of GNU C and libm.
 
-    ``name`` is a C identifier; ``least`` gives the smallest size of free extents that
-    do not start at 1.
+    ``name`` is a C identifier. ``least`` maps free extents to their smallest sizes, if
+    these are not 1.
 
     Raises:
-        Unsupported: an operator cannot be compiled, or not with a free extent.
+        Unsupported: an operator cannot be compiled, or does not allow free extents.
     """
     variables = {s: f"mlb_n{i}" for i, s in enumerate(graph.symbols)}
     code, most = _code(graph, variables)
@@ -110,13 +110,13 @@ def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) ->
 
 
 Bounds = Mapping[str, tuple[int, int | None]]
-"""The smallest and the largest size of each free extent."""
+"""Maps each free extent to its smallest and its largest size."""
 
 
 def _code(
     graph: Graph, variables: Mapping[str, str]
 ) -> "tuple[_Code, Mapping[str, int]]":
-    """Returns the code, and the largest free extents for which it is valid."""
+    """Returns the code, and the largest sizes for which the code is valid."""
 
     def code(sizes: Sequence[Mapping[str, int]], at: tuple[Point, Point]) -> _Code:
         texts = _emit(graph, sizes)
@@ -143,16 +143,16 @@ def _code(
 
 @dataclass(frozen=True)
 class _Code:
-    """The generator's text, adapted to run inside a compiler."""
+    """The code of the generator, changed so that it can run in a compiler."""
 
     text: str
     parameters: str
     temporaries: Sequence[str]
-    """The arguments of mlb_room() for each temporary."""
+    """The arguments of mlb_room() for each temporary tensor."""
 
     @classmethod
     def of(cls, texts: Sequence[str], at: tuple[Point, Point]) -> "_Code":
-        """Makes the code from the generator's texts for one size, or for two."""
+        """Changes and merges the generator's texts, which are for one size or two."""
         weights = [_WEIGHT.findall(text) for text in texts]
         if weights[0] != weights[-1]:
             raise Unsupported("the model's constants depend on a free extent")
@@ -198,7 +198,7 @@ class _Code:
 
 
 def _check_indices(nodes: str) -> str:
-    """Inserts a range check after each index."""
+    """Inserts a range check after each computation of an index."""
     nodes = _INDEX.sub(_CHECKED_INDEX, nodes)
     parts = _OPERATOR.split(nodes)
     for operator, code in zip(parts[1::2], parts[2::2], strict=True):
@@ -208,7 +208,7 @@ def _check_indices(nodes: str) -> str:
 
 
 def _hide_zeros(model: str, weights: Sequence[str]) -> str:
-    """Keeps GCC from folding NaN times 0 to 0, which -fno-signed-zeros allows."""
+    """Hides zeros in tables, because GCC would fold NaN times 0 to 0."""
     names = [
         match[1]
         for weight in weights
@@ -221,7 +221,7 @@ def _hide_zeros(model: str, weights: Sequence[str]) -> str:
 
 
 def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
-    """Returns the generator's text for each of these sizes of the free extents."""
+    """Returns the generator's text for each point, which has a size per free extent."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-") as folder:
         templates = Path(folder) / "templates"
         theirs = Path(emx_onnx_cgen.__file__).parent / "templates"
@@ -253,7 +253,7 @@ def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
 
 
 def _strip(text: str) -> str:
-    """Removes the generator's head, which ours replaces, and weight declarations."""
+    """Removes the generator's file header and the declarations of weights."""
     text = text[text.index("*/") + 2 :]
     text = _WEIGHT_LOADER.sub("", text)
     text = re.sub(r"^extern const .*;\n", "", text, flags=re.M)
@@ -266,12 +266,12 @@ def _room(found: re.Match[str]) -> str:
 
 
 def _array(extents: Sequence[object]) -> str:
-    """Returns a C array with at least one element, since C has no empty arrays."""
+    """Returns a C array. It has one element if empty, as C has no empty arrays."""
     return f"(const int64_t[]){{{', '.join(map(str, extents)) or '1'}}}"
 
 
 def _output_extents(graph: Graph, tensor: Tensor, found: list[str]) -> list[str]:
-    """Returns C expressions; the generator writes a scalar as an array of one."""
+    """Returns C expressions for the extents. A scalar has none."""
     rank = len(tensor.extents)
     if len(found) == rank:
         return found
@@ -298,13 +298,13 @@ def _head(graph: Graph, name: str, variables: Mapping[str, str]) -> str:
 
 
 def _template(name: str) -> str:
-    """Returns one of our templates, without its file header."""
+    """Returns a file in `templates`, without its file header."""
     text = (_TEMPLATES / name).read_text()
     return text[text.index("*/", text.index("\\file")) + 2 :].lstrip()
 
 
 def _rendered(file: str, **words: Any) -> str:
-    """Renders one of our Jinja templates."""
+    """Renders a Jinja template in `templates`."""
     template = jinja2.Template(
         _template(file),
         trim_blocks=True,
@@ -362,7 +362,7 @@ def _tail(
 
 
 def _limits(bounds: Bounds) -> dict[str, str]:
-    """Returns the limits on sizes as metadata for messages; empty without limits."""
+    """Returns the limits of sizes as metadata, which error messages show."""
     limits = [f"{s} >= {least}" for s, (least, _) in bounds.items() if least > 1]
     limits += [f"{s} <= {most}" for s, (_, most) in bounds.items() if most is not None]
     return {"mlbridge.extents": ", ".join(limits)} if limits else {}
@@ -374,7 +374,7 @@ _ELEMENTS = {
 
 
 def _string(text: str) -> str:
-    """Returns a C string literal of the text's UTF-8 bytes."""
+    """Returns a C string literal with the UTF-8 bytes of a text."""
     plain = "".join(
         chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}"
         for b in text.encode()

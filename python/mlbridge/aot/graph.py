@@ -23,12 +23,12 @@ _ELEMENT_TYPES = frozenset(
 )
 
 MAX_RANK = 8
-"""Shape::MaxRank of the C++ side."""
+"""The maximum rank of a tensor, as `Shape::MaxRank` in C++."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or an output. An extent is an int; a free one is a str, its symbol."""
+    """An input or an output. An extent is an int, or a str if it is free."""
 
     name: str
     onnx_type: int
@@ -41,7 +41,7 @@ class Tensor:
 
 
 class Graph:
-    """A model whose inputs are tensors of numbers."""
+    """An ONNX model, and the descriptions of its inputs and outputs."""
 
     def __init__(self, path: Path, pinned: Mapping[str, int]) -> None:
         """Reads an .onnx file and fixes the free extents named in `pinned`.
@@ -85,11 +85,11 @@ class Graph:
         _transpose_constant_factors(self.model)
 
     def pinned(self, sizes: Mapping[str, int]) -> onnx.ModelProto:
-        """Returns a copy whose extents are all fixed."""
+        """Returns a copy of the model without free extents."""
         copy = onnx.ModelProto()
         copy.CopyFrom(self.model)
         _pin(copy, sizes)
-        # Shape inference finds the outputs' other extents.
+        # Clear the outputs' other extents, so that shape inference computes them.
         for output in copy.graph.output:
             for dim in output.type.tensor_type.shape.dim:
                 if not dim.HasField("dim_value"):
@@ -98,7 +98,7 @@ class Graph:
         return onnx.shape_inference.infer_shapes(copy, data_prop=True)
 
     def fixed_extents(self) -> set[int]:
-        """Returns all sizes in the file."""
+        """Returns all fixed extents of tensors in the file."""
         graph = self.model.graph
         sizes = {int(d) for c in graph.initializer for d in c.dims}
         for value in [*graph.input, *graph.output, *graph.value_info]:
@@ -106,9 +106,9 @@ class Graph:
         return sizes
 
     def constants(self) -> set[int]:
-        """Returns all numbers with which the model may compare a size.
+        """Returns all numbers with which the model may compare an extent.
 
-        These are sizes, attributes and constant integers, except "to the end".
+        They are extents, attributes and constants, except those that mean "to the end".
         """
         return {n for n in self.fixed_extents() | _integers(self.model.graph) if n > 1}
 
@@ -119,7 +119,7 @@ class Graph:
         ):
             found = value.type.WhichOneof("value")
             if value.type.HasField("tensor_type"):
-                # A file may contain a type number that ONNX does not define.
+                # Print the number if ONNX does not define a name for it.
                 number = kind.elem_type
                 named = number in TensorProto.DataType.values()
                 kind_name = TensorProto.DataType.Name(number) if named else number
@@ -154,7 +154,7 @@ class Graph:
                 )
 
     def _name_free_extents(self, inputs: list[onnx.ValueInfoProto]) -> None:
-        """Names unnamed free extents: `x:0` is the first extent of the input x."""
+        """Gives names to free extents without one, such as `x:0` in the input x."""
         for value in inputs:
             if not value.type.tensor_type.HasField("shape"):
                 raise Unsupported(
@@ -167,7 +167,7 @@ class Graph:
 
 
 def _symbols(tensors: list[Tensor]) -> list[str]:
-    """Returns the names of all free extents, in order, without duplicates."""
+    """Returns the names of all free extents, without duplicates."""
     free = (d for t in tensors for d in t.extents if isinstance(d, str))
     return list(dict.fromkeys(free))
 
@@ -200,9 +200,9 @@ def _integers(graph: onnx.GraphProto) -> set[int]:
 
 
 def _expand_scalers(model: onnx.ModelProto) -> None:
-    """Replaces ai.onnx.ml's Scaler, which the generator lacks, by its definition.
+    """Replaces each Scaler of ai.onnx.ml, which the generator does not support.
 
-    Scaler computes ``(x - offset) * scale`` in doubles if x is one, else in floats.
+    Scaler is ``(x - offset) * scale``, in double precision if x is double.
     """
     graph = onnx.shape_inference.infer_shapes(model).graph
     values = (*graph.input, *graph.value_info)
@@ -235,10 +235,10 @@ def _expand_scalers(model: onnx.ModelProto) -> None:
 
 
 def _transpose_constant_factors(model: onnx.ModelProto) -> None:
-    """Transposes Gemm's constant weights to MatMul's layout: [inputs, outputs].
+    """Transposes constant weights of Gemm from [outputs, inputs] to [inputs, outputs].
 
-    PyTorch writes [outputs, inputs]. In MatMul's layout the code reads a row in order
-    while all sums stay in registers.
+    The code is faster with this layout: it reads the weights in order, and keeps all
+    sums in registers.
     """
     constants = {c.name: c for c in model.graph.initializer}
     transposed: dict[str, str] = {}
@@ -261,7 +261,7 @@ def _transpose_constant_factors(model: onnx.ModelProto) -> None:
         node.input[1] = transposed[name]
     used = {name for node in model.graph.node for name in node.input}
     used |= {output.name for output in model.graph.output}
-    # Subgraphs of If and Loop may use the constants of this graph.
+    # Keep unused constants if there are subgraphs, which may use them.
     nested = any(a.HasField("g") for node in model.graph.node for a in node.attribute)
     for name in transposed:
         if name not in used and not nested:

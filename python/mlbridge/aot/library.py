@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a compiled model from Python through its C interface (AOTModel.h)."""
+"""Runs a compiled model in Python. The structures mirror those of AOTModel.h."""
 
 import ctypes
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class _Model(ctypes.Structure):
 
 
 class CompiledModel:
-    """A library made by `mlbridge compile`; it stays loaded until the process ends."""
+    """A library from `mlbridge compile`, which is never unloaded."""
 
     def __init__(self, path: Path) -> None:
         library = ctypes.CDLL(str(path.resolve()))
@@ -88,19 +88,19 @@ class CompiledModel:
 
     @property
     def variants(self) -> list[str]:
-        """The variants that this CPU can run, the widest first."""
+        """The variants that this CPU supports. The fastest variant is first."""
         return list(self._variants)
 
     def accepts(self, sizes: Sequence[int]) -> bool:
-        """Returns true if the model accepts these free extents."""
+        """Returns whether the model accepts these sizes of the free extents."""
         return self._measure(sizes)[0] == 0
 
     def workspace_bytes(self, sizes: Sequence[int]) -> int:
-        """Returns the bytes an evaluation needs besides inputs and outputs."""
+        """Returns the bytes of temporary memory that an evaluation needs."""
         return self._measure(sizes)[2]
 
     def _measure(self, sizes: Sequence[int]) -> tuple[int, list[int], int]:
-        """Returns the status, the extents of all outputs, and the workspace's bytes."""
+        """Returns the status, the outputs' extents, and the temporary bytes needed."""
         extents = (ctypes.c_int64 * (sum(o.rank for o in self._outputs) or 1))()
         size = ctypes.c_uint64()
         status = self._model.measure(_int64s(sizes), extents, ctypes.byref(size))
@@ -112,9 +112,9 @@ class CompiledModel:
         """Evaluates one variant of the model.
 
         Args:
-            variant: one of `variants`.
-            sizes: the free extents, in the order of the inputs.
-            inputs: in the model's order, C-contiguous, of the model's types and shapes.
+            variant: a name in `variants`.
+            sizes: the sizes of the free extents, in the order of the inputs.
+            inputs: C-contiguous arrays of the model's types and shapes, in its order.
 
         Raises:
             ModelError: an index is out of range, or the model rejects the sizes.

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lists the operators whose generated code is safe for any feature values.
 
-The generated code does not check the numbers in a tensor: an index, length or axis out
-of range is read from or written to. So each operator must be listed here, either
-because it computes no address from a tensor's numbers, or because `generate` adds a
-check to its code.
+The generated code does not check the values of indices, lengths and axes. A wrong value
+would read or write memory outside of a tensor. Only the operators in this file are
+allowed: either no address depends on a feature's value, or `generate` adds a check.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,7 @@ _INDEXED = """
     ScatterND
 """
 CHECKED = frozenset(_INDEXED.split())
-"""Operators that index by a tensor; their code gets a check."""
+"""Operators that use a tensor as indices. `generate` adds a check to their code."""
 
 _ELEMENTWISE = """
     Abs Acos Acosh Add And Asin Asinh Atan Atanh BiasGelu Binarizer BitCast BitShift
@@ -30,18 +29,18 @@ _ELEMENTWISE = """
     Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh
     ThresholdedRelu Where Xor
 """
-# Shapes determine the position of each element.
+# Safe, because only shapes determine the position of each element.
 _PLACES = """
     Concat Constant ConstantOfShape DepthToSpace Expand EyeLike Flatten Pad Range
     Reshape Shape Size Slice SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze
 """
-# These clamp a length to the axis, or compare a class or key with each candidate.
+# Safe, because lengths are clamped to the axis, and classes and keys are only compared.
 _ALONG_AN_AXIS = """
     ArgMax ArgMin CumProd CumSum Hardmax LabelEncoder LogSoftmax OneHot ReduceL1
     ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
     ReduceSum ReduceSumSquare ReverseSequence Softmax TopK
 """
-# The tables of the tree ensembles are part of the model.
+# Safe, because all indices are constants in the model, also those of tree ensembles.
 _LAYERS = """
     AveragePool BatchNormalization Conv ConvInteger ConvTranspose Det Einsum
     FusedMatMul GRU Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool
@@ -57,7 +56,7 @@ _PLAIN = frozenset(
     for name in names.split()
 )
 
-# Inputs that are sizes, positions or axes: must be constants, or derived from shapes.
+# The inputs that are sizes, positions or axes, and so must not depend on a feature.
 _REDUCTIONS = {name: (1,) for name in _PLAIN if name.startswith("Reduce")}
 _PARAMETERS = {
     **_REDUCTIONS,
@@ -71,7 +70,7 @@ _PARAMETERS = {
 
 
 def check_operators(graph: Graph) -> None:
-    """Raises Unsupported for an operator that is not safe for all feature values."""
+    """Raises Unsupported if an operator is not safe for all feature values."""
     functions = graph.model.functions
     known = _PLAIN | CHECKED | {function.name for function in functions}
     bodies = [(graph.model.graph.node, {tensor.name for tensor in graph.inputs})]
@@ -94,9 +93,9 @@ def check_operators(graph: Graph) -> None:
 def _nodes(
     nodes: Iterable[onnx.NodeProto], given: set[str]
 ) -> Iterator[tuple[onnx.NodeProto, set[str]]]:
-    """Yields all nodes, nested ones too, and the names that depend on the inputs.
+    """Yields each node, with the names of tensors that depend on values of features.
 
-    The set grows in the order of the nodes, which is topological.
+    `given` is extended at each node, which is correct because the order is topological.
     """
     for node in nodes:
         inner = [a.g for a in node.attribute if a.HasField("g")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command line ``mlbridge``; each command has a file of its own."""
+"""The command line ``mlbridge``. Each command has its own file in this folder."""
 
 import sys
 from typing import Annotated
@@ -26,23 +26,22 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="""The model side of ML-Compiler-Bridge: any compiler asks any ML model.
+    help="""Train, export, compile and serve the ML models that decide in compilers.
 
-Start here:
+The most frequent commands:
 
-- `mlbridge doctor` shows what this machine has, and how to install the rest.
-- `mlbridge serve policy:decide --at pipe:/tmp/advisor` answers compilers with
-  the function `decide` of `policy.py`.
-- `clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm
-  -mlbridge-inliner=pipe:/tmp/advisor a.c` asks it whether to inline.
-- `mlbridge compile policy.onnx -o libpolicy.so` compiles a model to machine code, for
-  `aot:libpolicy.so`.
-- `mlbridge log zlib.log` shows what a compiler recorded.
-- `mlbridge export ppo.zip --to inliner.onnx` turns a trained policy into a file that
-  runs in the compiler; `mlbridge inspect inliner.onnx` shows its contents.
-- `mlbridge corpus fetch` compiles real programs to bitcode, `mlbridge train NAME`
-  trains an optimisation on it, and `mlbridge evaluate NAME` measures the result.
-- `mlbridge bench rtt` measures the cost of a request on this machine.
+- `mlbridge doctor` lists the installed parts, and how to install the missing ones.
+- `mlbridge serve policy:decide --at pipe:/tmp/advisor` serves the function `decide` of
+  `policy.py` to compilers. Clang then requests its inlining decisions with
+  `-fpass-plugin=MLBridgeLLVM.so -mllvm -mlbridge-inliner=pipe:/tmp/advisor`.
+- `mlbridge log zlib.log` shows the decisions that a compiler recorded in `zlib.log`.
+- `mlbridge export ppo.zip --to inliner.onnx` converts a trained policy to an ONNX file.
+- `mlbridge inspect inliner.onnx` shows the inputs and outputs of an ONNX file.
+- `mlbridge compile policy.onnx -o libpolicy.so` compiles a model to machine code.
+- `mlbridge corpus fetch` compiles real programs to bitcode for training.
+- `mlbridge train NAME` trains a model for the optimisation NAME on this corpus.
+- `mlbridge evaluate NAME` compares a trained model with baselines.
+- `mlbridge bench rtt` measures the time of one request on this machine.
 """,
 )
 for command in (doctor, serve, log, export, inspect):
@@ -53,7 +52,7 @@ add_commands(app)
 
 
 def main() -> None:
-    """Runs the command line; exits with 1 after an error, with 2 after wrong use."""
+    """Runs the command line. Exits with 1 after an error and with 2 after wrong use."""
     try:
         app()
     except (Error, OSError) as error:

@@ -12,7 +12,7 @@ from mlbridge.terminal import console
 
 def compile_(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL.onnx", help="The model.", exists=True)
+        Path, typer.Argument(metavar="MODEL.onnx", help="ONNX file.", exists=True)
     ],
     output: Annotated[
         Path,
@@ -20,53 +20,53 @@ def compile_(
             "--output",
             "-o",
             metavar="FILE",
-            help="The file to write; its suffix, .so, .o, .a or .c, selects the kind.",
+            help="File to write. The suffix selects its kind: .so, .o, .a or .c.",
         ),
     ],
     name: Annotated[
         str | None,
         typer.Option(
-            help="The model's name in C, `mlbridge_aot_model_NAME`. By default policy "
-            "for libpolicy.so."
+            help="NAME in the C symbol `mlbridge_aot_model_NAME`. The default comes "
+            "from the file name: `policy` for libpolicy.so."
         ),
     ] = None,
     emit: Annotated[
         aot.Kind | None,
-        typer.Option(help="The kind of file; overrides the suffix of --output."),
+        typer.Option(help="Kind of file to write. Overrides the suffix of --output."),
     ] = None,
     header: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.h", help="Also write a header that declares the model."
+            metavar="FILE.h", help="Also write a C header that declares the model."
         ),
     ] = None,
     pin: Annotated[
         list[str] | None,
         typer.Option(
             metavar="EXTENT=SIZE",
-            help="Fix a free extent: `--pin batch=1`. An unnamed extent is "
-            "INPUT:DIMENSION. May be repeated.",
+            help="Fix a free extent to a size: `--pin batch=1`. If the extent has no "
+            "name, write INPUT:DIMENSION. May be repeated.",
         ),
     ] = None,
     cc: Annotated[
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="The C compiler. By default $CC, cc, gcc, clang or clang-22.",
+            help="C compiler. [default: the first of $CC, cc, gcc, clang, clang-22]",
         ),
     ] = None,
     tolerance: Annotated[
         float,
         typer.Option(
             min=0,
-            help="The largest difference from ONNX Runtime, relative for numbers above "
-            "1.",
+            help="Largest accepted difference from ONNX Runtime's outputs. It is "
+            "relative for outputs above 1, and absolute otherwise.",
         ),
     ] = aot.TOLERANCE,
 ) -> None:
     r"""Compile an ONNX model to machine code that needs no runtime.
 
-    The result is a library that a compiler loads by its path:
+    To load the model from a file, compile it to a library:
 
     ```sh
     mlbridge compile policy.onnx -o libpolicy.so
@@ -74,19 +74,18 @@ def compile_(
       -mllvm -mlbridge-inliner=aot:libpolicy.so -c a.c
     ```
 
-    or an object that is linked into the compiler as `builtin:policy`; in CMake,
-    `mlbridge_add_aot_model` does that:
+    To link the model into a compiler as `builtin:policy`, compile it to an object. The
+    CMake function `mlbridge_add_aot_model` runs this command:
 
     ```sh
     mlbridge compile policy.onnx -o policy.o --header policy.h
     ```
 
-    On x86-64, the result has code for x86-64-v4 (AVX-512), x86-64-v3 (AVX2) and the
-    baseline, which share the weights; the CPU selects one. Other architectures have one
-    variant.
+    The code for x86-64 has variants for AVX-512, AVX2 and older CPUs. The fastest
+    variant that the CPU supports is selected at run time.
 
-    Every variant that this CPU can run is first compared with ONNX Runtime on random
-    inputs, at several sizes of the free extents. Only then is the file written.
+    Before the file is written, each variant that this CPU supports is compared with
+    ONNX Runtime on random inputs.
     """
     aot.compile_model(
         model,

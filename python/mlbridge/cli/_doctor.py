@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge doctor``: shows what this machine has and lacks."""
+"""``mlbridge doctor``: shows which parts are installed on this machine."""
 
 import itertools
 
@@ -14,9 +14,9 @@ _MOST_COLUMNS = 100
 
 
 def doctor() -> None:
-    """Show what is installed here, with versions, and how to install what is absent.
+    """List the installed parts, and how to install the missing ones.
 
-    Exits with 1 if a required part is absent.
+    The command exits with 1 if a required part is missing.
     """
     found = checks()
     table = Table(box=None, pad_edge=False)

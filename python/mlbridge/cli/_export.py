@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge export``: writes a trained policy as an .onnx file."""
+"""``mlbridge export``: converts a trained policy to an .onnx file."""
 
 import hashlib
 import inspect
@@ -30,114 +30,103 @@ class _Options:
         str,
         Argument(
             metavar="POLICY",
-            help="A file (.zip, .keras, .pkl, .joblib), a checkpoint folder, or "
-            "MODULE:OBJECT.",
+            help="Trained policy: a .zip, .keras, .pkl or .joblib file, a checkpoint "
+            "folder, or a Python object, MODULE:OBJECT.",
         ),
     ]
-    to: Annotated[Path, Option("--to", metavar="FILE", help="The .onnx file to write.")]
+    to: Annotated[Path, Option("--to", metavar="FILE", help="ONNX file to write.")]
     feature: Annotated[
         list[str] | None,
         Option(
             metavar="'TYPE[SHAPE] NAME'",
-            help="A feature as the compiler sends it: `'int64 callee_size'`, "
-            "`'float[300] embedding'`. Repeated, in the order of training.",
+            help="Type and name of a feature that the compiler sends: `'int64 "
+            "callee_size'`. Repeat the option, in the order used in training.",
         ),
     ] = None
     features: Annotated[
         str | None,
         Option(
             metavar="LOG | MODULE:OBJECT",
-            help="Features from a training log, or from a Gymnasium space.",
+            help="Training log or Gymnasium space from which to read the features.",
         ),
     ] = None
     without: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="A feature to leave out. May be repeated."),
+        Option(metavar="NAME", help="Feature to omit. May be repeated."),
     ] = None
     output: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="An output to keep. May be repeated."),
+        Option(metavar="NAME", help="Output to keep. May be repeated. [default: all]"),
     ] = None
     decide: Annotated[
         str | None,
         Option(
             metavar="RULE:OUTPUT",
-            help="How runners choose from scores: `argmax:logits`, `sample:logits`; an "
-            "empty text returns the outputs unchanged.",
+            help="How a decision is made from an output with scores: `argmax:logits` "
+            "or `sample:logits`. With '', the compiler receives the outputs.",
         ),
     ] = None
     batch: Annotated[
         int | None,
-        Option(min=1, help="A fixed number of requests per call. [default: any]"),
+        Option(min=1, help="Fix the batch size of the model. [default: any size]"),
     ] = None
     framework: Annotated[
         str | None,
         Option(
             metavar="|".join(FRAMEWORKS),
-            help="The policy's framework; needed only for a plain function.",
+            help="Framework of the policy. Only needed if the policy is a function.",
         ),
     ] = None
     statistics: Annotated[
         Path | None,
-        Option(help="Stable-Baselines3: the file of `VecNormalize.save`.", **_FILE),
+        Option(help="Stable-Baselines3: file from `VecNormalize.save`.", **_FILE),
     ] = None
     module: Annotated[
-        str | None, Option(metavar="NAME", help="RLlib: the module of a checkpoint.")
+        str | None, Option(metavar="NAME", help="RLlib: module to export.")
     ] = None
     agent: Annotated[
         str | None,
-        Option(metavar="NAME", help="RLlib: the agent that the module decides for."),
+        Option(metavar="NAME", help="RLlib: agent for which the module decides."),
     ] = None
     reward: Annotated[
         str | None,
-        Option(
-            metavar="TEXT", help="The reward used in training, as text for the file."
-        ),
+        Option(metavar="TEXT", help="Description of the reward, stored in the file."),
     ] = None
     vocabulary: Annotated[
         Path | None,
-        Option(
-            help="The embeddings' vocabulary, recorded by name and SHA-256.", **_FILE
-        ),
+        Option(help="Vocabulary of the embeddings, stored by name and hash.", **_FILE),
     ] = None
     seed: Annotated[
         int | None,
-        Option(help="The random seed of the training, recorded in the file."),
+        Option(help="Random seed of the training, stored in the ONNX file."),
     ] = None
     allow_non_finite: Annotated[
         bool,
-        Option("--allow-non-finite", help="Accept features that are NaN or infinite."),
+        Option("--allow-non-finite", help="Allow features to be NaN or infinite."),
     ] = False
 
 
 def _export(context: typer.Context, by: _Options) -> None:
-    r"""Write a trained policy as one .onnx file that takes the compiler's features.
+    r"""Convert a trained policy to an ONNX file that a compiler can load.
 
-    Each feature becomes an input of the file, with the name and type that the compiler
-    uses; the graph converts, orders and normalises the features. The file's outputs are
-    compared with the framework's before the file is written. Then:
+    The ONNX model has one input per feature, with the feature's name and type. Before
+    writing the file, the command checks that ONNX Runtime and the framework compute the
+    same outputs.
 
-    ```sh
-    mlbridge inspect inliner.onnx
-    mlbridge serve inliner.onnx --at pipe:/tmp/advisor
-    clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm \
-        -mlbridge-inliner=onnx:inliner.onnx -c x.c
-    ```
-
-    Stable-Baselines3 (PPO, A2C, DQN), with the statistics of its VecNormalize:
+    To export a policy of Stable-Baselines3 (PPO, A2C, DQN) with its VecNormalize:
 
     ```sh
     mlbridge export ppo.zip --statistics vecnormalize.pkl --to inliner.onnx
     ```
 
-    RLlib, one module of a checkpoint, with its observation filters:
+    To export one module of an RLlib checkpoint:
 
     ```sh
     mlbridge export checkpoint/ --module colour --to colour.onnx
     ```
 
-    PyTorch, scikit-learn, Keras and JAX need the features, listed or as recorded by a
-    compiler:
+    For PyTorch, scikit-learn, Keras and JAX, the features must be given. They are read
+    from a training log or listed:
 
     ```sh
     mlbridge export train:network --to inliner.onnx \
@@ -146,7 +135,14 @@ def _export(context: typer.Context, by: _Options) -> None:
         --feature 'int64 callee_size' --feature 'float[300] embedding'
     ```
 
-    Loading a pickled file runs code in it: export only files that you trust.
+    To use the file in a compiler:
+
+    ```sh
+    clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm \
+        -mlbridge-inliner=onnx:inliner.onnx -c x.c
+    ```
+
+    Loading a pickled file runs the code in it. Only export files that you trust.
     """
     policy, framework = _policy(by)
     options: dict[str, Any] = {}
@@ -196,7 +192,7 @@ export = with_options(_export, _Options)
 
 
 def _policy(by: _Options) -> tuple[Any, str | None]:
-    """Returns the policy that POLICY names, and its framework if known."""
+    """Returns the policy that POLICY names, and its framework if it is known."""
     path = Path(by.policy)
     if path.exists():
         with needed(f"reading {by.policy}"):
@@ -207,14 +203,14 @@ def _policy(by: _Options) -> tuple[Any, str | None]:
             f"there is no file '{by.policy}', and it is no MODULE:OBJECT"
         )
     found: Any = find_object(by.policy)
-    # A function is a JAX policy, or returns a policy of another framework.
+    # A JAX policy is a function. For other frameworks, the function makes the policy.
     if inspect.isfunction(found) and by.framework != "jax":
         found = found()
     return found, by.framework
 
 
 def _load_file(path: Path, module: str | None) -> tuple[Any, str | None]:
-    """Loads a policy, and its framework if the file format determines it."""
+    """Loads a policy. Also returns its framework if the file format determines it."""
     if path.is_dir():
         from mlbridge.export import rllib
 
@@ -259,7 +255,7 @@ def _features(
     if source is None and without:
         raise typer.BadParameter("--without goes with --features")
     if isinstance(source, TrainingLog):
-        # Only some logs of inlining contain `inlining_default`.
+        # Only warn: users often omit `inlining_default`, but some logs do not have it.
         known = [spec.name for spec in source.features]
         for name in without:
             if name not in known:
@@ -278,5 +274,5 @@ def _vocabulary(path: Path | None) -> tuple[str, str] | None:
     try:
         return path.name, ir2vec.load(path).hash
     except (Malformed, SchemaMismatch):
-        # Not an IR2Vec vocabulary.
+        # Hash the file's bytes, because it is not an IR2Vec vocabulary.
         return path.name, f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"

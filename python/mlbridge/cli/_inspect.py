@@ -16,17 +16,14 @@ from mlbridge.printable import name, whole
 from mlbridge.terminal import console
 from mlbridge.types import element_type_name
 
+_File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="ONNX file.")]
 
-def inspect(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)]) -> None:
+
+def inspect(file: _File) -> None:
     """Show the inputs, outputs and metadata of an .onnx file.
 
-    The inputs are the features that a compiler must send, with LLVM's names of types; a
-    named dimension is free. docs/reference/model-metadata.md explains the metadata.
-
-    ```sh
-    mlbridge export ppo.zip --to inliner.onnx
-    mlbridge inspect inliner.onnx
-    ```
+    The inputs are the features that a compiler must send. A dimension with a name may
+    have any size. docs/reference/model-metadata.md explains the metadata.
     """
     model = _load(file)
     weights = {tensor.name for tensor in model.graph.initializer}
@@ -47,7 +44,7 @@ def inspect(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)]) 
     about.add_row("operators", f"{len(model.graph.node)} of {', '.join(versions)}")
     about.add_row("weights", f"{sum(prod(w.dims) for w in model.graph.initializer):,}")
     for entry in model.metadata_props:
-        # The inputs show the features already.
+        # Skip the features, because the table of inputs has shown them.
         if entry.key != "mlbridge.features":
             about.add_row(name(entry.key), whole(_value(entry.value)))
     console.print(about)
@@ -71,7 +68,7 @@ def _load(file: Path) -> Any:
 
 
 def _type(value: Any, file: Path) -> str:
-    """Returns the type as ``float[N,300]``, with the bridge's names of types."""
+    """Returns the type of an input or output as text, for example `float[N,300]`."""
     from onnx import helper
 
     tensor = value.type.tensor_type
@@ -93,7 +90,7 @@ def _type(value: Any, file: Path) -> str:
 
 
 def _value(text: str) -> str:
-    """Formats a JSON object as one line per entry; returns any other text unchanged."""
+    """Formats a JSON object as one line per entry. Other text is returned unchanged."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

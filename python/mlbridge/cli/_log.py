@@ -20,25 +20,25 @@ from mlbridge.types import Feature
 
 
 def log(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Log.")],
     head: Annotated[
-        int, typer.Option(min=0, help="The number of observations to show.")
+        int, typer.Option(min=0, help="Number of observations to show.")
     ] = 5,
     stats: Annotated[
         bool, typer.Option("--stats", help="Show statistics of the whole log.")
     ] = False,
     as_csv: Annotated[
         bool,
-        typer.Option("--csv", help="Write the whole log as CSV, with texts unescaped."),
+        typer.Option("--csv", help="Print the whole log as CSV, with raw strings."),
     ] = False,
 ) -> None:
-    r"""Show a training log, written by `record:FILE` or LLVM's `-training-log`.
+    r"""Show a training log: the features and decisions that a compiler recorded.
+
+    LLVM's option `-training-log` writes logs, and so does the model spec `record:FILE`:
 
     ```sh
     clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm \
         "-mlbridge-inliner=record:zlib.log|none" -c inflate.c
-    mlbridge log zlib.log --head 3
-    mlbridge log zlib.log --stats
     mlbridge log zlib.log --csv > zlib.csv
     ```
     """
@@ -54,7 +54,7 @@ def log(
 
 
 def _head_table(training_log: TrainingLog, count: int) -> Table:
-    """Returns the first observations, a column each: there are more features."""
+    """Returns a table with one row per feature and one column per observation."""
     shown = list(itertools.islice(training_log, count))
     table = Table(title=name(str(training_log.path)), title_justify="left")
     table.add_column("feature", no_wrap=True)
@@ -118,7 +118,7 @@ def _summary(values: np.ndarray[Any, Any]) -> tuple[str, str, str, str]:
     if values.size == 0:
         return "", "", "", "0"
     distinct = str(len(np.unique(values)))
-    # Texts are stored as objects.
+    # Strings have dtype object. They have no minimum, mean or maximum.
     if values.dtype.kind == "O":
         return "", "", "", distinct
     x = values.astype(float)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds the Python objects that a command line names: ``MODULE:OBJECT``."""
+"""Finds the Python object that MODULE:OBJECT on a command line names."""
 
 import importlib
 import sys
@@ -11,15 +11,15 @@ import typer
 
 
 def find_object(name: str, expected: str = "MODULE:OBJECT") -> Any:
-    """Returns the object MODULE:OBJECT; the module may lie in the current folder.
+    """Returns the object MODULE:OBJECT. The current folder is searched for MODULE, too.
 
     Raises:
-        typer.BadParameter: there is no such object.
+        typer.BadParameter: the module or the object does not exist.
     """
     module_name, _, path = name.partition(":")
     if not module_name or not path:
         raise typer.BadParameter(f"expected {expected}, found '{name}'")
-    # As `python -m` does; a console script's path starts elsewhere.
+    # A console script does not search the current folder, so it is added here.
     sys.path.insert(0, str(Path.cwd()))
     try:
         module = importlib.import_module(module_name)

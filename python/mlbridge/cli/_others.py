@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Adds the commands of other distributions: entry points of ``mlbridge.commands``."""
+"""Adds the commands that other distributions declare in ``mlbridge.commands``."""
 
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
@@ -18,32 +18,41 @@ _ELSEWHERE = dict.fromkeys(
     "bench": "the benchmarks run only in a checkout of ML-Compiler-Bridge: "
     "`make setup build` there, and then .venv/bin/mlbridge bench"
 }
-"""How to get this project's other commands."""
+"""Maps each optional command of this project to how to install it."""
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Adds every installed command; our missing ones say how to install them."""
+    """Adds every installed command.
+
+    A command may be missing or broken. It then raises Unsupported with the reason when
+    it is used, and all other commands still work.
+    """
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name in sorted({*found, *_ELSEWHERE}):
-        if name in found:
-            app.add_typer(_load(found[name]), name=name)
-        else:
+        try:
+            app.add_typer(_load(name, found.get(name)), name=name)
+        except Unsupported as error:
             anything = {"ignore_unknown_options": True, "help_option_names": []}
-            app.command(name, hidden=True, context_settings=anything)(_missing(name))
+            app.command(name, hidden=True, context_settings=anything)(_raises(error))
 
 
-def _load(point: EntryPoint) -> typer.Typer:
-    command = point.load()
+def _load(name: str, point: EntryPoint | None) -> typer.Typer:
+    if point is None:
+        raise Unsupported(f"mlbridge {name} is not installed: {_ELSEWHERE[name]}")
+    where = f"the command {name} of {point.dist.name if point.dist else '?'}"
+    try:
+        command = point.load()
+    # Catch everything, because code of another distribution may raise anything.
+    except Exception as error:
+        raise Unsupported(f"{where}: {type(error).__name__}: {error}") from error
     if not isinstance(command, typer.Typer):
-        raise Unsupported(
-            f"the command {point.name} of {point.dist.name if point.dist else '?'}: "
-            f"expected a typer.Typer, found a {type(command).__name__}"
-        )
+        found = type(command).__name__
+        raise Unsupported(f"{where}: expected a typer.Typer, found a {found}")
     return command
 
 
-def _missing(name: str) -> Callable[..., None]:
+def _raises(error: Unsupported) -> Callable[..., None]:
     def command(arguments: list[str] | None = typer.Argument(None)) -> None:  # noqa: B008
-        raise Unsupported(f"mlbridge {name} is not installed: {_ELSEWHERE[name]}")
+        raise error
 
     return command

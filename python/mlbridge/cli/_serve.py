@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge serve``: answers compilers by a function or a model file."""
+"""``mlbridge serve``: serves a Python function or an ONNX model to compilers."""
 
 import logging
 import signal
@@ -29,8 +29,8 @@ def serve(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A function, MODULE:FUNCTION, importable from the current folder; or "
-            "an .onnx file.",
+            help="ONNX file, or Python function MODULE:FUNCTION. The module may be in "
+            "the current folder.",
         ),
     ],
     at: Annotated[
@@ -38,38 +38,38 @@ def serve(
         typer.Option(
             "--at",
             metavar="SPEC",
-            help="The address, such as `pipe:/tmp/advisor`. May be repeated.",
+            help="Address to listen at: `pipe:/tmp/advisor`. May be repeated.",
         ),
     ],
     max_batch: Annotated[
         int,
-        typer.Option(min=1, help="Maximum number of requests per call of the model."),
+        typer.Option(min=1, help="Largest number of requests in one batch."),
     ] = 32,
     max_delay: Annotated[
         float,
         typer.Option(
             min=0,
             metavar="MS",
-            help="Milliseconds that a request may wait for a batch to fill.",
+            help="Longest wait for more requests to join a batch, in milliseconds.",
         ),
     ] = 0.0,
     sessions: Annotated[
         int | None,
-        typer.Option(min=1, help="Stop after this number of sessions has ended."),
+        typer.Option(min=1, help="Stop when this many compilers have disconnected."),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0, help="Stop after this many seconds without a request."),
+        typer.Option(min=0, help="Stop if no request comes for this many seconds."),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Stop when the policy fails.")
+        bool, typer.Option("--strict", help="Stop if the model fails on a request.")
     ] = False,
 ) -> None:
-    """Answer any number of compilers with one model, until Ctrl-C.
+    """Serve a model to any number of compilers, until Ctrl-C or SIGTERM.
 
-    A function gets the features of a request, a dict of NumPy arrays by name. It
-    returns a number, a bool, a string, a list or array of them, a dict of several
-    outputs, or None to leave the decision to the compiler:
+    The model is an ONNX file or a Python function. The function receives the features
+    of one request as a dict of NumPy arrays. It returns the decision, for example a
+    bool or an int, or None if the compiler should decide:
 
     ```python
     # policy.py
@@ -81,21 +81,19 @@ def serve(
     mlbridge serve policy:decide --at pipe:/tmp/advisor
     ```
 
-    A function marked with `mlbridge.batched` gets a list of the requests that wait at
-    the same moment, and returns a list of replies. An .onnx model whose inputs have a
-    free first dimension is batched, too. So one process serves many compilers:
+    A function with the decorator `mlbridge.batched` receives a list of requests and
+    returns a list of replies. An ONNX model is batched if the first dimension of its
+    inputs is free:
 
     ```sh
     mlbridge serve inliner.onnx --at pipe:/tmp/advisor --max-batch 32 --max-delay 0.5
     ```
 
-    For an .onnx model, its metadata `mlbridge.decide` selects the reply; without it,
-    the reply is the model's outputs. Compilers without this library need a bare pipe
-    with a fixed SerDes: `pipe:/tmp/advisor?serdes=json`. Ctrl-C and
-    SIGTERM stop the server after the current requests are answered.
+    An ONNX model may store in its metadata how a decision is made from its outputs.
+    Otherwise, the reply contains all outputs. docs/guides/serving.md has the details.
     """
     policy = _load(model)
-    # Highlighting takes time quadratic in a message's length.
+    # Do not highlight: the time for it is quadratic in the length of a message.
     handler = RichHandler(
         console=errors, show_path=False, highlighter=NullHighlighter(), keywords=[]
     )
@@ -120,7 +118,7 @@ def serve(
                 statistics=statistics,
             )
     except SystemExit as end:
-        # A service manager's stop is as clean as Ctrl-C.
+        # SIGTERM is a normal way to stop a service, so it exits with 0 like Ctrl-C.
         if end.code != 128 + signal.SIGTERM:
             raise
     console.print(str(statistics))
@@ -149,7 +147,7 @@ def _load(name: str) -> Policy | Batched:
 
 
 class _StatusLine:
-    """One line about a running server, with rates over the last half second."""
+    """A status line of a running server. Rates are those of the last half second."""
 
     def __init__(self, at: str, statistics: Statistics) -> None:
         self._at = at

@@ -11,7 +11,7 @@ from mlbridge.terminal import console
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Convert and show IR2Vec vocabularies: docs/reference/ir2vec.md.",
+    help="Convert and show vocabularies of IR2Vec. See docs/reference/ir2vec.md.",
 )
 _File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
 
@@ -19,9 +19,9 @@ _File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
 @app.command()
 def convert(
     file: _File,
-    to: Annotated[Path, typer.Option(metavar="FILE.json", help="The file to write.")],
+    to: Annotated[Path, typer.Option(metavar="FILE.json", help="File to write.")],
 ) -> None:
-    """Convert a vocabulary from IR2Vec's own form to LLVM's.
+    """Convert a vocabulary from the format of IR2Vec to the JSON format of LLVM.
 
     ```sh
     mlbridge vocabulary convert seedEmbeddingVocab.txt --to ir2vec-300d.json
@@ -34,11 +34,9 @@ def convert(
 
 @app.command()
 def show(file: _File) -> None:
-    """Show the sizes of a vocabulary in LLVM's form, and the hash that models record.
+    """Show the size and the hash of a vocabulary in LLVM's format.
 
-    ```sh
-    mlbridge vocabulary show ir2vec-300d.json
-    ```
+    An exported model stores the hash of the vocabulary with which it was trained.
     """
     _show(ir2vec.load(file))
 

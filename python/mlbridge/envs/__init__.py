@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compilers as environments for any reinforcement-learning library.
+"""Compilers as environments for reinforcement learning.
 
-`CompilerEnv` is a compiler that serves its Environment (docs/guides/training.md).
-`make_vec` makes a vector environment of several; `CompilerVecEnv` is one for
-Stable-Baselines3. `MultiAgentCompilerEnv` has several agents, for RLlib. `Padded` makes
-tensors of fixed size from graphs and sequences. `MLGOInliner`, `MLGOEviction` and
-`MLGOPriority` are stock LLVM's advisors.
+- `CompilerEnv`: a compiler that serves an Environment (docs/guides/training.md).
+- `make_vec`: a Gymnasium vector environment of several compilers.
+- `CompilerVecEnv`: a vector environment for Stable-Baselines3.
+- `MultiAgentCompilerEnv`: a compiler with several agents, for RLlib.
+- `Padded`: pads graphs and sequences to tensors of fixed size.
+- `MLGOInliner`, `MLGOEviction`, `MLGOPriority`: the advisors of stock LLVM.
 
-Importing this module registers the environments with Gymnasium::
+The import of this module registers the environments with Gymnasium. Gymnasium imports
+the module itself if the ID starts with its name::
 
     gymnasium.make("mlbridge.envs:mlbridge/MLGOInliner-v0", modules=["a.c"])
 
-imports it; so does ``import mlbridge.envs`` before the plain id
-``mlbridge/MLGOInliner-v0``. Other distributions register theirs by an entry point of
-the group ``mlbridge.environments``, a function that is called at the import.
-
-The environments need the package's extra ``envs``. Each is imported when first used.
+To register environments of another distribution, declare a function as an entry point
+in the group ``mlbridge.environments``. The environments need the extra ``envs``.
 """
 
 from importlib import import_module
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from mlbridge.envs.spaces import Padded
     from mlbridge.envs.vector import CompilerVectorEnv, make_vec
 
-# The module of each name, which is imported when the name is first used.
+# Maps each name to its module, which is imported when the name is first used.
 _HOMES = {
     "CompilerEnv": "mlbridge.envs.compiler",
     "CompilerVecEnv": "mlbridge.envs.sb3",
@@ -70,7 +69,7 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *_HOMES])
 
 
-# `EnvironmentChannel` does not need Gymnasium.
+# Allow the import without Gymnasium, because `EnvironmentChannel` does not need it.
 if find_spec("gymnasium") is not None:
     from gymnasium.envs.registration import register, registry
 

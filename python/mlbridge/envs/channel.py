@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The channels between a trainer and a compiler that serves an environment."""
+"""The channels that connect a trainer to a compiler with an environment."""
 
 import time
 from collections import deque
@@ -15,60 +15,60 @@ from mlbridge.printable import names
 from mlbridge.types import Features
 
 Alive = Callable[[], bool]
-"""Returns true while the compiler's process runs."""
+"""A function that returns whether the compiler's process still runs."""
 
 _SLICE = 0.1
-"""Seconds after which a wait checks that the compiler is alive."""
+"""Seconds between two checks that the compiler is alive, during a wait."""
 
 
 class EnvironmentChannel(Protocol):
-    """A session with one compiler, which is started after the channel is made.
+    """A channel for one session. Create it before the compiler is started.
 
-    Used by one thread at a time. After an exception of `connect`, `send` or `receive`,
-    only `close` may be called.
+    A channel may be used by one thread at a time. After an exception of `connect`,
+    `send` or `receive`, only `close` may be called.
     """
 
     @property
     def spec(self) -> str:
-        """The spec to give to the compiler, the argument of its serveEnvironment."""
+        """The spec that the compiler must pass to serveEnvironment."""
 
     def connect(self, timeout: float | None, alive: Alive) -> None:
         """Waits for the compiler to connect.
 
         Args:
-            timeout: seconds to wait; None waits while the compiler is alive.
-            alive: returns true while the compiler's process runs.
+            timeout: seconds to wait. None waits as long as the compiler is alive.
+            alive: returns whether the compiler's process still runs.
 
         Raises:
             Timeout: the compiler did not connect in time.
-            PeerClosed: the compiler ended before.
-            SchemaMismatch: the compiler serves no environment.
+            PeerClosed: the compiler ended before it connected.
+            SchemaMismatch: the compiler does not serve an environment.
         """
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a command and its action; does not wait for the observation."""
+        """Sends a command, such as a step with its action, without waiting."""
 
     def receive(self, timeout: float | None, alive: Alive) -> Features:
         """Waits for the compiler's reply to the last message.
 
         Returns:
-            All tensors by name, with the reserved ones. Arrays are views that show this
-            message until the next call.
+            All tensors by name, also those with reserved names. Arrays are views that
+            are valid until the next call.
 
         Raises:
-            Timeout: no reply in time.
+            Timeout: the compiler did not reply in time.
             PeerClosed: the compiler ended or closed the session.
         """
 
     def close(self) -> None:
-        """Ends the session and cleans up."""
+        """Ends the session and frees its resources."""
 
 
 def open_channel(spec: str) -> EnvironmentChannel:
-    """Opens a channel for one compiler; raises InvalidArgument for an invalid spec.
+    """Opens a channel for one compiler. Raises InvalidArgument for an invalid spec.
 
-    The spec is a model spec as the compiler takes it: ``shm:/tmp/trainer?serdes=json``.
-    Without a name (``pipe``, ``shm:?serdes=json``) the channel has a private one, which
+    The spec is a model spec, for example ``shm:/tmp/trainer?serdes=json``. If it has no
+    name (``pipe``, ``shm:?serdes=json``), the channel listens at a private name, which
     is removed after the handshake.
     """
     scheme = spec.partition(":")[0].partition("?")[0]
@@ -83,25 +83,25 @@ def open_channel(spec: str) -> EnvironmentChannel:
 
 
 class LocalChannel:
-    """A channel over pipes or shared memory, on which the trainer listens.
+    """A channel that uses pipes or shared memory. The trainer listens on it.
 
-    The compiler sends its observations as requests; the commands are the replies.
+    The compiler's observations are sent as requests, and the commands as replies.
     """
 
     def __init__(self, spec: str) -> None:
-        """Listens. See `open_channel`."""
+        """Starts to listen at the spec, which `open_channel` describes."""
         address, question_mark, options = spec.partition("?")
         scheme, _, name = address.partition(":")
         self._own = ExitStack()
-        """Removes the folder of a private name."""
+        """Removes the folder of a private name when it is closed."""
         if not name:
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
             address = spec_of(scheme, folder.path / "env")
         self.spec = f"{address}{question_mark}{options}"
-        # The server must not refer to this object, which owns it.
+        # Capture `warnings`, not self: a reference from the server would be a cycle.
         warnings: deque[Exception] = deque(maxlen=1)
         self._warnings = warnings
-        # Of the compiler's options, only this one concerns the server.
+        # Pass only this option on, because the others concern the compiler.
         ours = [o for o in options.split("&") if o.startswith("max-message=")]
         try:
             path, _, _, max_message, _ = _core.server_spec(
@@ -117,7 +117,7 @@ class LocalChannel:
 
     def connect(self, timeout: float | None, alive: Alive) -> None:
         """Waits for the compiler's first message. See `EnvironmentChannel`."""
-        # Removes a private name, so that no exit of the trainer can leave it behind.
+        # Remove a private name now. A later crash of the trainer could not remove it.
         with self._own:
             greeting = self.receive(timeout, alive)
         if "_ready" not in greeting:
@@ -150,7 +150,7 @@ class LocalChannel:
                 raise Timeout(
                     f"the compiler at {self.spec} {did} within {timeout:.3g} s"
                 )
-            # Receive once more after the process has ended: it may have sent a message.
+            # After the process has ended, receive once more: a message may be queued.
             was_alive = alive()
 
     def close(self) -> None:

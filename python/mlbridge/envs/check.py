@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks the values of observations and rewards, for ``check=True``.
+"""Checks the values of observations and rewards if ``check=True``.
 
-Names, shapes and dtypes are always checked, and raise SchemaMismatch. The check of
-values is optional since it takes 5 to 15 µs a step.
+This check is optional, because it takes 5 to 15 µs per step. Names, shapes and dtypes
+are always checked, and a mismatch raises SchemaMismatch.
 """
 
 import logging
@@ -23,24 +23,24 @@ logger = logging.getLogger("mlbridge.envs")
 class ValueCheck:
     """Counts observations outside of their space, and rewards that are not finite.
 
-    Logs the first of each kind as a warning with its position; does not change them.
+    A warning is logged for the first such observation and the first such reward.
 
     Attributes:
         observations: the number of observations checked.
-        outside: how many of these were outside of the observation space.
+        outside: the number of observations outside of the observation space.
         rewards: the number of rewards checked.
-        non_finite: how many of these were NaN or infinite.
+        non_finite: the number of rewards that were NaN or infinite.
     """
 
     def __init__(self, owner: object, name: str, *, check: bool) -> None:
-        """Takes an environment and its name in the log; off unless ``check``."""
+        """Stores an environment and its name for the log. Inactive unless ``check``."""
         self.observations = self.outside = self.rewards = self.non_finite = 0
         self._owner = name
         self._is_on = check
         self._process = os.getpid()
         self._reported = (0, 0)
         if check:
-            # Also without close(), at garbage collection or interpreter shutdown.
+            # Report also if the user does not call close().
             weakref.finalize(owner, self.report)
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class ValueCheck:
         )
 
     def observation(self, space: spaces.Space[Any], value: Any) -> None:
-        """Checks an observation, which has the space's shapes and dtypes."""
+        """Checks an observation whose shapes and dtypes are correct."""
         if not self._is_on:
             return
         self.observations += 1
@@ -78,9 +78,9 @@ class ValueCheck:
             logger.warning(text, self._owner, self.rewards, value)
 
     def report(self) -> None:
-        """Logs the counts as a warning if they have changed."""
+        """Logs the counts as a warning if they have changed since the last report."""
         counts = self.outside, self.non_finite
-        # A forked child has only its parent's counts.
+        # Do not report in a forked child, because its parent reports these counts.
         if counts == self._reported or self._process != os.getpid():
             return
         self._reported = counts
@@ -96,7 +96,7 @@ class ValueCheck:
 
 
 def _outside(space: spaces.Space[Any], value: Any, name: str = "") -> Iterator[str]:
-    """Yields what was expected and found for each tensor outside of its space."""
+    """Yields an error message for each tensor that is outside of its space."""
     parts = parts_of(space)
     if parts is None:
         if not space.contains(value):
@@ -111,8 +111,8 @@ def _outside(space: spaces.Space[Any], value: Any, name: str = "") -> Iterator[s
 
 
 def _outlier(space: spaces.Box, value: Any) -> str | None:
-    """Describes the first number outside of a box, and its index."""
-    # NaN compares false with both bounds.
+    """Describes the first element that is outside of a box, with its index."""
+    # Negate the test for inside, because comparisons with NaN are false.
     found = np.argwhere(~((value >= space.low) & (value <= space.high)))
     if not len(found):
         return None

@@ -19,12 +19,12 @@ from mlbridge.envs.spaces import ActionWriter, ObservationReader
 
 
 class CompilerEnv(gymnasium.Env[Any, Any]):
-    """A compiler that serves its Environment, as a Gymnasium environment.
+    """A Gymnasium environment whose episodes run in a compiler.
 
-    The first reset starts the compiler, which runs any number of episodes. A step that
-    exceeds its timeout, or in which the compiler dies, ends the episode (``truncated``,
-    with the reason in ``info["error"]``): the compiler and all processes that it
-    started are killed, and the next reset starts another one.
+    The first reset starts the compiler, which runs any number of episodes. If a step
+    exceeds its timeout or the compiler crashes, the episode is truncated, and
+    ``info["error"]`` has the reason. Then the compiler and all its child processes are
+    killed, and the next reset starts a new compiler.
 
     Example::
 
@@ -35,7 +35,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
             action_space=Discrete(5),
         )
 
-    Used by one thread at a time.
+    Only one thread at a time may use an environment.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's own declaration)
@@ -51,27 +51,27 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         check: bool = False,
         **options: Unpack[CompilerOptions],
     ) -> None:
-        """Stores the settings; the first reset starts the compiler.
+        """Stores the settings. The first reset starts the compiler.
 
         Args:
-            command: the compiler's program and arguments. ``{spec}`` in them becomes
-                the spec to connect to (serveEnvironment's argument), which is also in
-                the environment variable MLBRIDGE_SPEC; ``{worker}`` becomes the number.
-            spec: the transport: ``pipe``, ``shm`` or ``grpc``, with options such as
-                ``pipe:?serdes=json&max-message=16MiB``. Without a name after the colon
-                each compiler gets a private one.
-            observation_space: the features that are the observation: a Dict has their
-                names as keys; a single tensor is the only feature, or the one called
-                ``observation``. The space's shape must be the compiler's, and its dtype
-                must hold all values of the compiler's. Other features go to ``info``. A
-                stacked Sequence or a Graph changes its size, unless it is `Padded`.
-            action_space: a single tensor is sent as ``action``, a Dict as tensors by
-                its keys, each with the space's dtype.
+            command: the compiler's program and arguments. ``{spec}`` is replaced by the
+                spec for serveEnvironment. The variable MLBRIDGE_SPEC has the same spec.
+                ``{worker}`` is replaced by the worker's number.
+            spec: the transport, ``pipe``, ``shm`` or ``grpc``, with options such as
+                ``pipe:?serdes=json&max-message=16MiB``. If the spec has no name after
+                the colon, each compiler gets a private name.
+            observation_space: the space of the features that form the observation. The
+                keys of a Dict are names of features. A single tensor is the feature
+                ``observation``, or the only feature. Shapes must be the compiler's, and
+                the dtype must be able to hold the compiler's values. Other features go
+                to ``info``.
+            action_space: the space of the actions. A single tensor is sent with the
+                name ``action``. For a Dict, one tensor is sent per key.
             failure_reward: the reward of a step in which the compiler failed.
-            check: check that observations are in their space and rewards are finite.
-                `check` then counts those that are not. The logger ``mlbridge.envs``
-                warns of the first, and `close` logs the counts.
-            **options: timeouts, restarts and more; see `CompilerOptions`.
+            check: whether to check that observations are in their space and rewards are
+                finite. The attribute `check` then has the counts, and the first wrong
+                value is logged.
+            **options: timeouts, restarts and more. See `CompilerOptions`.
 
         Raises:
             TypeError: a space cannot be represented as tensors.
@@ -85,14 +85,14 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         settings = CompilerSettings(command, spec, **options)
         self._session = CompilerSession(settings)
         self.check = ValueCheck(self, str(settings), check=check)
-        """The counts of the argument ``check``."""
+        """The counts of wrong values, if the argument ``check`` is true."""
         self._is_seeded = False
         self._last: Any = None
         self._running = self._has_begun = False
 
     @property
     def pid(self) -> int | None:
-        """The process ID of the running compiler, if any."""
+        """The process ID of the compiler, or None if no compiler runs."""
         return self._session.pid
 
     @property
@@ -101,7 +101,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         return self._session.starts
 
     def launch(self) -> None:
-        """Starts the compiler unless it runs; does not wait for it."""
+        """Starts the compiler if it does not run. Does not wait for it."""
         self._session.launch()
 
     def reset(
@@ -110,16 +110,16 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         """Starts an episode.
 
         Args:
-            seed: for the compiler's ``Environment::seed()``. A restarted compiler gets
-                a seed derived from it.
-            options: for the compiler's ``Environment::options()``, as JSON.
+            seed: the value of ``Environment::seed()`` in the compiler. A restarted
+                compiler gets another seed, which is derived from this one.
+            options: the value of ``Environment::options()``, sent as JSON.
 
         Returns:
             The observation, in arrays that the caller owns, and the compiler's info.
 
         Raises:
-            Timeout, PeerClosed: every compiler that was started failed; the text has
-                the exit status.
+            Timeout, PeerClosed: the compiler failed, also after all restarts. The
+                message has the exit status.
             SchemaMismatch: the observation does not fit the observation space.
             Error: the compiler could not begin this episode.
         """
@@ -138,21 +138,21 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         """Runs the action in the compiler.
 
         Returns:
-            observation, reward, terminated, truncated, info. If the step failed: the
-            last observation again, ``failure_reward``, False, True, and
-            ``info["error"]`` with the code and text of the error.
+            observation, reward, terminated, truncated, info. If the step failed, the
+            last observation is returned again with ``failure_reward``, False and True.
+            ``info["error"]`` then has the code and text of the error.
 
         Raises:
             gymnasium.error.ResetNeeded: no episode has begun, or it has ended.
             SchemaMismatch, InvalidArgument: the action or the observation does not fit
-                its space or the compiler.
-            Timeout, PeerClosed: more than ``max_restarts`` failures in a row.
+                its space, or the compiler rejects the action.
+            Timeout, PeerClosed: more than ``max_restarts`` consecutive failures.
         """
         self.send(action)
         return self.receive()
 
     def send(self, action: Any) -> None:
-        """Sends the action of a step, so that several compilers can work at once."""
+        """Sends the action of a step without waiting, so compilers run in parallel."""
         if not self._running:
             state = "is over" if self._has_begun else "has not begun"
             raise gymnasium.error.ResetNeeded(
@@ -161,7 +161,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         self._session.send_step(self._write(action))
 
     def receive(self) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Waits for the result of `send`; returns what `step` does."""
+        """Waits for the result of `send`. Returns the same values as `step`."""
         self._running = False
         outcome = self._session.receive_step()
         over = outcome.terminated, outcome.truncated
@@ -174,7 +174,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         return observation, outcome.reward, *over, info
 
     def close(self) -> None:
-        """Asks the compiler to end, and kills it 2 s later."""
+        """Requests the compiler to exit, and kills it if it still runs 2 s later."""
         self._running = False
         self._session.close()
         self.check.report()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures the size of machine code, which the environments reward."""
+"""Measures the size of machine code, on which the rewards of environments depend."""
 
 import io
 
@@ -11,10 +11,10 @@ from mlbridge.errors import Malformed
 
 
 def text_size(code: bytes, name: str) -> int:
-    """Returns the bytes of machine code in an ELF file, or else raises Malformed.
+    """Returns the size of the machine code in an ELF file, in bytes.
 
-    Counts all sections that are loaded and executed: ``.text``, ``.text.unlikely``, one
-    for each function with ``-ffunction-sections``. ``name`` is for the error.
+    The size is the sum of all executable sections, for example ``.text.unlikely``.
+    Raises Malformed, with ``name``, if ``code`` is not an ELF file.
     """
     flags = SH_FLAGS.SHF_ALLOC | SH_FLAGS.SHF_EXECINSTR
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stock LLVM's advisors as environments; see docs/reference/environments.md.
+"""The advisors of stock LLVM as environments. See docs/reference/environments.md.
 
-An episode compiles a module, and a step is a decision. The reward is the machine code
-saved compared with LLVM's own heuristic.
+An episode is one compile of a module, and a step is one decision. The reward is the
+decrease in code size, compared with LLVM's heuristic.
 """
 
 import subprocess
@@ -36,7 +36,7 @@ from mlbridge.types import Features
 Observation: TypeAlias = dict[str, NDArray[Any]]
 Step: TypeAlias = tuple[Observation, float, bool, bool, dict[str, Any]]
 
-# A module for which a compiler writes its header, the same as for all modules.
+# A small module to get the header of an advisor, which is the same for all modules.
 _PROBE = """\
 define internal i32 @callee(i32 %x) { ret i32 %x }
 define i32 @caller(i32 %x) {
@@ -50,20 +50,20 @@ _MODULE = "{module}"
 class MLGOEnvironment(gymnasium.Env[Observation, Any]):
     """The base class of the three environments.
 
-    An episode is one compile of one module; a step is one decision. The reward is 0
-    before the last step, and then the machine code saved relative to LLVM's own
-    heuristic: 0.02 is 2 % smaller, -0.1 is 10 % larger.
+    An episode is one compile of one module, and a step is one decision. The last reward
+    is the decrease in code size, relative to LLVM's heuristic: 0.02 is 2 % smaller, and
+    -0.1 is 10 % larger. All earlier rewards are 0.
 
-    An illegal action (see the table of each environment) terminates the episode with
-    the reward ``-illegal_action_penalty`` and the reason in ``info["illegal_action"]``.
-    A compile that exceeds its timeout is truncated, with ``info["timeout"]``. A
-    compiler that fails raises an exception.
+    An illegal action terminates the episode. Its reward is ``-illegal_action_penalty``,
+    and ``info["illegal_action"]`` has the reason. If a compile exceeds its timeout, the
+    episode is truncated, with ``info["timeout"]``. If the compiler fails, an exception
+    is raised.
 
-    The observation is LLVM's, with NaN replaced by 0 and infinities by the largest
+    Observations come from LLVM, but NaN is replaced by 0 and infinity by the largest
     float. The last observation of an episode is all zeros.
 
     Attributes:
-        modules: the modules, as they were given.
+        modules: the paths of the modules.
     """
 
     advisor: ClassVar[AdvisorName]
@@ -79,21 +79,21 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         decision_timeout: float = 60.0,
         include_default: bool = False,
     ) -> None:
-        """Asks the compiler for its features; does not compile a module yet.
+        """Compiles a tiny module to find out the features.
 
         Args:
-            modules: the files to compile, of any kind the command takes (.c, .ll, .bc).
-            command: clang, opt or llc with its arguments. ``{module}`` becomes the
-                module; the object goes to stdout (``-o -``).
-            illegal_action_penalty: the cost of an illegal action; 1 costs as much as
-                code of twice the size.
-            timeout: seconds for a compile, with the decisions and learning in between.
-            decision_timeout: seconds until the compiler's next request.
-            include_default: add LLVM's own decision, ``inlining_default``, to the
-                inliner's observations.
+            modules: the files to compile, in any format that the command accepts.
+            command: clang, opt or llc with its arguments. ``{module}`` is replaced by
+                the module. The object must go to stdout (``-o -``).
+            illegal_action_penalty: the cost of an illegal action. A cost of 1 is the
+                same as for doubling the code size.
+            timeout: seconds that a compile may take, including decisions and learning.
+            decision_timeout: seconds to wait for each request of the compiler.
+            include_default: whether the inliner's observations have the additional
+                feature ``inlining_default``, LLVM's own decision.
 
         Raises:
-            InvalidArgument: no module, or the command does not ask the advisor.
+            InvalidArgument: `modules` is empty, or the command lacks the advisor.
             CompilerFailed, OSFailure, Timeout: the command fails.
         """
         self.modules = [fspath(module) for module in modules]
@@ -112,7 +112,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         self._module = self.modules[0]
         self._decisions = 0
         self._stock: dict[str, int] = {}
-        """Bytes of machine code of each module by LLVM's own decisions."""
+        """Maps modules to the bytes of machine code that LLVM's heuristic achieves."""
         header = _probe(self._command, self.advisor, include_default, decision_timeout)
         self._specs = {spec.name: spec for spec in header.features}
         space: spaces.Space[Any] = spaces.Dict(
@@ -123,7 +123,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
 
     @abstractmethod
     def _action_space(self) -> spaces.Space[Any]:
-        """The space of the actions; called when the features are known."""
+        """Returns the space of the actions. The features are known by then."""
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -131,15 +131,15 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         """Ends the current episode, and starts the compile of a module.
 
         Args:
-            seed: for the choice of the module.
-            options: ``{"module": path}`` chooses the module. Otherwise it is a random
-                one in which the advisor is asked.
+            seed: the random seed for the choice of modules.
+            options: ``{"module": path}`` chooses the module. By default, it is a random
+                module with at least one decision.
 
         Returns:
-            The first request, and info: ``module``, ``context``, ``decisions`` so far.
+            The first request, and an info with ``module``, ``context``, ``decisions``.
 
         Raises:
-            InvalidArgument: the module is unknown, or the advisor is not asked in it.
+            InvalidArgument: the module is unknown, or has nothing to decide.
             CompilerFailed, OSFailure, Timeout: the compile fails.
         """
         super().reset(seed=seed)
@@ -165,8 +165,8 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
 
         Returns:
             The next request, the reward, terminated (the compile has ended), truncated
-            (it exceeded a timeout), and info: that of `reset`, and at the end of a
-            compile ``text_size`` and ``stock_text_size``, bytes of machine code.
+            (a timeout was exceeded), and an info as from `reset`. The last info also
+            has ``text_size`` and ``stock_text_size``, in bytes of machine code.
 
         Raises:
             gymnasium.error.ResetNeeded: no request waits for a reply.
@@ -200,7 +200,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         return self._end(reward, text_size=size, stock_text_size=stock)
 
     def close(self) -> None:
-        """Ends the current compile, if any."""
+        """Ends the current compile, if one runs."""
         if self._compiler is not None:
             self._compiler.close()
             self._compiler = None
@@ -210,7 +210,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         return action
 
     def _begin(self, module: str) -> Features | None:
-        """Starts a compile, and returns its first request, if any."""
+        """Starts a compile. Returns its first request, or None without a request."""
         self._module, self._decisions = module, 0
         self._compiler = InteractiveCompilerInterface(
             _fill(self._command, module),
@@ -241,7 +241,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
     def _observe(self, features: Features) -> Observation:
         observation = {name: value.copy() for name, value in features.items()}
         for value in observation.values():
-            # LLVM sends quotients 0 / 0 and infinite weights.
+            # Replace NaN and infinity, which LLVM sends for 0 / 0 and some weights.
             if value.dtype.kind == "f" and not np.isfinite(value).all():
                 np.nan_to_num(value, copy=False)
         return observation
@@ -255,7 +255,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
 
 
 class MLGOInliner(MLGOEnvironment):
-    """Decides which calls are inlined: 1 inlines, 0 does not."""
+    """The inliner: for each call, the action 1 inlines the callee and 0 does not."""
 
     advisor = "inliner"
     default_command = ("clang-22", "-Oz", "-w", "-c", _MODULE, "-o", "-")
@@ -265,9 +265,9 @@ class MLGOInliner(MLGOEnvironment):
 
 
 class MLGOEviction(MLGOEnvironment):
-    """Decides which live range loses its register: an index at which ``mask`` is 1.
+    """The eviction advisor: an action is a register whose live ranges are evicted.
 
-    ``info["action_mask"]`` and `action_masks` repeat ``mask``.
+    ``mask`` is 1 at each legal action. ``info["action_mask"]`` is a copy of ``mask``.
     """
 
     advisor = "eviction"
@@ -283,14 +283,14 @@ class MLGOEviction(MLGOEnvironment):
         return super()._info(features) | {"action_mask": self._mask}
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The legal actions, in the form that sb3-contrib's MaskablePPO takes."""
+        """Returns the mask of legal actions for MaskablePPO of sb3-contrib."""
         return self._mask.astype(np.bool_)
 
 
 class MLGOPriority(MLGOEnvironment):
-    """Decides the priority, 0 to 1, of a live range; the highest gets a register first.
+    """The priority advisor: an action is the priority, from 0 to 1, of a live range.
 
-    LLVM compares whole numbers: it gets the action times 4294967040.
+    The highest priority is allocated first. LLVM receives the action x 4294967040.
     """
 
     advisor = "priority"
@@ -304,7 +304,7 @@ class MLGOPriority(MLGOEnvironment):
 
 
 def _space(spec: TensorSpec) -> spaces.Box:
-    """The space of all finite values of a tensor's type."""
+    """Returns the space of all finite tensors of a type."""
     is_float = spec.dtype.kind == "f"
     limits = np.finfo(spec.dtype) if is_float else np.iinfo(spec.dtype)
     return spaces.Box(limits.min, limits.max, spec.shape, spec.dtype.type)
@@ -318,7 +318,7 @@ def _fill(command: Sequence[str], module: str) -> list[str]:
 def _probe(
     command: tuple[str, ...], advisor: AdvisorName, include_default: bool, limit: float
 ) -> Header:
-    """The header of a command's advisor."""
+    """Returns the header that a command sends for an advisor."""
     with tempfile.NamedTemporaryFile("w", prefix="mlbridge-", suffix=".ll") as probe:
         probe.write(_PROBE)
         probe.flush()
@@ -338,7 +338,7 @@ def _probe(
 
 
 def _run(command: Sequence[str], limit: float) -> bytes:
-    """Returns the stdout of a compile with LLVM's own decisions."""
+    """Runs a compile with LLVM's own decisions. Returns its stdout."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit

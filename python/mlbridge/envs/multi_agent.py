@@ -20,10 +20,10 @@ from mlbridge.errors import InvalidArgument, SchemaMismatch
 
 
 class MultiAgentCompilerEnv(MultiAgentEnv):
-    """A compiler whose Environment names the next agent (``setNextAgent``).
+    """A compiler whose Environment calls ``setNextAgent`` to choose the next agent.
 
-    Each observation is for one agent, which acts next; each reward is for the agent
-    that has acted. The compiler is run as by `CompilerEnv`.
+    Each observation is for the agent that acts next. Each reward is for the agent that
+    has just acted. The compiler's process is managed as in `CompilerEnv`.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         check: bool = False,
         **options: Unpack[CompilerOptions],
     ) -> None:
-        """Stores the settings; the first reset starts the compiler.
+        """Stores the settings. The first reset starts the compiler.
 
-        The spaces are given by the labels of the agents; InvalidArgument is raised
-        unless both have the same. Other arguments are those of `CompilerEnv`.
+        Both mappings have the labels of the agents as keys. InvalidArgument is raised
+        if the keys differ. The other arguments are those of `CompilerEnv`.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         if not observation_spaces or set(observation_spaces) != set(action_spaces):
@@ -50,7 +50,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             )
         self.possible_agents = list(observation_spaces)
         self.agents = list(observation_spaces)
-        # RLlib allows any hashable key; these are the compiler's labels.
+        # Copy, to satisfy mypy: RLlib allows any hashable key, but our labels are str.
         self.observation_spaces = dict(observation_spaces.items())
         self.action_spaces = dict(action_spaces.items())
         self.failure_reward = failure_reward
@@ -64,32 +64,32 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         settings = CompilerSettings(command, spec, **options)
         self._session = CompilerSession(settings)
         self.check = ValueCheck(self, str(settings), check=check)
-        """The counts of the argument ``check``."""
+        """The counts of wrong values, if the argument ``check`` is true."""
         self._turn: str | None = None
         self._last: Any = None
 
     @property
     def pid(self) -> int | None:
-        """The process ID of the running compiler, if any."""
+        """The process ID of the compiler, or None if no compiler runs."""
         return self._session.pid
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """Starts an episode, like `CompilerEnv.reset`, of the agent that acts first."""
+        """Starts an episode. Returns the observation of the agent that acts first."""
         if seed is not None:
             self._np_random, _ = seeding.np_random(seed)
         elif self._np_random is not None and self._session.fresh:
             seed = int(self._np_random.integers(2**31))
         self._turn = None
         outcome = self._session.reset(seed, options)
-        # If the episode is over already, any agent can end it.
+        # Choose an agent if the episode has already ended and the compiler names none.
         is_over = outcome.terminated or outcome.truncated
         default = next(iter(self._readers)) if is_over else ""
         self._turn, observation, info = self._observe(outcome, default)
         return {self._turn: observation}, {self._turn: info}
 
-    # RLlib's MultiAgentEnv derives from Gymnasium's Env with another signature.
+    # RLlib's MultiAgentEnv changes the signature of Gymnasium's Env.
     def step(  # type: ignore[override]
         self, action_dict: dict[Any, Any]
     ) -> tuple[
@@ -102,9 +102,8 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             terminated and truncated (``"__all__"``), and the info.
 
         Raises:
-            InvalidArgument: it is another agent's turn, no episode has begun, or it has
-                ended.
-            SchemaMismatch: as for `CompilerEnv.step`.
+            InvalidArgument: it is another agent's turn, or no episode runs.
+            SchemaMismatch: see `CompilerEnv.step`.
         """
         actor = self._turn
         if actor is None or set(action_dict) != {actor}:
@@ -132,7 +131,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         return {agent: observation}, rewards, *over, {agent: info}
 
     def close(self) -> None:
-        """Asks the compiler to end, and kills it 2 s later."""
+        """Requests the compiler to exit, and kills it if it still runs 2 s later."""
         self._turn = None
         self._session.close()
         self.check.report()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a compiler's process and ends it with all the processes that it started."""
+"""Runs a compiler as a child process, and ends it and all its children."""
 
 import contextlib
 import os
@@ -22,9 +22,9 @@ class CompilerProcess:
         variables: Mapping[str, str],
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Starts a program in a folder; raises InvalidArgument if one does not exist.
+        """Starts a program with additional environment variables.
 
-        ``variables`` are added to the environment variables of this process.
+        Raises InvalidArgument if the program or ``folder`` does not exist.
         """
         self.command = list(command)
         try:
@@ -40,7 +40,7 @@ class CompilerProcess:
                 f"cannot start the compiler {self.command[0]!r}: {error}"
             ) from error
         self.pid = self._process.pid
-        """The ID of the process and of its process group."""
+        """The process ID, which is also the ID of the process group."""
         self._parent = os.getpid()
         self._exit = os.pidfd_open(self._process.pid)
         self._ended = False
@@ -48,15 +48,15 @@ class CompilerProcess:
 
     @property
     def is_ours(self) -> bool:
-        """False in a fork of the process that started it."""
+        """Whether this process, and not a parent that forked it, started the child."""
         return os.getpid() == self._parent
 
     def alive(self) -> bool:
-        """True if the process still runs."""
+        """Returns whether the process still runs."""
         return not self.wait(0)
 
     def wait(self, timeout: float) -> bool:
-        """Returns true if the process ends within so many seconds; does not reap it."""
+        """Waits some seconds for the process to end. Returns whether it has ended."""
         if self._ended:
             return True
         poll = select.poll()
@@ -75,8 +75,8 @@ class CompilerProcess:
             self._ended = True
 
     def kill(self) -> None:
-        """Kills the process group; `end` must follow. May be called by any thread."""
-        # The group's ID cannot be reused before its leader is reaped.
+        """Kills the process group. Thread-safe. Call `end` afterwards."""
+        # Hold the lock, so that `end` cannot reap the process and its ID is not reused.
         with self._reaping, contextlib.suppress(ProcessLookupError):
             if not self._ended and self.is_ours:
                 os.killpg(self.pid, signal.SIGKILL)

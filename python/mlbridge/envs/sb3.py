@@ -16,13 +16,13 @@ from mlbridge.errors import InvalidArgument
 class CompilerVecEnv(VecEnv):
     """Several compilers as a ``VecEnv``, in one process and one thread.
 
-    Sends all actions before it waits for a compiler; see `CompilerVectorEnv`.
+    A step sends all actions and then waits, so the compilers run in parallel.
     """
 
     def __init__(
         self, num_envs: int, command: Sequence[str], spec: str = "pipe", **settings: Any
     ) -> None:
-        """Makes ``num_envs`` compilers; the arguments are those of `make_vec`."""
+        """Creates ``num_envs`` environments from the arguments of `make_vec`."""
         self._begin(make_envs(num_envs, command, spec, **settings))
 
     @classmethod
@@ -106,7 +106,7 @@ class CompilerVecEnv(VecEnv):
         ]
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Returns false for each: wrappers wrap the whole vector environment."""
+        """Returns false for each environment, because wrappers wrap this object."""
         return [False for _ in self._chosen(indices)]
 
     def _chosen(self, indices: int | Iterable[int] | None) -> list[CompilerEnv]:

@@ -30,27 +30,27 @@ from mlbridge.printable import names, words
 from mlbridge.types import Features
 
 _CALLERS_FAULT = (InvalidArgument, Malformed, SchemaMismatch, Unsupported)
-"""Errors of the caller: an action or a space is wrong."""
+"""Errors that the caller has caused, for example with a wrong action or space."""
 
 _TAKEN = {"error", "episode"}
-"""Keys of the info that a failed step and Stable-Baselines3's statistics use."""
+"""Keys of the info that are reserved for trainers."""
 
 _GRACE = 2.0
-"""Seconds that a compiler has to end by itself after `close`."""
+"""Seconds after `close` until a compiler that still runs is killed."""
 
 
 class CompilerOptions(TypedDict, total=False):
-    """How an environment runs its compiler: keyword arguments of all environments.
+    """Keyword arguments of all environments, which control the compiler's process.
 
     Attributes:
-        timeout: seconds for a step, 60 by default; None waits while the compiler lives.
-        reset_timeout: seconds for a reset, with the start of the compiler, 60 by
-            default. It starts anew with each restart.
-        max_restarts: the maximum number of restarts without a successful step in
-            between, 3 by default. The next failure is raised.
-        variables: additional environment variables of the compiler.
-        folder: the compiler's working directory.
-        worker: the compiler's number if there are several.
+        timeout: seconds that a step may take. The default is 60. None sets no limit.
+        reset_timeout: seconds that a reset and the start of the compiler may take. The
+            default is 60. A restart of the compiler gets the full time again.
+        max_restarts: the maximum number of restarts between two successful steps. After
+            that, a failure is raised. The default is 3.
+        variables: additional environment variables for the compiler.
+        folder: the working directory of the compiler.
+        worker: the number of the compiler, if there are several.
     """
 
     timeout: float | None
@@ -63,7 +63,7 @@ class CompilerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CompilerSettings:
-    """An environment's compiler and its options. See `CompilerOptions`."""
+    """The command and the options of a compiler. See `CompilerOptions`."""
 
     command: Sequence[str]
     spec: str = "pipe"
@@ -83,28 +83,28 @@ class Outcome:
     """The result of a reset or a step."""
 
     features: Features
-    """The observation's tensors, without reserved ones; views until the next step."""
+    """The tensors of the observation. They are views, valid until the next step."""
     reward: float = 0.0
     terminated: bool = False
     truncated: bool = False
     agent: str = ""
     info: dict[str, Any] = field(default_factory=dict)
     error: Error | None = None
-    """Why the step failed: an error of the compiler, or its end. Then ``features`` is
-    empty, and ``info["error"]`` has the error's code and text."""
+    """The error if the step failed, for example because the compiler crashed. Then
+    ``features`` is empty, and ``info["error"]`` has the error's code and text."""
     was_over: bool = False
-    """True if the episode had ended at its reset, without a decision. The compiler was
-    not asked for this step, and ``features`` is empty."""
+    """Whether the episode had ended at its reset, without a decision. Then the step
+    was not sent to the compiler, and ``features`` is empty."""
 
     @classmethod
     def failed(cls, error: Error) -> Self:
-        """The outcome of a step that failed."""
+        """Returns the outcome of a step that failed."""
         info = {"error": f"{error.code}: {error}"}
         return cls({}, truncated=True, info=info, error=error)
 
 
 class _Running:
-    """A running compiler and its channel."""
+    """A running compiler process and its channel."""
 
     def __init__(self, settings: CompilerSettings) -> None:
         self.channel: EnvironmentChannel = open_channel(settings.spec)
@@ -119,7 +119,7 @@ class _Running:
             raise
         self.is_connected = False
         self.is_asked = False
-        """True while a message waits for its reply."""
+        """Whether the compiler has yet to reply to a message."""
 
     def end(self, grace: float = 0.0) -> None:
         is_idle = self.is_connected and not self.is_asked
@@ -131,7 +131,7 @@ class _Running:
         except Error:
             grace = 0.0
         try:
-            # Close the channel last: the compiler may still write to it.
+            # Close the channel last, because the compiler may still write to it.
             self.process.end(grace)
         finally:
             self.channel.close()
@@ -142,10 +142,10 @@ class _Slot:
 
     running: _Running | None = None
     inherited: _Running | None = None
-    """The compiler of the process that forked this one, which must not end it."""
+    """A compiler that a parent of this forked process started. Do not end it here."""
 
     def own(self) -> _Running | None:
-        """Returns the compiler if this process has started it."""
+        """Returns the compiler, or None if this process has not started it."""
         if self.running is not None and not self.running.process.is_ours:
             self.running, self.inherited = None, self.running
         return self.running
@@ -158,7 +158,7 @@ class _Slot:
 
 
 class CompilerSession:
-    """Runs the resets and steps of one compiler. Used by one thread at a time."""
+    """Runs the resets and steps of one compiler. One thread at a time may use it."""
 
     def __init__(self, settings: CompilerSettings) -> None:
         if not settings.command or isinstance(settings.command, str):
@@ -168,7 +168,7 @@ class CompilerSession:
             )
         self._settings = settings
         self._slot = _Slot()
-        # Also without close(), at garbage collection or interpreter shutdown.
+        # End the compiler also if the user does not call close().
         self._finalizer = weakref.finalize(self, self._slot.clear)
         self._stepping: Error | None = None
         self._over: Outcome | None = None
@@ -178,34 +178,34 @@ class CompilerSession:
         """The number of compilers that failed since the last successful step."""
         self._interrupted = threading.Event()
         self.is_connected = False
-        """True after a compiler has connected."""
+        """Whether a compiler has ever connected."""
 
     @property
     def pid(self) -> int | None:
-        """The process ID of the running compiler, if any."""
+        """The process ID of the compiler, or None if no compiler runs."""
         running = self._slot.own()
         return running.process.pid if running else None
 
     @property
     def fresh(self) -> bool:
-        """True if the next reset is the first of its compiler."""
+        """Whether the next reset is the first one of its compiler."""
         running = self._slot.own()
         return running is None or not running.is_connected
 
     @property
     def is_interrupted(self) -> bool:
-        """True after `interrupt` was called."""
+        """Whether `interrupt` was called."""
         return self._interrupted.is_set()
 
     def interrupt(self) -> None:
-        """Ends the compiler and starts no other. May be called by any thread."""
+        """Kills the compiler, and prevents a restart. Thread-safe."""
         self._interrupted.set()
         running = self._slot.own()
         if running is not None:
             running.process.kill()
 
     def launch(self) -> None:
-        """Starts a compiler unless one runs; raises OSFailure after `interrupt`."""
+        """Starts a compiler if none runs. Raises OSFailure after `interrupt`."""
         if self._interrupted.is_set():
             raise OSFailure("the compiler was interrupted and is not started again")
         running = self._slot.own()
@@ -213,7 +213,7 @@ class CompilerSession:
             self._slot.clear()
             self._slot.running = running = _Running(self._settings)
             self.starts += 1
-        # interrupt() may have run before it could see the new compiler.
+        # Check again: interrupt() may have run before `running` was stored.
         if self._interrupted.is_set():
             running.process.kill()
 
@@ -224,9 +224,9 @@ class CompilerSession:
         *,
         timeout: float | None = None,
     ) -> Outcome:
-        """Starts an episode, like `CompilerEnv.reset`, and a compiler unless one runs.
+        """Starts an episode, like `CompilerEnv.reset`, and a compiler if none runs.
 
-        ``timeout`` is in seconds, instead of the settings' ``reset_timeout``.
+        ``timeout``, in seconds, replaces ``reset_timeout`` of the settings.
         """
         self._over = None
         message: dict[str, Any] = {"_command": "reset"}
@@ -249,7 +249,7 @@ class CompilerSession:
                 outcome = self._receive(_left(until))
             except (Timeout, PeerClosed) as error:
                 failure = self._fail(error)
-                # A compiler may disconnect between two episodes.
+                # Do not count this failure: a compiler may exit between two episodes.
                 if not was_fresh and isinstance(error, PeerClosed):
                     self.failures -= 1
                     continue
@@ -264,7 +264,7 @@ class CompilerSession:
                 return outcome
 
     def send_step(self, action: Mapping[str, Any]) -> None:
-        """Sends an action; `receive_step` waits for the result."""
+        """Sends an action. `receive_step` then waits for the result."""
         self._stepping = None
         if self._over is not None:
             return
@@ -274,11 +274,11 @@ class CompilerSession:
             self._stepping = self._fail(error)
 
     def receive_step(self, timeout: float | None = None) -> Outcome:
-        """Waits for the result of the action; if the step failed, it has an ``error``.
+        """Waits for the result of the action. If the step fails, `error` is set.
 
-        ``timeout`` is in seconds, instead of the settings'. Raises SchemaMismatch or
-        InvalidArgument if the compiler does not accept the action, PeerClosed or
-        Timeout after more than ``max_restarts`` failures in a row.
+        ``timeout``, in seconds, replaces the settings' timeout. Raises SchemaMismatch
+        or InvalidArgument if the compiler rejects the action. Raises PeerClosed or
+        Timeout after more than ``max_restarts`` consecutive failures.
         """
         over, self._over = self._over, None
         if over is not None:
@@ -301,7 +301,7 @@ class CompilerSession:
         return Outcome.failed(failure)
 
     def close(self) -> None:
-        """Asks the compiler to end, and kills it 2 s later."""
+        """Requests the compiler to exit, and kills it if it still runs 2 s later."""
         self._slot.clear(_GRACE)
 
     def _compiler(self) -> _Running:
@@ -331,7 +331,7 @@ class CompilerSession:
         except (Timeout, PeerClosed):
             raise
         except BaseException:
-            # After Ctrl-C, for example, the next message would be a late reply.
+            # End the compiler, because its next message would reply to this request.
             self._slot.clear()
             raise
         try:
@@ -344,10 +344,10 @@ class CompilerSession:
             ) from error
 
     def _fail(self, error: Error) -> Error:
-        """Ends the compiler, and returns the error with the compiler's exit status."""
+        """Ends the compiler, and adds the compiler's exit status to the error."""
         self.failures += 1
         process = self._compiler().process
-        # A compiler that has closed its channel is about to exit.
+        # If the compiler has closed its channel, wait: it is about to exit.
         had_ended = process.wait(0.5 if isinstance(error, PeerClosed) else 0)
         self._slot.clear()
         return type(error)(f"{error} ({process if had_ended else process.command[0]})")
@@ -360,12 +360,12 @@ def _left(until: float | None) -> float | None:
 def _outcome(message: Features) -> Outcome:
     """Decodes a message.
 
-    Raises KeyError, TypeError or ValueError if a reserved tensor is missing or invalid,
-    RecursionError if the info is nested too deeply.
+    Raises KeyError, TypeError or ValueError if a reserved tensor is missing or invalid.
+    Raises RecursionError if the info is nested too deeply.
     """
     if "_error" in message:
-        # The episode failed, but the compiler runs. A code such as Timeout concerns the
-        # compiler's own work, not this channel.
+        # Return the error, do not raise it: even if it is a Timeout, only the episode
+        # has failed, and the compiler still runs.
         code = _text(message, "_code", "Model")
         return Outcome.failed(error_for(code, words(_text(message, "_error"))))
     info = json.loads(_text(message, "_info", "{}"))
@@ -391,7 +391,7 @@ def _text(message: Features, name: str, default: str | None = None) -> str:
 
 
 def _scalar(message: Features, name: str, kinds: str) -> Any:
-    """Returns a reserved tensor of one element, of one of these kinds of dtypes."""
+    """Returns a reserved tensor that must have one element and a dtype in `kinds`."""
     value = message[name]
     if isinstance(value, np.ndarray) and not value.shape and value.dtype.kind in kinds:
         return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Converts values of Gymnasium spaces to tensors and back, with exact dtypes."""
+"""Converts between values of Gymnasium spaces and tensors of the same dtypes."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -16,17 +16,17 @@ from mlbridge.types import Features
 _ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 
 LINKS = "edge_links"
-"""The tensor of a Graph that contains the indexes of nodes."""
+"""The name of the tensor with the edges of a Graph, as indices of nodes."""
 
 _LINK = spaces.Box(0, np.iinfo(np.int32).max, (2,), np.int64)
-"""The indexes of an edge's source and target node."""
+"""The space of one edge: the indices of its source node and target node."""
 
 
 def parts_of(space: spaces.Space[Any]) -> list[tuple[str, spaces.Space[Any]]] | None:
-    """The parts of a composite space by name; None for a space of one tensor.
+    """Returns the parts of a composite space with names, or None for a single tensor.
 
-    A Graph has ``nodes`` and, with edges, ``edges`` and ``edge_links``. Each is a
-    stacked Sequence, a tensor whose first extent changes from step to step.
+    A Graph has the part ``nodes``. A Graph with edges also has ``edges`` and
+    ``edge_links``. Each part is a Sequence, whose first extent varies between steps.
     """
     if isinstance(space, spaces.Dict):
         return list(space.spaces.items())
@@ -47,7 +47,7 @@ def parts_of(space: spaces.Space[Any]) -> list[tuple[str, spaces.Space[Any]]] | 
 
 
 def is_sequence(space: spaces.Space[Any]) -> bool:
-    """True for a space of one tensor with a changing number of rows."""
+    """Returns whether a space is one tensor whose number of rows varies."""
     return (
         isinstance(space, spaces.Sequence)
         and space.stack
@@ -58,7 +58,7 @@ def is_sequence(space: spaces.Space[Any]) -> bool:
 def leaves(
     space: spaces.Space[Any], name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any]]]:
-    """Yields the name and space of each tensor; nested keys are joined by dots."""
+    """Yields the name and space of each tensor. Dots join nested keys to a name."""
     parts = parts_of(space)
     if parts is None:
         if name.startswith("_"):
@@ -72,7 +72,7 @@ def leaves(
 def named_parts(
     space: spaces.Space[Any], value: Any, name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any], Any]]:
-    """Yields each tensor's name, space and value; SchemaMismatch if one is missing."""
+    """Yields each tensor's name, space and value, or raises SchemaMismatch."""
     parts = parts_of(space)
     if parts is None:
         yield name, space, value
@@ -88,7 +88,7 @@ def named_parts(
 
 
 def extents_of(space: spaces.Space[Any]) -> dict[str, str]:
-    """The first extent of each tensor of changing size; see `Padded.extents`."""
+    """Maps tensors of varying size to their first extents. See `Padded.extents`."""
     if isinstance(space, Padded):
         return space.extents
     found = [name or "observation" for name, leaf in leaves(space) if is_sequence(leaf)]
@@ -96,23 +96,23 @@ def extents_of(space: spaces.Space[Any]) -> dict[str, str]:
 
 
 class Padded(spaces.Dict):
-    """Observations of changing size as tensors of fixed size, which learners batch.
+    """Pads observations of varying size to a fixed size, so that they can be batched.
 
-    For example a graph of at most 48 nodes and 512 edges::
+    For example, this is the space of graphs with at most 48 nodes and 512 edges::
 
         Padded(Graph(Box(0, 1, (3,)), Discrete(2)), {"nodes": 48, "edges": 512})
 
-    is a Dict of ``nodes`` [48, 3], ``edges`` [512] and ``edge_links`` [512, 2], padded
-    with zeros at the end, and of the float masks ``nodes_mask`` [48] and ``edges_mask``
-    [512]: 1 for a row of the observation, 0 for padding. An exported model takes any
-    size: the compiler sends the tensors of `space`, without padding and masks.
+    The space is a Dict of ``nodes`` [48, 3], ``edges`` [512] and ``edge_links``
+    [512, 2], with zeros after the last row. The float tensors ``nodes_mask`` [48] and
+    ``edges_mask`` [512] are 1 for each row of the observation and 0 for padding. An
+    exported model needs neither padding nor masks, and accepts any size.
 
     Attributes:
-        space: the observations of the compiler: a stacked Sequence, a Graph, or a Dict
-            or Tuple with such parts.
-        limits: the maximum number of rows by the name of the extent.
-        extents: the name of each changing tensor's first extent. It is the tensor's
-            own name, except that ``edge_links`` has the extent ``edges``.
+        space: the space of the compiler's observations: a stacked Sequence, a Graph, or
+            a Dict or Tuple that contains them.
+        limits: maps each extent to its maximum size.
+        extents: maps each tensor of varying size to the name of its first extent. By
+            default, this is the tensor's name, and ``edges`` for ``edge_links``.
     """
 
     def __init__(
@@ -121,12 +121,12 @@ class Padded(spaces.Dict):
         limits: Mapping[str, int],
         extents: Mapping[str, str] | None = None,
     ) -> None:
-        """Pads a space; raises InvalidArgument unless each extent has a limit.
+        """Pads a space. Raises InvalidArgument if an extent has no limit.
 
         Args:
             space: the space of the compiler's observations.
-            limits: the maximum rows of each extent; more raise SchemaMismatch.
-            extents: for tensors with as many rows as another, that one's name.
+            limits: the maximum size of each extent. More rows raise SchemaMismatch.
+            extents: maps a tensor to another tensor with the same number of rows.
         """
         padded = {name or "observation": leaf for name, leaf in leaves(space)}
         found = extents_of(space)
@@ -151,17 +151,17 @@ class Padded(spaces.Dict):
         super().__init__(padded)
 
     def pad(self, observation: Any) -> dict[str, Any]:
-        """Converts an observation of `space` to one of this space.
+        """Converts an observation of `space` to an observation of this space.
 
-        Raises SchemaMismatch if a tensor has too many rows, or a number of rows other
-        than that of a tensor with the same extent.
+        Raises SchemaMismatch if a tensor exceeds its limit, or if two tensors with the
+        same extent have different sizes.
         """
         named = named_parts(self.space, observation)
         tensors = {name or "observation": value for name, _, value in named}
         return self.pad_tensors(tensors, 0)
 
     def pad_tensors(self, tensors: Mapping[str, Any], axis: int = 1) -> dict[str, Any]:
-        """Pads tensors along an axis and adds a mask per free extent; see `pad`."""
+        """Pads tensors along an axis, and adds a mask per extent. See `pad`."""
         found = dict(tensors)
         sizes: dict[str, int] = {}
         for name, extent in self.extents.items():
@@ -181,7 +181,7 @@ class Padded(spaces.Dict):
         return found
 
     def unpad(self, observation: Mapping[str, Any]) -> dict[str, Any]:
-        """The tensors by name that the compiler sent."""
+        """Removes padding and masks. Returns the tensors that the compiler sent."""
         sizes = {
             extent: int(observation[mask_of(extent)].sum()) for extent in self.limits
         }
@@ -195,18 +195,18 @@ class Padded(spaces.Dict):
 
 
 def nodes_of(name: str, extents: Mapping[str, str]) -> str:
-    """The extent of the nodes of a Graph's links; "" for any other tensor."""
+    """Returns the extent of the nodes if a tensor is `LINKS` of a Graph, or else ""."""
     prefix, _, last = name.rpartition(".")
     return extents.get(f"{prefix}.nodes" if prefix else "nodes", "") * (last == LINKS)
 
 
 def mask_of(extent: str) -> str:
-    """The name of the mask of an extent in `Padded`."""
+    """Returns the name of the mask for an extent in `Padded`."""
     return f"{extent}_mask"
 
 
 def _padded(space: Any, limit: int) -> spaces.Box:
-    """The space of ``limit`` rows of a Sequence; rows may be zero."""
+    """Returns the space of ``limit`` rows of a Sequence, including rows of zeros."""
     row = space.feature_space
     dtype, shape = np.dtype(row.dtype), (limit, *(row.shape or ()))
     match row:
@@ -222,16 +222,15 @@ def _padded(space: Any, limit: int) -> spaces.Box:
 
 
 class ObservationReader:
-    """Makes an observation of a space from a compiler's features.
+    """Converts the features of a compiler to an observation of a space.
 
-    A space of one tensor is the feature ``observation`` or the only feature. A Dict is
-    the features named by its keys (``a.b`` if nested), a Tuple ``0``, ``1``, ..., a
-    Graph ``nodes``, ``edges`` and ``edge_links``. A Padded space has the features of
-    the space that it pads.
+    A space of one tensor reads the feature ``observation``, or the only feature. A Dict
+    reads the features with the names of its keys, for example ``a.b`` if it is nested.
+    A Tuple reads ``0``, ``1``, ..., and a Graph reads the names in `parts_of`.
     """
 
     def __init__(self, space: spaces.Space[Any]) -> None:
-        """Raises TypeError if the space cannot be represented as tensors."""
+        """Prepares to read. Raises TypeError if tensors cannot represent the space."""
         self.space = space
         self._pad = space.pad if isinstance(space, Padded) else lambda found: found
         sent = space.space if isinstance(space, Padded) else space
@@ -270,7 +269,7 @@ class ObservationReader:
             value = features.get(name)
             if is_text and isinstance(value, str):
                 return value
-            # A narrower type from the compiler is converted without loss.
+            # Accept a narrower type, because its conversion loses nothing.
             if (
                 not is_text
                 and isinstance(value, np.ndarray)
@@ -278,7 +277,7 @@ class ObservationReader:
                 and value.shape[skipped:] == shape
                 and (value.dtype == dtype or np.can_cast(value.dtype, dtype, "safe"))
             ):
-                # A copy, since the array is a view that the next message overwrites.
+                # Copy the array: it is a view that the next message overwrites.
                 own = value.astype(dtype)
                 return own[()] if is_number else own
             found = f"no such feature, only {names(features) or 'an empty message'}"
@@ -294,7 +293,7 @@ class ObservationReader:
         return read
 
     def __call__(self, features: Features) -> tuple[Any, dict[str, Any]]:
-        """Returns the observation, and copies of the other features."""
+        """Returns the observation, and copies of features that are not part of it."""
         used, source = self._names, features
         if self._alone:
             name = next(iter(features)) if len(features) == 1 else "observation"
@@ -314,9 +313,9 @@ class ObservationReader:
 
 
 def _converted(action: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """Converts an action to an array of a dtype; only floats may be rounded.
+    """Converts an action to an array of a dtype. Only floats may be rounded.
 
-    Raises TypeError, ValueError or OverflowError if the dtype cannot represent it.
+    Raises TypeError, ValueError or OverflowError if the dtype cannot hold the action.
     """
     found = np.asarray(action)
     if found.dtype == dtype:
@@ -335,16 +334,16 @@ def _converted(action: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
 
 
 class ActionWriter:
-    """Converts an action of a space to tensors: ``action``, or those of a Dict."""
+    """Converts actions to tensors: one called ``action``, or one per key of a Dict."""
 
     def __init__(self, space: spaces.Space[Any]) -> None:
-        """Raises TypeError if the space cannot be represented as tensors."""
+        """Prepares to write. Raises TypeError if tensors cannot represent the space."""
         list(leaves(space))
         self._space = space
         self._alone = parts_of(space) is None
 
     def __call__(self, action: Any) -> dict[str, Any]:
-        """Returns the tensors by name; raises SchemaMismatch if one does not fit."""
+        """Maps names to tensors. Raises SchemaMismatch if a value does not fit."""
         tensors: dict[str, Any] = {}
         start = "action" if self._alone else ""
         for name, space, value in named_parts(self._space, action, start):

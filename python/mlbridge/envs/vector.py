@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A vector environment of several compilers, in one process and one thread.
 
-A step sends the actions to all compilers before it waits for any of them, so that they
-work at the same time without threads, further processes or copies between them.
+A step sends an action to each compiler before it waits for a result. The compilers
+therefore run in parallel, although Python needs only one thread.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from mlbridge.errors import InvalidArgument
 
 
 class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
-    """Several compilers as a Gymnasium vector environment; see `make_vec`.
+    """Several compilers as a Gymnasium vector environment. See `make_vec`.
 
-    The step after the end of an episode resets its compiler and ignores the action
+    If an episode has ended, the next step ignores its action and resets the compiler
     (``AutoresetMode.NEXT_STEP``, Gymnasium's default).
     """
 
@@ -48,8 +48,8 @@ class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
         """Starts an episode of each compiler. See `CompilerEnv.reset`.
 
         Args:
-            seed: one per compiler, or the first, from which the others count up.
-            options: the options of all compilers.
+            seed: a list with one seed per compiler, or the first of consecutive seeds.
+            options: the options for each compiler.
         """
         if seed is None:
             seed = [None] * self.num_envs
@@ -68,7 +68,7 @@ class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
     def step(
         self, actions: Any
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Runs the actions of all compilers at the same time."""
+        """Runs one action in each compiler, in parallel."""
         resets = self._is_over.copy()
         each = list(iterate(self.action_space, actions))
         for env, action, is_reset in zip(self.envs, each, resets, strict=True):
@@ -107,8 +107,8 @@ def make_vec(
 ) -> CompilerVectorEnv:
     """Makes a Gymnasium vector environment of several compilers.
 
-    The arguments are those of `CompilerEnv`; ``{worker}`` in the command counts from 0,
-    and ``observation_space`` and ``action_space`` are those of one compiler.
+    The arguments are those of `CompilerEnv`. ``observation_space`` and ``action_space``
+    are the spaces of one compiler. ``{worker}`` in the command is 0, 1, ...
     """
     return CompilerVectorEnv(make_envs(num_envs, command, spec, **settings))
 
@@ -116,5 +116,5 @@ def make_vec(
 def make_envs(
     num_envs: int, command: Sequence[str], spec: str, **settings: Any
 ) -> list[CompilerEnv]:
-    """Makes several environments of one compiler with their worker numbers."""
+    """Makes several environments with the same command and different workers."""
     return [CompilerEnv(command, spec, worker=i, **settings) for i in range(num_envs)]

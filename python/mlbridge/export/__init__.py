@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports a trained policy to one ``.onnx`` file that takes the compiler's features.
+"""Exports a trained policy to an ``.onnx`` file that compilers can use.
 
-Such as::
+Example::
 
     from mlbridge.export import export
 
     export(PPO.load("inliner.zip"), "inliner.onnx", features=read_log("zlib.log"))
 
-The file's inputs are the features as the compiler populates them, by name and type; the
-graph converts, orders and normalises them. The file runs in the compiler
-(``onnx:inliner.onnx``), as machine code (``mlbridge compile``) and behind
-``mlbridge serve``. Each framework has a module here, imported on demand: pytorch, sb3,
-rllib, jax, keras, sklearn. See docs/guides/export.md, and
-docs/reference/model-metadata.md for the file's metadata.
+The exported model has one input per feature, with the feature's name and type. It
+converts the features to the vector or tensors that the trained network expects. The
+file can be used in the compiler (``onnx:inliner.onnx``), compiled to machine code
+(``mlbridge compile``), or served (``mlbridge serve``).
+
+Each framework has a module in this package, which is imported on demand. See
+docs/guides/export.md, and docs/reference/model-metadata.md for the metadata.
 """
 
 import importlib
@@ -60,13 +61,13 @@ class Exported:
     """An exported .onnx file.
 
     Attributes:
-        path: of the file.
-        framework: the policy's framework, with its version.
+        path: the path of the file.
+        framework: the name and version of the policy's framework.
         features: the inputs, in the order of training.
         outputs: the names of the outputs.
-        decide: the rule by which runners choose from the outputs, if any.
-        comparison: with the framework's own outputs.
-        undecided: outputs that look like scores, if no rule chooses from them.
+        decide: the rule that makes a decision from an output, or None.
+        comparison: the result of the comparison with the framework.
+        undecided: outputs that look like scores, although there is no rule for them.
     """
 
     path: Path
@@ -92,34 +93,33 @@ def export(
     requests: int = 256,
     **options: Any,
 ) -> Exported:
-    """Writes a policy as an .onnx file if its outputs match the framework's.
+    """Writes a policy to an .onnx file, after a comparison with the framework.
 
     Args:
-        policy: a PyTorch module, an algorithm of Stable-Baselines3 or RLlib or an
-            RLModule, a Keras model, a scikit-learn estimator, or a function of JAX.
-        path: of the file, which is replaced atomically.
-        features: the compiler's features, in the order of training; by default those
-            of the policy's own observation space, if it has one.
-        framework: one of `FRAMEWORKS`; only needed for a function.
-        outputs: names of outputs to keep.
-        decide: the rule by which runners choose: ``argmax:NAME``, ``sample:NAME``,
-            ``outputs:NAME``, or ``""`` for the outputs unchanged; by default the rule
-            for the kind of policy.
-        batch: the number of requests at once: None for any number, or 1 for a policy
-            whose outputs depend on the batch.
+        policy: a PyTorch module, an algorithm of Stable-Baselines3 or RLlib, an
+            RLModule, a Keras model, a scikit-learn estimator, or a JAX function.
+        path: the file to write. An existing file is replaced atomically.
+        features: the compiler's features, in the order of training. The default is
+            the policy's observation space, if it has one.
+        framework: one of `FRAMEWORKS`. Only needed if `policy` is a function.
+        outputs: the names of the outputs to keep.
+        decide: the rule that makes a decision from an output: ``argmax:NAME``,
+            ``sample:NAME`` or ``outputs:NAME``. With ``""``, there is no rule. The
+            default depends on the kind of policy.
+        batch: the batch size. None allows any batch size. Use 1 if the policy's
+            outputs depend on the other requests of a batch.
         metadata: further metadata of the file.
-        samples: features by name, [n, ...] each, for the comparison; by default they
-            are drawn.
-        requests: the number of requests to draw.
-        **options: the framework's own: ``statistics`` (a VecNormalize) for sb3,
+        samples: the requests for the comparison, as a dict from names of features to
+            arrays of shape [n, ...]. By default, they are random.
+        requests: the number of random requests.
+        **options: options of the framework: ``statistics`` (a VecNormalize) for sb3,
             ``module`` and ``agent`` for rllib.
 
     Raises:
         InvalidArgument: an argument is wrong or missing.
         SchemaMismatch: the features do not fit the policy.
-        Unsupported: this kind of policy cannot be exported, or the named package is
-            missing.
-        ModelError: the graph's outputs differ from the framework's; nothing is
+        Unsupported: the policy cannot be exported, or a package is missing.
+        ModelError: the exported outputs differ from the framework's. Then no file is
             written.
     """
     described = features_of(features)
@@ -146,7 +146,7 @@ def export(
         comparison = compare(
             model, found, batch=batch, requests=requests, samples=samples
         )
-    # Other processes see the old file or the complete new one.
+    # Replace the file atomically, so that no other process reads half of it.
     with replacing(Path(path)) as new:
         new.write_bytes(model.SerializeToString(deterministic=True))
     undecided = [v.name for v in model.graph.output if rule is None and _is_scores(v)]
@@ -178,7 +178,7 @@ def _policy_of(
     try:
         found: Policy = make(policy, features, **options)
     except TypeError as error:
-        # An option of another framework; anything else is its own error.
+        # Translate only this TypeError, whose cause is an option for another framework.
         if options and "unexpected keyword argument" in str(error):
             raise InvalidArgument(f"{kind} has no such option: {error}") from None
         raise
@@ -186,12 +186,12 @@ def _policy_of(
 
 
 def framework_of(policy: Any) -> str:
-    """Returns the one of `FRAMEWORKS` that an object belongs to.
+    """Returns the name in `FRAMEWORKS` of the framework that made an object.
 
     Raises:
-        Unsupported: the object belongs to none of them.
+        Unsupported: the object is from another framework.
     """
-    # Compares the names of modules, so that no framework is imported.
+    # Compare names of modules, because isinstance would need to import the frameworks.
     families = [base.__module__.partition(".")[0] for base in type(policy).__mro__]
     names = [f"{base.__module__}.{base.__name__}" for base in type(policy).__mro__]
     if "stable_baselines3" in families:
@@ -215,7 +215,7 @@ def framework_of(policy: Any) -> str:
 
 
 def _kept(policy: "Policy", rule: str | None) -> list[str] | None:
-    """Returns the rule's output if it is not among the policy's default outputs."""
+    """Returns the output that the rule needs if it is not exported by default."""
     output = (rule or "").partition(":")[2]
     if output and policy.outputs and output not in policy.outputs:
         return [output]
@@ -237,7 +237,7 @@ def _check_rule(rule: str | None, outputs: tuple[str, ...]) -> None:
 
 
 def _is_scores(output: "onnx.ValueInfoProto") -> bool:
-    """Returns true for an output of two or more floats per request, except actions."""
+    """Returns whether an output has several floats per request and is not an action."""
     tensor = output.type.tensor_type
     extents = tensor.shape.dim
     is_float = tensor.elem_type in (1, 11)  # TensorProto.FLOAT, TensorProto.DOUBLE

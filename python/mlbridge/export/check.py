@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares an exported graph's outputs with the framework's."""
+"""Compares the outputs of an exported graph with the outputs of the framework."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from mlbridge.export.policy import Policy, Tensors
 from mlbridge.onnx import open_session
 
 ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
-"""Tolerances, which are added, because sums have another order: a constant, a factor of
-the output, and a factor of the request's largest number."""
+"""The tolerance is the sum of ABSOLUTE, RELATIVE times the output, and CANCELLED times
+the largest number in the request. It allows for another order of summation."""
 ALONE = 4
-"""The number of requests that are also sent alone."""
+"""The number of requests that are also compared in a batch of one."""
 SIZES = 4
-"""The number of different sizes of free extents; all extents of the first are 1."""
+"""The number of sizes to try for free extents. The first size is 1."""
 _ROWS = 24
-"""The most rows of a free extent without a limit."""
+"""The largest size to try for a free extent without a limit."""
 _LISTED = 8
-"""The most features in a message."""
+"""The maximum number of features in an error message."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Comparison:
     """The result of a successful check."""
 
     requests: int
-    differences: dict[str, float]  # The largest of each output.
+    differences: dict[str, float]  # Maps each output to its largest difference.
 
     def __str__(self) -> str:
         found = ", ".join(f"{k}: {v:.2g}" for k, v in self.differences.items())
@@ -47,13 +47,13 @@ def compare(
     requests: int = 256,
     samples: Tensors | None = None,
 ) -> Comparison:
-    """Compares a graph, run by ONNX Runtime, with the framework on the same requests.
+    """Compares ONNX Runtime with the framework on the same requests.
 
-    A graph that takes any number of requests gets all of them at once, and some of them
-    alone. Requests are drawn, unless `samples` gives features, each [n, *shape].
+    If the graph accepts any batch size, all requests are sent as one batch, and some of
+    them also in a batch of one. Requests are random unless `samples` contains some.
 
     Raises:
-        ModelError: an output differs; the message gives the difference and the place.
+        ModelError: an output differs. The message names the output and the request.
     """
     session = open_session(model.SerializeToString(), log_level=3)
     random = np.random.default_rng(0)
@@ -68,7 +68,7 @@ def compare(
 def _draw(
     policy: Policy, requests: int, random: np.random.Generator
 ) -> Iterator[Tensors]:
-    """Yields one group of requests, or, with free extents, one for each size."""
+    """Yields random requests: one group, or one group per size of free extents."""
     free = sorted(free_extents(policy.features))
     most = {extent: policy.limits.get(extent, _ROWS) for extent in free}
     for i in range(SIZES if free else 1):
@@ -130,7 +130,7 @@ def _compare(
 def _without_padding(
     name: str, padded: NDArray[Any], shape: tuple[int, ...], decide: str | None
 ) -> NDArray[Any]:
-    """Returns the framework's output without padding, which it must not choose."""
+    """Removes padding from an output. Raises ModelError if padding is the argmax."""
     if decide == f"argmax:{name}" and (padded.argmax(-1) >= shape[-1]).any():
         raise ModelError(
             f"output '{name}': the network decides for padding, not for one of the"
@@ -142,7 +142,7 @@ def _without_padding(
 def _difference(
     name: str, found: NDArray[Any], expected: NDArray[Any], features: Tensors
 ) -> float:
-    """Returns the largest difference; raises ModelError if it exceeds the tolerance."""
+    """Returns the largest difference. Raises ModelError if it exceeds the tolerance."""
     if found.shape != expected.shape:
         raise ModelError(
             f"output '{name}': the framework answers with the shape "
@@ -161,7 +161,7 @@ def _difference(
         tolerance += CANCELLED * largest.reshape(-1, *[1] * (expected.ndim - 1))
         exact = expected.dtype.kind != "f"
         wrong = apart != 0 if exact else ~(apart <= tolerance)
-        # Both sides may compute the same infinity or NaN.
+        # Accept equal infinities and NaNs, whose difference would be NaN.
         same = np.asarray(
             (found == expected) | ((found != found) & (expected != expected))
         )

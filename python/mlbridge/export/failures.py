@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Turns exceptions from missing packages and broken files into errors of the bridge."""
+"""Converts exceptions for missing packages or broken files to the bridge's errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +11,10 @@ from mlbridge.extras import how_to_install
 
 @contextmanager
 def reading(path: Path, expected: str) -> Iterator[None]:
-    """Turns exceptions of the body, which loads a file, into Malformed.
+    """Converts any exception of the body, which loads a file, to Malformed.
 
-    Loaders and pickles can raise anything. Errors of the bridge and of the operating
-    system pass unchanged. `expected` describes the content, for the message.
+    Errors of the bridge and of the operating system are not converted. `expected`
+    describes the expected content in the message.
     """
     try:
         yield
@@ -28,9 +28,9 @@ def reading(path: Path, expected: str) -> Iterator[None]:
 
 @contextmanager
 def needed(what: str) -> Iterator[None]:
-    """Turns the body's import of a missing package into Unsupported.
+    """Converts a ModuleNotFoundError of the body to Unsupported.
 
-    `what` describes the body, for the message.
+    `what` describes the body in the message.
     """
     try:
         yield

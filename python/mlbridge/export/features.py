@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Describes the features that a compiler sends to an exported model: `FeatureSpec`."""
+"""`FeatureSpec`, the description of a feature that a compiler sends to a model."""
 
 import json
 import re
@@ -18,27 +18,26 @@ from mlbridge.types import element_type_name
 if TYPE_CHECKING:
     from gymnasium import spaces
 
-# Without known limits, we draw counts: mostly small, some large.
+# Limits for random integers if a feature has no limits of its own.
 _SMALL, _LARGE = 100, 1 << 20
 
 
 @dataclass(frozen=True)
 class FeatureSpec:
-    """A feature, as the compiler populates it.
+    """The description of a feature that the compiler sends.
 
     Attributes:
-        name: as in ``populateFeatures``.
-        type: the bridge's name of its element type: ``float``, ``int64_t``, ``bool``.
-            NumPy's names and dtypes are accepted, too.
-        shape: of one request; () is a scalar. A free extent is a name; all extents of
-            one name are equal in a request: ("nodes", 4).
-        categories: the possible values of each element, if the elements are categories
-            (a Gymnasium ``Discrete`` or ``MultiDiscrete``). A policy that takes one
-            vector gets them one-hot encoded.
-        low: the smallest value that the compiler sends, if known. Values to check an
-            exported model are drawn between `low` and `high`.
-        high: the largest value.
-        indexes: the free extent whose rows the elements are indices of, if any.
+        name: the name, as in ``populateFeatures``.
+        type: the element type, such as ``float``, ``int64_t`` or ``bool``. NumPy's
+            names and dtypes are accepted, too.
+        shape: the shape in one request. () is a scalar. A free extent is a name, as in
+            ("nodes", 4). In one request, extents with the same name are equal.
+        categories: the possible values of each element, if the elements are categories,
+            as in a Gymnasium ``Discrete``. They are one-hot encoded if all features are
+            joined to a vector.
+        low: the smallest value, if known. Random requests are between `low` and `high`.
+        high: the largest value, if known.
+        indexes: a free extent, if the elements are indices of its rows.
     """
 
     name: str
@@ -80,7 +79,7 @@ class FeatureSpec:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The element type as a NumPy dtype."""
+        """The NumPy dtype of the elements."""
         return numpy_dtype(self.type)
 
     @property
@@ -104,7 +103,7 @@ class FeatureSpec:
 
     @property
     def width(self) -> int:
-        """The number of columns in a policy's input vector."""
+        """The number of columns that the feature needs in a vector of all features."""
         return sum(map(len, self.categories)) if self.categories else self.size
 
     def draw(
@@ -113,9 +112,9 @@ class FeatureSpec:
         random: np.random.Generator,
         extents: Mapping[str, int] | None = None,
     ) -> NDArray[Any]:
-        """Draws values that the compiler might send, of shape ``[count, *shape]``.
+        """Draws random values, of shape ``[count, *shape]``, for a check of a model.
 
-        `extents` are the sizes of free extents, by name.
+        `extents` maps free extents to sizes.
         """
         free = extents or {}
         size = (count, *(e if isinstance(e, int) else free[e] for e in self.shape))
@@ -127,7 +126,7 @@ class FeatureSpec:
         kind = self.dtype.kind
         if kind == "b":
             return random.integers(0, 2, size).astype(np.bool_)
-        # The part of [low, high] nearest to 0.
+        # Draw from the part of [low, high] that is nearest to 0.
         nearest = min(max(0.0, self.low), self.high)
         low, high = max(self.low, nearest - _LARGE), min(self.high, nearest + _LARGE)
         if kind == "f":
@@ -138,8 +137,8 @@ class FeatureSpec:
         limits = np.iinfo(self.dtype)
         least, most = max(limits.min, ceil(low)), min(limits.max, floor(high))
         values = random.integers(least, most, size, dtype=self.dtype, endpoint=True)
-        # Half of the requests have only small numbers, so that rounding of sums does
-        # not hide small differences.
+        # Draw only small numbers for half of the requests. In sums of large numbers,
+        # the tolerance for rounding would hide small differences.
         some = count // 2
         near = random.integers(-_SMALL, _SMALL, (some, *size[1:]))
         values[:some] = np.clip(near + min(max(0, least), most), least, most)
@@ -151,35 +150,35 @@ class FeatureSpec:
 
 
 def numpy_dtype(type_name: str) -> np.dtype[Any]:
-    """Returns the NumPy dtype for the bridge's name of a type, such as ``int64_t``."""
+    """Returns the NumPy dtype for the name of a type, such as ``int64_t``."""
     names = {"float": "float32", "double": "float64"}
     return np.dtype(names.get(type_name, type_name.removesuffix("_t")))
 
 
 def free_extents(features: Iterable[FeatureSpec]) -> list[str]:
-    """Returns the names of all free extents, in order, without duplicates."""
+    """Returns the names of all free extents, without duplicates."""
     return list(dict.fromkeys(extent for f in features for extent in f.free))
 
 
 FeatureSource: TypeAlias = (
     "Iterable[FeatureSpec | str] | TrainingLog | spaces.Space[Any] | None"
 )
-"""A description of features: a list of `FeatureSpec` or texts (see `parse_feature`), a
+"""A description of features: a list of `FeatureSpec` or strings for `parse_feature`, a
 training log, or an observation space."""
 
 
 def features_of(
     source: FeatureSource, without: Collection[str] = ()
 ) -> tuple[FeatureSpec, ...]:
-    """Returns the features that a source describes, in its order.
+    """Returns the features that a source describes, in the order of the source.
 
     Args:
-        source: the description; None has no features.
-        without: names of features to leave out, such as a string or the compiler's own
-            decision.
+        source: the source. None describes no features.
+        without: the names of features to omit, for example strings, or the compiler's
+            own decision.
 
     Raises:
-        InvalidArgument: two features have one name, or a name in `without` is unknown.
+        InvalidArgument: a name occurs twice, or a name in `without` is unknown.
         Unsupported: a feature is a string.
     """
     if source is None:
@@ -215,7 +214,7 @@ def parse_feature(text: str) -> FeatureSpec:
     """Parses a feature such as ``int64 callee_size``, ``float[nodes,300] embedding``.
 
     Raises:
-        InvalidArgument: the text does not have this form.
+        InvalidArgument: the text does not have the form ``TYPE[SHAPE] NAME``.
     """
     match = _TEXT.fullmatch(text)
     if not match:
@@ -240,7 +239,7 @@ def _of_log(log: TrainingLog, without: Collection[str]) -> Iterator[FeatureSpec]
             )
         feature = FeatureSpec(spec.name, spec.dtype.name, spec.shape)
         values = arrays[spec.name]
-        # A single NaN would make both limits NaN.
+        # Ignore NaN and infinity, because one NaN would make both limits NaN.
         values = values[np.isfinite(values)]
         if values.size and values.dtype.kind != "b":
             low, high = float(values.min()), float(values.max())
@@ -251,7 +250,7 @@ def _of_log(log: TrainingLog, without: Collection[str]) -> Iterator[FeatureSpec]
 def _of_space(
     source: Any, without: Collection[str]
 ) -> tuple[list[str], list[FeatureSpec]]:
-    """Returns the names of all features of a space, and the wanted features."""
+    """Returns the names of all features, and the features that are not omitted."""
     from mlbridge.envs.spaces import Padded, extents_of, leaves, nodes_of
 
     extents = extents_of(source)

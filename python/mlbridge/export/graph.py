@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prepends the processing of features to a policy's graph."""
+"""Builds the exported graph: nodes that process features, and then the policy."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -22,13 +22,13 @@ _OURS, _POLICYS = "features/", "policy/"
 def build(
     policy: Policy, outputs: Sequence[str] | None = None, *, batch: int | None = None
 ) -> onnx.ModelProto:
-    """Builds the graph from features to `outputs`, by default the policy's choice.
+    """Builds the graph from features to `outputs`. The default is `policy.outputs`.
 
-    The graph takes `batch` requests at once, or, if that is None, any number.
+    The batch size of the graph is `batch`. If `batch` is None, any size is accepted.
 
     Raises:
         InvalidArgument: an output is unknown, or has the name of a feature.
-        Unsupported: the policy takes a fixed number of requests at once.
+        Unsupported: the policy has a fixed batch size, but `batch` is None.
     """
     model = _tidied(policy.graph)
     _select(model, outputs or policy.outputs, policy.features)
@@ -57,7 +57,7 @@ def build(
         [_output(value, first) for value in model.graph.output],
         [*builder.constants, *model.graph.initializer],
     )
-    # The outputs may not depend on a mask.
+    # Prune again, because a mask that no output needs was added.
     _prune(graph)
     result = helper.make_model(
         graph, opset_imports=model.opset_import, producer_name="mlbridge"
@@ -69,13 +69,13 @@ def build(
 
 
 def _tidied(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Returns one flat graph, without the converter's notes on each node's origin."""
+    """Inlines all functions, and removes the converter's notes from the nodes."""
     model = inliner.inline_local_functions(model)
     for node in model.graph.node:
         node.ClearField("doc_string")
         del node.metadata_props[:]
     del model.graph.metadata_props[:]
-    # Shapes are inferred again once the features precede them.
+    # Drop inferred shapes. `build` infers them again after it has added nodes.
     del model.graph.value_info[:]
     constants = {tensor.name for tensor in model.graph.initializer}
     kept = [value for value in model.graph.input if value.name not in constants]
@@ -106,7 +106,7 @@ def _select(
 
 
 def _prune(graph: onnx.GraphProto) -> None:
-    """Removes nodes that no output needs, which not every runtime does."""
+    """Removes nodes that no output needs, because some runtimes would run them."""
     needed = {value.name for value in graph.output}
     kept = []
     for node in reversed(graph.node):
@@ -122,7 +122,7 @@ def _prune(graph: onnx.GraphProto) -> None:
 
 
 def _inputs_of(node: onnx.NodeProto) -> Iterator[str]:
-    """Yields the names that a node reads, also in its branches and loops."""
+    """Yields the names of tensors that a node reads, also in branches and loops."""
     yield from node.input
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
@@ -143,7 +143,7 @@ def _check_free(model: onnx.ModelProto) -> None:
 
 
 def _output(value: onnx.ValueInfoProto, first: int | str) -> onnx.ValueInfoProto:
-    """Returns the output with `first` as its first dimension."""
+    """Returns a copy of an output whose first dimension is `first`."""
     tensor = value.type.tensor_type
     shape = [dim.dim_value or dim.dim_param or None for dim in tensor.shape.dim]
     shape[:1] = [first] if shape else []
@@ -151,14 +151,14 @@ def _output(value: onnx.ValueInfoProto, first: int | str) -> onnx.ValueInfoProto
 
 
 class _Builder:
-    """Collects nodes and constants, and names them."""
+    """Creates the nodes and constants that process features."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
     def add_port(self, port: Port, name: str, rank: int, elem_type: int) -> None:
-        """Adds the nodes for the policy's input `name` of this rank and type."""
+        """Adds nodes that compute the policy's input `name` from the features."""
         if len(port.features) == 1 and not port.one_hot:
             (feature,) = port.features
             value = self._cast(feature.name, feature.dtype, port.dtype)
@@ -181,7 +181,7 @@ class _Builder:
             self.nodes.append(helper.make_node("Identity", [value], [name]))
 
     def add_mask(self, port: Port, name: str, features: Sequence[FeatureSpec]) -> None:
-        """Adds the nodes for the input `name`: a one for each row of a free extent."""
+        """Adds nodes that compute the mask `name`: a 1 for each row of an extent."""
         feature, axis = next(
             (feature, 1 + feature.shape.index(port.mask_of))
             for feature in features
@@ -195,17 +195,17 @@ class _Builder:
         self.nodes.append(node)
 
     def _row(self, port: Port) -> str:
-        """Returns all features of a port side by side: [N, width]."""
+        """Returns a tensor [N, width] with all features of a port as columns."""
         parts = [self._columns(port, feature) for feature in port.features]
         joined = []
-        # Concatenate before converting: one conversion per type, not per feature.
+        # Concatenate before converting, to need one conversion per type.
         for dtype, members in groupby(parts, lambda part: part[1]):
             value = self._concatenate([name for name, _ in members])
             joined.append(self._cast(value, np.dtype(dtype), port.dtype))
         return self._concatenate(joined)
 
     def _columns(self, port: Port, feature: FeatureSpec) -> tuple[str, str]:
-        """Returns a feature as [N, width], and its element type."""
+        """Returns a feature as a tensor [N, width], and its element type."""
         value = feature.name
         if not feature.shape:
             axis = self._constant(np.array([1], np.int64))
@@ -217,7 +217,7 @@ class _Builder:
         return value, str(feature.dtype)
 
     def _one_hot(self, feature: FeatureSpec, value: str, dtype: np.dtype[Any]) -> str:
-        """Encodes [N, k] categories as [N, width] 0s and 1s."""
+        """One-hot encodes a tensor of categories, [N, k], to [N, width]."""
         counts = [len(values) for values in feature.categories]
         if len(counts) > 1:
             repeated = np.repeat(np.arange(len(counts)), counts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports a JAX function of arrays or a Flax module, by jax2onnx."""
+"""Exports a JAX function or a Flax module with jax2onnx."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,14 +15,14 @@ from mlbridge.export.policy import OPSET, Policy, Tensors, observe, parameter_po
 
 
 def policy_of(function: Callable[..., Any], features: Sequence[FeatureSpec]) -> Policy:
-    """Makes a policy of a function; its weights become constants.
+    """Makes a policy from a function. The weights become constants of the graph.
 
-    A single parameter takes all features as a vector, [N, width]. Several parameters
-    take the features of their names, [N, *shape] each. All are floats. The function
-    returns an array, or a dict of arrays by name.
+    If the function has one parameter, it receives all features as a vector of shape
+    [N, width]. Otherwise each parameter receives the feature with its name, of shape
+    [N, *shape]. All are floats. The function must return an array or a dict of arrays.
 
     Raises:
-        InvalidArgument: there are no features, or the function returns something else.
+        InvalidArgument: there are no features, or the function returns another type.
         SchemaMismatch: the features do not fit the parameters.
     """
     what = getattr(function, "__name__", type(function).__name__)
@@ -49,7 +49,7 @@ def policy_of(function: Callable[..., Any], features: Sequence[FeatureSpec]) -> 
 
 def _by_name(found: Any) -> Mapping[str, Any]:
     if isinstance(found, Mapping):
-        # JAX sorts the keys, and so orders the graph's outputs.
+        # Sort the keys, because JAX sorts the outputs of the graph, too.
         return {str(name): found[name] for name in sorted(found)}
     if not hasattr(found, "shape"):
         raise InvalidArgument(

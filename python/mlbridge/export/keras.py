@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports a ``keras.Model`` on TensorFlow, by tf2onnx."""
+"""Exports a ``keras.Model`` on TensorFlow with tf2onnx."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,17 +25,17 @@ from mlbridge.export.policy import (
 
 
 def policy_of(model: Any, features: Sequence[FeatureSpec]) -> Policy:
-    """Makes a policy of a model.
+    """Makes a policy from a model.
 
-    A single input takes all features as a vector; several inputs take the features of
-    their names, by default as the model describes them. The outputs have the names of
-    the output layers, or the keys of the dict that the model returns; a single output
-    is ``output``.
+    If the model has one input, the input receives all features as a vector. Otherwise
+    each input receives the feature with its name. A single output is called ``output``.
+    Several outputs have the names of the output layers, or the keys of the dict that
+    the model returns.
 
     Raises:
         InvalidArgument: there are no features.
         SchemaMismatch: the features do not fit the inputs.
-        Unsupported: the model was never built, or Keras runs on another backend.
+        Unsupported: the model was not built, or the backend is not TensorFlow.
     """
     what = f"{type(model).__name__} '{model.name}'"
     if keras.backend.backend() != "tensorflow":
@@ -85,7 +85,7 @@ def _ports(inputs: Any, features: Sequence[FeatureSpec], what: str) -> list[Port
 
 
 def _packed(model: Any, given: list[Any]) -> Any:
-    """Returns the inputs in the structure that the model was built with."""
+    """Nests the inputs in the same way as when the model was built."""
     if len(given) == 1:
         return given[0]
     return tf.nest.pack_sequence_as(getattr(model, "_inputs_struct", given), given)
@@ -101,7 +101,7 @@ def _by_name(model: Any, found: Any) -> dict[str, Any]:
 
 
 def _convert(call: Any, ports: Sequence[Port]) -> Any:
-    # Keras patches tf2onnx to run with current versions of NumPy.
+    # Apply Keras's patch to tf2onnx, which fails with current NumPy otherwise.
     from keras.src.export.tf2onnx_lib import patch_tf2onnx
 
     patch_tf2onnx()
@@ -114,8 +114,8 @@ def _convert(call: Any, ports: Sequence[Port]) -> Any:
     model, _ = tf2onnx.convert.from_function(
         function, input_signature=signature, opset=OPSET
     )
-    # A layer's tensors, such as the statistics of Normalization, become inputs; an
-    # initializer turns such an input into a constant.
+    # Some tensors of layers have become inputs, for example the statistics of
+    # Normalization. Add initializers, so that these inputs become constants.
     inputs = {value.name for value in model.graph.input}
     for outside, inside in function.get_concrete_function().graph.captures:
         if inside.name in inputs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The metadata of an exported model's file: see docs/reference/model-metadata.md."""
+"""The metadata of an exported model. See docs/reference/model-metadata.md."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def _commit() -> str | None:
-    """Returns the commit of the current folder, with ``-dirty`` if files differ."""
+    """Returns the current folder's commit, with ``-dirty`` if files were changed."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"],
@@ -44,7 +44,7 @@ def _command() -> str:
 
 
 def _date() -> str:
-    """Returns the time now, or SOURCE_DATE_EPOCH for reproducible builds."""
+    """Returns the current time, or SOURCE_DATE_EPOCH for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     return now.isoformat(timespec="seconds")
@@ -52,13 +52,13 @@ def _date() -> str:
 
 @dataclass(frozen=True)
 class Training:
-    """The origin of a model. All defaults but the seed's are determined here.
+    """The origin of a model. All fields except `seed` have useful defaults.
 
     Attributes:
-        commit: of the sources that trained the model, with ``-dirty`` if changed.
-        command: that trained or exported the model.
-        seed: of the training.
-        date: of the export, ISO 8601.
+        commit: the commit of the sources, with ``-dirty`` if files were changed.
+        command: the command that trained or exported the model.
+        seed: the random seed of the training.
+        date: the time of the export, in ISO 8601.
     """
 
     commit: str | None = field(default_factory=_commit)
@@ -76,11 +76,11 @@ class Metadata:
     """The user's description of a model.
 
     Attributes:
-        reward: of the training, in words.
-        vocabulary: the name and hash of the embeddings' vocabulary.
-        finite: true if runners refuse features that are NaN or infinite.
-        training: the model's origin.
-        more: other entries, by key.
+        reward: a description of the reward in training.
+        vocabulary: the name and hash of the vocabulary of the embeddings.
+        finite: whether runners refuse features that are NaN or infinite.
+        training: the origin of the model.
+        more: maps further keys to values.
     """
 
     reward: str | None = None
@@ -90,7 +90,7 @@ class Metadata:
     more: dict[str, str] = field(default_factory=dict)
 
     def entries(self) -> Iterator[tuple[str, str]]:
-        """Yields the file's metadata, except for the entries made from the policy."""
+        """Yields the keys and values of all metadata that are not from the policy."""
         yield "mlbridge.finite", str(self.finite).lower()
         yield "mlbridge.training", self.training.to_json()
         if self.reward:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The result of a framework's part of the export: `Policy`."""
+"""`Policy`, the form to which each framework's module converts a trained policy."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -14,59 +14,56 @@ from mlbridge.errors import InvalidArgument, SchemaMismatch
 from mlbridge.export.features import FeatureSpec, free_extents
 
 OPSET = 18
-"""The opset of the graphs; a later one would exclude older runtimes needlessly."""
+"""The opset of the graphs. A later opset would exclude older runtimes."""
 Tensors = Mapping[str, NDArray[Any]]
-"""Tensors by name, each of shape [N, ...]."""
+"""Maps names to tensors of shape [N, ...]."""
 
 
 @dataclass(frozen=True)
 class Normalisation:
-    """An observation's ``(x - mean) / scale``, clipped to [-clip, clip].
+    """Normalises an observation: ``(x - mean) / scale``, clipped to [-clip, clip].
 
-    Computed in double precision, as NumPy does in every framework's training.
+    The computation is in double precision, like that of the frameworks in training.
     """
 
-    mean: NDArray[np.float64]  # Of the observation's shape.
-    scale: NDArray[np.float64]  # Of the observation's shape.
+    mean: NDArray[np.float64]  # Has the shape of the observation.
+    scale: NDArray[np.float64]  # Has the shape of the observation.
     clip: float | None
-    dtype: np.dtype[Any]  # Of the result; RLlib keeps integers as integers.
+    dtype: np.dtype[Any]  # The dtype of the result. RLlib keeps integer dtypes.
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input of the policy's own graph, [N, *shape], and the features that fill it.
+    """An input of the policy's graph, [N, *shape], and the features that it contains.
 
-    With ``one_hot``, features with categories are one-hot encoded; a policy that takes
-    observations by name does that itself. A port with ``mask_of``, a free extent, has
-    no features but is all ones, [N, extent].
+    A port may have no features. Then ``mask_of`` is the name of a free extent, and the
+    tensor is a mask of ones, of shape [N, extent].
     """
 
     name: str
     features: tuple[FeatureSpec, ...]  # Concatenated in this order.
-    dtype: np.dtype[
-        Any
-    ]  # Of the observation in training; features are converted to it.
-    shape: tuple[int | str, ...]  # Of one request.
-    one_hot: bool = False
+    dtype: np.dtype[Any]  # The dtype in training. Features are converted to this dtype.
+    shape: tuple[int | str, ...]  # The shape for one request.
+    one_hot: bool = False  # Whether features with categories are one-hot encoded.
     normalise: Normalisation | None = None  # Applied last.
     mask_of: str = ""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy as a graph that takes observations, and its framework's own replies.
+    """A trained policy: the graph of its network, and a function to compare with.
 
-    The graph's inputs are those of `ports`, with a free first dimension if the policy
-    allows one. `limits` are the sizes to which the framework pads free extents: its
-    outputs end with padding, the graph's do not.
+    The graph has one input per port. `limits` maps free extents to the sizes to which
+    the framework pads them. The outputs of `reply` then end with padding, but the
+    outputs of the graph do not.
     """
 
     graph: onnx.ModelProto
     ports: tuple[Port, ...]
-    framework: str  # With its version.
-    reply: Callable[[Tensors], dict[str, NDArray[Any]]]  # The framework's outputs.
-    decide: str | None = None  # The rule for runners, such as ``argmax:logits``.
-    outputs: tuple[str, ...] | None = None  # Exported by default; None for all.
+    framework: str  # The name and version of the framework.
+    reply: Callable[[Tensors], dict[str, NDArray[Any]]]  # Runs the framework.
+    decide: str | None = None  # The rule for a decision, such as ``argmax:logits``.
+    outputs: tuple[str, ...] | None = None  # The outputs to export. None exports all.
     limits: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -76,7 +73,7 @@ class Policy:
 
 
 def need_features(features: Sequence[FeatureSpec], what: str) -> None:
-    """Raises InvalidArgument if there are no features, but the policy needs them."""
+    """Raises InvalidArgument if there are no features."""
     if not features:
         raise InvalidArgument(
             f"{what}: say which features it takes, in the order of its input: "
@@ -93,10 +90,10 @@ def vector_port(
     normalise: Normalisation | None = None,
     what: str = "the policy",
 ) -> Port:
-    """Makes one input of all features; features with categories are one-hot encoded.
+    """Makes one input from all features. Features with categories are one-hot encoded.
 
-    In `shape`, that of one request, None stands for any extent; `what` names the policy
-    in messages.
+    `shape` is the shape for one request. None in `shape` allows any extent. `what`
+    names the policy in messages.
 
     Raises:
         SchemaMismatch: the features do not fit the shape.
@@ -128,12 +125,12 @@ def _fits(found: Sequence[int | str], wanted: Sequence[int | str | None]) -> boo
 def named_features(
     features: Sequence[FeatureSpec], wanted: Sequence[FeatureSpec], what: str
 ) -> list[FeatureSpec]:
-    """Returns the feature of each wanted observation, matched by name and size.
+    """Returns `features` in the order of `wanted`, matched by name.
 
-    Without any features, returns the wanted ones.
+    If `features` is empty, `wanted` is returned.
 
     Raises:
-        SchemaMismatch: a feature is missing, unused, or of another size.
+        SchemaMismatch: a feature is missing, is not used, or has another size.
     """
     if not features:
         return list(wanted)
@@ -158,10 +155,10 @@ def named_features(
 
 
 def _completed(feature: FeatureSpec, wanted: FeatureSpec) -> FeatureSpec:
-    """Adds what the policy knows of its observation to the compiler's feature."""
+    """Adds categories and limits of the policy's observation space to a feature."""
     low, high = max(feature.low, wanted.low), min(feature.high, wanted.high)
     if low > high:
-        # The compiler's values lie outside of the policy's range.
+        # Keep the compiler's limits if they do not overlap with the policy's.
         low, high = feature.low, feature.high
     return replace(
         feature,
@@ -173,7 +170,7 @@ def _completed(feature: FeatureSpec, wanted: FeatureSpec) -> FeatureSpec:
 
 
 def observe(ports: Sequence[Port], features: Tensors) -> dict[str, NDArray[Any]]:
-    """Computes the ports' tensors for a batch of features, by NumPy alone."""
+    """Computes the tensors of the ports for a batch of features, with NumPy only."""
     observed = {}
     sizes = {
         extent: features[feature.name].shape[: 2 + i]
@@ -211,7 +208,7 @@ def observe(ports: Sequence[Port], features: Tensors) -> dict[str, NDArray[Any]]
 def observe_padded(
     space: Any, ports: Sequence[Port], features: Tensors
 ) -> dict[str, NDArray[Any]]:
-    """Does the same as `observe`, with padding and masks if the space is `Padded`."""
+    """Calls `observe`. If the space is `Padded`, also adds padding and masks."""
     from mlbridge.envs.spaces import Padded
 
     found = observe(ports, features)
@@ -227,11 +224,11 @@ def parameter_ports(
     shape: Sequence[int | None] = (None,),
     dtype: Any = None,
 ) -> list[Port]:
-    """Returns the ports of a function's required parameters.
+    """Returns a port for each required parameter of a function.
 
-    A single parameter takes all features as a vector of float32, of this `shape` for
-    one request. Several parameters take the features of their names, converted to
-    `dtype` if given.
+    A single parameter receives all features as a vector of float32. `shape` is the
+    shape of the vector for one request. Several parameters receive the features with
+    their names, converted to `dtype` if it is given.
 
     Raises:
         InvalidArgument: there are no features.
@@ -253,9 +250,9 @@ def parameter_ports(
 
 
 def padded_ports(features: Sequence[FeatureSpec]) -> list[Port]:
-    """Returns a port for each feature, and one for the mask of each free extent.
+    """Returns a port for each feature, and a port for the mask of each free extent.
 
-    The framework pads the features to those of a `mlbridge.envs.Padded` space.
+    They are the inputs of a network whose observation space is `mlbridge.envs.Padded`.
     """
     from mlbridge.envs.spaces import mask_of
 

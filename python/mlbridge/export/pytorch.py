@@ -28,25 +28,25 @@ from mlbridge.export.policy import (
 
 
 def policy_of(module: nn.Module, features: Sequence[FeatureSpec]) -> Policy:
-    """Makes a policy of a module, in ``eval()`` mode.
+    """Makes a policy from a module in ``eval()`` mode.
 
-    A single parameter of ``forward`` takes all features as a vector of floats; several
-    parameters take the features of their names, unconverted. ``forward`` returns a
-    tensor, or a dict of tensors by name.
+    If ``forward`` has one parameter, it receives all features as a vector of floats.
+    Otherwise each parameter receives the feature with its name, in the feature's type.
+    ``forward`` must return a tensor or a dict of tensors.
 
     Raises:
-        InvalidArgument: there are no features, or the module returns something else.
+        InvalidArgument: there are no features, or the module returns another type.
         SchemaMismatch: the features do not fit the parameters.
     """
     shape = _input_shape(module)
     ports = parameter_ports(module.forward, features, type(module).__name__, shape)
-    # The caller's module keeps its mode.
+    # Copy the module, because eval() would change the mode of the caller's module.
     evaluated = copy.deepcopy(module).eval()
     return traced(evaluated, ports, f"torch {torch.__version__}")
 
 
 def _input_shape(module: nn.Module) -> tuple[int | None, ...]:
-    """Returns the input's shape according to the module or its first layer."""
+    """Returns the input's shape, as the module or its first layer declares it."""
     own = getattr(module, "in_features", None)
     if isinstance(own, int):
         return (own,)
@@ -66,10 +66,10 @@ def traced(
     prepare: Callable[[Tensors], Tensors] | None = None,
     limits: Mapping[str, int] | None = None,
 ) -> Policy:
-    """Makes a policy of a module in eval mode that takes the ports' tensors in order.
+    """Makes a policy from a module in eval mode, which has one argument per port.
 
-    `prepare` computes the ports' tensors by name from features, as the framework does;
-    by default `observe` does. `Policy` explains `limits`.
+    `prepare` computes the arguments from features, as the framework does. The default
+    is `observe`. `Policy` explains `limits`.
     """
     module.requires_grad_(requires_grad=False)
     random = np.random.default_rng(0)
@@ -83,14 +83,14 @@ def traced(
 
     features = [feature for port in ports for feature in port.features]
     free = free_extents(features)
-    # Distinct sizes, so that the exporter does not take two dimensions for one.
+    # Choose distinct sizes, so that the exporter does not unify two free dimensions.
     sizes = {extent: 5 + 2 * i for i, extent in enumerate(free)}
 
     def draw(count: int) -> dict[str, NDArray[Any]]:
         return {f.name: f.draw(count, random, sizes) for f in features}
 
     names = list(run(draw(3)))
-    # The network takes unpadded free extents, while its framework pads them.
+    # Trace the network without padding, although its framework pads free extents.
     example = observe(ports, draw(3)) if free else make(draw(3))
     return Policy(
         _convert(module, ports, example, names),
@@ -102,7 +102,7 @@ def traced(
 
 
 def best_of_each(logits: Tensor, parts: list[int]) -> Tensor:
-    """Returns a MultiDiscrete action, [N, parts], by the argmax of each part."""
+    """Returns a MultiDiscrete action, [N, parts]: the argmax of each part."""
     each = [part.argmax(dim=1) for part in torch.split(logits, parts, 1)]
     return torch.stack(each, dim=1)
 
@@ -126,7 +126,7 @@ def _convert(
     """Returns the module's graph, with a free first dimension."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
-    # Its warnings are about torchvision and about equal dimensions.
+    # Hide warnings about torchvision and equal dimensions, which users cannot fix.
     logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
@@ -148,7 +148,7 @@ def _convert(
 
 
 def _dynamic(module: nn.Module, ports: Sequence[Port]) -> tuple[Any, ...]:
-    """Returns the free dimensions of each argument, nested as `forward` takes them."""
+    """Returns the free dimensions of each argument, nested like the arguments."""
     extents = dict.fromkeys(e for p in ports for e in p.shape if isinstance(e, str))
     dims = {e: torch.export.Dim(re.sub(r"\W", "_", e)) for e in extents}
     batch = torch.export.Dim("N")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports an RLlib RLModule, alone or of an algorithm, with its connectors."""
+"""Exports an RLModule of RLlib, with the connectors if it is from an algorithm."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ from mlbridge.export.policy import (
 )
 from mlbridge.export.pytorch import best_of_each, traced
 
-# Connectors that batch observations without changing them.
+# Connectors to ignore, because they batch observations without changing them.
 _PLUMBING = {
     "AddObservationsFromEpisodesToBatch",
     "AddStatesFromEpisodesToBatch",
@@ -56,22 +56,22 @@ _COMPOSITE = (spaces.Dict, spaces.Tuple)
 
 @dataclass(frozen=True)
 class Trained:
-    """A module, and the connectors that process its observations."""
+    """An RLModule, and the connectors that process its observations."""
 
     module: RLModule
     connectors: Sequence[ConnectorV2] = ()
     space: spaces.Space[Any] | None = None
-    """The environment's observation space; with several agents, a Dict of theirs."""
+    """The environment's observation space. With several agents, a Dict by agent."""
     name: str = ""
 
 
 def load(path: Path, module: str | None = None) -> Trained:
     """Loads a module from a checkpoint of an algorithm, MultiRLModule or RLModule.
 
-    The files are unpickled, which runs code in them: load only files that you trust.
+    The files are unpickled, which runs the code in them. Only load trusted files.
 
     Raises:
-        InvalidArgument: the module is unknown, or there are several and none is named.
+        InvalidArgument: `module` is unknown, or is missing although there are several.
     """
     path = path.resolve()
     modules = path / "learner_group" / "learner" / "rl_module"
@@ -117,20 +117,20 @@ def policy_of(
     module: str | None = None,
     agent: str | None = None,
 ) -> Policy:
-    """Makes a policy of a module.
+    """Makes a policy from a module.
 
-    The output is ``logits``, ``q_values`` for a DQN, or ``action`` for a MultiDiscrete
-    action space.
+    The output is ``action`` for a MultiDiscrete action space. Otherwise it is
+    ``q_values`` for a DQN and ``logits`` for other algorithms.
 
     Args:
         policy: an Algorithm, an RLModule, a MultiRLModule, or the result of `load`.
-        features: by default those of the observation space. They are matched by name if
-            the space is a Dict that FlattenObservations turns into a vector.
-        module: its name, if there are several.
-        agent: the agent that the module observes; by default the one of its name.
+        features: the features. The default is the observation space. If that is a Dict,
+            the features are matched by name.
+        module: the name of the module, if there are several.
+        agent: the agent for which the module decides. The default is the module's name.
 
     Raises:
-        InvalidArgument: there are several modules or agents, and none is named.
+        InvalidArgument: `module` or `agent` is missing although there are several.
         SchemaMismatch: the features do not fit the observation space.
         Unsupported: a connector, the module or its action space cannot be exported.
     """
@@ -158,14 +158,14 @@ def _trained(policy: Any, module: str | None) -> Trained:
         return policy
     if not isinstance(policy, Algorithm):
         return _choose(policy, module, type(policy).__name__)
-    # Saving merges the workers' statistics of observations.
+    # Save and load the algorithm, because saving merges the statistics of all workers.
     with tempfile.TemporaryDirectory(prefix="mlbridge-export-") as folder:
         policy.save_to_path(folder)
         return load(Path(folder), module)
 
 
 class _Observations:
-    """The connectors' processing of one agent's observations."""
+    """The processing of one agent's observations by the connectors."""
 
     def __init__(self, trained: Trained, agent: str | None) -> None:
         self._space, self._agent = _space_of_agent(trained, agent)
@@ -201,17 +201,17 @@ class _Observations:
 
     @property
     def are_named(self) -> bool:
-        """True if the module takes several tensors by name."""
+        """Whether the module receives several tensors by name, rather than a vector."""
         return isinstance(self._space, spaces.Dict) and not self._flatten
 
     @property
     def limits(self) -> Mapping[str, int]:
-        """The sizes to which free extents are padded."""
+        """Maps free extents to the sizes to which they are padded."""
         space = self._space
         return space.limits if self.are_named and isinstance(space, Padded) else {}
 
     def ports(self, features: Sequence[FeatureSpec], what: str) -> list[Port]:
-        """Returns the module's inputs: several by name, or one vector."""
+        """Returns the inputs of the module: one vector, or several named tensors."""
         space: Any = self._space
         if self.are_named:
             if any(isinstance(part, _COMPOSITE) for part in space.spaces.values()):
@@ -255,7 +255,7 @@ class _Observations:
     def prepare(
         self, ports: Sequence[Port], features: Tensors
     ) -> Mapping[str, NDArray[Any]]:
-        """Computes the inputs for features, by padding or by RLlib's own functions."""
+        """Computes the module's inputs from features, with RLlib's functions."""
         if self.are_named:
             return observe_padded(self._space, ports, features)
         (port,) = ports
@@ -275,17 +275,17 @@ class _Observations:
 
 
 def _in_order(space: Any) -> Any:
-    """Returns the space with its keys sorted, the order in which RLlib flattens."""
+    """Sorts the keys of a space, because RLlib flattens in this order."""
     if not isinstance(space, spaces.Dict):
         return space
-    # A Dict sorts the keys of a plain dict.
+    # The constructor of Dict sorts the keys of a plain dict.
     return spaces.Dict({key: _in_order(part) for key, part in space.spaces.items()})
 
 
 def _space_of_agent(
     trained: Trained, agent: str | None
 ) -> tuple[spaces.Space[Any], str | None]:
-    """Returns the observation space and the name of the module's agent."""
+    """Returns the observation space of the module's agent, and the agent's name."""
     space = trained.space
     if space is None:
         found: Any = trained.module.observation_space
@@ -311,7 +311,7 @@ def _space_of_agent(
 
 
 class _Network(nn.Module):
-    """Computes a module's logits or action from its observation."""
+    """A network that computes the logits, Q-values or action of a module."""
 
     def __init__(self, module: Any, keys: Sequence[str] | None = None) -> None:
         super().__init__()

@@ -39,17 +39,17 @@ from mlbridge.export.pytorch import best_of_each, traced
 
 
 def load(path: Path) -> BaseAlgorithm:
-    """Loads a file of ``model.save()``, of any of the four algorithms.
+    """Loads a file that ``model.save()`` of PPO, A2C, DQN or ARS has written.
 
-    The file is unpickled, which runs code in it: load only files that you trust.
+    The file is unpickled, which runs the code in it. Only load files that you trust.
 
     Raises:
         Malformed: the file cannot be loaded.
-        Unsupported: the file is of another algorithm.
+        Unsupported: another algorithm has written the file.
     """
     with reading(path, "what Stable-Baselines3 saved"):
         data, _, _ = load_from_zip_file(path, device="cpu", load_data=True)
-        # The file does not name its algorithm; these settings identify it.
+        # Infer the algorithm from its settings, because the file does not name it.
         for algorithm, setting in (
             (PPO, "clip_range"),
             (DQN, "exploration_initial_eps"),
@@ -68,10 +68,10 @@ def load(path: Path) -> BaseAlgorithm:
 
 
 def load_statistics(path: Path) -> VecNormalize:
-    """Loads a file of ``VecNormalize.save()``; unpickles it, as `load` does.
+    """Loads a file from ``VecNormalize.save()``. The file is unpickled, as in `load`.
 
     Raises:
-        InvalidArgument: the file contains something else.
+        InvalidArgument: the file does not contain a VecNormalize.
         Malformed: the file cannot be loaded.
     """
     with path.open("rb") as file, reading(path, "what VecNormalize.save() wrote"):
@@ -90,23 +90,23 @@ def policy_of(
     *,
     statistics: VecNormalize | None = None,
 ) -> Policy:
-    """Makes a policy of a trained algorithm.
+    """Makes a policy from a trained algorithm.
 
-    A Dict observation space takes its features by name, any other space takes all
-    features as a vector. With a Discrete action space, the outputs of PPO and A2C are
-    ``logits`` and optionally ``value``, ARS's is ``logits`` and DQN's ``q_values``.
-    Otherwise the output is ``action``, as by ``predict(..., deterministic=True)``.
+    Features are matched by name if the observation space is a Dict. For any other
+    space, they are joined to a vector. For a Discrete action space, the output is
+    ``q_values`` (DQN) or ``logits``. PPO and A2C can also export ``value``. For other
+    action spaces, the output is the ``action`` of ``predict(deterministic=True)``.
 
     Args:
-        model: PPO, A2C, DQN or ARS.
-        features: by default those of the observation space.
-        statistics: by which observations were normalised; by default the VecNormalize
-            of the model's environment, if the model has one.
+        model: a PPO, A2C, DQN or ARS.
+        features: the features. The default is the observation space.
+        statistics: the VecNormalize used in training. The default is the VecNormalize
+            of the model's environment, if there is one.
 
     Raises:
         SchemaMismatch: the features do not fit the observation space.
-        Unsupported: the algorithm is another one, its policy has ``squash_output``, or
-            its observations are images that Stable-Baselines3 has transposed.
+        Unsupported: the algorithm is unknown, its policy has ``squash_output``, or its
+            observations are images that Stable-Baselines3 has transposed.
     """
     statistics = statistics or model.get_vec_normalize_env()
     assert model.observation_space is not None
@@ -148,7 +148,7 @@ def _ports(
         normalise = _normalisation(statistics, None)
         chosen = features or [wanted]
         name, shape, dtype = "observation", wanted.shape, wanted.dtype
-        # The network itself one-hot encodes categories.
+        # Do not one-hot encode categories, because the network does so.
         if len(chosen) == 1 and chosen[0].size == wanted.size:
             return [Port(name, (chosen[0],), dtype, shape, normalise=normalise)]
         return [vector_port(name, chosen, shape, dtype, normalise=normalise, what=what)]
@@ -169,7 +169,7 @@ def _ports(
 def _normalisation(
     statistics: VecNormalize | None, key: str | None
 ) -> Normalisation | None:
-    """Returns VecNormalize's processing of the observation, or of its part `key`."""
+    """Returns how VecNormalize changes the observation, or the part `key` of it."""
     if statistics is None or not statistics.norm_obs:
         return None
     found: Any = statistics.obs_rms
@@ -202,7 +202,7 @@ def _network(
         )
     if isinstance(policy.action_dist, CategoricalDistribution):
         return _Logits(policy, keys).eval(), "argmax:logits"
-    # `predict` scales such actions after the network.
+    # Refuse squash_output, because `predict` scales its actions outside the network.
     if policy.squash_output:
         raise Unsupported(
             "a policy with squash_output: export the network (an nn.Module) itself"
@@ -211,7 +211,7 @@ def _network(
 
 
 class _Network(nn.Module):
-    """A policy's network that takes the observation's tensors as separate arguments."""
+    """A policy's network with one argument for each tensor of the observation."""
 
     def __init__(self, policy: Any, keys: list[str] | None) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ class _Logits(_Network):
 
 
 class _Action(_Network):
-    """Computes actions that a single argmax cannot choose."""
+    """A network that computes actions of spaces for which one argmax is not enough."""
 
     def __init__(self, policy: Any, keys: list[str] | None, space: Any) -> None:
         super().__init__(policy, keys)

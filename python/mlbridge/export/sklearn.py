@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports scikit-learn's classifiers, regressors and pipelines, by skl2onnx."""
+"""Exports classifiers, regressors and pipelines of scikit-learn with skl2onnx."""
 
 import warnings
 from collections.abc import Sequence
@@ -29,21 +29,20 @@ from mlbridge.export.policy import (
 
 
 def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
-    """Makes a policy of a fitted estimator; its columns, float32, are the features.
+    """Makes a policy from a fitted estimator. Its columns are the features, as float32.
 
-    A classifier's outputs are ``label``, [N], and optionally ``probabilities``,
-    [N, classes]; a regressor's output is ``value``, [N, 1].
+    A classifier has the output ``label`` of shape [N], and may have ``probabilities``
+    of shape [N, classes]. A regressor has the output ``value`` of shape [N, 1].
 
     Args:
-        estimator: fitted.
-        features: the columns in their order. If the estimator was fitted to a table
-            with column names, features are matched by name, in any order; by default
-            they are the named columns, as floats.
+        estimator: a fitted classifier or regressor.
+        features: the features in the order of the columns. If the columns have names,
+            features are matched by name. Then the default is one float per column.
 
     Raises:
         InvalidArgument: the estimator is not fitted, or there are no features.
         SchemaMismatch: the features differ from the columns in number or name.
-        Unsupported: skl2onnx does not support the estimator, or its classes are texts.
+        Unsupported: skl2onnx lacks the estimator, or the classes are not numbers.
     """
     what = type(estimator).__name__
     try:
@@ -62,7 +61,7 @@ def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
     def reply(tensors: Tensors) -> dict[str, NDArray[Any]]:
         rows = observe([port], tensors)["X"]
         with warnings.catch_warnings():
-            # An estimator fitted to a table warns about an array of its columns.
+            # Hide the warning that an estimator fitted to a table got an array.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             if not decides:
                 return {"value": estimator.predict(rows).reshape(len(rows), -1)}
@@ -82,7 +81,7 @@ def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
 
 
 def _outputs(estimator: Any, what: str) -> tuple[bool, tuple[str, ...]]:
-    """Returns whether the estimator chooses a class, and its outputs' names."""
+    """Returns whether the estimator is a classifier, and the names of its outputs."""
     if is_regressor(estimator):
         return False, ("value",)
     if not is_classifier(estimator):
@@ -100,7 +99,7 @@ def _outputs(estimator: Any, what: str) -> tuple[bool, tuple[str, ...]]:
 
 def _convert(estimator: Any, columns: int, outputs: tuple[str, ...], what: str) -> Any:
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
-    # Compilers cannot read a dict per row.
+    # Disable zipmap: it makes one dict per row, which compilers cannot read.
     options = {id(last): {"zipmap": False}} if "probabilities" in outputs else None
     try:
         model = to_onnx(

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Connects to stock LLVM tools (opt, clang, llc) without a plug-in.
+"""Connects models to stock LLVM tools (opt, clang, llc), without a plug-in.
 
-Through a pair of FIFOs LLVM can ask another process for inlining decisions and for two
-decisions of its register allocator. `compile_with_policy` runs such a compile and
-replies by functions, `InteractiveCompilerInterface` by the paper's loop. This package
-checks what LLVM does not: LLVM would wait forever for a host that has exited, and reads
-past the end of an array for an illegal index.
+LLVM's advisors for inlining and register allocation can request decisions from another
+process through FIFOs. `compile_with_policy` runs a tool and makes the decisions with
+functions. `InteractiveCompilerInterface` runs a tool and yields its requests to a loop.
+Both reject illegal decisions, because LLVM does not check decisions.
 """
 
 from mlbridge.interactive.advisors import AdvisorName

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM's three advisors: the flags that open their channels, and the legal advice."""
+"""The three advisors of LLVM: their command-line flags, and their legal advice."""
 
 import re
 import struct
@@ -16,16 +16,16 @@ from mlbridge.log import TensorSpec
 from mlbridge.types import Features
 
 AdvisorName: TypeAlias = Literal["inliner", "eviction", "priority"]
-"""Inlining; which live range is evicted; which one is allocated next."""
+"""The name of an advisor: `Inliner`, `Eviction` or `Priority`."""
 
 Tool: TypeAlias = Literal["clang", "opt", "llc"]
 
-# Matches clang-22, clang++ and the like.
+# Matches names of programs, for example clang-22 or clang++.
 _TOOL = re.compile(r"(?:.*-)?(clang|opt|llc)(?:\+\+)?(?:-\d+)?")
 
 
 def tool_of(program: str) -> Tool:
-    """The LLVM tool of a program's name; raises InvalidArgument for other programs."""
+    """Returns which tool a program is. Raises InvalidArgument for other programs."""
     match = _TOOL.fullmatch(Path(program).name)
     if match is None:
         raise InvalidArgument(
@@ -36,19 +36,19 @@ def tool_of(program: str) -> Tool:
 
 
 class Advisor(ABC):
-    """An LLVM advisor that asks over an interactive channel."""
+    """An advisor of LLVM that requests decisions through an interactive channel."""
 
     name: ClassVar[AdvisorName]
     tools: ClassVar[frozenset[Tool]]
     """The tools that have this advisor."""
     advice: ClassVar[TensorSpec]
     enabling: ClassVar[str]
-    """LLVM's flag that enables this advisor."""
+    """The flag of LLVM that enables this advisor."""
     channel: ClassVar[str]
-    """The prefix of LLVM's flags for the channel."""
+    """The prefix of the flags of LLVM that configure the channel."""
 
     def flags(self, base: str) -> list[str]:
-        """LLVM's flags to write requests to BASE.out and read advice from BASE.in."""
+        """Returns the flags with which LLVM uses the FIFOs BASE.out and BASE.in."""
         return [
             f"-{self.enabling}=release",
             f"-{self.channel}-interactive-channel-base={base}",
@@ -58,21 +58,21 @@ class Advisor(ABC):
     def encode(self, value: Any, features: Features) -> bytes:
         """Encodes the advice for a request.
 
-        Raises SchemaMismatch for illegal advice, and Unsupported for a deferral unless
-        LLVM has a decision of its own.
+        Raises SchemaMismatch if the advice is illegal. Raises Unsupported for None if
+        LLVM cannot make the decision itself.
         """
 
     def check(self, header: Header) -> None:
-        """Raises SchemaMismatch for a header of another advisor or LLVM version."""
+        """Raises SchemaMismatch if another advisor or LLVM version sent the header."""
         expect_spec(self.peer, self.advice, header.advice)
 
     @property
     def peer(self) -> str:
-        """The advisor's name in errors."""
+        """The name of the advisor in error messages."""
         return f"{self.name} advisor"
 
     def illegal(self, expected: str, found: Any) -> SchemaMismatch:
-        """The error for illegal advice."""
+        """Returns the error for illegal advice."""
         text = np.array2string(found) if isinstance(found, np.ndarray) else repr(found)
         return SchemaMismatch(
             f"{self.peer}: advice '{self.advice.name}': expected {expected},"
@@ -80,9 +80,9 @@ class Advisor(ABC):
         )
 
     def scalar(self, value: Any, expected: str) -> bool | int | float:
-        """Returns the number in the advice: a scalar, or wrapped in a dict or array.
+        """Returns the number in the advice, which may be in a dict or an array.
 
-        Raises SchemaMismatch unless it is one number, Unsupported for None.
+        Raises SchemaMismatch if it is not one number, and Unsupported for None.
         """
         if isinstance(value, bool | int | float):
             return value
@@ -106,7 +106,7 @@ class Advisor(ABC):
 
 
 class Inliner(Advisor):
-    """Decides whether a call is inlined: 0, 1, a bool, or None for LLVM's decision."""
+    """Decides whether to inline a call: 0, 1, or None for LLVM's own decision."""
 
     name = "inliner"
     tools = frozenset({"clang", "opt"})
@@ -121,18 +121,18 @@ class Inliner(Advisor):
         self._include_default = include_default
 
     def flags(self, base: str) -> list[str]:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         default = ["-inliner-interactive-include-default"] * self._include_default
         return super().flags(base) + default
 
     def check(self, header: Header) -> None:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         super().check(header)
         if self._include_default:
             expect_spec(self.peer, self._DEFAULT, _find(header, self._DEFAULT.name))
 
     def encode(self, value: Any, features: Features) -> bytes:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         if value is None and self._include_default:
             value = features[self._DEFAULT.name]
         number = self.scalar(value, self._EXPECTED)
@@ -142,9 +142,9 @@ class Inliner(Advisor):
 
 
 class Eviction(Advisor):
-    """Chooses the register whose live ranges are evicted: an index where ``mask`` is 1.
+    """Chooses the register whose live ranges are evicted.
 
-    The last index evicts nothing: the live range itself is split or spilled.
+    The advice is an index at which ``mask`` is 1. The last index evicts nothing.
     """
 
     name = "eviction"
@@ -155,7 +155,7 @@ class Eviction(Advisor):
     _REPLIES = tuple(struct.pack("<q", index) for index in range(256))
 
     def check(self, header: Header) -> None:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         super().check(header)
         found = _find(header, "mask")
         size = found.shape[-1] if found and found.shape else 0
@@ -167,8 +167,8 @@ class Eviction(Advisor):
             )
 
     def encode(self, value: Any, features: Features) -> bytes:
-        """As in `Advisor`."""
-        # LLVM does not check the index: any other one is a segmentation fault.
+        """See `Advisor`."""
+        # Check the index here, because LLVM would crash on an illegal index.
         mask = features["mask"][0]
         number = -1 if value is None or isinstance(value, bool) else value
         if type(number) is not int:
@@ -183,22 +183,22 @@ class Eviction(Advisor):
 
 
 class Priority(Advisor):
-    """Decides the priority of a live range; the highest gets a register first."""
+    """Decides the priority of a live range. The highest priority is allocated first."""
 
     name = "priority"
     tools = frozenset({"clang", "llc"})
     advice = float32("priority", 1)
     enabling, channel = "regalloc-enable-priority-advisor", "regalloc-priority"
 
-    # LLVM converts the priority to an unsigned without a check.
+    # The largest float below 2**32, because LLVM converts the advice to unsigned.
     LARGEST: ClassVar[float] = float(np.nextafter(np.float32(2**32), np.float32(0)))
     _EXPECTED = f"a number from 0 to {LARGEST:.0f}"
     _ENCODE = struct.Struct("<f").pack
 
     def encode(self, value: Any, features: Features) -> bytes:
-        """As in `Advisor`."""
+        """See `Advisor`."""
         number = self.scalar(value, self._EXPECTED)
-        # NaN compares false.
+        # This comparison also rejects NaN.
         if 0 <= number <= self.LARGEST:
             return self._ENCODE(number)
         raise self.illegal(self._EXPECTED, value)
@@ -211,7 +211,7 @@ def _find(header: Header, name: str) -> TensorSpec | None:
 def advisors(
     names: AdvisorName | Sequence[AdvisorName], tool: Tool, include_default: bool
 ) -> list[Advisor]:
-    """The advisors of these names; raises InvalidArgument if the tool has none such."""
+    """Returns the advisors with these names, or raises InvalidArgument."""
     every = Inliner(include_default), Eviction(), Priority()
     known: dict[str, Advisor] = {advisor.name: advisor for advisor in every}
     wanted: Sequence[str] = [names] if isinstance(names, str) else names

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Decodes LLVM's interactive channel.
+"""Decodes the messages that LLVM writes to an interactive channel.
 
-A compiler first writes a header, a line of JSON that names the tensors, like the first
-line of a training log. Then it writes lines ``{"context":"NAME"}`` and requests: a line
-``{"observation":N}``, the tensors' little-endian bytes without gaps, and a newline.
-After each request it reads the bytes of one tensor, the advice.
+First the compiler writes a header: a line of JSON that describes the tensors, as in a
+training log. Then it writes requests. A request is a line ``{"observation":N}``, the
+little-endian bytes of all tensors, and a newline. A line ``{"context":"NAME"}`` sets
+the context of later requests. After each request, the compiler reads the advice.
 """
 
 import json
@@ -22,11 +22,11 @@ from mlbridge.log import TensorSpec, is_count, is_text, parse_tensor_spec
 from mlbridge.types import Features
 
 MAX_LINE = 1 << 20
-"""The maximum bytes of a line; LLVM's longest, a header, has some 3,000."""
+"""The maximum size of a line in bytes. LLVM's headers have about 3,000 bytes."""
 MAX_OBSERVATION = 1 << 26
-"""The maximum bytes of a request's tensors; LLVM's have 3,436 without embeddings."""
+"""The maximum size of a request's tensors in bytes. LLVM's are far smaller."""
 
-# Every number of 18 digits satisfies is_count().
+# The limit of 18 digits guarantees that is_count() accepts the number.
 _OBSERVATION = re.compile(rb'\{"observation":([0-9]{1,18})\}\n')
 _NEWLINE = ord("\n")
 _CAPACITY = 1 << 16
@@ -34,39 +34,38 @@ _CAPACITY = 1 << 16
 
 @dataclass(frozen=True)
 class Header:
-    """The features and the advice of an advisor."""
+    """The header of an advisor, which describes its features and its advice."""
 
     features: tuple[TensorSpec, ...]
-    """The features in the order of their bytes."""
+    """The features, in the order of their bytes in a request."""
     advice: TensorSpec
 
     @property
     def nbytes(self) -> int:
-        """The bytes of one request's tensors."""
+        """The size of the tensors of one request in bytes."""
         return sum(spec.nbytes for spec in self.features)
 
 
 class Decoder:
-    """Decodes a compiler's bytes as they arrive.
+    """Decodes the bytes from a compiler while they are received.
 
-    The owner calls `receive` to read bytes, and then `advance`. Requests allocate no
-    memory: the arrays in `features` are views of one buffer.
+    The owner calls `receive` to read bytes, and then `advance` to decode a request.
 
     Attributes:
-        header: the compiler's header; None before it has arrived.
-        features: the current request by name: read-only arrays that the next request
-            overwrites.
-        context: the request's context: the name of a function, or empty.
-        contexts: all contexts so far, in order.
-        index: the request's number in its context, as the compiler counts.
+        header: the header, or None before it is received.
+        features: the features of the current request, by name. The arrays are
+            read-only, and the next request overwrites them.
+        context: the context of the request: the name of a function, or "".
+        contexts: all contexts so far, in their order.
+        index: the number of the request in its context, as sent by the compiler.
     """
 
     def __init__(
         self, peer: str, fd: int, on_header: Callable[[Header], None] = lambda _: None
     ) -> None:
-        """Decodes bytes from ``fd``, a non-blocking descriptor.
+        """Prepares to decode bytes from ``fd``, a non-blocking descriptor.
 
-        Calls ``on_header`` with each process's header; it may raise to refuse it.
+        ``on_header`` is called with each header. It may raise to reject the header.
         """
         self.header: Header | None = None
         self.features: Features = {}
@@ -84,7 +83,7 @@ class Decoder:
         self._tensors = memoryview(bytearray())
 
     def receive(self) -> bool:
-        """Reads available bytes into the buffer. Returns true if there were any."""
+        """Reads available bytes into the buffer. Returns whether there were any."""
         if self._end == len(self._buffer):
             self._make_room()
         try:
@@ -95,12 +94,12 @@ class Decoder:
         return count > 0
 
     def advance(self) -> bool:
-        """Decodes the next request into `features`. Returns false if it is incomplete.
+        """Decodes the next request to `features`. Returns false if it is incomplete.
 
         Raises Malformed if the bytes do not follow the format.
         """
         while True:
-            # The usual line is not parsed as JSON, which takes longer.
+            # Match the most frequent line with a regex, which is faster than JSON.
             usual = _OBSERVATION.match(self._buffer, self._start, self._end)
             if usual:
                 return self._take_request(usual.end(), int(usual[1]))
@@ -115,7 +114,7 @@ class Decoder:
 
     @property
     def has_rest(self) -> bool:
-        """True if the buffer has part of a request or line."""
+        """Whether the buffer contains an incomplete request or line."""
         return self._start != self._end
 
     def _take_request(self, start: int, index: int) -> bool:
@@ -134,9 +133,9 @@ class Decoder:
         return True
 
     def _take_line(self, newline: int) -> int | None:
-        """Handles a line. Returns the number of an observation, or None.
+        """Decodes a line. Returns the number if it is an observation, or else None.
 
-        Does not consume the line of an observation, whose tensors follow it.
+        The line of an observation is not consumed, because its tensors must follow.
         """
         line = bytes(self._buffer[self._start : newline])
         try:
@@ -197,9 +196,9 @@ class Decoder:
             self._start = self._end = 0
 
     def _make_room(self) -> None:
-        """Moves the rest to the front, of a larger buffer if it fills half of this."""
+        """Moves the bytes to the front of a buffer, which is larger if necessary."""
         rest = self._end - self._start
-        # Without a header the rest is at most one line.
+        # The buffer needs to hold at most one line and one request.
         size = len(self._buffer) * (2 if rest > len(self._buffer) // 2 else 1)
         buffer = bytearray(min(size, 2 * (MAX_LINE + MAX_OBSERVATION)))
         buffer[:rest] = self._view[self._start : self._end]
@@ -207,7 +206,7 @@ class Decoder:
         self._start, self._end = 0, rest
 
     def _malformed(self, expected: str, found: str, stop: int = 0) -> Malformed:
-        """The error at a buffer offset, by default that of the message."""
+        """Returns an error for the current message, at a buffer offset if given."""
         where = f"context {self.context!r:.200}, " if self.contexts else ""
         return Malformed(
             f"{self._peer}: {where}byte {max(0, stop - self._start)} of the message:"
@@ -216,7 +215,7 @@ class Decoder:
 
 
 def expect_spec(peer: str, expected: TensorSpec, found: TensorSpec | None) -> None:
-    """Raises SchemaMismatch unless a header's tensor has this name, type and shape."""
+    """Raises SchemaMismatch if a tensor of a header is not the expected tensor."""
     if found != expected:
         other = f"{found} {found.name!r:.200}" if found else "none of that name"
         raise SchemaMismatch(
@@ -226,10 +225,10 @@ def expect_spec(peer: str, expected: TensorSpec, found: TensorSpec | None) -> No
 
 
 def int64(name: str, *shape: int) -> TensorSpec:
-    """A tensor of int64."""
+    """Returns the description of an int64 tensor."""
     return TensorSpec(name, np.dtype("<i8"), shape)
 
 
 def float32(name: str, *shape: int) -> TensorSpec:
-    """A tensor of float."""
+    """Returns the description of a float tensor."""
     return TensorSpec(name, np.dtype("<f4"), shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a stock LLVM tool and replies to its requests, by a loop or by functions."""
+"""Runs a stock LLVM tool, and lets Python code make its decisions."""
 
 import contextlib
 import os
@@ -30,46 +30,46 @@ from mlbridge.interface import BaseCompilerInterface
 from mlbridge.signals import sigterm_exits
 from mlbridge.types import Features, Policy
 
-# Seconds by which the guard's timeout is longer, so that this process reports it first.
+# The guard's timeout is longer by these seconds, so that Python reports timeouts first.
 _GUARD_PATIENCE = 0.25
-# The number of characters of stderr that an error quotes.
+# The number of last characters of stderr to quote in an error message.
 _STDERR_TAIL = 2000
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """The requests of one advisor."""
+    """A summary of the requests of one advisor."""
 
     decisions: int
     """The number of requests with a reply."""
     contexts: tuple[str, ...]
-    """The contexts: for the register allocator every function, also those without a
-    request; for the inliner one with an empty name."""
+    """The contexts. The register allocator sends one per function, also for functions
+    without a request. The inliner sends one with an empty name."""
 
 
 @dataclass(frozen=True)
 class CompileResult:
-    """The result of a compile that this process did not kill."""
+    """The result of a compile that has ended by itself."""
 
     command: tuple[str, ...]
     """The command with all flags."""
     returncode: int
-    """The exit status; minus the signal's number if one ended it."""
+    """The exit status. After a signal, it is minus the signal's number."""
     stdout: bytes
     stderr: str
     seconds: float
-    """The duration, with the time of the decisions."""
+    """The duration in seconds, including the decisions."""
     conversations: Mapping[AdvisorName, Conversation]
-    """The requests by advisor."""
+    """Maps each advisor to a summary of its requests."""
 
     @property
     def decisions(self) -> int:
-        """The number of requests with a reply, of all advisors."""
+        """The number of replies to all advisors."""
         return sum(said.decisions for said in self.conversations.values())
 
 
 class _Channel:
-    """An advisor's pair of FIFOs, BASE.in and BASE.out."""
+    """The two FIFOs of an advisor, BASE.in and BASE.out."""
 
     def __init__(self, advisor: Advisor, base: Path, stack: ExitStack) -> None:
         self.advisor = advisor
@@ -78,8 +78,8 @@ class _Channel:
         for suffix in (".in", ".out"):
             path = base.with_name(base.name + suffix)
             os.mkfifo(path, 0o600)
-            # Opening read-write does not block. When a compiler closes its end, this
-            # process gets no SIGPIPE, and another compiler can use the FIFO.
+            # Open read-write, so that open() does not block, a compiler's exit does not
+            # cause SIGPIPE, and another compiler can use the FIFO.
             fds.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
             stack.callback(os.close, fds[-1])
         self._replies, self.fd = fds
@@ -97,7 +97,7 @@ class _Channel:
 
     def _on_header(self, header: Header) -> None:
         self.advisor.check(header)
-        # Drop replies that a process did not read before it died.
+        # Discard replies that an earlier process did not read before it died.
         with contextlib.suppress(BlockingIOError):
             while os.read(self._replies, 4096):
                 pass
@@ -114,9 +114,8 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
                 compiler.populate_buffer(int(features["mask"].argmax()))
         print(compiler.result.decisions)
 
-    This object owns the compiler: its close, its garbage collection and the end of this
-    process kill the compiler with its child processes and remove the FIFOs. Used by one
-    thread at a time.
+    The compiler and its child processes are killed by `close`, by garbage collection of
+    this object, and if this process ends. One thread at a time may use this object.
     """
 
     def __init__(
@@ -134,19 +133,19 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         """Starts the compile.
 
         Args:
-            command: clang, opt or llc with its arguments, without those that open the
-                channels. clang may compile several files in several processes.
-            advisor: the advisors that ask: ``"inliner"`` (clang, opt), ``"eviction"``
-                or ``"priority"`` (clang, llc), or several of these.
-            tool: the tool that the command runs, if its name does not tell.
-            timeout: seconds for the whole compile, decisions included. It is enforced
-                even if a decision hangs.
-            decision_timeout: seconds until a request, or the end, after the start or a
-                reply; None means only ``timeout`` applies.
-            include_default: add LLVM's own decision, ``inlining_default``, to the
-                inliner's requests; the advice None then stands for it.
+            command: clang, opt or llc with its arguments. The flags for the advisors
+                are added. clang may compile several files.
+            advisor: one or several advisors: ``"inliner"`` (clang, opt), ``"eviction"``
+                or ``"priority"`` (clang, llc).
+            tool: the tool, if the name of the command does not contain it.
+            timeout: seconds for the whole compile, including the decisions. The limit
+                also applies if a decision hangs.
+            decision_timeout: seconds after the start or a reply within which the next
+                request must come, or the compile must end. None sets no such limit.
+            include_default: whether the inliner's requests have the additional feature
+                ``inlining_default``, LLVM's own decision. Then the advice may be None.
             cwd: the working directory.
-            env: all environment variables; None inherits those of this process.
+            env: all environment variables. The default is those of this process.
 
         Raises:
             InvalidArgument: the advisor is unknown, or the tool does not have it.
@@ -160,7 +159,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
                 raise InvalidArgument(f"expected a time limit above 0, found {limit} s")
         chosen = advisors(advisor, kind := tool or tool_of(words[0]), include_default)
         self.name = words[0]
-        """The name of this compile in errors."""
+        """The name of this compile in error messages."""
         self.timeout = timeout
         self.decision_timeout = decision_timeout
         self._owner = os.getpid()
@@ -176,7 +175,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             for each in chosen:
                 for flag in each.flags(str(folder / each.name)):
                     words += ["-mllvm", flag] if kind == "clang" else [flag]
-            # The result reports a crash, so clang need not write files about it.
+            # Disable clang's crash files, because `result` reports a crash.
             words += ["-fno-crash-diagnostics"] if kind == "clang" else []
             self._command = tuple(words)
             self._start = self._asked = time.monotonic()
@@ -189,7 +188,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             for channel in self._channels:
                 self._poll.register(channel.fd, select.POLLIN)
             self._poll.register(self._process.fd, select.POLLIN)
-            # Runs once: at close(), garbage collection or exit.
+            # The finalizer runs at close(), garbage collection or exit.
             self._finalizer = weakref.finalize(
                 self, _release, stack.pop_all(), self._owner
             )
@@ -201,28 +200,27 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
     def evaluate(self, mode: Literal["exit"]) -> None: ...
 
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the stored reply and returns the next request's features.
+        """Sends the stored reply, and returns the features of the next request.
 
-        After any exception except InvalidArgument the compile has ended, and only
-        `result` is left of it. Iteration (`__iter__`) stops at its end.
+        After any exception except InvalidArgument, the compile has ended, and only
+        `result` may be used. A loop over this object stops at the end of the compile.
 
         Args:
             mode: ``"exit"`` sends the reply and returns None without waiting.
 
         Returns:
-            The features by name: read-only arrays of LLVM's types and shapes; a scalar
-            has shape [1]. They show this request until the next; ``x.copy()`` keeps
-            one.
+            The features by name, as read-only arrays with LLVM's types and shapes. A
+            scalar has the shape [1]. The next request overwrites the arrays.
 
         Raises:
-            PeerClosed: the compile has ended; see `result`.
-            CompilerFailed: the compile has failed; a PeerClosed.
+            PeerClosed: the compile has ended. See `result`.
+            CompilerFailed: the compile has failed. It derives from PeerClosed.
             Timeout: the compile exceeded a timeout, and was killed.
-            Malformed, SchemaMismatch: the compiler does not follow LLVM's protocol, or
-                has another version of it.
+            Malformed, SchemaMismatch: the compiler does not follow the protocol of
+                LLVM 22.
             OSFailure: the command cannot be run.
-            InvalidArgument: the current request has no reply yet, or this process is a
-                fork of the one that runs the compile.
+            InvalidArgument: no reply was set for the current request, or this process
+                was forked from the process that runs the compile.
         """
         if mode == "exit":
             self._send()
@@ -238,16 +236,16 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             yield features
 
     def populate_buffer(self, advice: Any) -> None:
-        """Stores the reply to the current request, which `evaluate` sends.
+        """Stores the reply to the current request. The next `evaluate` sends the reply.
 
         Args:
-            advice: a number of Python or NumPy, an array or CPU tensor of one element,
-                or a dict of one of these under the advice's name. The inliner takes 0,
-                1, a bool, or None for LLVM's own decision; eviction takes an index
-                where ``mask`` is 1; priority takes 0 or more.
+            advice: a number, an array or CPU tensor of one element, or a dict that maps
+                the advice's name to one of these. For the inliner, it is 0, 1, a bool,
+                or None for LLVM's own decision. For eviction, it is an index at which
+                ``mask`` is 1. For priority, it is at least 0.
 
         Raises:
-            SchemaMismatch, Unsupported: the advice is illegal; ends the compile.
+            SchemaMismatch, Unsupported: the advice is illegal. The compile is killed.
             InvalidArgument: no request waits for a reply.
         """
         self._check_process()
@@ -261,7 +259,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             raise
 
     def close(self) -> None:
-        """Ends the compile, if it runs, and cleans up."""
+        """Kills the compile if it runs, and frees its resources."""
         self._asking = self._reply = None
         self._finalizer()
 
@@ -272,12 +270,12 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
     @property
     def context(self) -> str:
-        """The current request's context: for the register allocator the function."""
+        """The context of the current request, a function for the register allocator."""
         return self._asking.decoder.context if self._asking else ""
 
     @property
     def headers(self) -> dict[AdvisorName, Header]:
-        """The header of each advisor that has sent one."""
+        """Maps each advisor that has sent a header to the header."""
         return {
             channel.advisor.name: channel.decoder.header
             for channel in self._channels
@@ -286,7 +284,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
     @property
     def result(self) -> CompileResult:
-        """The result; raises InvalidArgument if the compile runs, or was killed."""
+        """The result. Raises InvalidArgument if the compile runs or was killed."""
         if self._result is None:
             raise InvalidArgument(f"{self.name} has no result: it runs, or was killed")
         return self._result
@@ -323,7 +321,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         self._check_process()
         if self._result is not None:
             return None
-        # After close() the descriptors may have been reused.
+        # Do not use the descriptors after close(): their numbers may be reused.
         if not self._finalizer.alive:
             raise PeerClosed(f"{self.name}: this compile has ended")
         self._send()
@@ -342,7 +340,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             raise
 
     def _wait(self) -> bool:
-        """Waits for bytes and reads them. Returns true at the end of the compile."""
+        """Waits for bytes and reads them. Returns whether the compile has ended."""
         ready = self._poll.poll(self._milliseconds_left())
         fds = [fd for fd, _ in ready]
         received = False
@@ -357,7 +355,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         left = self._start + self.timeout
         if self.decision_timeout is not None:
             left = min(left, self._asked + self.decision_timeout)
-        # poll() takes at most 31 bits.
+        # Limit the time to 31 bits, because poll() accepts an int.
         return min(max(0.0, (left - time.monotonic()) * 1000), 2**31 - 1)
 
     def _raise_timeout(self) -> None:
@@ -390,7 +388,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             },
         )
         if status != 0:
-            # The guard may have killed it first.
+            # Report a timeout if the guard has killed the compile.
             if result.seconds >= self.timeout:
                 self._raise_timeout()
             self._result = result
@@ -411,7 +409,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
 
 def _release(resources: ExitStack, owner: int) -> None:
-    """Closes resources, except in a fork of the process that owns them."""
+    """Closes resources, unless this process was forked from their owner."""
     if os.getpid() == owner:
         resources.close()
 
@@ -440,17 +438,17 @@ def compile_with_policy(
             priority=lambda features: features["li_size"],
         )
 
-    The compiler ends before this call does, also after an exception of a policy, Ctrl-C
-    or SIGTERM; after kill -9 of this process it ends within milliseconds.
+    If a policy raises, or after Ctrl-C or SIGTERM, the compiler is killed before this
+    function returns. If this process is killed, so is the compiler.
 
-    ``inliner`` returns 0, 1 or a bool; None or raising `Deferred` leaves the decision
-    to LLVM. ``eviction`` returns an index where ``features["mask"][0]`` is 1: the live
-    range that loses its register. ``priority`` returns a number from 0 to 4294967040;
-    the highest gets a register first. With ``check=False`` a failed compile returns a
-    result. The other arguments are those of `InteractiveCompilerInterface`.
+    ``inliner`` returns 0, 1 or a bool, or None to leave the decision to LLVM.
+    ``eviction`` returns the index of the register to evict. ``features["mask"][0]`` is
+    1 at legal indices. ``priority`` returns a number from 0 to 4294967040. The highest
+    is allocated first. With ``check=False``, a failed compile returns a result.
+    `InteractiveCompilerInterface` describes the other arguments.
 
     Raises:
-        CompilerFailed: the compiler ended with an error, or by a signal.
+        CompilerFailed: the compiler failed or was ended by a signal.
         Timeout: the compile exceeded a timeout, and was killed.
         SchemaMismatch, Unsupported: a policy returned illegal advice.
         Malformed: the compiler does not follow LLVM's protocol.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a compiler that ends when this process does."""
+"""Runs a compiler as a child process that is killed if this process dies."""
 
 import contextlib
 import math
@@ -19,24 +19,24 @@ from mlbridge import _core
 from mlbridge.errors import OSFailure
 
 GUARD = Path(_core.__file__).with_name("mlbridge-guard")
-"""The program that runs the compiler; see python/guard/Guard.cpp."""
+"""The guard, a program that runs the compiler and kills it if Python dies."""
 
-# The status and the prefix of stderr if the guard cannot run the compiler.
+# The exit status and the prefix of stderr if the guard cannot run the compiler.
 _CANNOT_RUN = 127
 _GUARD_SAYS = b"mlbridge-guard: "
-# Seconds that killed processes may take to exit.
+# The maximum number of seconds to wait for killed processes to exit.
 _PATIENCE = 5.0
 
 
 class GuardedProcess:
-    """A command in its own process group, all of which ends with this process.
+    """A command that runs in its own process group, under a guard process.
 
-    The owner must call `kill`. The guard kills the group at the time limit, or if this
-    process dies first. The end of the command also removes the folder.
+    The owner must call `kill`. The guard kills the process group at the time limit, or
+    if this process dies. The folder is removed when the command has ended.
 
     Attributes:
-        fd: readable when the command has ended, for `select.poll`.
-        pid: the ID of the guard's process and of the group.
+        fd: a descriptor that becomes readable when the command has ended.
+        pid: the process ID of the guard, which is also the ID of the process group.
     """
 
     def __init__(
@@ -48,21 +48,21 @@ class GuardedProcess:
         cwd: str | PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Starts the command with an empty stdin; raises OSFailure if that fails.
+        """Starts the command with an empty stdin. Raises OSFailure if this fails.
 
-        Takes ownership of the folder, which must contain only files. The guard kills
-        the command after ``limit`` seconds, which may be inf.
+        This object owns the folder, which must contain only files. The guard kills the
+        command after ``limit`` seconds, which may be inf.
         """
-        # More than thirty years are no limit.
+        # Set no limit above thirty years, because the guard's integer would overflow.
         milliseconds = math.ceil(limit * 1000) if limit < 1e9 else -1
         guard = [str(GUARD), str(os.getpid()), str(milliseconds), str(folder)]
         with ExitStack() as stack:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            # Files, since a full pipe would block the compiler.
+            # Redirect to files, because a full pipe would block the compiler.
             self._stdout = stack.enter_context(tempfile.TemporaryFile())
             self._stderr = stack.enter_context(tempfile.TemporaryFile())
-            # Every process of the group holds the other end, which closes when the last
-            # one exits.
+            # Each process of the group inherits the write end. `_end` waits for all
+            # processes to exit by waiting until the write end is closed.
             alive, inherited = os.pipe()
             stack.callback(os.close, alive)
             try:
@@ -88,10 +88,10 @@ class GuardedProcess:
             self._resources = stack.pop_all()
 
     def finish(self) -> tuple[int, bytes, str]:
-        """Cleans up after a command that has ended, and kills its child processes.
+        """Frees the resources of an ended command, and kills its child processes.
 
-        Returns the exit status (minus the signal if one ended it), stdout and stderr.
-        Raises OSFailure if the command could not be run.
+        Returns the exit status, stdout and stderr. After a signal, the status is minus
+        the signal's number. Raises OSFailure if the command could not be run.
         """
         _end(self._process, self._alive)
         status = self._process.returncode
@@ -110,7 +110,7 @@ class GuardedProcess:
 def _end(process: subprocess.Popen[bytes], alive: int) -> None:
     """Kills a process group, reaps its leader, and waits for the others to exit."""
     if process.returncode is None:
-        # The group's ID cannot be reused before its leader is reaped.
+        # Kill before reaping: after wait(), another group may have this ID.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

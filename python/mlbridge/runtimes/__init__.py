@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes model files for the runtimes that are extensions: `aotinductor` and `tvm`.
+"""Writes model files for the extensions `aotinductor` and `tvm`.
 
-Each file contains the signature that the compiler's runner needs.
+Each file contains a signature: the names, types and shapes of inputs and outputs.
 """
 
 import json
@@ -12,7 +12,7 @@ import numpy as np
 from mlbridge.types import element_type_name
 
 NamedTensor = tuple[str, np.dtype[np.generic], Sequence[int | str]]
-"""A name, an element type and the extents; a free extent is a str, its name."""
+"""The name, element type and extents of a tensor. A free extent is a str."""
 
 
 def signature_json(
@@ -20,7 +20,7 @@ def signature_json(
     outputs: Sequence[NamedTensor],
     metadata: Mapping[str, str],
 ) -> str:
-    """Returns the signature of a file whose inputs have no names.
+    """Returns the signature for a model file that does not store names itself.
 
     docs/reference/model-metadata.md defines the format.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles a PyTorch module by AOTInductor to a package for ``aoti:policy.pt2``."""
+"""Compiles a PyTorch module with AOTInductor to a package for ``aoti:policy.pt2``."""
 
 import inspect
 import os
@@ -28,23 +28,23 @@ def package(
     free: Mapping[str, Sequence[str | None]] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Compiles a module and writes the package if its results match the module's.
+    """Compiles a module, and writes the package if its results match the module's.
 
     Args:
-        module: its ``forward`` takes tensors by the names of the compiler's features,
-            and returns a tensor or a tuple of them. It is compiled in ``eval()`` mode.
-        path: the .pt2 package to write, replaced atomically.
-        example: a tensor for each parameter, which gives types and fixed extents. A
-            free extent should be 2 or more here.
+        module: the module. Each parameter of ``forward`` has the name of a feature. The
+            result is a tensor or a tuple of tensors. It is compiled in ``eval()`` mode.
+        path: the .pt2 package to write. An existing file is replaced atomically.
+        example: a tensor for each parameter, with its type and fixed extents. A free
+            extent should be at least 2.
         outputs: the names of the returned tensors.
-        free: for each parameter, the name of each free extent and None for fixed ones.
-            Extents of one name are equal.
-        metadata: the file's metadata; see docs/reference/model-metadata.md.
+        free: maps each parameter to the names of its extents, with None for a fixed
+            extent. Extents with the same name are equal.
+        metadata: the metadata of the file. See docs/reference/model-metadata.md.
 
     Raises:
         InvalidArgument: the example does not fit the parameters.
         SchemaMismatch: the module returns another number of tensors.
-        ModelError: the compiled code's results differ from the module's.
+        ModelError: the results of the compiled code differ from the module's.
     """
     parameters = list(inspect.signature(module.forward).parameters)
     if sorted(parameters) != sorted(example):
@@ -58,7 +58,7 @@ def package(
     module.eval()
     try:
         with torch.no_grad(), warnings.catch_warnings():
-            # PyTorch warns about its own code.
+            # Hide warnings of PyTorch about its own code.
             warnings.simplefilter("ignore")
             expected = _tensors(module(*given))
             if len(expected) != len(outputs):
@@ -114,7 +114,7 @@ def _outputs(
     expected: Sequence[Tensor],
     names: Mapping[str, Sequence[str | None]],
 ) -> list[NamedTensor]:
-    """Describes the outputs; an extent equal to an input's free extent has its name."""
+    """Describes the outputs. Extents that equal an input's extent get the same name."""
     nodes = list(program.graph.nodes)
     symbols: dict[str, str] = {}
     placeholders = {
@@ -143,7 +143,7 @@ def _compile(
     expected: Sequence[Tensor],
 ) -> None:
     with replacing(path) as new:
-        # PyTorch requires the suffix.
+        # PyTorch only writes files with this suffix.
         made = new.with_suffix(".pt2")
         torch._inductor.aoti_compile_and_package(
             program,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles an .onnx file by Apache TVM to a library for ``tvm:policy.so``.
+"""Compiles an .onnx file with Apache TVM to a library for ``tvm:policy.so``.
 
-Needs the package apache-tvm: ``scripts/make-venv tvm``.
+The package apache-tvm is needed. ``scripts/make-venv tvm`` installs it.
 """
 
 import json
@@ -17,7 +17,7 @@ from mlbridge.runtimes import signature_json
 
 
 def runtime() -> Path:
-    """Returns the library that the runner needs: ``tvm:policy.so?runtime=PATH``.
+    """Returns the path of TVM's runtime, for ``tvm:policy.so?runtime=PATH``.
 
     Raises:
         ImportError: the package apache-tvm is not installed.
@@ -37,9 +37,9 @@ def compile_model(
 
     Args:
         model: the .onnx file. Extents without a value are free.
-        library: the .so to write, replaced atomically.
-        target: TVM's target; by default ``{"kind": "llvm"}``, any machine of this
-            architecture.
+        library: the .so to write. An existing file is replaced atomically.
+        target: the target of TVM. The default is ``{"kind": "llvm"}``, which runs on
+            any machine of this architecture.
 
     Raises:
         ImportError: the package apache-tvm is not installed.
@@ -73,7 +73,7 @@ def compile_model(
 def _constant(folder: Path, text: str) -> str:
     """Compiles an object file with the signature as a C string."""
     source, made = folder / "signature.c", folder / "signature.o"
-    # An ASCII string in JSON is also a string in C.
+    # Use JSON to quote: an ASCII string in JSON is also a valid string in C.
     source.write_text(f"const char mlbridge_signature[] = {json.dumps(text)};\n")
     compiler = os.environ.get("CC", "cc")
     command: list[str | Path] = [compiler, "-c", "-fPIC", source, "-o", made]

@@ -8,17 +8,17 @@
 
 /*!
  * \file
- * Matrix products with vectors of WIDTH floats: they read the weights once and
+ * Matrix products with vectors of WIDTH floats. They read the weights once and
  * in order, and keep all sums in registers. The generated file has a copy of
  * the following code for each WIDTH.
  */
 
 typedef float mlb_vec_WIDTH __attribute__((vector_size(4 * WIDTH)));
-/* The same at any address. */
+/* A vector that may have any address. */
 typedef float mlb_load_WIDTH
     __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 
-/* `rows` x (WIDTH * vecs) elements of out[m][n] = a[m][k] b[k][n]. */
+/* Computes rows x (WIDTH * vecs) elements of out[m][n] = a[m][k] b[k][n]. */
 MLB_INLINE void mlb_tile_WIDTH(const float *a, const float *b, float *out,
                                int64_t n, int64_t k, const int rows,
                                const int vecs) {
@@ -36,8 +36,8 @@ MLB_INLINE void mlb_tile_WIDTH(const float *a, const float *b, float *out,
       *(mlb_load_WIDTH *)(out + r * n + WIDTH * v) = sum[r][v];
 }
 
-/* The same of n < WIDTH columns. Rows of b are read a vector at a time as long
- * as the matrix goes on that far. */
+/* Computes one row of out[m][n] for n < WIDTH. A row of b is read as a whole
+ * vector, unless the vector would exceed the end of b. */
 MLB_INLINE void mlb_narrow_WIDTH(const float *a, const float *b, float *out,
                                  int64_t n, int64_t k) {
   const int64_t whole = (k * n - WIDTH) / n + 1;
@@ -57,7 +57,7 @@ MLB_INLINE void mlb_narrow_WIDTH(const float *a, const float *b, float *out,
   __builtin_memcpy(out, &sum, 4 * (size_t)n);
 }
 
-/* The product of two vectors. */
+/* Returns the dot product of two vectors. */
 MLB_INLINE float mlb_dot_WIDTH(const float *a, const float *b, int64_t k) {
   mlb_vec_WIDTH sum[4] = {{0}, {0}, {0}, {0}};
   int64_t i = 0;
@@ -77,10 +77,10 @@ MLB_INLINE float mlb_dot_WIDTH(const float *a, const float *b, int64_t k) {
   return total;
 }
 
-/* `rows` rows of out[m][n] = a[m][k] b[k][n]. */
+/* Computes some rows of out[m][n] = a[m][k] b[k][n]. */
 MLB_INLINE void mlb_rows_WIDTH(const float *a, const float *b, float *out,
                                int64_t n, int64_t k, const int rows) {
-  /* As many sums as there are registers for. */
+  /* The number of vectors of sums per row that fit in the registers. */
   const int most = rows == 1 ? 8 : 2;
   int64_t j = 0;
   for (; j + most * WIDTH <= n; j += most * WIDTH)
@@ -97,7 +97,7 @@ MLB_INLINE void mlb_rows_WIDTH(const float *a, const float *b, float *out,
     mlb_tile_WIDTH(a, b + j, out + j, n, k, rows, 1);
     j += WIDTH;
   }
-  /* The last columns, some of them a second time. */
+  /* Compute the last WIDTH columns, some of them for the second time. */
   if (j < n)
     mlb_tile_WIDTH(a, b + (n - WIDTH), out + (n - WIDTH), n, k, rows, 1);
 }
