@@ -73,7 +73,7 @@ class Experiment:
         return encoder, whole
 
     def _check_observations(self, space: Any) -> None:
-        """Refuses observations that the algorithms' own networks cannot take."""
+        """Refuses observations that the algorithms' own networks cannot process."""
         from gymnasium import spaces
 
         needs = "it needs an encoder or a network of its own"

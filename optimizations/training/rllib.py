@@ -393,7 +393,7 @@ def _learn(
 def _within_deadline(call: Callable[[], Any], done: int) -> Any:
     """Returns the result of a call into RLlib.
 
-    If the call takes more than `STALLED` seconds, raises Timeout and abandons its thread.
+    If the call takes more than `STALLED` seconds, raises Timeout and leaves its thread.
     """
     future: Future[Any] = Future()
 
