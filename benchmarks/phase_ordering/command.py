@@ -179,13 +179,13 @@ def _compile_time(
     """Compile modules with a phase-ordering policy, without and with the bridge.
 
     The original flow is POSET-RL's. For each action, a Python driver starts opt for the
-    passes and llvm-ir2vec for the features. Our flows are clang with the plug-in. The
-    model is behind gRPC, pipes or shared memory, or it is in the process, run by ONNX
-    Runtime (onnx) or as machine code (aot). "clang -Oz" is the stock compiler. Each
-    compile is from bitcode to object. All flows must take the same actions, and all of
-    our flows must produce the same objects.
+    passes and llvm-ir2vec for the features. Our flows are clang with the plug-in. In
+    these flows, the model runs in another process or in clang, through ONNX Runtime
+    (onnx) or as machine code (aot). "clang -Oz" is the stock compiler. Each compile is
+    from bitcode to object. All flows must choose the same actions, and all of our flows
+    must produce the same objects.
 
-    "s" is the sum of the modules' median times. "CPU s" is the same for CPU time, with
+    "s" is the sum of the modules' median times. "CPU s" is the sum of CPU times, with
     servers. "faster" is the speed-up over the original flow, in total and as a geomean
     over modules. "/ -Oz" is the time relative to stock clang. "start" is the time to
     start the server or to load the original flow's model. Other columns exclude it, but
@@ -278,7 +278,7 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
 
     "faster" is the speed-up over the original flow with the same number of workers. "/
     one" is the speed-up over the same flow with one worker. "CPU ms" is the CPU time of
-    a step in all processes. Other load disturbs CPU time the least.
+    a step in all processes. Other load changes this time the least.
 
     ```sh
     mlbridge bench training

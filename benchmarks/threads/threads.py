@@ -315,8 +315,8 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     compile one module each, N at a time, like `make -jN`.
 
     "us CPU" is the CPU time of one decision, and "s CPU" the CPU time of all modules.
-    These times rise with N if threads hinder each other. The run fails if objects
-    differ.
+    These times rise with N if threads hinder each other. The run fails if the
+    objects of threads and processes differ.
 
     The run takes ten minutes on two idle cores. The decisions alone take one minute:
 

@@ -210,8 +210,8 @@ void ModelInlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
 
 namespace {
 
-/// Phase ordering is an outer pass: it runs pipelines with the inliner inside.
-/// Both pointers are its module and analyses, or null without an outer pass.
+/// If another pass runs the inliner in a pipeline of its own, these are that
+/// pass's module and analyses. Otherwise, both pointers are null.
 struct OuterPipeline {
   Module *M = nullptr;
   ModuleAnalysisManager *MAM = nullptr;

@@ -25,8 +25,8 @@ class PhaseOrderingPolicy {
 public:
   struct Reply {
     /// The index of the chosen action. If several actions have the highest
-    /// score, it is the first one. The index after the space's last action is
-    /// the stop action.
+    /// score, the first of these actions is chosen. The index after the space's
+    /// last action is the stop action.
     std::size_t Action = 0;
     /// The model's score of each action. The vector is empty if the model
     /// replied with the index of an action.

@@ -269,7 +269,8 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
   }
 
   if (Settings.CachedStates != 0) {
-    // Clear a full cache. This is simple, and a full cache is rare.
+    // Clear the whole cache if it is full. This is simple, and it happens
+    // rarely.
     if (States.size() >= Settings.CachedStates) {
       States.clear();
       ByHash.clear();
