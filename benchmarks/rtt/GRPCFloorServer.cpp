@@ -49,8 +49,8 @@ static ByteBuffer replyTo(const ByteBuffer &Request) {
 
 namespace {
 
-/// A service like the one that protoc generates, with two methods whose
-/// messages are bytes.
+/// A service with two methods whose messages are bytes. protoc generates
+/// similar services.
 class FloorService final : public grpc::Service {
 public:
   FloorService() {

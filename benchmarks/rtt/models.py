@@ -150,7 +150,8 @@ class ModelCache:
         jobs: int,
         on_start: Callable[[int], Callable[[], None]],
     ) -> None:
-        """Compiles missing models. Calls ``on_start`` with their number."""
+        """Compiles missing models. First, calls ``on_start`` with the number of these
+        models."""
         pairs = [self._library(model) for model in models]
         missing = [pair for pair in pairs if not pair[1].exists()]
         if not missing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The runners that are measured, and the two policies."""
+"""The runners that are measured, and the two policies that answer their requests."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

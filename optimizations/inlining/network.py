@@ -4,10 +4,10 @@
 LLVM's features are counts with heavy tails, so each is scaled logarithmically and
 standardised. Features that are constant in the training set are dropped.
 
-One input is derived: the margin `max(1, threshold) - cost_estimate`, in instructions,
-through tanh. LLVM's heuristic inlines if the margin is positive, so the margin predicts
-most decisions, and a logarithmic scale would hide a difference of one instruction.
-models/inlining-imitation/README.md has the accuracy without it.
+One input is derived. It is tanh of the margin `max(1, threshold) - cost_estimate` in
+instructions. LLVM's heuristic inlines if the margin is positive, so the margin predicts
+most decisions. A logarithmic scale would hide a difference of one instruction.
+models/inlining-imitation/README.md has the accuracy without this input.
 """
 
 from collections.abc import Sequence

@@ -8,9 +8,9 @@
 ///
 /// \file
 /// Reads a vocabulary in LLVM's JSON format, and computes embeddings from
-/// histograms. LLVM's own reader is not used for two reasons: it reads only one
-/// file per process, which a global option names, and some invalid files
-/// violate its assertions.
+/// histograms. LLVM's own reader is not used, because it reads only one file
+/// per process. A global option names that file. In addition, some invalid
+/// files violate the reader's assertions.
 ///
 //===----------------------------------------------------------------------===//
 
