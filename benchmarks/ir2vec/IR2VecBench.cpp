@@ -16,8 +16,8 @@
 /// of a sequence. If PIPELINE is given, such as 'default<O2>', it runs first.
 /// It scatters the instructions in memory. The tables are printed as Markdown.
 ///
-/// The benchmark measures the thread's CPU time, because the thread never waits
-/// and other load disturbs CPU time the least.
+/// The benchmark measures the thread's CPU time instead of the elapsed time,
+/// because other load affects CPU time less. The thread never waits.
 ///
 //===----------------------------------------------------------------------===//
 

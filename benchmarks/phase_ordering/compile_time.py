@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole compiles with a phase-ordering policy, without and with the bridge.
 
-This corresponds to table 2 of the POSET-RL paper. All flows compile the same modules
+This corresponds to table 2 of the bridge's paper. All flows compile the same modules
 with the same policy. The benchmark checks that all flows choose the same actions.
 """
 

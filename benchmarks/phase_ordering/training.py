@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training of phase ordering: steps per second, and the time of iterations.
 
-This corresponds to figures 5a and 5b of the POSET-RL paper. The original flow is
+This corresponds to figures 5a and 5b of the bridge's paper. The original flow is
 compared with our flow in each transport, with one and with two workers. All flows play
 the same episodes. The benchmark checks that each action produces the same code.
 """
@@ -448,7 +448,7 @@ def bounds(results: Results) -> list[Bound]:
 
 
 def plot(results: Results, path: Path) -> None:
-    """Plots steps per second, and the time over a learner's iterations."""
+    """Plots steps per second, and the time until each iteration's end."""
     count = 2 if results.learned else 1
     with panels_of(path, count) as panels:
         keys = list(results.played)

@@ -232,7 +232,7 @@ def _us(value: float) -> str:
 
 
 def table(found: Sequence[Measured]) -> Table:
-    """Returns a table of calls, and of sweeps with the sum of their calls."""
+    """Returns a table. A row has the time of a call, or the sum of a sweep's calls."""
     shown_table = plain_table(
         "in process: µs a call, of a sweep their sum",
         ("model", "floats", "runner"),

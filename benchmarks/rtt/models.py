@@ -150,8 +150,7 @@ class ModelCache:
         jobs: int,
         on_start: Callable[[int], Callable[[], None]],
     ) -> None:
-        """Compiles missing models. First, calls ``on_start`` with the number of these
-        models."""
+        """Compiles missing models. First passes their number to ``on_start``."""
         pairs = [self._library(model) for model in models]
         missing = [pair for pair in pairs if not pair[1].exists()]
         if not missing:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import ModelError
 
-LENGTHS = tuple(range(500, 50_001, 500))  # As in the paper's figure 5c.
+LENGTHS = tuple(range(500, 50_001, 500))  # As in figure 5c of the bridge's paper.
 MAX_LENGTH = 1 << 20
 POLICIES = ("echo", "fc")  # See `Workload.check`.
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares threads that share a model with processes."""
+"""Compares threads, which share one model, with processes, which do not."""

@@ -167,8 +167,8 @@ def compare_bzip2(
 ) -> list[str]:
     """Runs two builds of bzip2 on the same files. Describes each difference.
 
-    Both compress each file with -1 and -9, and the other build decompresses the stock
-    build's output.
+    Both builds compress each file with -1 and -9. The other build also decompresses the
+    stock build's output.
     """
     differences = []
     for path in inputs:

@@ -24,8 +24,8 @@
 namespace MLBridge::Python {
 
 /// Caches the arrays for each session and each layout of a request. Most
-/// compilers repeatedly send a few sets of features, which always arrive at the
-/// same addresses. For such a request, only a small dict is copied.
+/// compilers repeatedly send the same few sets of features, which always arrive
+/// at the same addresses. For these requests, only a small dict is copied.
 class FeatureViews {
 public:
   /// Returns the features by name. The arrays keep their memory alive, but
