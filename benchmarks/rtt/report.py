@@ -15,7 +15,7 @@ from mlbridge_optimizations.plot import finish, panels_of
 from .measurement import Results, Series, Subject
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
-FC_LIMIT = 1.6  # The limit on `fc`, relative to `echo` plus the product alone.
+FC_LIMIT = 1.6  # The limit on `fc`, relative to `echo` plus the product in NumPy.
 JSON_LIMIT = 0.15  # The limit on a sweep with JSON, relative to Python's json.
 
 
