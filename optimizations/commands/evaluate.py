@@ -74,20 +74,20 @@ def _evaluate(described: Optimization[Any], what: What, environment: Any) -> Non
             lambda done, total: bars.update(task, completed=done, total=total),
         )
     metric = described.metric
-    best, sign = ("least", -1) if metric.is_cost else ("most", 1)
-    table = Table("", title=f"{metric.label or metric.name}, {best} is best")
-    for column in ("mean", "95 % of means", "model is better"):
+    better, sign = ("lower", -1) if metric.is_cost else ("higher", 1)
+    table = Table("", title=f"{metric.label or metric.name} ({better} is better)")
+    for column in ("mean", "95 % interval", "model is better", "equal"):
         table.add_column(column, justify="right")
     for name, values in found.items():
         low, high = mean_interval(values)
-        pairs = zip(found["model"], values, strict=True)
+        pairs = list(zip(found["model"], values, strict=True))
         wins = sum(sign * ours > sign * theirs for ours, theirs in pairs)
-        table.add_row(
-            name,
-            f"{sum(values) / len(values):.4f}",
-            f"{low:.4f} to {high:.4f}",
-            "" if name == "model" else f"{wins} of {len(values)}",
+        equal = sum(ours == theirs for ours, theirs in pairs)
+        counts = (
+            ("", "") if name == "model" else (f"{wins} of {len(values)}", f"{equal}")
         )
+        mean = f"{sum(values) / len(values):.4f}"
+        table.add_row(name, mean, f"{low:.4f} to {high:.4f}", *counts)
     console.print(table)
     if what.json is not None:
         text = json.dumps({"metric": metric.name, "episodes": found}, indent=1)

@@ -40,6 +40,10 @@ LATENCY_INTERVAL = 0.25
 """Seconds between two updates of `Statistics.latencies`."""
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 @dataclass
 class Statistics:
     """The counts of a server, which are updated while the server runs."""
@@ -79,19 +83,20 @@ class Statistics:
 
     def __str__(self) -> str:
         text = (
-            f"{self.requests} requests of {self.sessions} compilers, "
+            f"{_count(self.requests, 'request')} of "
+            f"{_count(self.sessions, 'compiler')}, "
             f"{self.deferred} deferred, {self.errors} failed, "
-            f"{self.policy_microseconds:.1f} us each in the policy"
+            f"{self.policy_microseconds:.1f} µs each in the policy"
         )
         if self.refused:
-            text += f", {self.refused} compiler{'s' * (self.refused > 1)} refused"
+            text += f", {_count(self.refused, 'compiler')} refused"
         if self.mistyped:
             text += f", {self.mistyped} of another type than first asked for"
         if self.batches and self.requests > self.batches:
             text += f", {self.batch_size:.1f} at once"
         if any(self.latencies):
             median, p90, p99 = (1e6 * seconds for seconds in self.latencies)
-            text += f"; latency {median:.0f} us, p90 {p90:.0f}, p99 {p99:.0f}"
+            text += f"; latency {median:.0f} µs, p90 {p90:.0f}, p99 {p99:.0f}"
         return text
 
 

@@ -227,7 +227,7 @@ def test_serve(name: str, policies: str, function: str, expected: int) -> None:
     reply, output, errors = serve_one(*options)
     assert reply == expected
     assert f"serving at {name}" in errors.replace("pipe:", "")
-    assert "1 requests of 1 compilers" in output
+    assert "1 request of 1 compiler," in output
     assert "Traceback" not in errors
 
 

@@ -168,7 +168,7 @@ class _StatusLine:
         return Text(
             f"{self._at}  {counts.open} compilers now, {counts.sessions} in all  "
             f"{requests} requests, {self._rate:.0f}/s, {counts.batch_size:.1f} at "
-            f"once  latency {median:.0f} us, p90 {p90:.0f}, p99 {p99:.0f}, "
+            f"once  latency {median:.0f} µs, p90 {p90:.0f}, p99 {p99:.0f}, "
             f"{self._mean:.1f} in the policy  {counts.errors} failed",
             no_wrap=True,
             overflow="ellipsis",
