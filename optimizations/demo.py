@@ -24,7 +24,7 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Step:
-    """A running step, which is one line of progress."""
+    """A step that is running. Its progress is one line of the display."""
 
     progress: Progress
     task: TaskID

@@ -83,13 +83,13 @@ def _rtt(context: typer.Context, by: _Options) -> None:
 
     For each length, the compiler sends a request of that many float32s to a model in
     Python and receives one float32. Each runner is compared with its floor, which is
-    the cost of the transport without this library. Missed limits are not an error,
-    because times depend on the machine. A wrong reply is an error.
+    the cost of the transport without this library. The table marks times above their
+    limit. They are not an error, because times depend on the machine.
 
     The runners of in-process models (onnx, aot and tf) are compared with a direct call
     of the same runtime. --placement, --serdes and --fresh do not affect them. The first
-    run compiles their models to the folder `models` beside rtt-client. This takes a few
-    seconds for each model.
+    run compiles their models, which takes a few seconds for each model. The results are
+    in the folder `models/`, next to rtt-client.
 
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000

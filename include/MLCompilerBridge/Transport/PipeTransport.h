@@ -22,10 +22,10 @@
 
 namespace MLBridge {
 
-/// Creates the transport of PipeModelRunner, for example for an
-/// InterProcessModelRunner with another SerDes. \p Name is a path. The model
-/// side listens at NAME.sock. A foreign peer uses two FIFOs instead: the
-/// compiler reads NAME.in and writes NAME.out.
+/// Creates a transport like that of PipeModelRunner. Pass it to an
+/// InterProcessModelRunner to use it with another SerDes. \p Name is a path.
+/// The model side listens at NAME.sock. A foreign peer uses two FIFOs instead:
+/// the compiler reads NAME.in and writes NAME.out.
 std::unique_ptr<Transport> createPipeTransport(std::string Name,
                                                TransportOptions Options = {});
 

@@ -22,9 +22,10 @@
 
 namespace MLBridge {
 
-/// Creates the transport of SharedMemoryModelRunner, for example for an
-/// InterProcessModelRunner with another SerDes. \p Name is a path. The model
-/// side listens at NAME.sock. The memory has no name in the file system.
+/// Creates a transport like that of SharedMemoryModelRunner. Pass it to an
+/// InterProcessModelRunner to use it with another SerDes. \p Name is a path.
+/// The model side listens at NAME.sock. The memory has no name in the file
+/// system.
 std::unique_ptr<Transport>
 createSharedMemoryTransport(std::string Name, TransportOptions Options = {});
 

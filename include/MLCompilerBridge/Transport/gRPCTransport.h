@@ -54,9 +54,9 @@ struct gRPCOptions : TransportOptions {
   Duration Keepalive = std::chrono::seconds(10);
 };
 
-/// Creates the transport of gRPCModelRunner, for example for an
-/// InterProcessModelRunner with another SerDes. \p Address is `host:port`, or
-/// `unix:PATH` for a socket on this machine.
+/// Creates a transport like that of gRPCModelRunner. Pass it to an
+/// InterProcessModelRunner to use it with another SerDes. \p Address is
+/// `host:port`, or `unix:PATH` for a socket on this machine.
 std::unique_ptr<Transport> createGRPCTransport(std::string Address,
                                                gRPCOptions Options = {});
 

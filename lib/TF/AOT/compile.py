@@ -319,7 +319,7 @@ const MLBridgeAOTModel mlbridge_aot_model_{name};
 def compile_model(
     model: Path, folder: Path, name: str, signature: str, cpu: str
 ) -> Function:
-    """Runs TensorFlow's compiler, which writes NAME.o, and parses its header."""
+    """Runs TensorFlow's compiler, which writes NAME.o and a header that is parsed."""
     command = [
         str(Path(sys.executable).with_name("saved_model_cli")),
         "aot_compile_cpu",
