@@ -239,7 +239,7 @@ def test_serve_until_a_signal(name: str, policies: str, number: signal.Signals) 
         process.send_signal(number)
         output, errors = process.communicate(timeout=20)
     assert process.returncode == 0
-    assert "1 requests" in output
+    assert "1 request of 1 compiler" in output
     assert "requests" not in errors
     assert "Traceback" not in errors
 
