@@ -306,13 +306,13 @@ class _Options:
 
 
 def _threads(context: typer.Context, wanted: _Options) -> None:
-    """Compare threads that share a model with the same number of processes.
+    """Compare N threads that share one model to N separate processes.
 
     The first part measures decisions: each thread sends requests to the imitation
     inliner without a pause. The second part measures compiles of Debian's bzip2, zlib
-    and Lua with -Oz, from bitcode. The plug-in uses the same model, and `llvm` is
-    LLVM's own heuristic. Threads share one process, plug-in and model. Processes
-    compile one module each, N at a time, like `make -jN`.
+    and Lua with -Oz, from bitcode. The plug-in uses the same model. The rows
+    `llvm` are compiles with LLVM's own heuristic. Threads share one process, plug-in
+    and model. Processes compile one module each, N at a time, like `make -jN`.
 
     "us CPU" is the CPU time of one decision, and "s CPU" the CPU time of all modules.
     These times rise with N if threads hinder each other. The run fails if the

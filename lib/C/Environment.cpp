@@ -165,7 +165,8 @@ MLBridgeStatus mlbridgeGetOptions(MLBridgeEnvironmentRef Environment,
 // Driving environments
 //===----------------------------------------------------------------------===//
 
-/// Returns a map from the labels of \p Agents to agents, which \p Storage owns.
+/// Creates an agent in \p Storage for each element of \p Agents. Returns a map
+/// from labels to these agents.
 static Expected<AgentMap> agentMap(Span<const MLBridgeAgent> Agents,
                                    std::vector<RunnerAgent> &Storage) {
   AgentMap Map;

@@ -87,8 +87,8 @@ private:
   }
 
   /// Returns true if elements may have depth \p Level, which is the number of
-  /// arrays around an element. All elements must have the same depth, and no
-  /// array may be deeper.
+  /// arrays around an element. All elements must have the same depth, and
+  /// empty arrays may not nest more deeply than that.
   bool isElementLevel(std::size_t Level) {
     if (!ElementLevel && Rank == Level)
       ElementLevel = Level;

@@ -338,7 +338,7 @@ def _replies_of(policy: BatchPolicy, requests: list[Features]) -> list[Any]:
 
 
 def _single(policy: Batched) -> Policy:
-    """Returns a policy that answers one request with a batched policy."""
+    """Turns a batched policy into a policy of one request, a batch of one."""
     return lambda features: _replies_of(policy, [features])[0]
 
 

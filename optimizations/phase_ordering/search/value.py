@@ -142,8 +142,8 @@ def train(
 
     ``rows`` has the features of the table's modules, [modules, widths]. ``core`` has
     the indices of the core set's sequences in the table. ``origins`` has, for each
-    sequence, the programs on which it was found. If there is only one, the sequence is
-    not used to validate on this program.
+    sequence, the programs on which it was found. A sequence that was found on only one
+    program is not used when that program is the validation set.
     """
     torch.set_num_threads(1)
     programs = sorted(set(table.programs))
