@@ -87,8 +87,8 @@ private:
   }
 
   /// Returns true if elements may have depth \p Level, which is the number of
-  /// arrays around an element. All elements must have the same depth, and
-  /// empty arrays may not nest more deeply than that.
+  /// arrays around an element. All elements must have the same depth. No
+  /// array may nest more deeply, not even an empty one.
   bool isElementLevel(std::size_t Level) {
     if (!ElementLevel && Rank == Level)
       ElementLevel = Level;
