@@ -80,14 +80,13 @@ def _evaluate(described: Optimization[Any], what: What, environment: Any) -> Non
         table.add_column(column, justify="right")
     for name, values in found.items():
         low, high = mean_interval(values)
-        pairs = list(zip(found["model"], values, strict=True))
-        wins = sum(sign * ours > sign * theirs for ours, theirs in pairs)
-        equal = sum(ours == theirs for ours, theirs in pairs)
-        counts = (
-            ("", "") if name == "model" else (f"{wins} of {len(values)}", f"{equal}")
-        )
-        mean = f"{sum(values) / len(values):.4f}"
-        table.add_row(name, mean, f"{low:.4f} to {high:.4f}", *counts)
+        row = [name, f"{sum(values) / len(values):.4f}", f"{low:.4f} to {high:.4f}"]
+        if name != "model":
+            pairs = list(zip(found["model"], values, strict=True))
+            wins = sum(sign * ours > sign * theirs for ours, theirs in pairs)
+            equal = sum(ours == theirs for ours, theirs in pairs)
+            row += [f"{wins} of {len(values)}", str(equal)]
+        table.add_row(*row)
     console.print(table)
     if what.json is not None:
         text = json.dumps({"metric": metric.name, "episodes": found}, indent=1)

@@ -24,7 +24,7 @@ class TrainingSettings:
         str,
         Option(
             help="ppo, dqn (double DQN with rllib), a2c (sb3), appo (rllib) or ars"
-            "  (sb3: Augmented Random Search, an evolution strategy)."
+            " (sb3: Augmented Random Search, an evolution strategy)."
         ),
     ] = "ppo"
     workers: Annotated[int, Option(min=1, help="Parallel compilers.")] = 1

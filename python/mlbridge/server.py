@@ -118,9 +118,8 @@ class _FailureLog(RareLog):
 
 def _log_more_failures(count: int, total: int, last: str) -> None:
     logger.error(
-        "the policy failed on %d more request%s, %d in all; the last was %s",
-        count,
-        "" if count == 1 else "s",
+        "the policy failed on %s, %d in all; the last was %s",
+        _count(count, "more request"),
         total,
         last,
     )
