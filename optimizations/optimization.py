@@ -43,7 +43,10 @@ def of_agent(given: Any, agent: str) -> Any:
 
 
 def spaces_of(env: Any) -> dict[str, tuple[Any, Any]]:
-    """Maps agents to observation and action spaces. A single agent has the name ""."""
+    """Returns a dict from agent to its observation space and its action space.
+
+    A single agent has the name "".
+    """
     if hasattr(env, "possible_agents"):
         return {
             agent: (env.observation_spaces[agent], env.action_spaces[agent])
@@ -117,7 +120,7 @@ class Optimization(Generic[S]):
             may vary if each row of an observation has a logit. If ``network`` or its
             result is None, the engine's network is used.
         baselines: heuristics by name. Models are compared with them.
-        metric: the measure with which episodes are compared.
+        metric: the measure with which episodes are compared. The default is the return.
         model_file: maps the training's seed to further contents of a model's file.
         packages: further packages that the environment imports.
         commands: further commands by their words, such as ``evaluate outputs``.

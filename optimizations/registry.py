@@ -19,7 +19,8 @@ from mlbridge_optimizations.optimization import Optimization
 logger = logging.getLogger("mlbridge.optimizations")
 
 GROUP = "mlbridge.optimizations"
-"""The entry points of other distributions' optimisations: NAME = module:OBJECT."""
+"""The group of the entry points through which other Python packages register
+optimisations. An entry point has the form NAME = module:OBJECT."""
 
 MODULE = "optimization"
 """The module that describes the optimisation in a folder."""

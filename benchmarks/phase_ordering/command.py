@@ -55,7 +55,8 @@ class Setting:
         Path | None,
         Option(
             metavar="FILE",
-            help="IR2Vec's vocabulary. [default: build/ir2vec/ir2vec-300d.json]",
+            help="IR2Vec's vocabulary as LLVM's JSON file, for the feature `embedding`."
+            " [default: build/ir2vec/ir2vec-300d.json]",
         ),
     ] = None
     plugin: cli.Plugin = None
@@ -124,7 +125,10 @@ class Most:
     """The maximum size of a module."""
 
     most: Annotated[
-        int, Option(min=0, help="Maximum instructions per module, 0 for any.")
+        int,
+        Option(
+            min=0, help="Omit modules with more instructions. With 0, use all modules."
+        ),
     ] = 6000
 
 
@@ -178,12 +182,13 @@ def _compile_time(
 ) -> None:
     """Compile modules with a phase-ordering policy, without and with the bridge.
 
-    The original flow is POSET-RL's. For each action, a Python driver starts opt for the
-    passes and llvm-ir2vec for the features. Our flows are clang with the plug-in. In
-    these flows, the model runs in another process or in clang, through ONNX Runtime
-    (onnx) or as machine code (aot). "clang -Oz" is the stock compiler. Each compile is
-    from bitcode to object. All flows must choose the same actions, and all of our flows
-    must produce the same objects.
+    A flow is a way to compile a module from bitcode to an object. The original flow is
+    POSET-RL's. For each action, a Python driver starts opt for the passes and
+    llvm-ir2vec for the features. In our flows, each module is compiled by a new clang
+    process with the plug-in. The model runs in another process or in clang, through
+    ONNX Runtime (onnx) or as machine code (aot). The flow "clang -Oz" is the stock
+    compiler. All other flows must choose the same actions, and all of our flows must
+    produce the same objects.
 
     "s" is the sum of the modules' median times. "CPU s" is the sum of CPU times, with
     servers. "faster" is the speed-up over the original flow, in total and as a geomean
@@ -214,22 +219,35 @@ compile_time_command = with_options(_compile_time, Setting, Compiled, Most)
 class Actions:
     """The options of ``gym``."""
 
-    actions: Annotated[str, Option(help="The action space of the random network.")] = (
-        "passes"
-    )
+    actions: Annotated[
+        str,
+        Option(
+            help="Action space of the random network, as for `mlbridge train"
+            " phase-ordering`."
+        ),
+    ] = "passes"
 
 
 def _gym(
     context: typer.Context, setting: Setting, compiled: Compiled, space: Actions
 ) -> None:
-    """Run a policy of single passes through Gymnasium and inside the compiler.
+    """Compare two ways to run a policy: in a Gymnasium loop, and inside the compiler.
 
-    Through Gymnasium, a Python loop runs the model and steps
-    `mlbridge/PhaseOrdering-v0`. Inside, each compile is a clang whose plug-in loads the
-    model. All flows take the same actions. "Gymnasium" starts a compiler for each
-    module. "kept" uses one compiler for all modules of a round. "rewards" also measures
-    the code size after each step, as in training. `mlbridge bench compile-time --help`
-    explains the columns.
+    The actions of the phase-ordering policy are single passes. A flow is a way to
+    compile, with or without this policy. All flows with it take the same actions:
+
+    - "Gymnasium": A Python loop runs the model and steps `mlbridge/PhaseOrdering-v0`.
+      Each module is compiled by a new compiler process.
+    - "Gymnasium, kept": The same loop, with one compiler process for all modules of a
+      round.
+    - "Gymnasium, rewards": As "kept", but the compiler also measures the code size
+      after each step, as in training.
+    - "onnx": Each module is compiled by a new clang process. Its plug-in loads the
+      model and runs it with ONNX Runtime.
+    - "aot": As "onnx", but the model is machine code.
+    - "clang -Oz": The stock compiler, without a policy.
+
+    `mlbridge bench compile-time --help` explains the columns.
     """
     need_packages("bench gym", setting.flow, compiled.model)
     from . import gym_flow, task
@@ -264,11 +282,13 @@ class Learning:
 
 
 def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
-    """Step phase-ordering environments, and train in them, in both flows.
+    """Step phase-ordering environments, and train in them, in several flows.
 
-    In the original flow, each step starts opt for the action's passes, llvm-ir2vec for
-    the observation, and clang to measure the code size for the reward. Our flows use
-    one opt with the plug-in. All flows have the same caches.
+    A flow is a way to run the environment. In the original flow, each step starts opt
+    for the action's passes, llvm-ir2vec for the observation, and clang to measure the
+    code size for the reward. In our flows, one opt process with the plug-in does all of
+    this. The flows differ in how opt exchanges messages with Python. All flows have the
+    same caches.
 
     First, the flows play the same random episodes without a learner. Each worker is a
     thread with an environment. Every round starts new environments with empty caches.

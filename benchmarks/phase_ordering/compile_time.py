@@ -76,7 +76,10 @@ class Flow(AbstractContextManager["Flow"]):
         """Releases nothing by default."""
 
     def renew(self) -> None:
-        """Drops cached modules. It is called before each round."""
+        """Drops cached modules, which would make the next round faster.
+
+        It is called before each round.
+        """
 
     @abstractmethod
     def compile(self, module: Path, to: Path) -> Compiled:

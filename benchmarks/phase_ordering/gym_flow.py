@@ -60,8 +60,9 @@ class GymFlow(Flow):
         self._close()
 
     def renew(self) -> None:
-        """Replaces a kept compiler, because it has cached the modules.
+        """Replaces the compiler of a flow that keeps its compiler.
 
+        The old compiler has cached the modules, which would make the next round faster.
         Waits for the new compiler's first reply, so that the compiler does not start
         while other flows are timed.
         """

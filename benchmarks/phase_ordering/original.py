@@ -118,7 +118,7 @@ class OriginalTools:
         )
 
     def begin(self, module: Path, to: Path) -> None:
-        """Runs the prologue of the action space."""
+        """Runs the passes of the action space that run before the first action."""
         self._opt(self.space.prologue, module, to)
 
     def act(self, action: int, state: Path, to: Path) -> None:

@@ -231,8 +231,8 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeSetStringVector(
     const size_t *Lengths, size_t Count);
 
 /// Sets \p Name to a copy of the tensor \p FromName of \p From. The tensor can
-/// have any type. If \p FromName is null, copies the only tensor of \p From, or
-/// the tensor named "out".
+/// have any type. If \p FromName is null, copies the only tensor of \p From. If
+/// \p From has several tensors, copies the tensor named "out".
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCopyTensor(MLBridgeFeatureSetRef Features,
                                                  const char *Name,
                                                  MLBridgeAdviceRef From,
@@ -245,7 +245,8 @@ mlbridgeClearFeatures(MLBridgeFeatureSetRef Features);
 //===----------------------------------------------------------------------===//
 // Advice: named tensors to read
 //===----------------------------------------------------------------------===//
-// A null Name selects the only tensor, or the tensor named "out".
+// A null Name selects the only tensor. If there are several, it selects the
+// tensor named "out".
 //
 // Conversions preserve the value. For example, an int64 5 converts to int32 and
 // a double 1.0 converts to int32, but 300 does not convert to int8 and 0.5 does

@@ -58,8 +58,7 @@ public:
   /// Returns the output called \p Name, or null if there is no such output.
   const TensorView *find(std::string_view Name) const;
 
-  /// Converts the only output, or the output called "out", to T. T is one of
-  /// the following:
+  /// Converts the output that only() returns to T. T is one of the following:
   /// - A number, bool or std::string.
   /// - A std::vector of numbers, bools or strings.
   /// - A Span<const Number>. The span views the output in place, so the output
@@ -73,8 +72,8 @@ public:
   /// named() if named() fails.
   template <typename T> Expected<T> get(std::string_view Name) const;
 
-  /// Returns the only output, or the output called "out". If there is neither,
-  /// returns a SchemaMismatch that lists the outputs.
+  /// Returns the only output. If there are several, returns the output named
+  /// "out". Otherwise, returns a SchemaMismatch that lists the outputs.
   Expected<const TensorView *> only() const;
   /// Returns the output called \p Name. If there is no such output, returns a
   /// SchemaMismatch that lists the outputs.

@@ -31,8 +31,8 @@ std::string listFeatures(Span<const TensorView> Features);
 
 class FeatureBinding {
 public:
-  /// Creates a binding for the inputs of \p M. \p Others are required features
-  /// that are not inputs.
+  /// Creates a binding for the inputs of \p M. \p Others are further required
+  /// features, which only the metadata of \p M describes.
   FeatureBinding(std::shared_ptr<const Model> M, std::vector<TensorSpec> Others,
                  bool RefuseNonFinite);
   FeatureBinding(const FeatureBinding &) = delete;

@@ -37,9 +37,10 @@ Expected<DefaultDecision> defaultDecision(const Model &M);
 /// then refuses features that are not finite.
 Expected<bool> refusesNonFinite(const Model &M);
 
-/// Returns the features in the metadata "mlbridge.features" that are not inputs
-/// of \p M. The graph already specifies the inputs. Returns a Malformed error
-/// if the list is invalid or contradicts the graph.
+/// Returns the features that only the metadata "mlbridge.features" of \p M
+/// describes. The result has no inputs of the graph, because the graph already
+/// specifies them. Returns a Malformed error if the list is invalid or
+/// contradicts the graph.
 Expected<std::vector<TensorSpec>> otherFeatures(const Model &M);
 
 } // namespace MLBridge::inprocess

@@ -182,8 +182,8 @@ static char *writeValue(char *Out, const TensorView &Tensor) {
 static std::size_t maxValueSize(const TensorView &Tensor) {
   constexpr std::size_t BracketsAndComma = 3;
   if (Tensor.Type == ElementType::String) {
-    // Add two quotes and a comma for each string. quotedSize() counts quotes
-    // only once, for the whole text.
+    // Add two quotes and a comma for each string, because quotedSize() treats
+    // all strings as one text and therefore counts only one pair of quotes.
     return quotedSize(Tensor.text()) +
            Tensor.Lengths.size() * BracketsAndComma + BracketsAndComma;
   }

@@ -78,7 +78,7 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
 def _of(
     verb: str, make: Make, described: Optimization[Any]
 ) -> dict[str, Callable[..., None]]:
-    """Maps names to an optimisation's own commands for a verb."""
+    """Returns a dict from name to command, with an optimisation's own commands."""
     general = guarded("settings", make, described)
     found = {} if general is None else {described.name: general}
     for words, command in described.commands.items():

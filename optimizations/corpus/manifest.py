@@ -105,10 +105,11 @@ class Corpus:
         most: int | None = None,
         without: Sequence[str] = (),
     ) -> dict[Path, int]:
-        """Maps the bitcode files of the programs of `select` to instruction counts.
+        """Returns a dict from bitcode file to its number of instructions.
 
-        Leaves out files that have no functions, that have more than ``most``
-        instructions, or that a held-out program contains too.
+        The files belong to the programs that `select` returns. Leaves out files that
+        have no functions, that have more than ``most`` instructions, or that a held-out
+        program contains too.
         """
         return {
             self.folder / module.path: module.instructions

@@ -50,7 +50,12 @@ _AS_BUILT = {"-DLUA_USE_POSIX": "-DLUA_USE_LINUX"}
 
 
 def unpack(names: Sequence[str], packages: Path = PACKAGES) -> dict[str, SourceProgram]:
-    """Fetches programs whose recipes have no commands. Raises OSFailure on failure."""
+    """Fetches programs, which can then be compiled.
+
+    The recipe of each program must have no `commands`, because this function does not
+    run them. In other recipes, they generate files that the program needs. Raises
+    OSFailure on failure.
+    """
     wanted = [RECIPES[name].package for name in names]
     for problem in fetch_packages(wanted, packages).values():
         raise OSFailure(f"the programs' sources cannot be fetched: {problem}")

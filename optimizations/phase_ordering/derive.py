@@ -174,7 +174,7 @@ def singles(passes: list[Pass]) -> list[dict[str, str]]:
 
 
 def spaces(pipeline: str, version: str) -> dict[str, object]:
-    """Maps the names of all action spaces to their contents."""
+    """Returns a dict from the name of each action space to its contents."""
     passes = [p for p in flatten(parse(pipeline)) if p.name not in NO_ACTION]
     descriptions = {
         "oz": (

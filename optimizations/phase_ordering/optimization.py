@@ -11,7 +11,14 @@ from typer import Option
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
 
 from .commands import evaluate, search
-from .environment.settings import Actions, CorpusFolder, LeaveOut, Plugin, Vocabulary
+from .environment.settings import (
+    OF_MODULE,
+    Actions,
+    CorpusFolder,
+    LeaveOut,
+    Plugin,
+    Vocabulary,
+)
 
 if TYPE_CHECKING:
     from .environment.compiler import EpisodeOptions
@@ -26,7 +33,12 @@ class PhaseOrderingSettings:
     corpus: CorpusFolder = Path("build/corpus")
     leave_out: LeaveOut = None
     observation: Annotated[
-        str, Option(help="Features: histogram, embedding, counts, step, actions.")
+        str,
+        Option(
+            help=f"Features that the policy uses: {OF_MODULE}, step (the number of"
+            " actions so far), actions (how often each action was taken, and the last"
+            " action)."
+        ),
     ] = "histogram,counts,step,actions"
     actions: Actions = "oz"
     reward: Annotated[
@@ -49,7 +61,11 @@ class PhaseOrderingSettings:
     ] = 6000
     kept_programs: Annotated[
         int | None,
-        Option(min=1, help="Modules that each compiler caches. [default: up to 20 MB]"),
+        Option(
+            min=1,
+            help="Maximum number of modules in each compiler's cache. [default: as many"
+            " as have 20 MB of bitcode together]",
+        ),
     ] = None
     plugin: Plugin = None
 

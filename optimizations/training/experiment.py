@@ -47,9 +47,10 @@ class Experiment:
     ) -> "tuple[Callable[[Any], nn.Module] | None, Callable[[], nn.Module] | None]":
         """Returns the optimisation's own encoder and network, or None for each.
 
-        Only these functions are saved with the network, not the whole description.
-        Raises InvalidArgument if the observations need one of them, and Unsupported if
-        a policy with these actions cannot be exported.
+        A checkpoint stores only these two functions beside the weights, not the whole
+        `Optimization`. Raises InvalidArgument if the observations need an encoder or a
+        network and the optimisation has none, or if the algorithm cannot train the
+        network. Raises Unsupported if a policy with these actions cannot be exported.
         """
         self._check(actions)
         by, name = self.optimization, self.optimization.name

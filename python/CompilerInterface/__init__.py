@@ -2,7 +2,8 @@
 """The paper's import name for `mlbridge`: ``import CompilerInterface as CI``.
 
 `PipeCompilerInterface` also accepts the arguments of the package that the paper's
-authors published. `evaluate` returns a dict by name in every format.
+authors published. `evaluate` returns a dict from feature name to value, with every
+message format.
 """
 
 from os import PathLike

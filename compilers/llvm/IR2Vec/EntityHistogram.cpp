@@ -59,8 +59,8 @@ static void count(const Instruction &I, Tally &Counts) {
 
 namespace {
 
-/// Counts a function whose blocks are all reachable. Nearly all functions are
-/// of this kind.
+/// Counts the entities of a function whose blocks are all reachable. Nearly all
+/// functions are of this kind.
 ///
 /// After some passes, the instructions of a block are scattered over memory, so
 /// a simple traversal waits for each instruction. Therefore, this class

@@ -100,7 +100,7 @@ private:
   resolve(std::string_view Spec) const;
 
   std::vector<Scheme> Schemes;
-  /// The loaded modules, which copies of this factory share.
+  /// The loaded modules. All copies of this factory share them.
   std::shared_ptr<modules::ModuleSchemes> Modules;
   SerDesFactory Formats;
   Duration ConnectTimeout = TransportOptions().ConnectTimeout;

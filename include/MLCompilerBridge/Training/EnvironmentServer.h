@@ -38,8 +38,8 @@ namespace MLBridge {
 /// not the session.
 ///
 /// \p Spec has the form of a runner's spec, such as `pipe:NAME?serdes=json` or
-/// `shm:NAME`. The option `timeout` limits the wait for each command. The
-/// default is no limit.
+/// `shm:NAME`. The option `timeout` limits the wait for each command, such as
+/// reset or step. The default is no limit.
 ///
 /// Returns one of these errors:
 /// - Timeout if the trainer does not connect or send a command in time.

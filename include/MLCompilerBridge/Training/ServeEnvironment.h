@@ -28,7 +28,8 @@ namespace MLBridge {
 struct EnvironmentOptions {
   /// The limit of the wait for a connection.
   Duration ConnectTimeout = TransportOptions().ConnectTimeout;
-  /// The limit of the wait for each command. The default is no limit.
+  /// The limit of the wait for each command, such as reset or step. The default
+  /// is no limit.
   Duration CommandTimeout = Duration::max();
 };
 

@@ -42,7 +42,11 @@ class What:
         ),
     ] = None
     vocabulary: Annotated[
-        Path | None, Option(help="Vocabulary file, if the model uses embeddings.")
+        Path | None,
+        Option(
+            help="IR2Vec's vocabulary as LLVM's JSON file, needed if the model uses the"
+            " feature `embedding`."
+        ),
     ] = None
 
 

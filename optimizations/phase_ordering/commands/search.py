@@ -59,8 +59,8 @@ def _pipelines(
 ) -> None:
     """Find a few variants of clang's -Oz (a core set), and a model that picks one.
 
-    A joint search finds pipelines that are good for many modules. Then a search for
-    each module starts from these pipelines.
+    The options call such a variant a sequence. A joint search finds sequences that are
+    good for many modules. Then a search for each module starts from these sequences.
     """
     _check(context, made)
     from ..search.evolve import EvolutionSettings

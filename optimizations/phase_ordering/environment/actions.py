@@ -31,7 +31,7 @@ class ActionSpace:
 
     name: str
     description: str
-    prologue: str  # The pipeline that runs before all actions.
+    prologue: str  # The passes that run before the first action, as a pipeline.
     actions: tuple[Action, ...]
 
     @classmethod
@@ -79,11 +79,14 @@ class ActionSpace:
         temporary.replace(path)
 
     def pipeline(self, sequence: Sequence[int]) -> str:
-        """Returns a pipeline that runs the prologue and then a sequence of actions."""
+        """Returns a pipeline that runs the `prologue` and a sequence of actions."""
         return ",".join(part for part in (self.prologue, self.joined(sequence)) if part)
 
     def joined(self, sequence: Sequence[int]) -> str:
-        """Returns a pipeline that runs a sequence of actions, without the prologue."""
+        """Returns a pipeline that runs a sequence of actions.
+
+        It lacks the passes that run before the first action (`prologue`).
+        """
         return ",".join(self.actions[action].pipeline for action in sequence)
 
     def of_sequences(

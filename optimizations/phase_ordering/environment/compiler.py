@@ -200,7 +200,8 @@ TIMED_OUT = "timeout"  # The kind of a failure after which a retry may succeed.
 class SequenceFailed(ModelError):
     """A compiler failed on a sequence. The message has a command that reproduces it."""
 
-    pipeline: str = ""  # The pipeline of the sequence, without the prologue.
+    # The pipeline of the sequence, without the passes that run before the first action.
+    pipeline: str = ""
     kind: str = "crash"  # ``crash``, ``timeout``, or ``refused`` for an error.
 
 

@@ -19,11 +19,29 @@ Programs = Annotated[
     Option("--program", metavar="NAME", help="Use only this program. May be repeated."),
 ]
 
-Actions = Annotated[str, Option(help="Action space: oz, odg, passes or a JSON file.")]
+Actions = Annotated[
+    str,
+    Option(
+        help="Action space: oz (an action is a piece of -Oz), odg (a path in the"
+        " dependence graph of -Oz's passes), passes (a single pass of -Oz) or a JSON"
+        " file."
+    ),
+]
 
 Vocabulary = Annotated[
-    Path | None, Option(help="Vocabulary for the feature embedding: LLVM's JSON file.")
+    Path | None,
+    Option(
+        help="IR2Vec's vocabulary as LLVM's JSON file, needed for the feature"
+        " `embedding`."
+    ),
 ]
+
+OF_MODULE = (
+    "histogram (how often each opcode, type, operand kind and predicate occurs),"
+    " embedding (the module's IR2Vec vector), counts (the numbers of functions, blocks,"
+    " calls and so on)"
+)
+"""Explains the features of a module, for help texts."""
 
 Timeout = Annotated[
     float,
@@ -45,12 +63,18 @@ class Compared:
     """The settings of a comparison between a model and baselines."""
 
     tries: Annotated[
-        int, Option(min=1, help="K: also compare the best of K sequences per file.")
+        int,
+        Option(
+            min=1,
+            help="K in the rows 'best of K' of the comparison. They try K sequences per"
+            " file and count the smallest result, or -Oz's result if it is smaller.",
+        ),
     ] = 8
     seed: Annotated[int, Option(help="Random seed.")] = 0
     programs: Programs = None
     most: Annotated[
-        int | None, Option("--max-instructions", help="Size of the largest module.")
+        int | None,
+        Option("--max-instructions", help="Omit modules with more instructions."),
     ] = None
     timeout: Timeout = 120
     plugin: Plugin = None

@@ -44,7 +44,8 @@ from ..model.model import Model, Task
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
-Choice = str | None  # A pipeline without the prologue. None means stock -Oz.
+# A pipeline without the passes that run before the first action. None means stock -Oz.
+Choice = str | None
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,7 @@ def _rollouts(
     jobs: int,
     show: ShowStage,
 ) -> dict[Path, list[Order | SequenceFailed]]:
-    """Maps each file to the model's sequences and failures."""
+    """Returns a dict from file to the model's sequences and failures."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
         task = model.task
         # Use no reward, because `measure` measures the sizes later.

@@ -50,7 +50,7 @@ class Statistics:
         self._drawn = {way.name: self._logs(way.sizes) for way in evaluation.ways}
 
     def by_program(self, way: Way) -> dict[str, float]:
-        """Maps programs to their sizes relative to -Oz."""
+        """Returns a dict from program to its size relative to -Oz."""
         ours, stock = way.sizes @ self._members, self.evaluation.oz @ self._members
         return dict(zip(self.programs, map(float, ours / stock), strict=True))
 

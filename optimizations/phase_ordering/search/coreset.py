@@ -372,7 +372,7 @@ def _of_pipelines(
 
 
 def _pipelines(file: Path, prologue: str) -> dict[str, str]:
-    """Reads a core set of whole pipelines. Maps the pipelines to their names."""
+    """Reads a core set of whole pipelines. Returns a dict from pipeline to name."""
     core = CoreSet.load(file)
     if core.actions.prologue != prologue or any(len(s) != 1 for s in core.sequences):
         raise InvalidArgument(

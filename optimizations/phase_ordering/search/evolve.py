@@ -233,7 +233,10 @@ class _Joint:
     def _scores(
         self, modules: Sequence[Path], candidates: Sequence[Changes]
     ) -> dict[Changes, float]:
-        """Maps candidates to their scores together with the chosen pipelines."""
+        """Returns a dict from candidate to its score.
+
+        The score is for a candidate together with the pipelines chosen so far.
+        """
         library = self.experience.library
         pipelines = {one: library.pipeline(one) for one in candidates}
         # Do not measure the chosen pipelines again: all modules have tried them.

@@ -106,7 +106,8 @@ def train(
 ) -> Foresight:
     """Trains on all programs, with the settings that are best in cross-validation.
 
-    The rows are from `outcomes`, for the first sequences of the table.
+    `rows` is the result of `outcomes`: the features of each module after each of the
+    first sequences of `table`. `table` has the modules' code sizes after the sequences.
     """
     settings = list(product(RIDGES, MARGINS))
     programs = np.asarray(table.programs)

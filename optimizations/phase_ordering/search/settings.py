@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from ..environment.settings import (
+    OF_MODULE,
     Actions,
     CorpusFolder,
     LeaveOut,
@@ -16,7 +17,9 @@ from ..environment.settings import (
     Vocabulary,
 )
 
-Evaluations = Annotated[int, Option(min=1, help="Candidates to try per module.")]
+Evaluations = Annotated[
+    int, Option(min=1, help="Sequences to try in the search of one module.")
+]
 
 
 @dataclass(frozen=True)
@@ -31,18 +34,23 @@ class Made:
     workers: Annotated[int, Option(min=1, help="Compilers to run in parallel.")] = 1
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
     observation: Annotated[
-        str, Option(help="Features that the model uses: histogram, embedding, counts.")
+        str, Option(help=f"Features that the model uses: {OF_MODULE}.")
     ] = "histogram,counts"
     vocabulary: Vocabulary = None
     linked: Annotated[
-        bool, Option("--linked", help="Also try the sequences on whole programs.")
+        bool,
+        Option(
+            "--linked",
+            help="Also try the sequences on whole programs, each linked to one module.",
+        ),
     ] = False
     ahead: Annotated[
         int,
         Option(
             min=0,
-            help="Make a model that runs the first N sequences and then chooses one."
-            " With 0, the model chooses before it runs any sequence.",
+            help="Make a model that runs the first N sequences of the core set and"
+            " then chooses one of them. With 0, the model chooses before it runs any"
+            " sequence.",
         ),
     ] = 0
     timeout: Timeout = 120
@@ -53,12 +61,23 @@ class Made:
 class Searched:
     """The settings of every search."""
 
-    count: Annotated[int, Option(min=1, help="Sequences in the core set.")] = 50
+    count: Annotated[
+        int, Option(min=1, help="Number of sequences in the core set.")
+    ] = 50
     searched: Annotated[
-        int, Option(min=0, help="Modules to search individually, from all programs.")
+        int,
+        Option(
+            min=0,
+            help="Number of modules that get a search of their own. Each program"
+            " provides the same number if it has enough modules.",
+        ),
     ] = 60
     most: Annotated[
-        int | None, Option("--max-instructions", help="Do not search larger modules.")
+        int | None,
+        Option(
+            "--max-instructions",
+            help="Omit modules with more instructions from the searches.",
+        ),
     ] = 6000
 
 
@@ -85,22 +104,32 @@ class ByPipelines:
 
     evaluations: Evaluations = 300
     modules: Annotated[
-        int, Option("--joint-modules", min=1, help="Modules in the joint search.")
+        int,
+        Option("--joint-modules", min=1, help="Number of modules in the joint search."),
     ] = 81
-    joint: Annotated[
-        int, Option("--joint-evaluations", min=1, help="Tries for the first pipeline.")
-    ] = 600
     together: Annotated[
         int,
         Option(
             min=1,
-            help="Pipelines to find in the joint search. Each one is the best addition"
-            " to the pipelines before.",
+            help="Number of sequences that the joint search chooses. Each one is the"
+            " best addition to the earlier ones.",
         ),
     ] = 8
+    joint: Annotated[
+        int,
+        Option(
+            "--joint-evaluations",
+            min=1,
+            help="Sequences to try before the joint search chooses the first one.",
+        ),
+    ] = 600
     beside: Annotated[
         int,
-        Option("--beside-evaluations", min=0, help="Tries for each later pipeline."),
+        Option(
+            "--beside-evaluations",
+            min=0,
+            help="Sequences to try before the joint search chooses each later one.",
+        ),
     ] = 150
 
 
@@ -110,5 +139,9 @@ class Begun:
 
     core: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Start from the pipelines in this core.json."),
+        Option(
+            metavar="FILE",
+            help="Start from the sequences in this core.json, which an earlier run of"
+            " this command has written.",
+        ),
     ] = None

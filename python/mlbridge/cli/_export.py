@@ -56,7 +56,11 @@ class _Options:
     ] = None
     output: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="Output to keep. May be repeated. [default: all]"),
+        Option(
+            metavar="NAME",
+            help="Output to keep. May be repeated. [default: all, except `value` of"
+            " Stable-Baselines3 and `probabilities` of scikit-learn]",
+        ),
     ] = None
     decide: Annotated[
         str | None,
@@ -94,7 +98,11 @@ class _Options:
     ] = None
     vocabulary: Annotated[
         Path | None,
-        Option(help="Vocabulary of the embeddings, stored by name and hash.", **_FILE),
+        Option(
+            help="Vocabulary of the embeddings in the features. The ONNX file stores"
+            " its name and hash.",
+            **_FILE,
+        ),
     ] = None
     seed: Annotated[
         int | None,

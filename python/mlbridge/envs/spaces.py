@@ -58,7 +58,10 @@ def is_sequence(space: spaces.Space[Any]) -> bool:
 def leaves(
     space: spaces.Space[Any], name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any]]]:
-    """Yields the name and space of each tensor. Dots join nested keys to a name."""
+    """Yields the name and space of each tensor.
+
+    The name of a nested tensor is its keys, joined with dots: ``a.b``.
+    """
     parts = parts_of(space)
     if parts is None:
         if name.startswith("_"):
@@ -72,7 +75,10 @@ def leaves(
 def named_parts(
     space: spaces.Space[Any], value: Any, name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any], Any]]:
-    """Yields each tensor's name, space and value, or raises SchemaMismatch."""
+    """Yields each tensor's name, space and value. The names are those of `leaves`.
+
+    Raises SchemaMismatch if the value does not fit the space.
+    """
     parts = parts_of(space)
     if parts is None:
         yield name, space, value
@@ -88,7 +94,10 @@ def named_parts(
 
 
 def extents_of(space: spaces.Space[Any]) -> dict[str, str]:
-    """Maps tensors of varying size to their first extents. See `Padded.extents`."""
+    """Returns a dict from tensor of varying size to the name of its first extent.
+
+    The dict has the form of `Padded.extents`.
+    """
     if isinstance(space, Padded):
         return space.extents
     found = [name or "observation" for name, leaf in leaves(space) if is_sequence(leaf)]
@@ -126,7 +135,8 @@ class Padded(spaces.Dict):
         Args:
             space: the space of the compiler's observations.
             limits: the maximum size of each extent. More rows raise SchemaMismatch.
-            extents: maps a tensor to another tensor with the same number of rows.
+            extents: maps a tensor to another tensor with the same number of rows, whose
+                limit and mask the tensor uses.
         """
         padded = {name or "observation": leaf for name, leaf in leaves(space)}
         found = extents_of(space)
@@ -343,7 +353,10 @@ class ActionWriter:
         self._alone = parts_of(space) is None
 
     def __call__(self, action: Any) -> dict[str, Any]:
-        """Maps names to tensors. Raises SchemaMismatch if a value does not fit."""
+        """Returns an action as a dict from name to tensor.
+
+        Raises SchemaMismatch if a tensor does not fit its space.
+        """
         tensors: dict[str, Any] = {}
         start = "action" if self._alone else ""
         for name, space, value in named_parts(self._space, action, start):

@@ -102,7 +102,9 @@ def export(
         features: the compiler's features, in the order of training. The default is
             the policy's observation space, if it has one.
         framework: one of `FRAMEWORKS`. Only needed if `policy` is a function.
-        outputs: the names of the outputs to keep.
+        outputs: the names of the outputs to keep. The default is all outputs, except
+            ``value`` of sb3 and ``probabilities`` of sklearn. If `decide` names one of
+            these two, the default is only this output.
         decide: the rule that makes a decision from an output: ``argmax:NAME``,
             ``sample:NAME`` or ``outputs:NAME``. With ``""``, there is no rule. The
             default depends on the kind of policy.

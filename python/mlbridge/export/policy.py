@@ -16,7 +16,7 @@ from mlbridge.export.features import FeatureSpec, free_extents
 OPSET = 18
 """The opset of the graphs. A later opset would exclude older runtimes."""
 Tensors = Mapping[str, NDArray[Any]]
-"""Maps names to tensors of shape [N, ...]."""
+"""A dict from name to tensor of shape [N, ...]."""
 
 
 @dataclass(frozen=True)
