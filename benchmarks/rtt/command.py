@@ -88,8 +88,8 @@ def _rtt(context: typer.Context, by: _Options) -> None:
 
     The runners of in-process models (onnx, aot and tf) are compared with a direct call
     of the same runtime. --placement, --serdes and --fresh do not affect them. The first
-    run compiles their models, which takes a few seconds for each model. The results are
-    in the folder `models/`, next to rtt-client.
+    run compiles their models, which takes a few seconds for each model.
+    The compiled models are in the folder `models/`, next to rtt-client.
 
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000

@@ -311,7 +311,7 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     The first part measures decisions: each thread sends requests to the imitation
     inliner without a pause. The second part measures compiles of Debian's bzip2, zlib
     and Lua with -Oz, from bitcode. The plug-in uses the same model. The rows
-    `llvm` are compiles with LLVM's own heuristic. Threads share one process, plug-in
+    `llvm` show compiles with LLVM's own heuristic. Threads share one process, plug-in
     and model. Processes compile one module each, N at a time, like `make -jN`.
 
     "us CPU" is the CPU time of one decision, and "s CPU" the CPU time of all modules.

@@ -131,8 +131,9 @@ void UnrollPass::fallBack(const char *Status, const char *Why) {
 
 static void dispose(void *, void *Model) {
   auto *Runner = static_cast<MLBridgeModelRunnerRef>(Model);
-  // Flush first. If a record: runner cannot write its log, mlbridgeFlush()
-  // returns an error, whereas mlbridgeDisposeModelRunner() cannot.
+  // Flush first, since mlbridgeFlush() returns an error if the log of a
+  // `record:` runner cannot be written. mlbridgeDisposeModelRunner() cannot
+  // return one.
   if (mlbridgeFlush(Runner) != MLBridgeStatusSuccess)
     warning_at(UNKNOWN_LOCATION, 0, "unroll: %s",
                mlbridgeGetLastErrorMessage());

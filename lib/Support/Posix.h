@@ -98,9 +98,10 @@ void enlargePipe(int FD);
 UniqueFD processOfPeer(int Socket, pid_t &Pid);
 
 /// Returns whether the process connected to \p Socket has ended. The socket
-/// alone does not show this if a forked child keeps the other end open. If the
-/// peer's end is a listening socket, checks the process that called listen(2).
-/// Returns false if the answer is unknown.
+/// alone does not show this if a forked child keeps the other end open. If this
+/// process has called connect(2), checks the process that called listen(2),
+/// even if another process accepts the connection. Returns false if the answer
+/// is unknown.
 bool peerHasEnded(int Socket);
 
 /// Returns whether the process connected to \p Socket runs as this user or as

@@ -11,7 +11,7 @@ TEST = "bzip2"
 
 
 def fetch(folder: Path) -> dict[str, SourceProgram]:
-    """Unpacks the programs in a folder, unless the folder has them already."""
+    """Unpacks the programs into a folder, unless they are already there."""
     return unpack((*TRAINING, TEST), folder)
 
 

@@ -108,8 +108,8 @@ private:
       int Pid;
       /// The reason why the reply could not be sent.
       MLBridge::Error Why;
-      /// True if the session has ended, because no error could be sent to the
-      /// compiler either.
+      /// True if the session has ended, because neither the reply nor an error
+      /// could be sent to the compiler.
       bool IsOver;
 
       bool isAuthorsFault() const;

@@ -49,8 +49,8 @@ class Made:
         Option(
             min=0,
             help="Make a model that runs the first N sequences of the core set and"
-            " then chooses one of them. With 0, the model chooses before it runs any"
-            " sequence.",
+            " then chooses one of these N. With 0, the model chooses from the whole"
+            " core set before it runs any sequence.",
         ),
     ] = 0
     timeout: Timeout = 120

@@ -70,8 +70,8 @@ static SerDesFactory::Format messages(const nb::bytes &Descriptors,
   SerDesFactory Formats;
   addProtobuf(Formats, messageOf(Pool, Request), messageOf(Pool, Reply));
   SerDesFactory::Format Made = Formats.formats().back();
-  // Create a SerDes now, so that invalid messages are reported here and not at
-  // the first session.
+  // Create a SerDes now, so that an invalid message type is reported here and
+  // not when the first session starts.
   if (Error E = Made.Make(SerDes::Side::Model).takeError())
     raise(E);
   return Made;

@@ -329,9 +329,9 @@ def _check_not_finite(
             ):
                 if count(ours) < count(theirs):
                     raise ModelError(
-                        f"{variant}: {name}: an input of {value} makes {count(theirs)} "
-                        "numbers of ONNX Runtime's answer NaN or infinite, and "
-                        f"{count(ours)} of the code's"
+                        f"{variant}: {name}: for an input of {value}, ONNX Runtime "
+                        f"returns {count(theirs)} numbers that are NaN or infinite, "
+                        f"but the code returns {count(ours)}"
                     )
 
 
