@@ -21,8 +21,11 @@ def sanitized_tools() -> Path:
     """
     folder = Path(config.test_exec_root) / "sanitized-tools"
     folder.mkdir(parents=True, exist_ok=True)
+    # LLVM's allocators poison memory in instrumented code, such as ours, but do not
+    # unpoison what they allocate in code that is not instrumented, such as LLVM's.
     lines = {
         name: f"LD_PRELOAD={config.mlbridge_sanitizer_runtime}"
+        " ASAN_OPTIONS=$ASAN_OPTIONS:allow_user_poisoning=0"
         f" exec {config.llvm_tools_dir}/{name}"
         for name in ("clang", "clang++", "ld.lld", "llc", "opt")
     }

@@ -1,0 +1,72 @@
+//===- AllocationContext.h - A function and its analyses --------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// AllocationContext refers to a machine function and to the analyses that
+/// register allocation reads and updates.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATIONCONTEXT_H
+#define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONCONTEXT_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/CodeGen/Register.h"
+
+namespace llvm {
+class AnalysisUsage;
+class LiveDebugVariables;
+class LiveIntervals;
+class LiveRegMatrix;
+class LiveStacks;
+class MachineBlockFrequencyInfo;
+class MachineDominatorTree;
+class MachineFunction;
+class MachineFunctionPass;
+class MachineLoopInfo;
+class MachineRegisterInfo;
+class SlotIndexes;
+class TargetInstrInfo;
+class TargetRegisterInfo;
+class VirtRegMap;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// All references must outlive this object.
+struct AllocationContext {
+  /// The analyses of \p MF that \p Pass has required with addRequired().
+  AllocationContext(const llvm::MachineFunctionPass &Pass,
+                    llvm::MachineFunction &MF);
+
+  /// Adds the analyses to \p Usage: all are required and preserved. Greedy, the
+  /// next pass that needs them, therefore sees the assignments.
+  static void addRequired(llvm::AnalysisUsage &Usage);
+
+  /// Calls \p Visit for each virtual register that instructions use, in
+  /// ascending order. \p Visit may create registers, which are not visited.
+  void forEachRegister(llvm::function_ref<void(llvm::Register)> Visit) const;
+
+  llvm::MachineFunction &MF;
+  llvm::MachineRegisterInfo &MRI;
+  const llvm::TargetRegisterInfo &TRI;
+  const llvm::TargetInstrInfo &TII;
+  llvm::LiveIntervals &LIS;
+  llvm::SlotIndexes &Indexes;
+  llvm::VirtRegMap &VRM;
+  llvm::LiveRegMatrix &Matrix;
+  llvm::LiveStacks &Stacks;
+  llvm::LiveDebugVariables &DebugVariables;
+  llvm::MachineDominatorTree &Dominators;
+  llvm::MachineLoopInfo &Loops;
+  llvm::MachineBlockFrequencyInfo &Frequencies;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_ALLOCATIONCONTEXT_H

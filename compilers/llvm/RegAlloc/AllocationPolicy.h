@@ -1,0 +1,130 @@
+//===- AllocationPolicy.h - Who decides about live ranges -------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// AllocationPolicy makes the decisions of RegisterAllocator. There are four
+/// kinds of decisions, one for each agent of RL4ReAl (section 4.3 of the
+/// paper). The allocator offers only legal choices, so no decision can make
+/// wrong code.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATIONPOLICY_H
+#define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONPOLICY_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/CodeGen/Register.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace llvm {
+class LiveInterval;
+class MachineInstr;
+} // namespace llvm
+
+namespace MLBridge {
+
+struct AllocationContext;
+
+/// A physical register that a live range can have.
+struct Colour {
+  llvm::MCRegister Register;
+  /// True if the register saves a copy.
+  bool IsHint = false;
+  /// LLVM's cost of the first use of the register, for example because its
+  /// encoding is longer or because the function must save it.
+  std::uint8_t Cost = 0;
+  /// The live ranges that lose their register to this range. Empty if the
+  /// register is free.
+  llvm::SmallVector<llvm::Register, 2> Evicted;
+  /// The largest spill weight in Evicted.
+  float EvictedWeight = 0;
+};
+
+/// What task selection chooses between.
+enum class AllocationTask { Colour, Split };
+
+/// What happens to evicted live ranges.
+enum class EvictionKind {
+  Requeue, ///< They become ready again.
+  Spill,   ///< They are spilled at once, as by LLVM's allocator `basic`.
+};
+
+/// A policy decides for one function. Each function returns std::nullopt to
+/// leave all remaining live ranges to LLVM's greedy allocator.
+class AllocationPolicy {
+public:
+  virtual ~AllocationPolicy();
+
+  /// Node selection. Returns the index in \p Ready of the live range that the
+  /// allocator handles next. \p Ready is not empty. Its order changes between
+  /// calls.
+  virtual std::optional<std::size_t>
+  selectNode(llvm::ArrayRef<const llvm::LiveInterval *> Ready) = 0;
+
+  /// Task selection for \p Range. The function is called only if \p Range can
+  /// be split. \p Colours is what selectColour() can choose from.
+  virtual std::optional<AllocationTask>
+  selectTask(const llvm::LiveInterval &Range,
+             llvm::ArrayRef<Colour> Colours) = 0;
+
+  /// The choice of colouring that spills the live range.
+  static constexpr std::size_t Spill = ~std::size_t(0);
+
+  /// Colouring. Returns an index in \p Colours or, if \p CanSpill, Spill.
+  /// Colours that are free come first; of these, hints come first, and then all
+  /// in the target's order. At least one choice exists.
+  virtual std::optional<std::size_t>
+  selectColour(const llvm::LiveInterval &Range, llvm::ArrayRef<Colour> Colours,
+               bool CanSpill) = 0;
+
+  /// Splitting. Returns the index in \p Uses of the instruction before which \p
+  /// Range is split. \p Uses is not empty and in the order of the code.
+  virtual std::optional<std::size_t>
+  selectSplit(const llvm::LiveInterval &Range,
+              llvm::ArrayRef<llvm::MachineInstr *> Uses) = 0;
+
+  virtual EvictionKind evictionKind() const { return EvictionKind::Requeue; }
+
+  /// True if selectColour() receives colours that need an eviction even if
+  /// another colour is free. To find them takes time.
+  virtual bool evictsDespiteFreeColours() const { return false; }
+
+protected:
+  AllocationPolicy() = default;
+  AllocationPolicy(const AllocationPolicy &) = delete;
+  AllocationPolicy &operator=(const AllocationPolicy &) = delete;
+};
+
+/// Handles the heaviest live range first, takes the first free colour, evicts
+/// only lighter ranges, and never splits. LLVM's allocator `basic` does the
+/// same.
+std::unique_ptr<AllocationPolicy> makeWeightOrder();
+
+/// How often a random policy makes a decision, in percent.
+struct RandomPolicyOptions {
+  unsigned Seed = 1;
+  unsigned Split = 20;
+  unsigned Spill = 5;
+  unsigned Evict = 10;
+  /// The chance of leaving the rest to greedy, per 1000 decisions.
+  unsigned Stop = 0;
+};
+
+/// Chooses at random, for tests. A function's decisions depend on the seed and
+/// on \p Salt, and not on other functions.
+std::unique_ptr<AllocationPolicy>
+makeRandomPolicy(const RandomPolicyOptions &Options, std::uint64_t Salt);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_ALLOCATIONPOLICY_H

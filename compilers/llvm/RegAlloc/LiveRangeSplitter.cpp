@@ -1,0 +1,221 @@
+//===- LiveRangeSplitter.cpp - Splits a live range at a use ---------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A copy of a register to itself would not split its range, because LLVM joins
+/// a definition with the value that the same instruction reads
+/// (ConnectedVNInfoEqClasses). Therefore, a split needs two new registers.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/LiveRangeSplitter.h"
+
+#include "RegAlloc/AllocationContext.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/CodeGen/CalcSpillWeights.h"
+#include "llvm/CodeGen/LiveDebugVariables.h"
+#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/MachineDominators.h"
+#include "llvm/CodeGen/MachineInstrBuilder.h"
+#include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/CodeGen/SlotIndexes.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
+#include "llvm/CodeGen/VirtRegMap.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+/// True if \p MI may end a block. INLINEASM_BR is not a terminator for LLVM.
+static bool mayEndBlock(const MachineInstr &MI) {
+  return MI.isTerminator() || MI.getOpcode() == TargetOpcode::INLINEASM_BR;
+}
+
+void forbidSpillOfTerminatorValues(const AllocationContext &Context,
+                                   LiveInterval &Range) {
+  if (any_of(Context.MRI.def_instructions(Range.reg()), mayEndBlock))
+    Range.markNotSpillable();
+}
+
+/// True if a copy can be inserted before \p MI, that is, not between two
+/// terminators.
+static bool canInsertBefore(const MachineInstr &MI) {
+  if (MI.isPHI() || MI.isPosition() || MI.isBundledWithPred() ||
+      MI.isDebugInstr())
+    return false;
+  return !MI.isTerminator() ||
+         MI.getParent()->getFirstTerminator() == MI.getIterator();
+}
+
+SmallVector<MachineInstr *, 8>
+LiveRangeSplitter::uses(const LiveInterval &Range) const {
+  SmallVector<MachineInstr *, 8> Result;
+  if (Range.empty() || Range.isZeroLength(&C.Indexes))
+    return Result;
+  SmallPtrSet<MachineInstr *, 16> Seen;
+  for (MachineInstr &MI : C.MRI.use_nodbg_instructions(Range.reg())) {
+    if (!Seen.insert(&MI).second || !canInsertBefore(MI))
+      continue;
+    const SlotIndex Index = C.Indexes.getInstructionIndex(MI);
+    const VNInfo *Value = Range.getVNInfoBefore(Index.getRegSlot(true));
+    // The first condition is false for undefined values.
+    if (!Range.liveAt(Index.getBaseIndex()) || !Value)
+      continue;
+    if (!Value->isPHIDef() && SlotIndex::isEarlierInstr(Value->def, Index) &&
+        C.Indexes.getNextNonNullIndex(Value->def).getBaseIndex() ==
+            Index.getBaseIndex())
+      continue;
+    Result.push_back(&MI);
+  }
+  sort(Result, [&](const MachineInstr *A, const MachineInstr *B) {
+    return C.Indexes.getInstructionIndex(*A) <
+           C.Indexes.getInstructionIndex(*B);
+  });
+  return Result;
+}
+
+/// Returns the operands that use the same value of \p Range as \p Use, in
+/// instructions that \p Use dominates, \p Use included. Tied operands are left
+/// out, because the definition that they are tied to would keep the register.
+SmallVector<MachineOperand *, 8>
+LiveRangeSplitter::dominatedUses(const LiveInterval &Range,
+                                 MachineInstr &Use) const {
+  const SlotIndex UseIndex = C.Indexes.getInstructionIndex(Use);
+  const VNInfo *Value = Range.getVNInfoBefore(UseIndex.getRegSlot(true));
+  SmallVector<MachineOperand *, 8> Result;
+  for (MachineOperand &Operand : C.MRI.use_nodbg_operands(Range.reg())) {
+    MachineInstr &MI = *Operand.getParent();
+    if (Operand.isUndef() || Operand.isDef() || Operand.isTied() ||
+        MI.isBundled())
+      continue;
+    const SlotIndex Index = C.Indexes.getInstructionIndex(MI);
+    if (Range.getVNInfoBefore(Index.getRegSlot(true)) != Value)
+      continue;
+    const bool Dominated =
+        MI.getParent() == Use.getParent()
+            ? !SlotIndex::isEarlierInstr(Index, UseIndex)
+            : C.Dominators.dominates(Use.getParent(), MI.getParent());
+    if (Dominated)
+      Result.push_back(&Operand);
+  }
+  return Result;
+}
+
+/// True if a second register can be used from \p Use to the end of its block,
+/// and be copied back there if the value is live out.
+bool LiveRangeSplitter::canCopyBack(const LiveInterval &Range,
+                                    MachineInstr &Use) const {
+  MachineBasicBlock &Block = *Use.getParent();
+  if (!C.LIS.isLiveOutOfMBB(Range, &Block))
+    return true;
+  const auto Terminator = Block.getFirstTerminator();
+  SlotIndex End = C.Indexes.getMBBEndIdx(&Block).getPrevSlot();
+  if (Terminator != Block.end()) {
+    End = C.Indexes.getInstructionIndex(*Terminator);
+    if (!SlotIndex::isEarlierInstr(C.Indexes.getInstructionIndex(Use), End))
+      return false;
+  }
+  // If the range is not live at the end, a terminator defines the value.
+  return Range.liveAt(End) &&
+         none_of(Block.successors(), [](const MachineBasicBlock *Successor) {
+           return Successor->isEHPad() ||
+                  Successor->isInlineAsmBrIndirectTarget();
+         });
+}
+
+void LiveRangeSplitter::copyBefore(MachineBasicBlock &Block,
+                                   MachineBasicBlock::iterator Position,
+                                   Register To, Register From) {
+  MachineInstr *Copy =
+      BuildMI(Block, Position, DebugLoc(), C.TII.get(TargetOpcode::COPY), To)
+          .addReg(From);
+  C.LIS.InsertMachineInstrInMaps(*Copy);
+}
+
+SmallVector<Register, 4> LiveRangeSplitter::split(Register Reg,
+                                                  MachineInstr &Use) {
+  LiveInterval &Range = C.LIS.getInterval(Reg);
+  MachineBasicBlock &Block = *Use.getParent();
+  const bool CopyBack = C.LIS.isLiveOutOfMBB(Range, &Block);
+  const bool CanCopyBack = canCopyBack(Range, Use);
+  const SmallVector<MachineOperand *, 8> Dominated = dominatedUses(Range, Use);
+  const bool ByValue =
+      !Dominated.empty() &&
+      (!CanCopyBack || any_of(Dominated, [&](const MachineOperand *Operand) {
+        return Operand->getParent()->getParent() != &Block;
+      }));
+  if (!ByValue && !CanCopyBack)
+    return {};
+
+  // The edit records in VirtRegMap that the new registers come from Reg.
+  SmallVector<Register, 4> Created;
+  LiveRangeEdit Edit(&Range, Created, C.MF, C.LIS, &C.VRM, &Delegate);
+  const Register First = Edit.createFrom(Reg), Second = Edit.createFrom(Reg);
+  for (Register New : {First, Second})
+    if (C.LIS.hasInterval(New))
+      C.LIS.removeInterval(New);
+
+  if (ByValue) {
+    for (MachineOperand *Operand : Dominated)
+      Operand->setReg(Second);
+  } else {
+    const MachineBasicBlock::iterator Begin(Use);
+    const MachineBasicBlock::iterator End =
+        CopyBack ? Block.getFirstTerminator() : Block.end();
+    for (MachineInstr &MI : make_range(Begin, End))
+      for (MachineOperand &Operand : MI.operands())
+        if (Operand.isReg() && Operand.getReg() == Reg && !Operand.isDebug())
+          Operand.setReg(Second);
+  }
+  for (MachineOperand &Operand : make_early_inc_range(C.MRI.reg_operands(Reg)))
+    if (!Operand.isDebug())
+      Operand.setReg(First);
+
+  copyBefore(Block, Use.getIterator(), Second, First);
+  if (!ByValue && CopyBack)
+    copyBefore(Block, Block.getFirstTerminator(), First, Second);
+
+  const Register Original = C.VRM.getOriginal(Reg);
+  SmallVector<Register, 4> Parts = separate({First, Second});
+  for (Register Part : Parts)
+    C.VRM.setIsSplitFromReg(Part, Original);
+  for (Register Part : Parts) {
+    LiveInterval &New = C.LIS.getInterval(Part);
+    Weights.calculateSpillWeightAndHint(New);
+    forbidSpillOfTerminatorValues(C, New);
+  }
+  C.DebugVariables.splitRegister(Reg, Parts, C.LIS);
+  // The spiller reads the values of an original range, so that one is kept.
+  if (Original != Reg)
+    C.LIS.removeInterval(Reg);
+  return Parts;
+}
+
+/// Computes the ranges of the registers \p Parts and gives each connected part
+/// of a range a register of its own. Returns all registers that are used.
+SmallVector<Register, 4> LiveRangeSplitter::separate(ArrayRef<Register> Parts) {
+  SmallVector<Register, 4> Result;
+  for (Register Part : Parts) {
+    if (C.MRI.reg_nodbg_empty(Part))
+      continue;
+    for (MachineOperand &Operand : C.MRI.use_operands(Part))
+      Operand.setIsKill(false);
+    SmallVector<LiveInterval *, 4> Components;
+    C.LIS.splitSeparateComponents(C.LIS.createAndComputeVirtRegInterval(Part),
+                                  Components);
+    Result.push_back(Part);
+    for (const LiveInterval *Component : Components)
+      if (!is_contained(Result, Component->reg()))
+        Result.push_back(Component->reg());
+  }
+  C.VRM.grow();
+  return Result;
+}
+
+} // namespace MLBridge

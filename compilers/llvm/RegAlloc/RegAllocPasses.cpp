@@ -1,0 +1,199 @@
+//===- RegAllocPasses.cpp - Adds register allocation to LLVM --------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Adds two passes to the code generator of opt's siblings (llc, clang and lld)
+/// if an option asks for them: one before LLVM's register allocator, and one
+/// behind it that measures the result.
+/// \code
+///   llc -O2 -load=MLBridgeLLVM.so -mlbridge-regalloc-policy=weight a.bc
+/// \endcode
+///
+/// The code generator uses LLVM's legacy pass manager. It does not run these
+/// passes at -O0, where another allocator is used.
+///
+//===----------------------------------------------------------------------===//
+
+#include "ModelSession.h"
+#include "Options.h"
+#include "RegAlloc/AllocationCost.h"
+#include "RegAlloc/RegAllocOptions.h"
+#include "RegAlloc/RegisterAllocator.h"
+
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
+#include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
+#include "llvm/Target/RegisterTargetPassConfigCallback.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+namespace {
+
+/// Sums over the functions of a module.
+struct ModuleStatistics {
+  unsigned Functions = 0;
+  unsigned Declined = 0;
+  unsigned Partly = 0;
+  AllocationStatistics Sum;
+
+  void add(const AllocationStatistics &Function) {
+    Partly += Function.Left != 0;
+    Sum.Decisions += Function.Decisions;
+    Sum.Assigned += Function.Assigned;
+    Sum.Evicted += Function.Evicted;
+    Sum.Spilled += Function.Spilled;
+    Sum.Split += Function.Split;
+    Sum.Recoloured += Function.Recoloured;
+    Sum.Left += Function.Left;
+  }
+
+  std::string str(StringRef Module) const {
+    return ("mlbridge-regalloc: " + Module + ": " + Twine(Functions) +
+            " functions, " + Twine(Declined) + " declined, " + Twine(Partly) +
+            " partly left to greedy (" + Twine(Sum.Left) + " live ranges); " +
+            Twine(Sum.Decisions) + " decisions: " + Twine(Sum.Assigned) +
+            " assigned, " + Twine(Sum.Evicted) + " evicted, " +
+            Twine(Sum.Split) + " split, " + Twine(Sum.Spilled) + " spilled, " +
+            Twine(Sum.Recoloured) + " recoloured")
+        .str();
+  }
+};
+
+/// Allocates each function before LLVM's allocator, which does the rest.
+class AllocationPass final : public MachineFunctionPass {
+public:
+  static char ID;
+  AllocationPass() : MachineFunctionPass(ID) {}
+
+  StringRef getPassName() const override {
+    return "ML-Compiler-Bridge register allocation";
+  }
+  void getAnalysisUsage(AnalysisUsage &Usage) const override {
+    AllocationContext::addRequired(Usage);
+    MachineFunctionPass::getAnalysisUsage(Usage);
+  }
+  MachineFunctionProperties getRequiredProperties() const override {
+    return MachineFunctionProperties().setNoPHIs();
+  }
+  MachineFunctionProperties getClearedProperties() const override {
+    return MachineFunctionProperties().setIsSSA();
+  }
+
+  bool runOnMachineFunction(MachineFunction &MF) override;
+  bool doFinalization(Module &M) override {
+    if (printStatistics())
+      printLine(Statistics.str(M.getModuleIdentifier()));
+    return false;
+  }
+
+private:
+  ModuleStatistics Statistics;
+};
+
+/// Appends each function's cost to -mlbridge-regalloc-costs.
+class CostPass final : public MachineFunctionPass {
+public:
+  static char ID;
+  CostPass() : MachineFunctionPass(ID) {}
+
+  StringRef getPassName() const override {
+    return "ML-Compiler-Bridge cost of register allocation";
+  }
+  void getAnalysisUsage(AnalysisUsage &Usage) const override {
+    Usage.setPreservesAll();
+    Usage.addRequired<MachineBlockFrequencyInfoWrapperPass>();
+    MachineFunctionPass::getAnalysisUsage(Usage);
+  }
+  bool runOnMachineFunction(MachineFunction &MF) override;
+};
+
+} // namespace
+
+char AllocationPass::ID = 0;
+char CostPass::ID = 0;
+
+static std::unique_ptr<AllocationPolicy> policyFor(const MachineFunction &MF) {
+  if (fixedPolicy() == FixedPolicy::WeightOrder)
+    return makeWeightOrder();
+  return makeRandomPolicy(randomPolicyOptions(), xxh3_64bits(MF.getName()));
+}
+
+bool AllocationPass::runOnMachineFunction(MachineFunction &MF) {
+  ++Statistics.Functions;
+  AllocationContext Context(*this, MF);
+  if (whyNotAllocatable(Context)) {
+    ++Statistics.Declined;
+    return false;
+  }
+  std::unique_ptr<AllocationPolicy> Policy = policyFor(MF);
+  Statistics.add(RegisterAllocator(Context, *Policy).run());
+  return true;
+}
+
+static std::string lineOf(const MachineFunction &MF,
+                          const AllocationCost &Cost) {
+  std::string Line;
+  raw_string_ostream OS(Line);
+  OS << json::Value(json::Object{
+            {"module",
+             json::fixUTF8(
+                 MF.getFunction().getParent()->getModuleIdentifier())},
+            {"function", json::fixUTF8(MF.getName())},
+            {"weighted_spills", Cost.WeightedSpills},
+            {"weighted_reloads", Cost.WeightedReloads},
+            {"weighted_copies", Cost.WeightedCopies},
+            {"spills", Cost.Spills},
+            {"reloads", Cost.Reloads},
+            {"copies", Cost.Copies},
+            {"instructions", Cost.Instructions},
+        })
+     << "\n";
+  return Line;
+}
+
+bool CostPass::runOnMachineFunction(MachineFunction &MF) {
+  const AllocationCost Cost = AllocationCost::of(
+      MF, getAnalysis<MachineBlockFrequencyInfoWrapperPass>().getMBFI());
+  std::error_code Failure;
+  raw_fd_ostream File(allocationCostsFile(), Failure, sys::fs::OF_Append);
+  if (!Failure) {
+    // One write for each line, since other compilers may append to the file.
+    File.SetUnbuffered();
+    File << lineOf(MF, Cost);
+    Failure = File.error();
+    File.clear_error();
+  }
+  if (Failure)
+    MF.getFunction().getContext().emitError(
+        "mlbridge-regalloc-costs: cannot write to " + allocationCostsFile() +
+        ": " + Failure.message());
+  return false;
+}
+
+static void addPasses(TargetMachine &Target, PassManagerBase &,
+                      TargetPassConfig *Config) {
+  // At -O0, the passes behind which ours are inserted do not run.
+  if (Target.getOptLevel() == CodeGenOptLevel::None)
+    return;
+  if (fixedPolicy() != FixedPolicy::None)
+    Config->insertPass(&MachineSchedulerID, new AllocationPass);
+  if (!allocationCostsFile().empty())
+    Config->insertPass(&VirtRegRewriterID, new CostPass);
+}
+
+static RegisterTargetPassConfigCallback AddPasses(addPasses);
+
+} // namespace MLBridge

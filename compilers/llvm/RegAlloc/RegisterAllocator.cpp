@@ -1,0 +1,453 @@
+//===- RegisterAllocator.cpp - Allocates the registers of a function ------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Live ranges are taken from a queue until it is empty. Each of them is split,
+/// gets a physical register, or is spilled. The new ranges that a split or a
+/// spill creates, and evicted ranges, join the queue.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/RegisterAllocator.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/CodeGen/LiveDebugVariables.h"
+#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/LiveRegMatrix.h"
+#include "llvm/CodeGen/LiveStacks.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/CodeGen/TargetRegisterInfo.h"
+#include "llvm/CodeGen/VirtRegMap.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+/// How often a range, with all the ranges that it is a part of, is split.
+static constexpr unsigned MaxSplits = 4;
+/// The limits of the search that recolours ranges.
+static constexpr unsigned MaxRecolouringDepth = 5;
+static constexpr std::size_t MaxRecolouredRanges = 8;
+/// The limit on evictions for each range that the function has at first.
+static constexpr std::uint64_t MaxEvictionsPerRange = 8;
+
+const char *whyNotAllocatable(const AllocationContext &Context) {
+  if (Context.MRI.subRegLivenessEnabled())
+    return "it tracks the liveness of parts of registers";
+  // Another pass allocates the tiles of AMX before the other registers.
+  bool HasTiles = false;
+  Context.forEachRegister([&](Register Reg) {
+    StringRef Class = Context.TRI.getRegClassName(Context.MRI.getRegClass(Reg));
+    HasTiles |= Class.starts_with("TILE");
+  });
+  return HasTiles ? "it uses AMX tiles" : nullptr;
+}
+
+RegisterAllocator::RegisterAllocator(const AllocationContext &Context,
+                                     AllocationPolicy &Policy)
+    : C(Context), Policy(Policy),
+      Weights(C.MF, C.LIS, C.VRM, C.Loops, C.Frequencies),
+      Spiller(
+          createInlineSpiller({C.LIS, C.Stacks, C.Dominators, C.Frequencies},
+                              C.MF, C.VRM, Weights, &C.Matrix)),
+      Splitter(C, Weights, *this) {}
+
+RegisterAllocator::~RegisterAllocator() = default;
+
+//===----------------------------------------------------------------------===//
+// The queue
+//===----------------------------------------------------------------------===//
+
+void RegisterAllocator::enqueue(Register Reg) {
+  LiveInterval &Range = C.LIS.getInterval(Reg);
+  if (!Range.isSpillable()) {
+    Urgent.push_back(Reg);
+    return;
+  }
+  RangeState &State = States[Reg];
+  if (State.ReadyIndex)
+    return;
+  Ready.push_back(&Range);
+  State.ReadyIndex = Ready.size();
+}
+
+void RegisterAllocator::dequeue(Register Reg) {
+  RangeState &State = States[Reg];
+  if (!State.ReadyIndex)
+    return;
+  const LiveInterval *Last = Ready.pop_back_val();
+  if (Last->reg() != Reg) {
+    Ready[State.ReadyIndex - 1] = Last;
+    States.find(Last->reg())->second.ReadyIndex = State.ReadyIndex;
+  }
+  States.find(Reg)->second.ReadyIndex = 0;
+}
+
+void RegisterAllocator::enqueueAll(ArrayRef<Register> Registers) {
+  for (Register Reg : Registers) {
+    if (!C.LIS.hasInterval(Reg))
+      continue;
+    if (C.MRI.reg_nodbg_empty(Reg)) {
+      dequeue(Reg);
+      C.LIS.removeInterval(Reg);
+    } else {
+      enqueue(Reg);
+    }
+  }
+}
+
+LiveInterval *RegisterAllocator::next() {
+  Register Reg;
+  if (!Urgent.empty()) {
+    Reg = Urgent.pop_back_val();
+  } else {
+    ++Statistics.Decisions;
+    std::optional<std::size_t> Index = Policy.selectNode(Ready);
+    if (!Index)
+      return nullptr;
+    Reg = Ready[*Index]->reg();
+    dequeue(Reg);
+  }
+  return C.LIS.hasInterval(Reg) ? &C.LIS.getInterval(Reg) : nullptr;
+}
+
+/// LLVM calls this function before it erases \p Reg, which is no longer used.
+bool RegisterAllocator::LRE_CanEraseVirtReg(Register Reg) {
+  LiveInterval &Range = C.LIS.getInterval(Reg);
+  if (C.VRM.hasPhys(Reg)) {
+    C.Matrix.unassign(Range);
+    return true;
+  }
+  // The queue may refer to the range, so it is only emptied.
+  Range.clear();
+  return false;
+}
+
+void RegisterAllocator::LRE_WillShrinkVirtReg(Register Reg) {
+  if (!C.VRM.hasPhys(Reg))
+    return;
+  C.Matrix.unassign(C.LIS.getInterval(Reg));
+  enqueue(Reg);
+}
+
+//===----------------------------------------------------------------------===//
+// Colours
+//===----------------------------------------------------------------------===//
+
+/// Returns the ranges that interfere with \p Range in \p Physical.
+SmallVector<Register, 8>
+RegisterAllocator::interfering(const LiveInterval &Range, MCRegister Physical) {
+  SmallVector<Register, 8> Result;
+  for (MCRegUnit Unit : C.TRI.regunits(Physical))
+    for (const LiveInterval *Other :
+         C.Matrix.query(Range, Unit).interferingVRegs())
+      if (!is_contained(Result, Other->reg()))
+        Result.push_back(Other->reg());
+  return Result;
+}
+
+bool RegisterAllocator::findEvicted(const LiveInterval &Range, Colour &Colour) {
+  const bool BySpill = Policy.evictionKind() == EvictionKind::Spill;
+  const unsigned Cascade = States.lookup(Range.reg()).Cascade;
+  for (Register Reg : interfering(Range, Colour.Register)) {
+    const LiveInterval &Other = C.LIS.getInterval(Reg);
+    const bool IsBelow = BySpill || !Range.isSpillable() || Cascade == 0 ||
+                         States.lookup(Reg).Cascade < Cascade;
+    if (!Other.isSpillable() || !IsBelow)
+      return false;
+    Colour.EvictedWeight = std::max(Colour.EvictedWeight, Other.weight());
+    Colour.Evicted.push_back(Reg);
+  }
+  return true;
+}
+
+SmallVector<Colour, 32>
+RegisterAllocator::coloursOf(const LiveInterval &Range) {
+  C.Matrix.invalidateVirtRegs();
+  const ArrayRef<MCPhysReg> Order =
+      Classes.getOrder(C.MRI.getRegClass(Range.reg()));
+  SmallVector<MCPhysReg, 16> Hints;
+  // Hard hints are the only registers that the range can have.
+  const bool Hard = C.TRI.getRegAllocationHints(Range.reg(), Order, Hints, C.MF,
+                                                &C.VRM, &C.Matrix);
+  const ArrayRef<uint8_t> Costs = C.TRI.getRegisterCosts(C.MF);
+  SmallVector<Colour, 32> Colours;
+  SmallVector<Colour, 32> Taken;
+  auto Add = [&](MCPhysReg Physical, bool IsHint) {
+    const LiveRegMatrix::InterferenceKind Kind =
+        C.Matrix.checkInterference(Range, Physical);
+    if (Kind > LiveRegMatrix::IK_VirtReg)
+      return;
+    Colour Found;
+    Found.Register = Physical;
+    Found.IsHint = IsHint;
+    Found.Cost = Costs[Physical];
+    (Kind == LiveRegMatrix::IK_Free ? Colours : Taken).push_back(Found);
+  };
+  for (MCPhysReg Physical : Hints)
+    Add(Physical, true);
+  if (!Hard)
+    for (MCPhysReg Physical : Order)
+      if (!is_contained(Hints, Physical))
+        Add(Physical, false);
+
+  const bool CanEvict = Statistics.Evicted < MaxEvictions ||
+                        Policy.evictionKind() == EvictionKind::Spill ||
+                        !Range.isSpillable();
+  if (CanEvict && (Colours.empty() || Policy.evictsDespiteFreeColours()))
+    for (Colour &Candidate : Taken)
+      if (findEvicted(Range, Candidate))
+        Colours.push_back(std::move(Candidate));
+  return Colours;
+}
+
+//===----------------------------------------------------------------------===//
+// Assigning, splitting and spilling
+//===----------------------------------------------------------------------===//
+
+/// Spills \p Reg, which has no physical register.
+void RegisterAllocator::spill(Register Reg) {
+  SmallVector<Register, 8> Created;
+  LiveRangeEdit Edit(&C.LIS.getInterval(Reg), Created, C.MF, C.LIS, &C.VRM,
+                     this, &DeadRematerializations);
+  Spiller->spill(Edit);
+  C.DebugVariables.splitRegister(Reg, Edit.regs(), C.LIS);
+  ++Statistics.Spilled;
+  enqueueAll(Created);
+}
+
+/// Assigns \p Chosen to \p Range after evicting other ranges. Returns false if
+/// \p Range must be handled again, since spilling the evicted ranges has
+/// changed it.
+bool RegisterAllocator::assign(LiveInterval &Range, const Colour &Chosen) {
+  const Register Reg = Range.reg();
+  const bool BySpill = Policy.evictionKind() == EvictionKind::Spill;
+  if (!BySpill && !Chosen.Evicted.empty() && !States[Reg].Cascade)
+    States[Reg].Cascade = NextCascade++;
+  const unsigned Cascade = States[Reg].Cascade;
+  for (Register Evicted : Chosen.Evicted) {
+    // Spilling one range may have removed another.
+    if (!C.LIS.hasInterval(Evicted) || !C.VRM.hasPhys(Evicted))
+      continue;
+    C.Matrix.unassign(C.LIS.getInterval(Evicted));
+    ++Statistics.Evicted;
+    if (BySpill) {
+      spill(Evicted);
+    } else {
+      States[Evicted].Cascade = std::max(States[Evicted].Cascade, Cascade);
+      enqueue(Evicted);
+    }
+  }
+  if (!C.LIS.hasInterval(Reg))
+    return true;
+  C.Matrix.invalidateVirtRegs();
+  if (C.MRI.reg_nodbg_empty(Reg) ||
+      C.Matrix.checkInterference(C.LIS.getInterval(Reg), Chosen.Register) !=
+          LiveRegMatrix::IK_Free)
+    return false;
+  C.Matrix.assign(C.LIS.getInterval(Reg), Chosen.Register);
+  ++Statistics.Assigned;
+  return true;
+}
+
+bool RegisterAllocator::trySplit(LiveInterval &Range, ArrayRef<Colour> Colours,
+                                 bool &Done) {
+  const Register Reg = Range.reg();
+  const unsigned Splits = States.lookup(Reg).Splits;
+  if (!Range.isSpillable() || Splits >= MaxSplits)
+    return true;
+  const SmallVector<MachineInstr *, 8> Uses = Splitter.uses(Range);
+  if (Uses.empty())
+    return true;
+  ++Statistics.Decisions;
+  const std::optional<AllocationTask> Task = Policy.selectTask(Range, Colours);
+  if (!Task)
+    return false;
+  if (*Task != AllocationTask::Split)
+    return true;
+  ++Statistics.Decisions;
+  const std::optional<std::size_t> Use = Policy.selectSplit(Range, Uses);
+  if (!Use)
+    return false;
+  const SmallVector<Register, 4> Parts = Splitter.split(Reg, *Uses[*Use]);
+  if (Parts.empty())
+    return true;
+  ++Statistics.Split;
+  Done = true;
+  for (Register Part : Parts) {
+    States[Part].Splits = Splits + 1;
+    enqueue(Part);
+  }
+  return true;
+}
+
+bool RegisterAllocator::allocate(LiveInterval &Range) {
+  const Register Reg = Range.reg();
+  const SmallVector<Colour, 32> Colours = coloursOf(Range);
+  bool Done = false;
+  if (!trySplit(Range, Colours, Done))
+    return false;
+  if (Done)
+    return true;
+
+  std::size_t Choice = AllocationPolicy::Spill;
+  if (!Colours.empty()) {
+    ++Statistics.Decisions;
+    const std::optional<std::size_t> Chosen =
+        Policy.selectColour(Range, Colours, Range.isSpillable());
+    if (!Chosen)
+      return false;
+    Choice = *Chosen;
+  }
+  if (Choice != AllocationPolicy::Spill) {
+    if (!assign(Range, Colours[Choice]))
+      enqueueAll(Reg);
+  } else if (Range.isSpillable()) {
+    spill(Reg);
+  } else {
+    // If this fails, the range is left to greedy.
+    recolour(Range);
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Recolouring
+//===----------------------------------------------------------------------===//
+
+/// Gives \p Range the register \p To, or none, and notes what it had before.
+void RegisterAllocator::move(LiveInterval &Range, MCRegister To) {
+  const Register Reg = Range.reg();
+  Moves.push_back({&Range, C.VRM.getPhys(Reg)});
+  if (C.VRM.hasPhys(Reg))
+    C.Matrix.unassign(Range);
+  C.Matrix.invalidateVirtRegs();
+  if (To)
+    C.Matrix.assign(Range, To);
+}
+
+/// Undoes all moves but the first \p Count, the last one first.
+void RegisterAllocator::undoMoves(std::size_t Count) {
+  while (Moves.size() > Count) {
+    const auto [Range, Before] = Moves.pop_back_val();
+    if (C.VRM.hasPhys(Range->reg()))
+      C.Matrix.unassign(*Range);
+    if (Before)
+      C.Matrix.assign(*Range, Before);
+  }
+  C.Matrix.invalidateVirtRegs();
+}
+
+bool RegisterAllocator::recolour(LiveInterval &Range) {
+  Moves.clear();
+  SmallVector<Register, 8> Fixed;
+  if (!recolour(Range, Fixed))
+    return false;
+  ++Statistics.Recoloured;
+  for (const auto &[Moved, Before] : Moves)
+    if (!C.VRM.hasPhys(Moved->reg()))
+      enqueue(Moved->reg());
+  return true;
+}
+
+bool RegisterAllocator::recolour(LiveInterval &Range,
+                                 SmallVectorImpl<Register> &Fixed) {
+  const ArrayRef<MCPhysReg> Order =
+      Classes.getOrder(C.MRI.getRegClass(Range.reg()));
+  C.Matrix.invalidateVirtRegs();
+  for (MCPhysReg Physical : Order)
+    if (C.Matrix.checkInterference(Range, Physical) == LiveRegMatrix::IK_Free) {
+      move(Range, Physical);
+      return true;
+    }
+  if (Fixed.size() == MaxRecolouringDepth)
+    return false;
+
+  Fixed.push_back(Range.reg());
+  for (MCPhysReg Physical : Order) {
+    if (C.Matrix.checkInterference(Range, Physical) > LiveRegMatrix::IK_VirtReg)
+      continue;
+    const SmallVector<Register, 8> Others = interfering(Range, Physical);
+    if (Others.size() > MaxRecolouredRanges ||
+        any_of(Others, [&](Register R) { return is_contained(Fixed, R); }))
+      continue;
+    const std::size_t Before = Moves.size();
+    for (Register Other : Others)
+      move(C.LIS.getInterval(Other), MCRegister());
+    move(Range, Physical);
+    if (all_of(Others, [&](Register Other) {
+          LiveInterval &Moved = C.LIS.getInterval(Other);
+          return Moved.isSpillable() || recolour(Moved, Fixed);
+        })) {
+      Fixed.pop_back();
+      return true;
+    }
+    undoMoves(Before);
+  }
+  Fixed.pop_back();
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// The whole function
+//===----------------------------------------------------------------------===//
+
+/// Greedy's data on each range ends with the highest register that it sees
+/// without a physical register, and its eviction reads the data of ranges that
+/// have one. Therefore greedy gets the highest of all registers.
+void RegisterAllocator::leaveRest() {
+  Register Highest;
+  C.forEachRegister([&](Register Reg) {
+    if (!C.VRM.hasPhys(Reg))
+      ++Statistics.Left;
+    Highest = Reg;
+  });
+  if (Statistics.Left == 0 || !C.VRM.hasPhys(Highest))
+    return;
+  C.Matrix.unassign(C.LIS.getInterval(Highest));
+  ++Statistics.Left;
+}
+
+AllocationStatistics RegisterAllocator::run() {
+  C.MRI.freezeReservedRegs();
+  Classes.runOnMachineFunction(C.MF);
+  Weights.calculateSpillWeightsAndHints();
+  C.forEachRegister([&](Register Reg) {
+    forbidSpillOfTerminatorValues(C, C.LIS.getInterval(Reg));
+    enqueue(Reg);
+  });
+  MaxEvictions = MaxEvictionsPerRange * Ready.size();
+
+  while (!Urgent.empty() || !Ready.empty()) {
+    const bool WasUrgent = !Urgent.empty();
+    LiveInterval *Range = next();
+    if (!Range) {
+      if (WasUrgent) // The range has been removed.
+        continue;
+      break;
+    }
+    const Register Reg = Range->reg();
+    if (C.MRI.reg_nodbg_empty(Reg)) {
+      C.LIS.removeInterval(Reg);
+      continue;
+    }
+    if (!C.VRM.hasPhys(Reg) && !allocate(*Range))
+      break;
+  }
+
+  Spiller->postOptimization();
+  for (MachineInstr *Dead : DeadRematerializations) {
+    C.LIS.RemoveMachineInstrFromMaps(*Dead);
+    Dead->eraseFromParent();
+  }
+  leaveRest();
+  return Statistics;
+}
+
+} // namespace MLBridge
