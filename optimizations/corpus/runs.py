@@ -91,12 +91,14 @@ def _step(line: str) -> Step:
 RUN_TESTS = {name: _test(**about["test"]) for name, about in PROGRAMS.items()}
 
 
-def run_tests(corpus: Corpus, executables: Mapping[str, Path]) -> list[Run]:
+def run_tests(
+    corpus: Corpus, executables: Mapping[str, str | os.PathLike[str]]
+) -> list[Run]:
     """Tests each program's executable. One runs at a time, for accurate times."""
     runs = []
     for name, executable in executables.items():
         with Tester(corpus, corpus.program(name)) as tester:
-            runs.append(tester.run(executable))
+            runs.append(tester.run(Path(executable)))
     return runs
 
 
