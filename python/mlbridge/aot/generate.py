@@ -246,8 +246,12 @@ def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
                 why = str(error)
                 for symbol, size in sizes.items():
                     why = re.sub(rf"\b{size}\b", symbol, why)
+                # The hint names an option of the generator's own command line.
+                why, dynamic, _ = why.partition("Hint: ")
+                what_next = "; fix the extents with --pin NAME=SIZE" if dynamic else ""
                 raise Unsupported(
-                    f"'{graph.path}': emx-onnx-cgen has no C for it: {why}"
+                    f"'{graph.path}': emx-onnx-cgen has no C for it: "
+                    f"{why.strip()}{what_next}"
                 ) from error
         return texts
 
