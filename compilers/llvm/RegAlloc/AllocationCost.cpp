@@ -55,6 +55,11 @@ AllocationCost::of(const MachineFunction &MF,
   return Cost;
 }
 
+bool AllocationCost::isBetterThan(const AllocationCost &Other) const {
+  return std::pair(total(), Instructions) <
+         std::pair(Other.total(), Other.Instructions);
+}
+
 bool AllocationCost::operator==(const AllocationCost &Other) const {
   auto Fields = [](const AllocationCost &C) {
     return std::tie(C.WeightedSpills, C.WeightedReloads, C.WeightedCopies,

@@ -44,6 +44,8 @@ struct AllocationCost {
   double total() const {
     return WeightedSpills + WeightedReloads + WeightedCopies;
   }
+  /// Compares the totals and, if they are equal, the numbers of instructions.
+  bool isBetterThan(const AllocationCost &Other) const;
   bool operator==(const AllocationCost &Other) const;
   bool operator!=(const AllocationCost &Other) const {
     return !(*this == Other);

@@ -27,7 +27,7 @@ AllocationPolicy::~AllocationPolicy() = default;
 
 namespace {
 
-class WeightOrder final : public AllocationPolicy {
+class WeightOrder : public AllocationPolicy {
 public:
   std::optional<std::size_t>
   selectNode(ArrayRef<const LiveInterval *> Ready) override {
@@ -60,6 +60,14 @@ public:
   }
 
   EvictionKind evictionKind() const override { return EvictionKind::Spill; }
+};
+
+class FreeColours final : public WeightOrder {
+public:
+  std::optional<std::size_t>
+  selectColour(const LiveInterval &, ArrayRef<Colour> Colours, bool) override {
+    return !Colours.empty() && Colours.front().Evicted.empty() ? 0 : Leave;
+  }
 };
 
 class RandomPolicy final : public AllocationPolicy {
@@ -116,6 +124,10 @@ private:
 
 std::unique_ptr<AllocationPolicy> makeWeightOrder() {
   return std::make_unique<WeightOrder>();
+}
+
+std::unique_ptr<AllocationPolicy> makeFreeColours() {
+  return std::make_unique<FreeColours>();
 }
 
 std::unique_ptr<AllocationPolicy>

@@ -79,10 +79,12 @@ public:
 
   /// The choice of colouring that spills the live range.
   static constexpr std::size_t Spill = ~std::size_t(0);
+  /// The choice of colouring that leaves the live range to greedy.
+  static constexpr std::size_t Leave = Spill - 1;
 
-  /// Colouring. Returns an index in \p Colours or, if \p CanSpill, Spill.
-  /// Colours that are free come first; of these, hints come first, and then all
-  /// in the target's order. At least one choice exists.
+  /// Colouring. Returns an index in \p Colours, Leave or, if \p CanSpill,
+  /// Spill. Colours that are free come first; of these, hints come first, and
+  /// then all in the target's order. At least one choice exists.
   virtual std::optional<std::size_t>
   selectColour(const llvm::LiveInterval &Range, llvm::ArrayRef<Colour> Colours,
                bool CanSpill) = 0;
@@ -109,6 +111,10 @@ protected:
 /// only lighter ranges, and never splits. LLVM's allocator `basic` does the
 /// same.
 std::unique_ptr<AllocationPolicy> makeWeightOrder();
+
+/// As the weight order, but only assigns free colours. A range that has none is
+/// left to greedy. Therefore this policy creates no live ranges.
+std::unique_ptr<AllocationPolicy> makeFreeColours();
 
 /// How often a random policy makes a decision, in percent.
 struct RandomPolicyOptions {

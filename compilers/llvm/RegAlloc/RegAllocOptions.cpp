@@ -30,6 +30,12 @@ cl::opt<FixedPolicy> FixedPolicyOpt(
                           "LLVM's greedy allocator (default)"),
                clEnumValN(FixedPolicy::WeightOrder, "weight",
                           "the heaviest live range first, as -regalloc=basic"),
+               clEnumValN(FixedPolicy::FreeColours, "free",
+                          "greedy, but first all free registers by weight"),
+               clEnumValN(FixedPolicy::EvictionByWeight, "eviction",
+                          "greedy, but the lightest live ranges are evicted"),
+               clEnumValN(FixedPolicy::PriorityBySize, "size",
+                          "greedy, but the longest live range first"),
                clEnumValN(FixedPolicy::Random, "random",
                           "at random, for tests")));
 
@@ -54,6 +60,17 @@ cl::opt<unsigned> RandomStopOpt(
     cl::desc("Chance that the random policy leaves the rest of the function to "
              "greedy, per 1000 decisions"));
 
+cl::opt<unsigned> AllocationSearchOpt(
+    "mlbridge-regalloc-search", cl::cat(optionCategory()), cl::value_desc("k"),
+    cl::init(0),
+    cl::desc("Allocate each function by the best of <k> policies, of which "
+             "LLVM's greedy allocator is the first"));
+cl::opt<unsigned> AllocationSearchBudgetOpt(
+    "mlbridge-regalloc-search-budget", cl::cat(optionCategory()),
+    cl::value_desc("ms"), cl::init(0),
+    cl::desc("Start no further trial of -mlbridge-regalloc-search after <ms> "
+             "milliseconds in a module (default: 0, no limit)"));
+
 cl::opt<std::string> AllocationCostsOpt(
     "mlbridge-regalloc-costs", cl::cat(optionCategory()),
     cl::value_desc("file"),
@@ -67,6 +84,15 @@ FixedPolicy fixedPolicy() { return FixedPolicyOpt; }
 RandomPolicyOptions randomPolicyOptions() {
   return {RandomSeedOpt, RandomSplitOpt, RandomSpillOpt, RandomEvictOpt,
           RandomStopOpt};
+}
+unsigned allocationSearch() { return AllocationSearchOpt; }
+std::chrono::milliseconds allocationSearchBudget() {
+  return std::chrono::milliseconds(AllocationSearchBudgetOpt);
+}
+bool replacesAdvisors() {
+  return allocationSearch() != 0 ||
+         fixedPolicy() == FixedPolicy::EvictionByWeight ||
+         fixedPolicy() == FixedPolicy::PriorityBySize;
 }
 StringRef allocationCostsFile() { return AllocationCostsOpt; }
 

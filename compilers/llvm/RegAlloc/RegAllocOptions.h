@@ -19,20 +19,35 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <chrono>
+
 namespace MLBridge {
 
 /// Policies that are not learned: baselines and tests.
 enum class FixedPolicy {
-  None,        ///< LLVM's greedy allocator allocates everything.
-  WeightOrder, ///< makeWeightOrder()
-  Random,      ///< makeRandomPolicy()
+  None,             ///< LLVM's greedy allocator allocates everything.
+  WeightOrder,      ///< makeWeightOrder()
+  FreeColours,      ///< makeFreeColours(), and greedy does the rest.
+  EvictionByWeight, ///< Greedy with EvictionBy::Weight.
+  PriorityBySize,   ///< Greedy with PriorityBy::Size.
+  Random,           ///< makeRandomPolicy()
 };
 
-/// Returns the value of `-mlbridge-regalloc-policy=none|weight|random`.
+/// Returns the value of `-mlbridge-regalloc-policy=NAME`.
 FixedPolicy fixedPolicy();
 /// Returns the values of `-mlbridge-regalloc-seed` and of the options
 /// `-mlbridge-regalloc-random-*`.
 RandomPolicyOptions randomPolicyOptions();
+
+/// Returns the value of `-mlbridge-regalloc-search=K`: how many policies are
+/// tried on each function. 0 means that functions are not searched.
+unsigned allocationSearch();
+/// Returns the value of `-mlbridge-regalloc-search-budget=MS`: how long trials
+/// may take in a module. 0 means that there is no limit.
+std::chrono::milliseconds allocationSearchBudget();
+
+/// True if an option may replace an advisor of greedy.
+bool replacesAdvisors();
 
 /// Returns the value of `-mlbridge-regalloc-costs=FILE`, the file to which a
 /// line of JSON for each function is appended. Empty if the option was not

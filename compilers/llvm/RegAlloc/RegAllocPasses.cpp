@@ -22,6 +22,8 @@
 #include "ModelSession.h"
 #include "Options.h"
 #include "RegAlloc/AllocationCost.h"
+#include "RegAlloc/AllocationSearch.h"
+#include "RegAlloc/GreedyAdvisors.h"
 #include "RegAlloc/RegAllocOptions.h"
 #include "RegAlloc/RegisterAllocator.h"
 
@@ -76,7 +78,9 @@ struct ModuleStatistics {
 class AllocationPass final : public MachineFunctionPass {
 public:
   static char ID;
-  AllocationPass() : MachineFunctionPass(ID) {}
+  /// If \p Search is null, -mlbridge-regalloc-policy decides.
+  explicit AllocationPass(std::shared_ptr<AllocationSearch> Search)
+      : MachineFunctionPass(ID), Search(std::move(Search)) {}
 
   StringRef getPassName() const override {
     return "ML-Compiler-Bridge register allocation";
@@ -93,21 +97,32 @@ public:
   }
 
   bool runOnMachineFunction(MachineFunction &MF) override;
+  bool doInitialization(Module &) override {
+    Statistics = {};
+    if (Search)
+      Search->beginModule();
+    return false;
+  }
   bool doFinalization(Module &M) override {
-    if (printStatistics())
+    if (Search)
+      Search->endModule(M);
+    else if (printStatistics())
       printLine(Statistics.str(M.getModuleIdentifier()));
     return false;
   }
 
 private:
+  const std::shared_ptr<AllocationSearch> Search;
   ModuleStatistics Statistics;
 };
 
-/// Appends each function's cost to -mlbridge-regalloc-costs.
+/// Measures each function's cost, for a search and for
+/// -mlbridge-regalloc-costs.
 class CostPass final : public MachineFunctionPass {
 public:
   static char ID;
-  CostPass() : MachineFunctionPass(ID) {}
+  explicit CostPass(std::shared_ptr<AllocationSearch> Search)
+      : MachineFunctionPass(ID), Search(std::move(Search)) {}
 
   StringRef getPassName() const override {
     return "ML-Compiler-Bridge cost of register allocation";
@@ -118,6 +133,9 @@ public:
     MachineFunctionPass::getAnalysisUsage(Usage);
   }
   bool runOnMachineFunction(MachineFunction &MF) override;
+
+private:
+  const std::shared_ptr<AllocationSearch> Search;
 };
 
 } // namespace
@@ -125,20 +143,47 @@ public:
 char AllocationPass::ID = 0;
 char CostPass::ID = 0;
 
-static std::unique_ptr<AllocationPolicy> policyFor(const MachineFunction &MF) {
-  if (fixedPolicy() == FixedPolicy::WeightOrder)
+/// Returns the policy that allocates \p MF before greedy, or null if greedy
+/// allocates it alone.
+static std::unique_ptr<AllocationPolicy> make(FixedPolicy Policy,
+                                              const MachineFunction &MF) {
+  switch (Policy) {
+  case FixedPolicy::WeightOrder:
     return makeWeightOrder();
-  return makeRandomPolicy(randomPolicyOptions(), xxh3_64bits(MF.getName()));
+  case FixedPolicy::FreeColours:
+    return makeFreeColours();
+  case FixedPolicy::Random:
+    return makeRandomPolicy(randomPolicyOptions(), xxh3_64bits(MF.getName()));
+  case FixedPolicy::None:
+  case FixedPolicy::EvictionByWeight:
+  case FixedPolicy::PriorityBySize:
+    return nullptr;
+  }
+  return nullptr;
+}
+
+static GreedyAdvisors advisorsFor(FixedPolicy Policy) {
+  GreedyAdvisors Advisors;
+  if (Policy == FixedPolicy::EvictionByWeight)
+    Advisors.Eviction = EvictionBy::Weight;
+  if (Policy == FixedPolicy::PriorityBySize)
+    Advisors.Priority = PriorityBy::Size;
+  return Advisors;
 }
 
 bool AllocationPass::runOnMachineFunction(MachineFunction &MF) {
   ++Statistics.Functions;
+  setGreedyAdvisors({});
   AllocationContext Context(*this, MF);
   if (whyNotAllocatable(Context)) {
     ++Statistics.Declined;
     return false;
   }
-  std::unique_ptr<AllocationPolicy> Policy = policyFor(MF);
+  const FixedPolicy Chosen = Search ? Search->choose(Context) : fixedPolicy();
+  setGreedyAdvisors(advisorsFor(Chosen));
+  std::unique_ptr<AllocationPolicy> Policy = make(Chosen, MF);
+  if (!Policy)
+    return false;
   Statistics.add(RegisterAllocator(Context, *Policy).run());
   return true;
 }
@@ -167,6 +212,10 @@ static std::string lineOf(const MachineFunction &MF,
 bool CostPass::runOnMachineFunction(MachineFunction &MF) {
   const AllocationCost Cost = AllocationCost::of(
       MF, getAnalysis<MachineBlockFrequencyInfoWrapperPass>().getMBFI());
+  if (Search)
+    Search->finish(MF, Cost);
+  if (allocationCostsFile().empty())
+    return false;
   std::error_code Failure;
   raw_fd_ostream File(allocationCostsFile(), Failure, sys::fs::OF_Append);
   if (!Failure) {
@@ -188,10 +237,13 @@ static void addPasses(TargetMachine &Target, PassManagerBase &,
   // At -O0, the passes behind which ours are inserted do not run.
   if (Target.getOptLevel() == CodeGenOptLevel::None)
     return;
-  if (fixedPolicy() != FixedPolicy::None)
-    Config->insertPass(&MachineSchedulerID, new AllocationPass);
-  if (!allocationCostsFile().empty())
-    Config->insertPass(&VirtRegRewriterID, new CostPass);
+  std::shared_ptr<AllocationSearch> Search;
+  if (allocationSearch() != 0)
+    Search = std::make_shared<AllocationSearch>(Target);
+  if (Search || fixedPolicy() != FixedPolicy::None)
+    Config->insertPass(&MachineSchedulerID, new AllocationPass(Search));
+  if (Search || !allocationCostsFile().empty())
+    Config->insertPass(&VirtRegRewriterID, new CostPass(Search));
 }
 
 static RegisterTargetPassConfigCallback AddPasses(addPasses);

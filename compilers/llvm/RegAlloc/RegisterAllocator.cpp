@@ -15,6 +15,8 @@
 
 #include "RegAlloc/RegisterAllocator.h"
 
+#include "RegAlloc/HintsAndWeights.h"
+
 #include "llvm/ADT/SetVector.h"
 #include "llvm/CodeGen/LiveDebugVariables.h"
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -297,7 +299,7 @@ bool RegisterAllocator::allocate(LiveInterval &Range) {
     return true;
 
   std::size_t Choice = AllocationPolicy::Spill;
-  if (!Colours.empty()) {
+  if (!Colours.empty() || Range.isSpillable()) {
     ++Statistics.Decisions;
     const std::optional<std::size_t> Chosen =
         Policy.selectColour(Range, Colours, Range.isSpillable());
@@ -305,6 +307,8 @@ bool RegisterAllocator::allocate(LiveInterval &Range) {
       return false;
     Choice = *Chosen;
   }
+  if (Choice == AllocationPolicy::Leave)
+    return true;
   if (Choice != AllocationPolicy::Spill) {
     if (!assign(Range, Colours[Choice]))
       enqueueAll(Reg);
@@ -415,6 +419,7 @@ void RegisterAllocator::leaveRest() {
 }
 
 AllocationStatistics RegisterAllocator::run() {
+  const HintsAndWeights Before(C);
   C.MRI.freezeReservedRegs();
   Classes.runOnMachineFunction(C.MF);
   Weights.calculateSpillWeightsAndHints();
@@ -441,6 +446,8 @@ AllocationStatistics RegisterAllocator::run() {
       break;
   }
 
+  if (Statistics.Spilled == 0 && Statistics.Split == 0)
+    Before.restore();
   Spiller->postOptimization();
   for (MachineInstr *Dead : DeadRematerializations) {
     C.LIS.RemoveMachineInstrFromMaps(*Dead);
@@ -448,6 +455,17 @@ AllocationStatistics RegisterAllocator::run() {
   }
   leaveRest();
   return Statistics;
+}
+
+bool hasFreeColours(const AllocationContext &Context) {
+  std::unique_ptr<AllocationPolicy> Policy = makeFreeColours();
+  const AllocationStatistics Found = RegisterAllocator(Context, *Policy).run();
+  Context.forEachRegister([&](Register Reg) {
+    if (Context.VRM.hasPhys(Reg))
+      Context.Matrix.unassign(Context.LIS.getInterval(Reg));
+  });
+  Context.Matrix.invalidateVirtRegs();
+  return Found.Left == 0;
 }
 
 } // namespace MLBridge

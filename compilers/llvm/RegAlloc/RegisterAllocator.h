@@ -49,6 +49,11 @@ struct AllocationStatistics {
 /// tracks the liveness of parts of registers. Null if it can.
 const char *whyNotAllocatable(const AllocationContext &Context);
 
+/// True if each live range has a free colour when it is taken in the order of
+/// spill weights. No allocator can then save a spill. The function leaves
+/// everything as it was.
+bool hasFreeColours(const AllocationContext &Context);
+
 /// Allocates one function and is then destroyed.
 class RegisterAllocator final : private llvm::LiveRangeEdit::Delegate {
 public:

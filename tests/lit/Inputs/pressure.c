@@ -55,6 +55,13 @@ __attribute__((noinline)) static double reals(unsigned n, const uint64_t *in) {
   return sum;
 }
 
+/* No register for floating-point numbers survives a call on x86-64. */
+__attribute__((noinline)) static double across(double x) {
+  double y = x * 2;
+  add((uint64_t)y);
+  return x + y;
+}
+
 __attribute__((noinline)) static uint64_t varying(unsigned n, ...) {
   va_list list;
   uint64_t sum = 0;
@@ -103,6 +110,8 @@ int main(void) {
     double real;
     uint64_t bits;
   } pun = {reals(64, in)};
+  add(pun.bits);
+  pun.real = across(pun.real);
   add(pun.bits);
   add(varying(9, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u));
 #if defined(__x86_64__) && !defined(NO_ASM)

@@ -1,0 +1,158 @@
+//===- AllocationSearch.cpp - The best allocation of each function --------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Chooses by the cost that AllocationCost measures.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/AllocationSearch.h"
+
+#include "ModelSession.h"
+#include "Options.h"
+#include "RegAlloc/RegisterAllocator.h"
+#include "RegAlloc/TrialProcess.h"
+
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+/// The policies, in the order in which they are tried.
+static constexpr FixedPolicy Policies[] = {
+    FixedPolicy::None, FixedPolicy::PriorityBySize, FixedPolicy::WeightOrder,
+    FixedPolicy::EvictionByWeight, FixedPolicy::FreeColours};
+
+/// The longest time of one trial.
+static constexpr std::chrono::seconds MaxTrialTime(20);
+
+AllocationSearch::AllocationSearch(const TargetMachine &Target)
+    : Target(Target) {
+  beginModule();
+}
+
+void AllocationSearch::beginModule() {
+  Begin = std::chrono::steady_clock::now();
+  Refused.clear();
+  Searched = Easy = Improved = FailedTrials = Differing = 0;
+  OutOfTime = false;
+  GreedyCost = BestCost = 0;
+}
+
+/// True if LLVM's option -enable-machine-outliner asks for the outliner.
+static bool isOutlinerForced() {
+  const cl::Option *Outliner =
+      cl::getRegisteredOptions().lookup("enable-machine-outliner");
+  return Outliner && Outliner->getNumOccurrences() != 0;
+}
+
+std::string AllocationSearch::whyNot() const {
+  // In these cases, a function's code depends on that of other functions.
+  if (Target.Options.EnableIPRA)
+    return "registers are allocated across functions (-enable-ipra)";
+  if (isOutlinerForced())
+    return "the machine outliner is enabled";
+  const unsigned Threads = countThreads();
+  if (Threads != 1)
+    return Threads == 0 ? "the number of threads is unknown"
+                        : formatv("the process has {0} threads", Threads).str();
+  return "";
+}
+
+std::chrono::milliseconds AllocationSearch::timeForTrial() const {
+  const std::chrono::milliseconds Budget = allocationSearchBudget();
+  if (Budget == Budget.zero())
+    return MaxTrialTime;
+  const auto Used = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - Begin);
+  return std::clamp<std::chrono::milliseconds>(Budget - Used, Budget.zero(),
+                                               MaxTrialTime);
+}
+
+FixedPolicy AllocationSearch::choose(const AllocationContext &Context) {
+  Expected.reset();
+  if (Refused.empty())
+    Refused = whyNot();
+  if (!Refused.empty() || OutOfTime)
+    return FixedPolicy::None;
+  if (hasFreeColours(Context)) {
+    ++Easy;
+    return FixedPolicy::None;
+  }
+  ++Searched;
+  FixedPolicy Best = FixedPolicy::None;
+  std::optional<AllocationCost> Greedy;
+  for (const FixedPolicy Policy :
+       ArrayRef(Policies).take_front(allocationSearch())) {
+    const std::chrono::milliseconds Limit = timeForTrial();
+    OutOfTime = Limit == Limit.zero();
+    if (OutOfTime)
+      break;
+    const Trial Result = forkTrial(Limit);
+    if (Result.IsCopy) {
+      Pipe = Result.Pipe;
+      return Policy;
+    }
+    if (!Result.Cost) {
+      ++FailedTrials;
+      // Without greedy's cost, nothing can be compared.
+      if (Policy == FixedPolicy::None)
+        break;
+      continue;
+    }
+    if (Policy == FixedPolicy::None)
+      Greedy = Result.Cost;
+    if (!Expected || Result.Cost->isBetterThan(*Expected)) {
+      Expected = Result.Cost;
+      Best = Policy;
+    }
+    if (Greedy->total() == 0)
+      break;
+  }
+  if (Greedy) {
+    GreedyCost += Greedy->total();
+    BestCost += Expected->total();
+    Improved += Best != FixedPolicy::None;
+  }
+  return Best;
+}
+
+void AllocationSearch::finish(const MachineFunction &MF,
+                              const AllocationCost &Cost) {
+  if (Pipe >= 0)
+    endTrial(Pipe, Cost);
+  if (Expected && Cost != *Expected) {
+    ++Differing;
+    printLine("remark: mlbridge-regalloc-search: " + MF.getName() +
+              ": the trial had another cost than the final code");
+  }
+}
+
+void AllocationSearch::endModule(const Module &M) {
+  const StringRef Name = M.getModuleIdentifier();
+  if (!Refused.empty())
+    printLine("remark: mlbridge-regalloc-search: " + Name +
+              ": not searched, because " + Refused);
+  if (OutOfTime)
+    printLine("remark: mlbridge-regalloc-search: " + Name +
+              ": the time was over; greedy allocated the rest");
+  if (printStatistics())
+    printLine(formatv("mlbridge-regalloc-search: {0}: {1} functions searched, "
+                      "{2} need no search; {3} improved, {4} trials failed, "
+                      "{5} differ; cost {6:F1}, by greedy {7:F1}",
+                      Name, Searched, Easy, Improved, FailedTrials, Differing,
+                      BestCost, GreedyCost)
+                  .str());
+}
+
+} // namespace MLBridge

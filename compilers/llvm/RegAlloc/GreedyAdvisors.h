@@ -1,0 +1,46 @@
+//===- GreedyAdvisors.h - Replaces greedy's advisors ------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// LLVM's greedy allocator asks two advisors: which live range comes next
+/// (priority), and which ranges lose their register (eviction). The plug-in can
+/// replace both, for each function.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_GREEDYADVISORS_H
+#define MLBRIDGE_LLVM_REGALLOC_GREEDYADVISORS_H
+
+namespace MLBridge {
+
+enum class EvictionBy {
+  LLVM,
+  /// Evicts the ranges whose heaviest is lightest, if all of them are lighter
+  /// than the new range.
+  Weight,
+};
+
+enum class PriorityBy {
+  LLVM,
+  Size, ///< The longest range first.
+};
+
+/// The advisors of a function.
+struct GreedyAdvisors {
+  EvictionBy Eviction = EvictionBy::LLVM;
+  PriorityBy Priority = PriorityBy::LLVM;
+};
+
+/// Sets the advisors of the function that this thread allocates next. LLVM
+/// creates the advisors without a reference to the passes that chose them, so
+/// the choice is a variable of the thread.
+void setGreedyAdvisors(GreedyAdvisors Advisors);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_GREEDYADVISORS_H

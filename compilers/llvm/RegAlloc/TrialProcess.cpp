@@ -1,0 +1,105 @@
+//===- TrialProcess.cpp - Tries an allocation in a copy of the process ----===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The copy must not run any handler of the compiler: these remove the
+/// compiler's output files.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/TrialProcess.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/Errno.h"
+#include "llvm/Support/ErrorHandling.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <iterator>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+static constexpr int Failure = 3;
+
+unsigned countThreads() {
+  std::error_code Unknown;
+  std::filesystem::directory_iterator Threads("/proc/self/task", Unknown);
+  return Unknown ? 0 : std::distance(begin(Threads), end(Threads));
+}
+
+[[noreturn]] static void endCopy() { _exit(Failure); }
+
+/// Separates the copy from what it shares with the compiler.
+static void becomeCopy(pid_t Compiler) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != Compiler)
+    endCopy();
+  for (int Signal = 1; Signal < NSIG; ++Signal)
+    signal(Signal, SIG_DFL);
+  remove_fatal_error_handler();
+  install_fatal_error_handler([](void *, const char *, bool) { endCopy(); });
+  // exit() calls this function before those that were registered earlier.
+  std::atexit(endCopy);
+  if (const int Null = open("/dev/null", O_WRONLY | O_CLOEXEC); Null >= 0) {
+    dup2(Null, STDOUT_FILENO);
+    dup2(Null, STDERR_FILENO);
+  }
+}
+
+Trial forkTrial(std::chrono::milliseconds Limit) {
+  Trial Result;
+  int Ends[2];
+  if (pipe2(Ends, O_CLOEXEC) != 0)
+    return Result;
+  const pid_t Compiler = getpid();
+  const pid_t Copy = fork();
+  if (Copy == 0) {
+    close(Ends[0]);
+    becomeCopy(Compiler);
+    Result.IsCopy = true;
+    Result.Pipe = Ends[1];
+    return Result;
+  }
+  close(Ends[1]);
+  auto CloseEnd = scope_exit([&] { close(Ends[0]); });
+  if (Copy < 0)
+    return Result;
+
+  // A cost is shorter than PIPE_BUF, so it arrives whole or not at all.
+  AllocationCost Cost;
+  const auto Deadline = std::chrono::steady_clock::now() + Limit;
+  pollfd Readable{Ends[0], POLLIN, 0};
+  int Ready = -1;
+  do {
+    const auto Left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        Deadline - std::chrono::steady_clock::now());
+    Ready = poll(&Readable, 1, std::max<int>(0, Left.count()));
+  } while (Ready < 0 && errno == EINTR);
+  if (Ready > 0 && sys::RetryAfterSignal(-1, ::read, Ends[0], &Cost,
+                                         sizeof Cost) == sizeof Cost)
+    Result.Cost = Cost;
+  kill(Copy, SIGKILL);
+  sys::RetryAfterSignal(-1, ::waitpid, Copy, nullptr, 0);
+  return Result;
+}
+
+void endTrial(int Pipe, const AllocationCost &Cost) {
+  const ssize_t Written =
+      sys::RetryAfterSignal(-1, ::write, Pipe, &Cost, sizeof Cost);
+  _exit(Written == sizeof Cost ? 0 : Failure);
+}
+
+} // namespace MLBridge

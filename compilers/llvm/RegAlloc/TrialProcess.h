@@ -1,0 +1,54 @@
+//===- TrialProcess.h - Tries an allocation in a copy of the process -*- C++
+//-*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// forkTrial() copies the process, so that the copy can allocate a function
+/// while the compiler's own state stays as it is. The allocation is exactly the
+/// one that the compiler itself would make, because a forked process has the
+/// same memory. A trial that crashes or hangs does no harm.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_TRIALPROCESS_H
+#define MLBRIDGE_LLVM_REGALLOC_TRIALPROCESS_H
+
+#include "RegAlloc/AllocationCost.h"
+
+#include <chrono>
+#include <optional>
+
+namespace MLBridge {
+
+/// Returns the number of this process's threads, or 0 if it is unknown. A
+/// process with several threads must not fork a trial, because the copy has
+/// only one of them, and the others may have held locks.
+unsigned countThreads();
+
+struct Trial {
+  /// True in the copy. The copy then goes on as the compiler would, and calls
+  /// endTrial().
+  bool IsCopy = false;
+  /// In the copy: the pipe to the compiler.
+  int Pipe = -1;
+  /// In the compiler: the cost, unless the trial failed.
+  std::optional<AllocationCost> Cost;
+};
+
+/// Copies the process. In the compiler, waits until the copy has called
+/// endTrial(), has ended in another way, or \p Limit has passed. The copy has
+/// ended when the function returns. The copy prints nothing, removes no files,
+/// and ends if the compiler ends.
+Trial forkTrial(std::chrono::milliseconds Limit);
+
+/// Sends \p Cost from the copy to the compiler, and ends the copy.
+[[noreturn]] void endTrial(int Pipe, const AllocationCost &Cost);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_TRIALPROCESS_H
