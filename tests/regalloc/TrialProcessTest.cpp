@@ -1,0 +1,131 @@
+//===- TrialProcessTest.cpp - Trials that fail --------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A trial must not harm the compiler, whatever happens in it.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/TrialProcess.h"
+
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Runs \p InCopy in a trial. If it returns, the trial's cost has 7 spills.
+Trial run(const std::function<void()> &InCopy,
+          std::chrono::milliseconds Limit = 20s) {
+  Trial Result = forkTrial(Limit);
+  if (!Result.IsCopy)
+    return Result;
+  InCopy();
+  AllocationCost Cost;
+  Cost.Spills = 7;
+  endTrial(Result.Pipe, Cost);
+}
+
+TEST(TrialProcess, ReturnsTheCost) {
+  const Trial Result = run([] {});
+  ASSERT_TRUE(Result.Cost);
+  EXPECT_EQ(Result.Cost->Spills, 7u);
+  // No process is left.
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(TrialProcess, ChangesNothingInTheCompiler) {
+  int Value = 1;
+  run([&] { Value = 2; });
+  EXPECT_EQ(Value, 1);
+}
+
+TEST(TrialProcess, PrintsNothing) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  run([] {
+    std::puts("out");
+    std::fflush(stdout);
+    std::fputs("err\n", stderr);
+  });
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+struct Crash {
+  const char *Name;
+  void (*Run)();
+};
+
+const Crash Crashes[] = {
+    {"Abort", [] { std::abort(); }},
+    {"Exit", [] { std::exit(0); }},
+    {"QuickExit", [] { _exit(0); }},
+    {"Segfault", [] { std::raise(SIGSEGV); }},
+    {"Terminated", [] { std::raise(SIGTERM); }},
+    {"Fatal", [] { llvm::report_fatal_error("no"); }},
+    {"FatalQuietly", [] { llvm::report_fatal_error("no", false); }},
+};
+
+class CrashingTrial : public testing::TestWithParam<Crash> {
+protected:
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("trial", "o", Path));
+    ASSERT_FALSE(llvm::sys::RemoveFileOnSignal(Path));
+  }
+  void TearDown() override {
+    llvm::sys::DontRemoveFileOnSignal(Path);
+    llvm::sys::fs::remove(Path);
+  }
+
+  /// A file that LLVM removes if the process crashes.
+  llvm::SmallString<128> Path;
+};
+
+TEST_P(CrashingTrial, HasNoCost) {
+  EXPECT_FALSE(run(GetParam().Run).Cost);
+  EXPECT_TRUE(llvm::sys::fs::exists(Path));
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+INSTANTIATE_TEST_SUITE_P(By, CrashingTrial, testing::ValuesIn(Crashes),
+                         [](const auto &Info) {
+                           return std::string(Info.param.Name);
+                         });
+
+TEST(TrialProcess, EndsAtItsLimit) {
+  const auto Begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(run([] { pause(); }, 50ms).Cost);
+  EXPECT_LT(std::chrono::steady_clock::now() - Begin, 10s);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST(TrialProcess, CountsThreads) {
+  EXPECT_EQ(countThreads(), 1u);
+  std::thread Other([] {
+    // TSan has a thread of its own, but this test is not built for it.
+    EXPECT_EQ(countThreads(), 2u);
+  });
+  Other.join();
+}
+
+} // namespace
