@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Allocates registers at random and compares what the programs print.
+
+No decision of a policy may make wrong code. In each round, random policies of the
+plug-in allocate all functions of a program, LLVM's verifier checks the machine code,
+and the program must print the same as without optimisation::
+
+    python -m mlbridge_optimizations.register_allocation.fuzz --decisions 50000000
+"""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from mlbridge.errors import CompilerFailed, Error
+from mlbridge.terminal import console, errors
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
+from mlbridge_optimizations.corpus.runs import Tester
+from mlbridge_optimizations.show import Show, quiet
+
+LEVEL = "-O2"
+LEAST_SECONDS = 20.0  # The time limit of a program is this plus 20 times its -O0 time.
+
+_COUNT = re.compile(rb"(\d+) (decisions|evicted|split|spilled|recoloured)\b")
+_LEFT = re.compile(rb"\((\d+) live ranges\)")
+
+
+@dataclass(frozen=True)
+class Round:
+    """A program that one random policy has compiled.
+
+    Attributes:
+        decisions: the number of the policy's decisions.
+        left: the number of live ranges that the policy left to greedy.
+        problem: why the program is wrong, or an empty string.
+        command: compiles one file of the program as in this round.
+    """
+
+    program: str
+    seed: int
+    decisions: int = 0
+    evicted: int = 0
+    split: int = 0
+    spilled: int = 0
+    recoloured: int = 0
+    left: int = 0
+    problem: str = ""
+    command: str = ""
+
+
+def flags_of(plugin: Path, seed: int) -> list[str]:
+    """Returns clang's flags for the random policy with this seed.
+
+    The seed also draws how often the policy splits, spills and evicts. In one of four
+    rounds, the policy leaves some live ranges to greedy.
+    """
+    draw = np.random.default_rng(seed)
+    chances = {
+        "split": draw.integers(5, 96),
+        "spill": draw.integers(0, 40),
+        "evict": draw.integers(0, 91),
+        "stop": draw.integers(1, 100) if draw.integers(4) == 0 else 0,
+    }
+    options = [f"regalloc-random-{name}={value}" for name, value in chances.items()]
+    options += ["regalloc-policy=random", f"regalloc-seed={seed}", "print-statistics"]
+    verify = toolchain.mllvm(["-verify-machineinstrs"])
+    return [*toolchain.plugin_flags(plugin, *options), *verify]
+
+
+def fuzz(
+    corpus: Corpus,
+    programs: Sequence[Program],
+    plugin: Path,
+    decisions: int,
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    show: Show = quiet,
+) -> Iterator[Round]:
+    """Yields rounds until they have made so many decisions together.
+
+    Each seed compiles all programs. `jobs` programs are compiled in parallel.
+    """
+    made = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        for number in count(seed):
+            todo = [(corpus, program, plugin, number) for program in programs]
+            for found in pool.map(lambda it: _round(*it), todo):
+                made += found.decisions
+                show(min(made, decisions), decisions)
+                yield found
+            if made >= decisions:
+                return
+
+
+def _round(corpus: Corpus, program: Program, plugin: Path, seed: int) -> Round:
+    flags = flags_of(plugin, seed)
+    counts: dict[str, int] = {}
+    command: list[str] = []
+    with TemporaryDirectory(prefix="mlbridge-fuzz-") as folder:
+        try:
+            objects = []
+            for number, module in enumerate(program.modules):
+                target = Path(folder, f"{number}.o")
+                command = toolchain.source_command(program, [module], LEVEL, flags)
+                command += ["-c", "-o", str(target)]
+                _, said = toolchain.run(command, folder=Path(program.root))
+                for value, name in _COUNT.findall(said):
+                    counts[name.decode()] = counts.get(name.decode(), 0) + int(value)
+                counts["left"] = counts.get("left", 0) + sum(
+                    map(int, _LEFT.findall(said))
+                )
+                objects.append(target)
+            executable = Path(folder, "program")
+            toolchain.link(objects, program.libraries, executable, cpp=program.is_cpp)
+            with Tester(corpus, program) as tester:
+                limit = LEAST_SECONDS + 20 * tester.expected.seconds
+                problem = tester.run(executable, limit).problem
+        except Error as error:
+            problem = str(error)
+            if not isinstance(error, CompilerFailed):
+                problem = f"{type(error).__name__}: {problem}"
+    see = f"cd {shlex.quote(program.root)} && {shlex.join(command)}" if problem else ""
+    return Round(program.name, seed, **counts, problem=problem, command=see)
+
+
+def main(
+    decisions: Annotated[
+        int, typer.Option(min=1, help="Stop after so many decisions.")
+    ] = 1_000_000,
+    programs: Annotated[
+        str, typer.Option(help="Names of programs, with commas. [default: all]")
+    ] = "",
+    corpus: Annotated[Path, typer.Option(help="Corpus folder.")] = Path("build/corpus"),
+    split: Annotated[
+        str | None, typer.Option(help="Split: held-out, training or generated.")
+    ] = "training",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first round.")] = 0,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Programs in parallel.")
+    ] = os.cpu_count() or 1,
+    plugin: Annotated[Path, typer.Option(help="MLBridgeLLVM.so.")] = Path(
+        "build/release/lib/MLBridgeLLVM.so"
+    ),
+    out: Annotated[
+        Path, typer.Option(help="File for the rounds, to which lines are appended.")
+    ] = Path("build/regalloc-fuzz.jsonl"),
+) -> None:
+    """Check that random register allocation does not change what programs print."""
+    found = load(corpus.resolve())
+    chosen = found.select(split, only=programs.split(",") if programs else ())
+    rounds = []
+    with ProgressBars() as bars, out.open("a", encoding="utf-8") as log:
+        for one in fuzz(
+            *(found, chosen, plugin.resolve(), decisions),
+            seed=seed,
+            jobs=jobs,
+            show=lambda done, of: bars.show_stage("Decisions", done, of),
+        ):
+            rounds.append(one)
+            print(json.dumps(asdict(one)), file=log, flush=True)
+            if one.problem:
+                text = f"{one.program}, seed {one.seed}: {one.problem}; {one.command}"
+                errors.print(text, style="red", soft_wrap=True, markup=False)
+    table = Table("result", "number", title="Register allocation at random")
+    table.add_row("programs compiled", f"{len(rounds):,}")
+    for name in ("decisions", "evicted", "split", "spilled", "recoloured", "left"):
+        table.add_row(name, f"{sum(getattr(one, name) for one in rounds):,}")
+    wrong = sum(bool(one.problem) for one in rounds)
+    table.add_row("wrong programs", f"{wrong:,}")
+    console.print(table)
+    if wrong:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)
