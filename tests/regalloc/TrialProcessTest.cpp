@@ -94,7 +94,7 @@ protected:
   }
   void TearDown() override {
     llvm::sys::DontRemoveFileOnSignal(Path);
-    llvm::sys::fs::remove(Path);
+    static_cast<void>(llvm::sys::fs::remove(Path));
   }
 
   /// A file that LLVM removes if the process crashes.

@@ -32,7 +32,7 @@ public:
   std::optional<std::size_t>
   selectNode(ArrayRef<const LiveInterval *> Ready) override {
     // Ready's order changes, so a tie is broken by the number of the register.
-    auto Heaviest =
+    const auto *Heaviest =
         max_element(Ready, [](const LiveInterval *A, const LiveInterval *B) {
           return std::pair(A->weight(), B->reg().id()) <
                  std::pair(B->weight(), A->reg().id());

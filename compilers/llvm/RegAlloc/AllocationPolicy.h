@@ -64,6 +64,8 @@ enum class EvictionKind {
 class AllocationPolicy {
 public:
   virtual ~AllocationPolicy();
+  AllocationPolicy(const AllocationPolicy &) = delete;
+  AllocationPolicy &operator=(const AllocationPolicy &) = delete;
 
   /// Node selection. Returns the index in \p Ready of the live range that the
   /// allocator handles next. \p Ready is not empty. Its order changes between
@@ -103,8 +105,6 @@ public:
 
 protected:
   AllocationPolicy() = default;
-  AllocationPolicy(const AllocationPolicy &) = delete;
-  AllocationPolicy &operator=(const AllocationPolicy &) = delete;
 };
 
 /// Handles the heaviest live range first, takes the first free colour, evicts

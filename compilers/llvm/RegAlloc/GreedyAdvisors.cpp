@@ -89,7 +89,7 @@ private:
       if (Others.size() >= MaxRanges)
         return std::nullopt;
       for (const LiveInterval *Other : Others) {
-        if (Fixed.count(Other->reg()) || !Other->isSpillable())
+        if (Fixed.contains(Other->reg()) || !Other->isSpillable())
           return std::nullopt;
         Weight = std::max(Weight, Other->weight());
       }
@@ -176,10 +176,12 @@ private:
   std::unique_ptr<PriorityAnalysis> Stock;
 };
 
+} // namespace
+
 /// Makes LLVM create a \p Replaced where it would create an \p Analysis, if
 /// replacesAdvisors(). Sets \p Stock to the function that creates LLVM's own.
 template <typename Analysis, typename Replaced, PassInfo::NormalCtor_t &Stock>
-void replace() {
+static void replace() {
   auto *Info = const_cast<PassInfo *>(
       PassRegistry::getPassRegistry()->getPassInfo(&Analysis::ID));
   Stock = Info->getNormalCtor();
@@ -187,6 +189,7 @@ void replace() {
       []() -> Pass * { return replacesAdvisors() ? new Replaced : Stock(); });
 }
 
+namespace {
 struct ReplaceAdvisors {
   ReplaceAdvisors() {
     PassRegistry &Registry = *PassRegistry::getPassRegistry();
