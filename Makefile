@@ -32,7 +32,7 @@ demo: setup ## Train models briefly and compile bzip2 and zstd with them and sto
 	@scripts/fetch-ir2vec-vocabulary
 	@scripts/demo $(ARGS)
 
-test: setup ## Run all tests (about 20 minutes from scratch on two cores; ARGS="lint pytest" selects steps)
+test: setup ## Run all tests (about 25 minutes from scratch on two cores; ARGS="lint pytest" selects steps)
 	@scripts/make-venv dev demo docs train export
 	@scripts/test $(ARGS)
 

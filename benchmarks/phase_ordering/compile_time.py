@@ -374,6 +374,6 @@ def plot(results: Results, path: Path) -> None:
             times = [median(r.seconds for r in runs[file]) for file in results.files]
             # Sort the times, so that flows with similar times are separate curves.
             points.plot(range(1, len(times) + 1), sorted(times), colour, label=name)
-        words = "modules, by the time of each flow"
-        label = "s a module (lower is better)"
+        words = "module rank, fastest first"
+        label = "seconds per module (lower is better)"
         finish(points, yscale="log", xlabel=words, ylabel=label)

@@ -67,9 +67,9 @@ CallServer::listen(const std::string &Address, const Options &Settings,
   Made->Queue = Builder.AddCompletionQueue();
   Made->Server = Builder.BuildAndStart();
   if (!Made->Server)
-    return Error(ErrorCode::System, "cannot start a gRPC server for " +
-                                        printable(Address) +
-                                        " (GRPC_VERBOSITY=debug says more)");
+    return Error(ErrorCode::System,
+                 "cannot start a gRPC server for " + printable(Address) +
+                     " (for details, set GRPC_VERBOSITY=debug)");
   Made->awaitCall();
   Made->Thread = std::thread([S = Made.get()] { S->run(); });
   Made->Connections->start({[S = Made.get()](posix::UniqueFD Connection) {

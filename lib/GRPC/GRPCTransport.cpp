@@ -193,9 +193,8 @@ Error GRPCTransport::checkSocket() const {
   posix::UniqueFD File(::open(Path.c_str(), O_PATH | O_CLOEXEC));
   if (!File || posix::isTrustedFile(File.get()))
     return Error::success();
-  return {ErrorCode::System,
-          printable(Path) + " belongs to another user, who is not trusted; "
-                            "choose another name"};
+  return {ErrorCode::System, printable(Path) + " belongs to another user; "
+                                               "choose another name"};
 }
 
 Error GRPCTransport::openChannel() {

@@ -28,7 +28,8 @@ static UniqueFD openFifo(const std::string &Path, int Mode) {
 
 static Error untrusted(const std::string &Path) {
   return {ErrorCode::System,
-          printable(Path) + " belongs to another user, who is not trusted"};
+          printable(Path) +
+              " belongs to another user; remove it or choose another name"};
 }
 
 Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {

@@ -13,6 +13,7 @@ from mlbridge import ModelRunner
 from mlbridge.envs import Padded
 from mlbridge.errors import CompilerFailed, InvalidArgument, SchemaMismatch
 from mlbridge.files import spec_of
+from mlbridge.onnx import open_session
 from mlbridge_optimizations.optimization import (
     Choice,
     Optimization,
@@ -170,10 +171,7 @@ def _model_choice(
 
 def _features_of(model: Path) -> dict[str, list[int]]:
     """Returns the shapes of a model's features, in the order of an observation."""
-    import onnxruntime
-
-    by = ["CPUExecutionProvider"]
-    session = onnxruntime.InferenceSession(str(model), providers=by)
+    session = open_session(str(model))
     about = session.get_modelmeta().custom_metadata_map
     try:
         listed = json.loads(about["mlbridge.features"])

@@ -140,6 +140,14 @@ _PACKAGES = {
 }
 """Maps optional packages to the extra that installs them, and to their purpose."""
 
+_LEARNING = {
+    "torch": "networks of mlbridge train",
+    "stable_baselines3": "mlbridge train --engine sb3",
+    "ray": "mlbridge train --engine rllib",
+    "scikit-learn": "models of scikit-learn",
+}
+"""Maps the packages with which models are trained to their purpose."""
+
 
 def _python_checks() -> list[Check]:
     learning = how_to_install("train", "./optimizations")
@@ -151,6 +159,7 @@ def _python_checks() -> list[Check]:
             for name, (extra, purpose) in _PACKAGES.items()
         ),
         _package("mlbridge_optimizations", "mlbridge train, evaluate", learning),
+        *(_package(name, purpose, learning) for name, purpose in _LEARNING.items()),
     ]
 
 

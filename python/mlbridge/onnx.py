@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mlbridge import _core
 from mlbridge.batching import Batched, batched, stack
-from mlbridge.errors import SchemaMismatch, Unsupported
+from mlbridge.errors import Malformed, SchemaMismatch, Unsupported
 from mlbridge.files import expect_regular_file
 from mlbridge.types import Features, element_type_name
 
@@ -60,16 +60,24 @@ def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> 
 
 
 def open_session(model: str | bytes, *, threads: int = 1, log_level: int = 2) -> Any:
-    """Opens an ONNX Runtime session on the CPU, for an .onnx file or its bytes."""
+    """Opens an ONNX Runtime session on the CPU, for an .onnx file or its bytes.
+
+    Raises Malformed if ONNX Runtime cannot load the file.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = log_level
-    return onnxruntime.InferenceSession(
-        model, options, providers=["CPUExecutionProvider"]
-    )
+    try:
+        return onnxruntime.InferenceSession(
+            model, options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # Its types differ between versions.
+        if isinstance(model, bytes):
+            raise
+        raise Malformed(f"'{model}': ONNX Runtime says: {error}") from error
 
 
 class _OnnxModel:

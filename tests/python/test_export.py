@@ -342,7 +342,7 @@ def test_policies_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     with pytest.raises(InvalidArgument, match=r"tensor, or a dict of tensors .* list"):
         export(Wrong(), path, features=["float x"])
-    says = r"builtins.dict is no policy .* a PyTorch mod"
+    says = r"cannot export a builtins.dict: .* a PyTorch mod"
     with pytest.raises(Unsupported, match=says):
         export({"weights": 1}, path)
 

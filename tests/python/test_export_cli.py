@@ -125,7 +125,10 @@ def test_a_pickled_estimator(module: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.zip"], "there is no file 'none.zip', and it is no MODULE:OBJECT"),
+        (
+            ["none.zip"],
+            "a file or MODULE:OBJECT, found 'none.zip', which is neither",
+        ),
         (["nowhere:network"], "there is no module 'nowhere' here"),
         (["{module}:other"], "has no 'other'"),
         (

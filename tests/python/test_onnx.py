@@ -99,6 +99,6 @@ def test_inputs_that_are_no_numbers(tmp_path: Path) -> None:
 def test_the_command_line_says_what_is_wrong(tmp_path: Path) -> None:
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"no model")
-    for file, says in ((tmp_path / "none.onnx", "no file"), (broken, "is no model")):
+    for file, says in ((tmp_path / "none.onnx", "no file"), (broken, "cannot load")):
         said = run_cli("serve", file, "--at", f"pipe:{tmp_path / 'at'}", status=2)
         assert says in " ".join(said.split())

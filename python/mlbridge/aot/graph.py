@@ -64,7 +64,7 @@ class Graph:
         except Exception as error:
             why = str(error).strip().splitlines()
             raise Malformed(
-                f"'{path}' is no ONNX model: {why[0] if why else error!r}"
+                f"'{path}' is not an ONNX model: {why[0] if why else error!r}"
             ) from error
         constants = {c.name for c in self.model.graph.initializer}
         inputs = [i for i in self.model.graph.input if i.name not in constants]

@@ -208,7 +208,7 @@ def _policy(by: _Options) -> tuple[Any, str | None]:
         return policy, by.framework or framework
     if ":" not in by.policy:
         raise typer.BadParameter(
-            f"there is no file '{by.policy}', and it is no MODULE:OBJECT"
+            f"expected a file or MODULE:OBJECT, found '{by.policy}', which is neither"
         )
     found: Any = find_object(by.policy)
     # A JAX policy is a function. For other frameworks, the function makes the policy.

@@ -14,7 +14,7 @@ def find_object(name: str, expected: str = "MODULE:OBJECT") -> Any:
     """Returns the object MODULE:OBJECT. The current folder is searched for MODULE, too.
 
     Raises:
-        typer.BadParameter: the module or the object does not exist.
+        typer.BadParameter: the module cannot be imported, or the object does not exist.
     """
     module_name, _, path = name.partition(":")
     if not module_name or not path:
@@ -25,8 +25,12 @@ def find_object(name: str, expected: str = "MODULE:OBJECT") -> Any:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise
+            why = f"cannot import '{module_name}': {error}"
+            raise typer.BadParameter(why) from error
         raise typer.BadParameter(f"there is no module '{module_name}' here") from None
+    except (Exception, SystemExit) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise typer.BadParameter(f"cannot import '{module_name}': {why}") from error
     try:
         return attrgetter(path)(module)
     except AttributeError:

@@ -49,8 +49,10 @@ def serve(
         float,
         typer.Option(
             min=0,
+            max=1000,
             metavar="MS",
-            help="Longest wait for more requests to join a batch, in milliseconds.",
+            help="Longest wait for more requests to join a batch, in milliseconds, up"
+            " to 1000.",
         ),
     ] = 0.0,
     sessions: Annotated[
@@ -138,7 +140,9 @@ def _load(name: str) -> Policy | Batched:
                 f"an .onnx model needs onnxruntime: {pip_install('onnxruntime')}"
             ) from None
         except Exception as error:
-            raise typer.BadParameter(f"'{name}' is no model: {error}") from error
+            raise typer.BadParameter(
+                f"cannot load the model '{name}': {error}"
+            ) from error
     found = find_object(name, "MODULE:FUNCTION or FILE.onnx")
     if not callable(found):
         raise typer.BadParameter(f"'{name}' cannot be called")

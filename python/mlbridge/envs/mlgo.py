@@ -332,7 +332,7 @@ def _probe(
             headers = compiler.headers
     if advisor not in headers:
         raise InvalidArgument(
-            f"{' '.join(command)}: the {advisor} is not asked; it takes -O1 or more"
+            f"{' '.join(command)}: the {advisor} sent no request: use -O1 or higher"
         )
     return headers[advisor]
 

@@ -209,8 +209,8 @@ def framework_of(policy: Any) -> str:
     if "flax" in families or "jaxlib" in families or "jax" in families:
         return "jax"
     raise Unsupported(
-        f"a {type(policy).__module__}.{type(policy).__qualname__} is no policy that "
-        "can be exported: expected a PyTorch module, an algorithm of Stable-Baselines3 "
+        f"cannot export a {type(policy).__module__}.{type(policy).__qualname__}: "
+        "expected a PyTorch module, an algorithm of Stable-Baselines3 "
         "or RLlib or an RLModule, a Keras model, a scikit-learn estimator, or, with "
         "framework='jax' (--framework jax), a function of JAX"
     )

@@ -368,8 +368,8 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             )
         if self.decision_timeout and now >= self._asked + self.decision_timeout:
             raise Timeout(
-                f"{self.name} has neither asked nor ended for"
-                f" {self.decision_timeout} s, and was ended after {asked} decisions"
+                f"{self.name} sent no request for {self.decision_timeout} s,"
+                f" and was ended after {asked} decisions"
             )
 
     def _finish(self) -> CompileResult:
