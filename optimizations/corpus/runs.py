@@ -23,6 +23,7 @@ from .manifest import Corpus, Program, sha256
 from .recipes import FILE, PROGRAMS, words
 
 SECONDS = 300.0  # The time limit of a step. Unoptimised programs take 20 s.
+LEAST_SECONDS = 20.0  # A generous limit is this plus 20 times the time at -O0.
 LARGEST = 2 << 30  # The maximum bytes of a file that a program writes.
 
 
@@ -116,6 +117,13 @@ class Tester(AbstractContextManager["Tester"]):
         except BaseException:
             self.close()
             raise
+
+    def generous_limit(self) -> float:
+        """Returns a time limit in seconds that a busy machine does not exceed, either.
+
+        It is for programs that a policy has compiled.
+        """
+        return LEAST_SECONDS + 20 * self.expected.seconds
 
     def run(self, executable: Path, seconds: float | None = None) -> Run:
         """Tests an executable. `seconds` limits each step, by default to `SECONDS`."""

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -24,7 +25,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from mlbridge.errors import CompilerFailed, Error
+from mlbridge.errors import Error
 from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
@@ -33,10 +34,9 @@ from mlbridge_optimizations.corpus.runs import Tester
 from mlbridge_optimizations.show import Show, quiet
 
 LEVEL = "-O2"
-LEAST_SECONDS = 20.0  # The time limit of a program is this plus 20 times its -O0 time.
 
-_COUNT = re.compile(rb"(\d+) (decisions|evicted|split|spilled|recoloured)\b")
-_LEFT = re.compile(rb"\((\d+) live ranges\)")
+# The plug-in's statistics: a number before each word.
+_COUNT = re.compile(rb"(\d+) (decisions|evicted|split|spilled|recoloured|live ranges)")
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def fuzz(
 
 def _round(corpus: Corpus, program: Program, plugin: Path, seed: int) -> Round:
     flags = flags_of(plugin, seed)
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     command: list[str] = []
     with TemporaryDirectory(prefix="mlbridge-fuzz-") as folder:
         try:
@@ -120,22 +120,17 @@ def _round(corpus: Corpus, program: Program, plugin: Path, seed: int) -> Round:
                 command += ["-c", "-o", str(target)]
                 _, said = toolchain.run(command, folder=Path(program.root))
                 for value, name in _COUNT.findall(said):
-                    counts[name.decode()] = counts.get(name.decode(), 0) + int(value)
-                counts["left"] = counts.get("left", 0) + sum(
-                    map(int, _LEFT.findall(said))
-                )
+                    counts[name.decode()] += int(value)
                 objects.append(target)
             executable = Path(folder, "program")
             toolchain.link(objects, program.libraries, executable, cpp=program.is_cpp)
             with Tester(corpus, program) as tester:
-                limit = LEAST_SECONDS + 20 * tester.expected.seconds
-                problem = tester.run(executable, limit).problem
+                problem = tester.run(executable, tester.generous_limit()).problem
         except Error as error:
             problem = str(error)
-            if not isinstance(error, CompilerFailed):
-                problem = f"{type(error).__name__}: {problem}"
     see = f"cd {shlex.quote(program.root)} && {shlex.join(command)}" if problem else ""
-    return Round(program.name, seed, **counts, problem=problem, command=see)
+    left = counts.pop("live ranges", 0)
+    return Round(program.name, seed, **counts, left=left, problem=problem, command=see)
 
 
 def main(

@@ -144,7 +144,6 @@ _LEARNING = {
     "torch": "networks of mlbridge train",
     "stable_baselines3": "mlbridge train --engine sb3",
     "ray": "mlbridge train --engine rllib",
-    "scikit-learn": "models of scikit-learn",
 }
 """Maps the packages with which models are trained to their purpose."""
 
@@ -160,6 +159,7 @@ def _python_checks() -> list[Check]:
         ),
         _package("mlbridge_optimizations", "mlbridge train, evaluate", learning),
         *(_package(name, purpose, learning) for name, purpose in _LEARNING.items()),
+        _package("scikit-learn", "models of scikit-learn", pip_install("scikit-learn")),
     ]
 
 

@@ -278,7 +278,7 @@ def test_endless_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     }
     """
     found = small_corpus(tmp_path / "corpus", endless=source)
-    monkeypatch.setattr(outputs, "LEAST_SECONDS", 0.5)
+    monkeypatch.setattr(runs, "LEAST_SECONDS", 0.5)
     # Each attempt to reduce would take as long.
     monkeypatch.setattr(outputs, "REDUCING_SECONDS", 0)
     (outcome,) = check(found, tmp_path, 3)

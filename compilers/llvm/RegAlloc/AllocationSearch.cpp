@@ -24,6 +24,9 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Target/TargetMachine.h"
 
+#include <algorithm>
+#include <utility>
+
 using namespace llvm;
 
 namespace MLBridge {
@@ -36,18 +39,7 @@ static constexpr FixedPolicy Policies[] = {
 /// The longest time of one trial.
 static constexpr std::chrono::seconds MaxTrialTime(20);
 
-AllocationSearch::AllocationSearch(const TargetMachine &Target)
-    : Target(Target) {
-  beginModule();
-}
-
-void AllocationSearch::beginModule() {
-  Begin = std::chrono::steady_clock::now();
-  Refused.clear();
-  Searched = Easy = Improved = FailedTrials = Differing = 0;
-  OutOfTime = false;
-  GreedyCost = BestCost = 0;
-}
+void AllocationSearch::beginModule() { Found = {}; }
 
 /// True if LLVM's option -enable-machine-outliner asks for the outliner.
 static bool isOutlinerForced() {
@@ -74,29 +66,29 @@ std::chrono::milliseconds AllocationSearch::timeForTrial() const {
   if (Budget == Budget.zero())
     return MaxTrialTime;
   const auto Used = std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::steady_clock::now() - Begin);
+      std::chrono::steady_clock::now() - Found.Begin);
   return std::clamp<std::chrono::milliseconds>(Budget - Used, Budget.zero(),
                                                MaxTrialTime);
 }
 
 FixedPolicy AllocationSearch::choose(const AllocationContext &Context) {
   Expected.reset();
-  if (Refused.empty())
-    Refused = whyNot();
-  if (!Refused.empty() || OutOfTime)
+  if (Found.Refused.empty())
+    Found.Refused = whyNot();
+  if (!Found.Refused.empty() || Found.OutOfTime)
     return FixedPolicy::None;
   if (hasFreeColours(Context)) {
-    ++Easy;
+    ++Found.Easy;
     return FixedPolicy::None;
   }
-  ++Searched;
+  ++Found.Searched;
   FixedPolicy Best = FixedPolicy::None;
   std::optional<AllocationCost> Greedy;
   for (const FixedPolicy Policy :
        ArrayRef(Policies).take_front(allocationSearch())) {
     const std::chrono::milliseconds Limit = timeForTrial();
-    OutOfTime = Limit == Limit.zero();
-    if (OutOfTime)
+    Found.OutOfTime = Limit == Limit.zero();
+    if (Found.OutOfTime)
       break;
     const Trial Result = forkTrial(Limit);
     if (Result.IsCopy) {
@@ -104,7 +96,7 @@ FixedPolicy AllocationSearch::choose(const AllocationContext &Context) {
       return Policy;
     }
     if (!Result.Cost) {
-      ++FailedTrials;
+      ++Found.FailedTrials;
       // Without greedy's cost, nothing can be compared.
       if (Policy == FixedPolicy::None)
         break;
@@ -120,9 +112,9 @@ FixedPolicy AllocationSearch::choose(const AllocationContext &Context) {
       break;
   }
   if (Greedy) {
-    GreedyCost += Greedy->total();
-    BestCost += Expected->total();
-    Improved += Best != FixedPolicy::None;
+    Found.GreedyCost += Greedy->total();
+    Found.BestCost += Expected->total();
+    Found.Improved += Best != FixedPolicy::None;
   }
   return Best;
 }
@@ -131,8 +123,9 @@ void AllocationSearch::finish(const MachineFunction &MF,
                               const AllocationCost &Cost) {
   if (Pipe >= 0)
     endTrial(Pipe, Cost);
-  if (Expected && Cost != *Expected) {
-    ++Differing;
+  const std::optional<AllocationCost> Trial = std::exchange(Expected, {});
+  if (Trial && Cost != *Trial) {
+    ++Found.Differing;
     printLine("remark: mlbridge-regalloc-search: " + MF.getName() +
               ": the trial had another cost than the final code");
   }
@@ -140,18 +133,19 @@ void AllocationSearch::finish(const MachineFunction &MF,
 
 void AllocationSearch::endModule(const Module &M) {
   const StringRef Name = M.getModuleIdentifier();
-  if (!Refused.empty())
+  if (!Found.Refused.empty())
     printLine("remark: mlbridge-regalloc-search: " + Name +
-              ": not searched, because " + Refused);
-  if (OutOfTime)
+              ": not searched, because " + Found.Refused);
+  if (Found.OutOfTime)
     printLine("remark: mlbridge-regalloc-search: " + Name +
               ": the time was over; greedy allocated the rest");
   if (printStatistics())
     printLine(formatv("mlbridge-regalloc-search: {0}: {1} functions searched, "
                       "{2} need no search; {3} improved, {4} trials failed, "
                       "{5} differ; cost {6:F1}, by greedy {7:F1}",
-                      Name, Searched, Easy, Improved, FailedTrials, Differing,
-                      BestCost, GreedyCost)
+                      Name, Found.Searched, Found.Easy, Found.Improved,
+                      Found.FailedTrials, Found.Differing, Found.BestCost,
+                      Found.GreedyCost)
                   .str());
 }
 

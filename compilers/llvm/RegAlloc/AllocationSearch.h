@@ -35,8 +35,10 @@ namespace MLBridge {
 class AllocationSearch {
 public:
   /// Searches functions of modules that \p Target compiles.
-  explicit AllocationSearch(const llvm::TargetMachine &Target);
+  explicit AllocationSearch(const llvm::TargetMachine &Target)
+      : Target(Target) {}
 
+  /// Must be called before the first function of a module.
   void beginModule();
   /// Prints statistics and remarks.
   void endModule(const llvm::Module &M);
@@ -45,8 +47,8 @@ public:
   /// policy that is tried.
   FixedPolicy choose(const AllocationContext &Context);
 
-  /// Takes the cost of the function for which choose() was called last. Does
-  /// not return in a trial's process.
+  /// Takes the cost of a function. If choose() was called for it, compares the
+  /// cost with the trial's. Does not return in a trial's process.
   void finish(const llvm::MachineFunction &MF, const AllocationCost &Cost);
 
 private:
@@ -54,22 +56,27 @@ private:
   std::string whyNot() const;
   std::chrono::milliseconds timeForTrial() const;
 
+  /// What has happened in a module.
+  struct ModuleResult {
+    std::chrono::steady_clock::time_point Begin =
+        std::chrono::steady_clock::now();
+    std::string Refused;
+    unsigned Searched = 0;
+    unsigned Easy = 0;
+    unsigned Improved = 0;
+    unsigned FailedTrials = 0;
+    unsigned Differing = 0;
+    bool OutOfTime = false;
+    double GreedyCost = 0;
+    double BestCost = 0;
+  };
+
   const llvm::TargetMachine &Target;
-  std::chrono::steady_clock::time_point Begin;
   /// In a trial's process: the pipe to the compiler. Otherwise -1.
   int Pipe = -1;
   /// The cost of the chosen trial.
   std::optional<AllocationCost> Expected;
-
-  std::string Refused;
-  unsigned Searched = 0;
-  unsigned Easy = 0;
-  unsigned Improved = 0;
-  unsigned FailedTrials = 0;
-  unsigned Differing = 0;
-  bool OutOfTime = false;
-  double GreedyCost = 0;
-  double BestCost = 0;
+  ModuleResult Found;
 };
 
 } // namespace MLBridge

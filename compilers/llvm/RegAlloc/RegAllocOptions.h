@@ -43,7 +43,7 @@ RandomPolicyOptions randomPolicyOptions();
 /// tried on each function. 0 means that functions are not searched.
 unsigned allocationSearch();
 /// Returns the value of `-mlbridge-regalloc-search-budget=MS`: how long trials
-/// may take in a module. 0 means that there is no limit.
+/// may take in a module. 0 means no limit.
 std::chrono::milliseconds allocationSearchBudget();
 
 /// True if an option may replace an advisor of greedy.

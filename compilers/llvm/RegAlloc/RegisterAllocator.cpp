@@ -17,7 +17,6 @@
 
 #include "RegAlloc/HintsAndWeights.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/CodeGen/LiveDebugVariables.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/LiveRegMatrix.h"
@@ -104,19 +103,18 @@ void RegisterAllocator::enqueueAll(ArrayRef<Register> Registers) {
   }
 }
 
-LiveInterval *RegisterAllocator::next() {
-  Register Reg;
-  if (!Urgent.empty()) {
-    Reg = Urgent.pop_back_val();
-  } else {
-    ++Statistics.Decisions;
-    std::optional<std::size_t> Index = Policy.selectNode(Ready);
-    if (!Index)
-      return nullptr;
-    Reg = Ready[*Index]->reg();
-    dequeue(Reg);
-  }
-  return C.LIS.hasInterval(Reg) ? &C.LIS.getInterval(Reg) : nullptr;
+std::optional<Register> RegisterAllocator::next() {
+  if (!Urgent.empty())
+    return Urgent.pop_back_val();
+  if (Ready.empty())
+    return std::nullopt;
+  ++Statistics.Decisions;
+  const std::optional<std::size_t> Index = Policy.selectNode(Ready);
+  if (!Index)
+    return std::nullopt;
+  const Register Reg = Ready[*Index]->reg();
+  dequeue(Reg);
+  return Reg;
 }
 
 /// LLVM calls this function before it erases \p Reg, which is no longer used.
@@ -258,30 +256,29 @@ bool RegisterAllocator::assign(LiveInterval &Range, const Colour &Chosen) {
   return true;
 }
 
-bool RegisterAllocator::trySplit(LiveInterval &Range, ArrayRef<Colour> Colours,
-                                 bool &Done) {
+std::optional<bool> RegisterAllocator::trySplit(LiveInterval &Range,
+                                                ArrayRef<Colour> Colours) {
   const Register Reg = Range.reg();
   const unsigned Splits = States.lookup(Reg).Splits;
   if (!Range.isSpillable() || Splits >= MaxSplits)
-    return true;
+    return false;
   const SmallVector<MachineInstr *, 8> Uses = Splitter.uses(Range);
   if (Uses.empty())
-    return true;
+    return false;
   ++Statistics.Decisions;
   const std::optional<AllocationTask> Task = Policy.selectTask(Range, Colours);
   if (!Task)
-    return false;
+    return std::nullopt;
   if (*Task != AllocationTask::Split)
-    return true;
+    return false;
   ++Statistics.Decisions;
   const std::optional<std::size_t> Use = Policy.selectSplit(Range, Uses);
   if (!Use)
-    return false;
+    return std::nullopt;
   const SmallVector<Register, 4> Parts = Splitter.split(Reg, *Uses[*Use]);
   if (Parts.empty())
-    return true;
+    return false;
   ++Statistics.Split;
-  Done = true;
   for (Register Part : Parts) {
     States[Part].Splits = Splits + 1;
     enqueue(Part);
@@ -292,10 +289,10 @@ bool RegisterAllocator::trySplit(LiveInterval &Range, ArrayRef<Colour> Colours,
 bool RegisterAllocator::allocate(LiveInterval &Range) {
   const Register Reg = Range.reg();
   const SmallVector<Colour, 32> Colours = coloursOf(Range);
-  bool Done = false;
-  if (!trySplit(Range, Colours, Done))
+  const std::optional<bool> IsSplit = trySplit(Range, Colours);
+  if (!IsSplit)
     return false;
-  if (Done)
+  if (*IsSplit)
     return true;
 
   std::size_t Choice = AllocationPolicy::Spill;
@@ -429,20 +426,12 @@ AllocationStatistics RegisterAllocator::run() {
   });
   MaxEvictions = MaxEvictionsPerRange * Ready.size();
 
-  while (!Urgent.empty() || !Ready.empty()) {
-    const bool WasUrgent = !Urgent.empty();
-    LiveInterval *Range = next();
-    if (!Range) {
-      if (WasUrgent) // The range has been removed.
-        continue;
-      break;
-    }
-    const Register Reg = Range->reg();
-    if (C.MRI.reg_nodbg_empty(Reg)) {
-      C.LIS.removeInterval(Reg);
+  while (const std::optional<Register> Reg = next()) {
+    if (!C.LIS.hasInterval(*Reg))
       continue;
-    }
-    if (!C.VRM.hasPhys(Reg) && !allocate(*Range))
+    if (C.MRI.reg_nodbg_empty(*Reg))
+      C.LIS.removeInterval(*Reg);
+    else if (!C.VRM.hasPhys(*Reg) && !allocate(C.LIS.getInterval(*Reg)))
       break;
   }
 

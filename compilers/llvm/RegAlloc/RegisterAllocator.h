@@ -86,14 +86,15 @@ private:
   void enqueue(llvm::Register Reg);
   void enqueueAll(llvm::ArrayRef<llvm::Register> Registers);
   void dequeue(llvm::Register Reg);
-  /// Returns the next range, or null if the policy stops.
-  llvm::LiveInterval *next();
+  /// Returns the next register, or std::nullopt if there is none or the policy
+  /// stops.
+  std::optional<llvm::Register> next();
 
   /// Handles one range. Returns false if the policy stops.
   bool allocate(llvm::LiveInterval &Range);
-  /// Sets \p Done if the range was split. Returns false if the policy stops.
-  bool trySplit(llvm::LiveInterval &Range, llvm::ArrayRef<Colour> Colours,
-                bool &Done);
+  /// Returns whether the range was split, or std::nullopt if the policy stops.
+  std::optional<bool> trySplit(llvm::LiveInterval &Range,
+                               llvm::ArrayRef<Colour> Colours);
   bool assign(llvm::LiveInterval &Range, const Colour &Chosen);
   void spill(llvm::Register Reg);
   /// Assigns a register to \p Range, which has no colour and cannot be spilled,

@@ -45,7 +45,6 @@ DIFFERENT, UNSTEADY, LATE, NONE = "different", "unsteady", "late", "none"
 FAULTS = (DIFFERENT, UNSTEADY, LATE, NONE)
 OWN = "own fault"  # The program has a fault itself, for example undefined behaviour.
 
-LEAST_SECONDS = 20.0  # The time limit of a program is this plus 20 times its -O0 time.
 REDUCING_SECONDS = 600.0  # The time limit for reducing a failure to a few actions.
 
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -201,8 +200,7 @@ class _Trial:
         self._tester = Tester(corpus, program)
         self._made = OwnFolder("mlbridge-outputs-")
         self._folder = self._made.path
-        # Choose a generous limit, so that a busy machine does not cause a timeout.
-        self._limit = LEAST_SECONDS + 20 * self._tester.expected.seconds
+        self._limit = self._tester.generous_limit()
         self._runs: dict[tuple[str, ...], Run] = {}
         self._stock: dict[int, Path] = {}
         self._own: str | None = None
