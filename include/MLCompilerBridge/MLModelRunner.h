@@ -136,6 +136,14 @@ public:
   /// such as "mlbridge.vocabulary".
   virtual Expected<std::optional<std::string>> metadata(std::string_view Key);
 
+  /// Loads the model now, unless it runs in another process, and lets child
+  /// processes that are forked later use it without loading it again. The
+  /// caller guarantees that the process has no other thread when it forks,
+  /// because the locks of a runtime do not survive otherwise. Evaluations in
+  /// this process then have no deadline, because only another thread could
+  /// interrupt them. An error is returned again at the first request.
+  virtual Error loadBeforeFork();
+
   /// Writes buffered data, such as RecordModelRunner's log. The destructor also
   /// writes buffered data, but it can only print an error. To receive the
   /// error, call flush() first.

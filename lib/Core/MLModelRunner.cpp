@@ -39,6 +39,8 @@ Expected<std::optional<std::string>> MLModelRunner::metadata(std::string_view) {
   return std::optional<std::string>();
 }
 
+Error MLModelRunner::loadBeforeFork() { return Error::success(); }
+
 Error MLModelRunner::logOutcomeUntyped(const TensorView *,
                                        std::optional<double>) {
   return Error::success();

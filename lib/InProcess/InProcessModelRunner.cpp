@@ -102,7 +102,7 @@ std::string InProcessModelRunner::describe() const { return Name; }
 
 Expected<InProcessModelRunner::Agent *>
 InProcessModelRunner::agent(std::string_view Label) {
-  if (Fork->isForked()) [[unlikely]]
+  if (Fork->isForked() && !KeepAfterFork) [[unlikely]]
     abandonForked();
   for (const std::unique_ptr<Agent> &Candidate : Agents)
     if (Candidate->Label == Label) {
@@ -151,6 +151,14 @@ InProcessModelRunner::metadata(std::string_view Key) {
   return Result;
 }
 
+Error InProcessModelRunner::loadBeforeFork() {
+  for (const std::unique_ptr<Agent> &A : Agents)
+    if (Expected<const Model *> Loaded = model(A->Label); !Loaded)
+      return Loaded.takeError();
+  KeepAfterFork = true;
+  return Error::success();
+}
+
 /// Returns the agent that the feature `_agent` names.
 Expected<InProcessModelRunner::Agent *>
 InProcessModelRunner::chooseAgent(Span<const TensorView> Features) {
@@ -182,8 +190,8 @@ InProcessModelRunner::evaluateUntyped(const FeatureSet &Features,
       Ready.Binding.bind(Features.tensors());
   if (!Inputs)
     return bounded(Inputs.takeError());
-  Expected<Span<const TensorView>> Outputs =
-      Ready.Cursor->runUntil(*Inputs, Until);
+  Expected<Span<const TensorView>> Outputs = Ready.Cursor->runUntil(
+      *Inputs, KeepAfterFork ? Deadline::never() : Until);
   if (!Outputs)
     return bounded(Outputs.takeError());
   return Ready.Decide.decide(*Outputs, Features.tensors());

@@ -53,6 +53,12 @@ FallbackModelRunner::metadata(std::string_view Key) {
   return std::optional<std::string>();
 }
 
+Error FallbackModelRunner::loadBeforeFork() {
+  // The first request reports an error, and the runner then defers.
+  static_cast<void>(Inner->loadBeforeFork());
+  return Error::success();
+}
+
 std::string FallbackModelRunner::describe() const {
   return "fallback|" + Inner->describe();
 }

@@ -278,6 +278,8 @@ RecordModelRunner::metadata(std::string_view Key) {
   return Inner->metadata(Key);
 }
 
+Error RecordModelRunner::loadBeforeFork() { return Inner->loadBeforeFork(); }
+
 Error RecordModelRunner::flush() {
   if (Out->isForked())
     return Inner->flush();

@@ -31,15 +31,13 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// The policies, in the order in which they are tried.
-static constexpr FixedPolicy Policies[] = {
-    FixedPolicy::None, FixedPolicy::PriorityBySize, FixedPolicy::WeightOrder,
-    FixedPolicy::EvictionByWeight, FixedPolicy::FreeColours};
-
 /// The longest time of one trial.
 static constexpr std::chrono::seconds MaxTrialTime(20);
 
-void AllocationSearch::beginModule() { Found = {}; }
+void AllocationSearch::beginModule(ModulePolicies &Of) {
+  Found = {};
+  Policies = &Of;
+}
 
 /// True if LLVM's option -enable-machine-outliner asks for the outliner.
 static bool isOutlinerForced() {
@@ -71,21 +69,31 @@ std::chrono::milliseconds AllocationSearch::timeForTrial() const {
                                                MaxTrialTime);
 }
 
-FixedPolicy AllocationSearch::choose(const AllocationContext &Context) {
+const FunctionPolicy &
+AllocationSearch::choose(const AllocationContext &Context) {
   Expected.reset();
+  Trials.clear();
+  const ArrayRef<FunctionPolicy> Tried =
+      Policies->tried().take_front(allocationSearch());
+  const FunctionPolicy &Greedy = Tried.front();
   if (Found.Refused.empty())
     Found.Refused = whyNot();
   if (!Found.Refused.empty() || Found.OutOfTime)
-    return FixedPolicy::None;
+    return Greedy;
   if (hasFreeColours(Context)) {
     ++Found.Easy;
-    return FixedPolicy::None;
+    return Greedy;
   }
-  ++Found.Searched;
-  FixedPolicy Best = FixedPolicy::None;
-  std::optional<AllocationCost> Greedy;
-  for (const FixedPolicy Policy :
-       ArrayRef(Policies).take_front(allocationSearch())) {
+  if (++Found.Searched == 1) {
+    Policies->load(Tried.size());
+    // A model may have started threads.
+    Found.Refused = whyNot();
+    if (!Found.Refused.empty())
+      return Greedy;
+  }
+  const FunctionPolicy *Best = &Greedy;
+  std::optional<AllocationCost> GreedyCost;
+  for (const FunctionPolicy &Policy : Tried) {
     const std::chrono::milliseconds Limit = timeForTrial();
     Found.OutOfTime = Limit == Limit.zero();
     if (Found.OutOfTime)
@@ -95,28 +103,29 @@ FixedPolicy AllocationSearch::choose(const AllocationContext &Context) {
       Pipe = Result.Pipe;
       return Policy;
     }
+    Trials.push_back({&Policy, Result.Cost});
     if (!Result.Cost) {
       ++Found.FailedTrials;
       // Without greedy's cost, nothing can be compared.
-      if (Policy == FixedPolicy::None)
+      if (&Policy == &Greedy)
         break;
       continue;
     }
-    if (Policy == FixedPolicy::None)
-      Greedy = Result.Cost;
+    if (&Policy == &Greedy)
+      GreedyCost = Result.Cost;
     if (!Expected || Result.Cost->isBetterThan(*Expected)) {
       Expected = Result.Cost;
-      Best = Policy;
+      Best = &Policy;
     }
-    if (Greedy->total() == 0)
+    if (GreedyCost->total() == 0)
       break;
   }
-  if (Greedy) {
-    Found.GreedyCost += Greedy->total();
+  if (GreedyCost) {
+    Found.GreedyCost += GreedyCost->total();
     Found.BestCost += Expected->total();
-    Found.Improved += Best != FixedPolicy::None;
+    Found.Improved += Best != &Greedy;
   }
-  return Best;
+  return *Best;
 }
 
 void AllocationSearch::finish(const MachineFunction &MF,

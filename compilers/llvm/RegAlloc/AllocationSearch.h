@@ -19,11 +19,12 @@
 
 #include "RegAlloc/AllocationContext.h"
 #include "RegAlloc/AllocationCost.h"
-#include "RegAlloc/RegAllocOptions.h"
+#include "RegAlloc/FunctionPolicy.h"
 
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace llvm {
 class Module;
@@ -38,18 +39,27 @@ public:
   explicit AllocationSearch(const llvm::TargetMachine &Target)
       : Target(Target) {}
 
-  /// Must be called before the first function of a module.
-  void beginModule();
+  /// Must be called before the first function of a module. \p Policies must
+  /// stay valid until endModule().
+  void beginModule(ModulePolicies &Policies);
   /// Prints statistics and remarks.
   void endModule(const llvm::Module &M);
 
   /// Returns the best policy for a function. In a trial's process, returns the
   /// policy that is tried.
-  FixedPolicy choose(const AllocationContext &Context);
+  const FunctionPolicy &choose(const AllocationContext &Context);
 
   /// Takes the cost of a function. If choose() was called for it, compares the
   /// cost with the trial's. Does not return in a trial's process.
   void finish(const llvm::MachineFunction &MF, const AllocationCost &Cost);
+
+  /// The result of a policy on the function that choose() was last called for.
+  struct TriedPolicy {
+    const FunctionPolicy *Policy;
+    /// None if the trial failed.
+    std::optional<AllocationCost> Cost;
+  };
+  llvm::ArrayRef<TriedPolicy> trials() const { return Trials; }
 
 private:
   /// Returns why functions must not be searched, or an empty string.
@@ -72,6 +82,8 @@ private:
   };
 
   const llvm::TargetMachine &Target;
+  ModulePolicies *Policies = nullptr;
+  std::vector<TriedPolicy> Trials;
   /// In a trial's process: the pipe to the compiler. Otherwise -1.
   int Pipe = -1;
   /// The cost of the chosen trial.

@@ -15,6 +15,7 @@
 
 #include "RegAlloc/GreedyAdvisors.h"
 
+#include "RegAlloc/AdvisorModel.h"
 #include "RegAlloc/RegAllocOptions.h"
 
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -123,7 +124,12 @@ public:
              MachineLoopInfo *Loops) override {
     if (Current.Eviction == EvictionBy::Weight)
       return std::make_unique<EvictionByWeight>(MF, RA);
-    return Stock.getProvider().getAdvisor(MF, RA, Frequencies, Loops);
+    std::unique_ptr<RegAllocEvictionAdvisor> Advisor =
+        Stock.getProvider().getAdvisor(MF, RA, Frequencies, Loops);
+    if (!Current.EvictionModel)
+      return Advisor;
+    return makeModelEviction(MF, RA, *Frequencies, *Loops,
+                             *Current.EvictionModel, std::move(Advisor));
   }
 
 private:
@@ -154,7 +160,12 @@ public:
              SlotIndexes &Indexes) override {
     if (Current.Priority == PriorityBy::Size)
       return std::make_unique<PriorityBySize>(MF, RA, &Indexes);
-    return Stock.getProvider().getAdvisor(MF, RA, Indexes);
+    std::unique_ptr<RegAllocPriorityAdvisor> Advisor =
+        Stock.getProvider().getAdvisor(MF, RA, Indexes);
+    if (!Current.PriorityModel)
+      return Advisor;
+    return makeModelPriority(MF, RA, Indexes, *Current.PriorityModel,
+                             std::move(Advisor));
   }
 
 private:

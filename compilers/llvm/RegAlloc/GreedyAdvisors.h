@@ -18,6 +18,8 @@
 
 namespace MLBridge {
 
+class AdvisorModel;
+
 enum class EvictionBy {
   LLVM,
   /// Evicts the ranges whose heaviest is lightest, if all of them are lighter
@@ -34,6 +36,10 @@ enum class PriorityBy {
 struct GreedyAdvisors {
   EvictionBy Eviction = EvictionBy::LLVM;
   PriorityBy Priority = PriorityBy::LLVM;
+  /// The models that decide instead, or null. They must stay valid while the
+  /// function is allocated.
+  AdvisorModel *EvictionModel = nullptr;
+  AdvisorModel *PriorityModel = nullptr;
 };
 
 /// Sets the advisors of the function that this thread allocates next. LLVM

@@ -13,6 +13,7 @@
 
 #include "RegAlloc/RegAllocOptions.h"
 
+#include "ModelSpecParser.h"
 #include "Options.h"
 
 #include "llvm/Support/CommandLine.h"
@@ -38,6 +39,16 @@ cl::opt<FixedPolicy> FixedPolicyOpt(
                           "greedy, but the longest live range first"),
                clEnumValN(FixedPolicy::Random, "random",
                           "at random, for tests")));
+
+cl::opt<std::string, false, ModelSpecParser> EvictionOpt(
+    "mlbridge-eviction", cl::cat(optionCategory()), cl::value_desc("spec"),
+    cl::desc("Let the model at <spec> decide which live ranges lose their "
+             "register in LLVM's greedy allocator"));
+
+cl::opt<std::string, false, ModelSpecParser> PriorityOpt(
+    "mlbridge-priority", cl::cat(optionCategory()), cl::value_desc("spec"),
+    cl::desc("Let the model at <spec> decide in which order LLVM's greedy "
+             "allocator handles live ranges"));
 
 cl::opt<unsigned> RandomSeedOpt("mlbridge-regalloc-seed",
                                 cl::cat(optionCategory()), cl::init(1),
@@ -78,9 +89,81 @@ cl::opt<std::string> AllocationCostsOpt(
              "reloads and copies after register allocation, weighted by the "
              "frequencies of their blocks"));
 
+/// The names of policies in a search.
+constexpr std::pair<StringLiteral, FixedPolicy> FixedNames[] = {
+    {"greedy", FixedPolicy::None},
+    {"size", FixedPolicy::PriorityBySize},
+    {"weight", FixedPolicy::WeightOrder},
+    {"eviction", FixedPolicy::EvictionByWeight},
+    {"free", FixedPolicy::FreeColours}};
+
+/// Parses the value of -mlbridge-regalloc-try. Returns what is wrong, or an
+/// empty string.
+std::string parsePolicy(StringRef Text, PolicyDescription &Result) {
+  Result.Name = Text.str();
+  SmallVector<StringRef, 2> Parts;
+  Text.split(Parts, ';');
+  for (StringRef Part : Parts) {
+    const auto [Kind, Spec] = Part.split('=');
+    const auto *Fixed = find_if(
+        FixedNames, [&](const auto &Named) { return Named.first == Part; });
+    if (Fixed != std::end(FixedNames)) {
+      Result.Fixed = Fixed->second;
+      continue;
+    }
+    if (Kind != "eviction" && Kind != "priority")
+      return ("'" + Part +
+              "' is not a policy; use greedy, size, weight, eviction, free, "
+              "eviction=SPEC or priority=SPEC")
+          .str();
+    if (Error E = runnerFactory().check(Spec))
+      return E.message();
+    (Kind == "eviction" ? Result.Eviction : Result.Priority) = Spec.str();
+  }
+  return "";
+}
+
+struct PolicyParser : cl::parser<std::string> {
+  using cl::parser<std::string>::parser;
+  bool parse(cl::Option &O, StringRef, StringRef Text, std::string &Value) {
+    PolicyDescription Ignored;
+    if (const std::string Why = parsePolicy(Text, Ignored); !Why.empty())
+      return O.error(Why);
+    Value = Text.str();
+    return false;
+  }
+};
+
+cl::list<std::string, bool, PolicyParser> TryOpt(
+    "mlbridge-regalloc-try", cl::cat(optionCategory()),
+    cl::value_desc("policy"),
+    cl::desc("A further policy that -mlbridge-regalloc-search tries, such as "
+             "'eviction=SPEC;priority=SPEC'; can be given several times"));
+
 } // namespace
 
-FixedPolicy fixedPolicy() { return FixedPolicyOpt; }
+ArrayRef<PolicyDescription> fixedPolicies() {
+  static const std::vector<PolicyDescription> Policies = [] {
+    std::vector<PolicyDescription> Result;
+    for (const auto &[Name, Fixed] : FixedNames)
+      Result.push_back({Name.str(), Fixed, "", ""});
+    return Result;
+  }();
+  return Policies;
+}
+
+PolicyDescription givenPolicy() {
+  return {"given", FixedPolicyOpt, EvictionOpt, PriorityOpt};
+}
+
+std::vector<PolicyDescription> triedPolicies() {
+  std::vector<PolicyDescription> Result;
+  for (const std::string &Text : TryOpt)
+    // The parser of the option has checked the text.
+    static_cast<void>(parsePolicy(Text, Result.emplace_back()));
+  return Result;
+}
+
 RandomPolicyOptions randomPolicyOptions() {
   return {RandomSeedOpt, RandomSplitOpt, RandomSpillOpt, RandomEvictOpt,
           RandomStopOpt};
@@ -90,9 +173,11 @@ std::chrono::milliseconds allocationSearchBudget() {
   return std::chrono::milliseconds(AllocationSearchBudgetOpt);
 }
 bool replacesAdvisors() {
-  return allocationSearch() != 0 ||
-         fixedPolicy() == FixedPolicy::EvictionByWeight ||
-         fixedPolicy() == FixedPolicy::PriorityBySize;
+  const PolicyDescription Given = givenPolicy();
+  return allocationSearch() != 0 || !Given.Eviction.empty() ||
+         !Given.Priority.empty() ||
+         Given.Fixed == FixedPolicy::EvictionByWeight ||
+         Given.Fixed == FixedPolicy::PriorityBySize;
 }
 StringRef allocationCostsFile() { return AllocationCostsOpt; }
 

@@ -17,9 +17,12 @@
 
 #include "RegAlloc/AllocationPolicy.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <chrono>
+#include <string>
+#include <vector>
 
 namespace MLBridge {
 
@@ -33,8 +36,30 @@ enum class FixedPolicy {
   Random,           ///< makeRandomPolicy()
 };
 
-/// Returns the value of `-mlbridge-regalloc-policy=NAME`.
-FixedPolicy fixedPolicy();
+/// What decides about the registers of a function.
+struct PolicyDescription {
+  /// The name in messages and in files.
+  std::string Name;
+  FixedPolicy Fixed = FixedPolicy::None;
+  /// The specs of the models that replace greedy's advisors. Empty if LLVM's
+  /// own advisors decide.
+  std::string Eviction, Priority;
+
+  /// True if LLVM's greedy allocator allocates everything in its own way.
+  bool isGreedy() const {
+    return Fixed == FixedPolicy::None && Eviction.empty() && Priority.empty();
+  }
+};
+
+/// Returns the policies that are not learned and can be searched. The first is
+/// greedy.
+llvm::ArrayRef<PolicyDescription> fixedPolicies();
+/// Returns the policy of the options `-mlbridge-regalloc-policy=NAME`,
+/// `-mlbridge-eviction=SPEC` and `-mlbridge-priority=SPEC`.
+PolicyDescription givenPolicy();
+/// Returns the values of `-mlbridge-regalloc-try=POLICY`: further policies for
+/// the search.
+std::vector<PolicyDescription> triedPolicies();
 /// Returns the values of `-mlbridge-regalloc-seed` and of the options
 /// `-mlbridge-regalloc-random-*`.
 RandomPolicyOptions randomPolicyOptions();

@@ -23,6 +23,7 @@
 #include "Options.h"
 #include "RegAlloc/AllocationCost.h"
 #include "RegAlloc/AllocationSearch.h"
+#include "RegAlloc/FunctionPolicy.h"
 #include "RegAlloc/GreedyAdvisors.h"
 #include "RegAlloc/RegAllocOptions.h"
 #include "RegAlloc/RegisterAllocator.h"
@@ -35,7 +36,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/Support/xxhash.h"
 #include "llvm/Target/RegisterTargetPassConfigCallback.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -50,6 +50,21 @@ struct ModuleStatistics {
   unsigned Declined = 0;
   unsigned Partly = 0;
   AllocationStatistics Sum;
+  /// The first function that was declined, and why.
+  std::string FirstDeclined, WhyDeclined;
+
+  void decline(const MachineFunction &MF, StringRef Why) {
+    if (Declined++ != 0)
+      return;
+    FirstDeclined = MF.getName();
+    WhyDeclined = Why;
+  }
+  std::string declined() const {
+    return (Twine(Declined) +
+            " functions are left to LLVM's allocator; the first is '" +
+            FirstDeclined + "', because " + WhyDeclined)
+        .str();
+  }
 
   void add(const AllocationStatistics &Function) {
     Partly += Function.Left != 0;
@@ -78,7 +93,7 @@ struct ModuleStatistics {
 class AllocationPass final : public MachineFunctionPass {
 public:
   static char ID;
-  /// If \p Search is null, -mlbridge-regalloc-policy decides.
+  /// If \p Search is null, ModulePolicies::given() decides.
   explicit AllocationPass(std::shared_ptr<AllocationSearch> Search)
       : MachineFunctionPass(ID), Search(std::move(Search)) {}
 
@@ -97,22 +112,30 @@ public:
   }
 
   bool runOnMachineFunction(MachineFunction &MF) override;
-  bool doInitialization(Module &) override {
+  bool doInitialization(Module &M) override {
     Statistics = {};
+    Policies = std::make_unique<ModulePolicies>(M);
     if (Search)
-      Search->beginModule();
+      Search->beginModule(*Policies);
     return false;
   }
   bool doFinalization(Module &M) override {
+    const StringRef Name = M.getModuleIdentifier();
+    if (Statistics.Declined != 0)
+      printLine("remark: mlbridge-regalloc: " + Name + ": " +
+                Statistics.declined());
     if (Search)
       Search->endModule(M);
     else if (printStatistics())
-      printLine(Statistics.str(M.getModuleIdentifier()));
+      printLine(Statistics.str(Name));
+    setGreedyAdvisors({});
+    Policies.reset();
     return false;
   }
 
 private:
   const std::shared_ptr<AllocationSearch> Search;
+  std::unique_ptr<ModulePolicies> Policies;
   ModuleStatistics Statistics;
 };
 
@@ -143,69 +166,54 @@ private:
 char AllocationPass::ID = 0;
 char CostPass::ID = 0;
 
-/// Returns the policy that allocates \p MF before greedy, or null if greedy
-/// allocates it alone.
-static std::unique_ptr<AllocationPolicy> make(FixedPolicy Policy,
-                                              const MachineFunction &MF) {
-  switch (Policy) {
-  case FixedPolicy::WeightOrder:
-    return makeWeightOrder();
-  case FixedPolicy::FreeColours:
-    return makeFreeColours();
-  case FixedPolicy::Random:
-    return makeRandomPolicy(randomPolicyOptions(), xxh3_64bits(MF.getName()));
-  case FixedPolicy::None:
-  case FixedPolicy::EvictionByWeight:
-  case FixedPolicy::PriorityBySize:
-    return nullptr;
-  }
-  return nullptr;
-}
-
-static GreedyAdvisors advisorsFor(FixedPolicy Policy) {
-  GreedyAdvisors Advisors;
-  if (Policy == FixedPolicy::EvictionByWeight)
-    Advisors.Eviction = EvictionBy::Weight;
-  if (Policy == FixedPolicy::PriorityBySize)
-    Advisors.Priority = PriorityBy::Size;
-  return Advisors;
-}
-
 bool AllocationPass::runOnMachineFunction(MachineFunction &MF) {
   ++Statistics.Functions;
   setGreedyAdvisors({});
   AllocationContext Context(*this, MF);
-  if (whyNotAllocatable(Context)) {
-    ++Statistics.Declined;
+  const char *WhyNot = whyNotAllocatable(Context);
+  if (WhyNot && Search) {
+    Statistics.decline(MF, WhyNot);
     return false;
   }
-  const FixedPolicy Chosen = Search ? Search->choose(Context) : fixedPolicy();
-  setGreedyAdvisors(advisorsFor(Chosen));
-  std::unique_ptr<AllocationPolicy> Policy = make(Chosen, MF);
+  const FunctionPolicy &Chosen =
+      Search ? Search->choose(Context) : Policies->given();
+  Chosen.setAdvisors();
+  std::unique_ptr<AllocationPolicy> Policy = Chosen.allocator(MF);
   if (!Policy)
     return false;
+  if (WhyNot) {
+    Statistics.decline(MF, WhyNot);
+    return false;
+  }
   Statistics.add(RegisterAllocator(Context, *Policy).run());
   return true;
 }
 
-static std::string lineOf(const MachineFunction &MF,
-                          const AllocationCost &Cost) {
+/// Returns a line of JSON. If the function was searched, the line contains the
+/// costs of all policies.
+static std::string lineOf(const MachineFunction &MF, const AllocationCost &Cost,
+                          ArrayRef<AllocationSearch::TriedPolicy> Trials) {
+  json::Object Result{
+      {"module",
+       json::fixUTF8(MF.getFunction().getParent()->getModuleIdentifier())},
+      {"function", json::fixUTF8(MF.getName())},
+      {"weighted_spills", Cost.WeightedSpills},
+      {"weighted_reloads", Cost.WeightedReloads},
+      {"weighted_copies", Cost.WeightedCopies},
+      {"spills", Cost.Spills},
+      {"reloads", Cost.Reloads},
+      {"copies", Cost.Copies},
+      {"instructions", Cost.Instructions},
+  };
+  if (!Trials.empty()) {
+    json::Object Costs;
+    for (const auto &[Policy, Found] : Trials)
+      Costs[json::fixUTF8(Policy->Name)] =
+          Found ? json::Value(Found->total()) : json::Value(nullptr);
+    Result["trials"] = std::move(Costs);
+  }
   std::string Line;
-  raw_string_ostream OS(Line);
-  OS << json::Value(json::Object{
-            {"module",
-             json::fixUTF8(
-                 MF.getFunction().getParent()->getModuleIdentifier())},
-            {"function", json::fixUTF8(MF.getName())},
-            {"weighted_spills", Cost.WeightedSpills},
-            {"weighted_reloads", Cost.WeightedReloads},
-            {"weighted_copies", Cost.WeightedCopies},
-            {"spills", Cost.Spills},
-            {"reloads", Cost.Reloads},
-            {"copies", Cost.Copies},
-            {"instructions", Cost.Instructions},
-        })
-     << "\n";
+  raw_string_ostream(Line) << json::Value(std::move(Result)) << "\n";
   return Line;
 }
 
@@ -221,7 +229,9 @@ bool CostPass::runOnMachineFunction(MachineFunction &MF) {
   if (!Failure) {
     // One write for each line, since other compilers may append to the file.
     File.SetUnbuffered();
-    File << lineOf(MF, Cost);
+    File << lineOf(MF, Cost,
+                   Search ? Search->trials()
+                          : ArrayRef<AllocationSearch::TriedPolicy>());
     Failure = File.error();
     File.clear_error();
   }
@@ -240,7 +250,7 @@ static void addPasses(TargetMachine &Target, PassManagerBase &,
   std::shared_ptr<AllocationSearch> Search;
   if (allocationSearch() != 0)
     Search = std::make_shared<AllocationSearch>(Target);
-  if (Search || fixedPolicy() != FixedPolicy::None)
+  if (Search || !givenPolicy().isGreedy() || !triedPolicies().empty())
     Config->insertPass(&MachineSchedulerID, new AllocationPass(Search));
   if (Search || !allocationCostsFile().empty())
     Config->insertPass(&VirtRegRewriterID, new CostPass(Search));

@@ -38,6 +38,7 @@ public:
   Error flush() override;
   std::string describe() const override;
   Expected<std::optional<std::string>> metadata(std::string_view Key) override;
+  Error loadBeforeFork() override;
 
 protected:
   Expected<Advice> evaluateUntyped(const FeatureSet &Features,

@@ -89,7 +89,8 @@ struct DecisionOptions {
 /// types and shapes allocate no memory.
 ///
 /// **fork().** A runtime's threads and locks do not survive a fork. Therefore,
-/// a child process that uses its parent's runner loads the models again.
+/// a child process that uses its parent's runner loads the models again, unless
+/// the parent has called loadBeforeFork().
 class InProcessModelRunner : public MLModelRunner {
 public:
   using Load = std::function<Expected<std::shared_ptr<const Model>>()>;
@@ -109,6 +110,7 @@ public:
   /// Returns the metadata of the model without a label, or nullopt if the
   /// models have labels.
   Expected<std::optional<std::string>> metadata(std::string_view Key) override;
+  Error loadBeforeFork() override;
 
 protected:
   Expected<Advice> evaluateUntyped(const FeatureSet &Features,
@@ -125,6 +127,7 @@ private:
 
   std::string Name;
   std::unique_ptr<ForkDetector> Fork;
+  bool KeepAfterFork = false;
   std::vector<std::unique_ptr<Agent>> Agents;
   /// The index of `_agent` among the last request's features.
   std::size_t LabelSlot = 0;

@@ -62,6 +62,7 @@ public:
                           std::optional<double> Reward) override;
   std::string describe() const override;
   Expected<std::optional<std::string>> metadata(std::string_view Key) override;
+  Error loadBeforeFork() override;
 
 protected:
   Expected<Advice> evaluateUntyped(const FeatureSet &Features,

@@ -1,0 +1,264 @@
+//===- AdvisorFeatures.cpp - What advisors' models see --------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The names, types, shapes and scales of the features are those that LLVM
+/// sends through the channels of -regalloc-evict-interactive-channel-base and
+/// -regalloc-priority-interactive-channel-base.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/AdvisorFeatures.h"
+
+#include "ModelRunnerAdapter.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/CodeGen/CalcSpillWeights.h"
+#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/MachineLoopInfo.h"
+#include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include "llvm/CodeGen/VirtRegMap.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+VisibleStage stageOf(const LiveInterval &Range,
+                     const RegAllocPriorityAdvisor &Default) {
+  // The spiller creates ranges that cannot be spilled again.
+  if (!Range.isSpillable())
+    return VisibleStage::Done;
+  // Ranges that wait for a split have a priority below all others.
+  constexpr unsigned HighestBit = 1U << 31;
+  return (Default.getPriority(Range) & HighestBit) == 0 ? VisibleStage::Split
+                                                        : VisibleStage::Assign;
+}
+
+const std::vector<llvm::TensorSpec> &PriorityFeatures::specs() {
+  static const std::vector<llvm::TensorSpec> Specs{
+      llvm::TensorSpec::createSpec<std::int64_t>("li_size", {1}),
+      llvm::TensorSpec::createSpec<std::int64_t>("stage", {1}),
+      llvm::TensorSpec::createSpec<float>("weight", {1})};
+  return Specs;
+}
+
+const llvm::TensorSpec &PriorityFeatures::advice() {
+  static const llvm::TensorSpec Spec =
+      llvm::TensorSpec::createSpec<float>("priority", {1});
+  return Spec;
+}
+
+void PriorityFeatures::set(const LiveInterval &Range, VisibleStage Stage,
+                           ModelRunnerAdapter &Into) {
+  *Into.getTensor<std::int64_t>(0) = Range.getSize();
+  *Into.getTensor<std::int64_t>(1) = std::int64_t(Stage);
+  *Into.getTensor<float>(2) = Range.weight();
+}
+
+namespace {
+
+/// A tensor of a request: an index in EvictionFeatures' integers or floats.
+struct Feature {
+  const char *Name;
+  bool IsInteger;
+  unsigned Index;
+};
+
+} // namespace
+
+/// The features in the order of LLVM's channel. `progress` follows them.
+static constexpr Feature Features[] = {
+    {"mask", true, 0},
+    {"is_free", true, 1},
+    {"nr_urgent", false, 0},
+    {"nr_broken_hints", false, 1},
+    {"is_hint", true, 2},
+    {"is_local", true, 3},
+    {"nr_rematerializable", false, 2},
+    {"nr_defs_and_uses", false, 3},
+    {"weighed_reads_by_max", false, 4},
+    {"weighed_writes_by_max", false, 5},
+    {"weighed_read_writes_by_max", false, 6},
+    {"weighed_indvars_by_max", false, 7},
+    {"hint_weights_by_max", false, 8},
+    {"start_bb_freq_by_max", false, 9},
+    {"end_bb_freq_by_max", false, 10},
+    {"hottest_bb_freq_by_max", false, 11},
+    {"liverange_size", false, 12},
+    {"use_def_density", false, 13},
+    {"max_stage", true, 4},
+    {"min_stage", true, 5},
+};
+
+const std::vector<llvm::TensorSpec> &EvictionFeatures::specs() {
+  static const std::vector<llvm::TensorSpec> Specs = [] {
+    const std::vector<std::int64_t> Shape{1, Positions};
+    std::vector<llvm::TensorSpec> Result;
+    for (const Feature &F : Features)
+      Result.push_back(
+          F.IsInteger
+              ? llvm::TensorSpec::createSpec<std::int64_t>(F.Name, Shape)
+              : llvm::TensorSpec::createSpec<float>(F.Name, Shape));
+    Result.push_back(llvm::TensorSpec::createSpec<float>("progress", {1}));
+    return Result;
+  }();
+  return Specs;
+}
+
+const llvm::TensorSpec &EvictionFeatures::advice() {
+  static const llvm::TensorSpec Spec =
+      llvm::TensorSpec::createSpec<std::int64_t>("index_to_evict", {1});
+  return Spec;
+}
+
+static unsigned countRanges(
+    const MachineRegisterInfo &MRI,
+    function_ref<bool(Register)> Counts = [](Register) { return true; }) {
+  unsigned Count = 0;
+  for (unsigned I = 0, E = MRI.getNumVirtRegs(); I != E; ++I)
+    if (Register Reg = Register::index2VirtReg(I);
+        !MRI.reg_nodbg_empty(Reg) && Counts(Reg))
+      ++Count;
+  return Count;
+}
+
+EvictionFeatures::EvictionFeatures(const MachineFunction &MF,
+                                   const LiveIntervals &LIS,
+                                   const VirtRegMap &VRM,
+                                   const MachineBlockFrequencyInfo &Frequencies,
+                                   const MachineLoopInfo &Loops)
+    : MF(MF), LIS(LIS), VRM(VRM), Frequencies(Frequencies), Loops(Loops),
+      InitialRanges(float(countRanges(MF.getRegInfo()))) {}
+
+void EvictionFeatures::begin() {
+  Integers = {};
+  Floats = {};
+}
+
+const EvictionFeatures::Range &
+EvictionFeatures::of(const LiveInterval &Interval) {
+  const Register Reg = Interval.reg();
+  const auto [Entry, IsNew] = Known.try_emplace(Reg);
+  Range &Found = Entry->second;
+  if (!IsNew)
+    return Found;
+  const MachineRegisterInfo &MRI = MF.getRegInfo();
+  const TargetSubtargetInfo &Target = MF.getSubtarget();
+  SmallPtrSet<const MachineInstr *, 8> Seen;
+  for (const MachineInstr &MI : MRI.reg_nodbg_instructions(Reg)) {
+    // An instruction occurs once for each group of operands.
+    ++Found.DefsAndUses;
+    if (!Seen.insert(&MI).second || MI.isIdentityCopy() || MI.isImplicitDef())
+      continue;
+    const MachineBasicBlock *Block = MI.getParent();
+    const float Frequency = Frequencies.getBlockFreqRelativeToEntryBlock(Block);
+    Found.Hottest = std::max(Found.Hottest, Frequency);
+    const auto [Reads, Writes] = MI.readsWritesVirtualRegister(Reg);
+    if (Reads && Writes)
+      Found.ReadWrites += Frequency;
+    else if (Reads)
+      Found.Reads += Frequency;
+    else if (Writes)
+      Found.Writes += Frequency;
+    const MachineLoop *Loop = Loops.getLoopFor(Block);
+    if (Writes && Loop && Loop->isLoopExiting(Block) &&
+        LIS.isLiveOutOfMBB(Interval, Block))
+      Found.IndVars += Frequency;
+    if (MI.isCopy() &&
+        VirtRegAuxInfo::copyHint(&MI, Reg, *Target.getRegisterInfo(), MRI))
+      Found.Hints += Frequency;
+  }
+  Found.IsRematerializable = VirtRegAuxInfo::isRematerializable(
+      Interval, LIS, VRM, MRI, *Target.getInstrInfo());
+  return Found;
+}
+
+float EvictionFeatures::frequencyAt(SlotIndex Index) const {
+  return Frequencies.getBlockFreqRelativeToEntryBlock(
+      LIS.getMBBFromIndex(Index));
+}
+
+/// Sets the features of the extent from the first to the last instruction.
+void EvictionFeatures::setExtent(std::size_t Position, const Column &Of) {
+  SlotIndexes &Indexes = *LIS.getSlotIndexes();
+  SlotIndex Begin = Indexes.getLastIndex(), End = Indexes.getZeroIndex();
+  for (const LiveInterval *Interval : Of.Ranges) {
+    Begin = std::min(Begin, Interval->beginIndex());
+    End = std::max(End, Interval->endIndex());
+  }
+  if (End >= Indexes.getLastIndex())
+    End = Indexes.getLastIndex().getPrevIndex();
+  Floats[StartFrequency][Position] = frequencyAt(Begin);
+  Floats[EndFrequency][Position] = frequencyAt(End);
+  Floats[Size][Position] = float(Begin.distance(End));
+}
+
+void EvictionFeatures::set(std::size_t Position, const Column &Of) {
+  Integers[Mask][Position] = 1;
+  Integers[IsFree][Position] = Of.Ranges.empty();
+  Integers[IsHint][Position] = Of.IsHint;
+  Integers[IsLocal][Position] = Of.Local;
+  if (Of.Ranges.empty())
+    return;
+  Integers[MaxStage][Position] = std::int64_t(Of.Highest);
+  Integers[MinStage][Position] = std::int64_t(Of.Lowest);
+  // Sums in double precision, as LLVM computes them.
+  Range Sum;
+  std::int64_t Broken = 0, Remat = 0;
+  float Weight = 0;
+  for (const LiveInterval *Interval : Of.Ranges) {
+    const Range &One = of(*Interval);
+    Sum.Reads += One.Reads;
+    Sum.Writes += One.Writes;
+    Sum.ReadWrites += One.ReadWrites;
+    Sum.IndVars += One.IndVars;
+    Sum.Hints += One.Hints;
+    Sum.DefsAndUses += One.DefsAndUses;
+    Sum.Hottest = std::max(Sum.Hottest, One.Hottest);
+    Remat += One.IsRematerializable;
+    Broken += VRM.hasPreferredPhys(Interval->reg());
+    Weight = std::max(Weight, Interval->weight());
+  }
+  Floats[BrokenHints][Position] = float(Broken);
+  Floats[Rematerializable][Position] = float(Remat);
+  Floats[DefsAndUses][Position] = float(Sum.DefsAndUses);
+  Floats[Reads][Position] = float(Sum.Reads);
+  Floats[Writes][Position] = float(Sum.Writes);
+  Floats[ReadWrites][Position] = float(Sum.ReadWrites);
+  Floats[IndVars][Position] = float(Sum.IndVars);
+  Floats[Hints][Position] = float(Sum.Hints);
+  Floats[HottestFrequency][Position] = Sum.Hottest;
+  Floats[Density][Position] = Weight;
+  setExtent(Position, Of);
+}
+
+void EvictionFeatures::finish(ModelRunnerAdapter &Into) {
+  for (auto &Row : Floats) {
+    const float Largest = *max_element(Row);
+    if (Largest > 0)
+      for (float &Value : Row)
+        Value /= Largest;
+  }
+  for (const auto &[I, F] : enumerate(Features))
+    if (F.IsInteger)
+      llvm::copy(Integers[F.Index], Into.getTensor<std::int64_t>(I));
+    else
+      llvm::copy(Floats[F.Index], Into.getTensor<float>(I));
+  // The range that needs a register has left greedy's queue.
+  const unsigned Queued =
+      countRanges(MF.getRegInfo(),
+                  [&](Register Reg) { return !VRM.hasPhys(Reg); }) -
+      1;
+  *Into.getTensor<float>(std::size(Features)) = float(Queued) / InitialRanges;
+}
+
+} // namespace MLBridge

@@ -1,0 +1,114 @@
+//===- AdvisorModel.cpp - A model that advises greedy ---------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Opens the session of an advisor's model and counts its decisions.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/AdvisorModel.h"
+
+#include "ModelRunnerAdapter.h"
+#include "Options.h"
+#include "RegAlloc/AdvisorFeatures.h"
+
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+static StringRef nameOf(AdvisorKind Kind) {
+  return Kind == AdvisorKind::Eviction ? "mlbridge-eviction"
+                                       : "mlbridge-priority";
+}
+
+std::unique_ptr<AdvisorModel> AdvisorModel::open(AdvisorKind Kind,
+                                                 StringRef Spec, Module &M) {
+  std::unique_ptr<ModelSession> Session =
+      ModelSession::open(nameOf(Kind), Spec, M);
+  if (!Session)
+    return nullptr;
+  return std::unique_ptr<AdvisorModel>(
+      new AdvisorModel(Kind, M, std::move(Session)));
+}
+
+AdvisorModel::AdvisorModel(AdvisorKind Kind, Module &M,
+                           std::unique_ptr<ModelSession> Opened)
+    : Kind(Kind), ModuleName(M.getModuleIdentifier()),
+      Session(std::move(Opened)),
+      Adapter(std::make_unique<ModelRunnerAdapter>(
+          M.getContext(), Session->runner(),
+          Kind == AdvisorKind::Eviction ? EvictionFeatures::specs()
+                                        : PriorityFeatures::specs(),
+          Kind == AdvisorKind::Eviction ? EvictionFeatures::advice()
+                                        : PriorityFeatures::advice(),
+          ModuleName)) {}
+
+AdvisorModel::~AdvisorModel() {
+  if (!printStatistics())
+    return;
+  using Microseconds = std::chrono::duration<double, std::micro>;
+  std::string Line =
+      formatv("{0}: {1}: requests={2} deferred={3} failed={4}", nameOf(Kind),
+              ModuleName, Requests, Deferred, Failed);
+  if (Compared != 0)
+    Line += formatv(" compared={0} differing={1}", Compared, Differing);
+  if (Requests != 0)
+    Line += formatv(" first_us={0:F1}", Microseconds(First).count());
+  if (Requests > 1)
+    Line += formatv(" mean_us={0:F2}",
+                    Microseconds(Others).count() / double(Requests - 1));
+  printLine(Line);
+}
+
+bool AdvisorModel::comparesWithDefault() { return printStatistics(); }
+
+void AdvisorModel::load() {
+  // A missing model is reported at the first request, if there is one.
+  static_cast<void>(Session->runner().loadBeforeFork());
+}
+
+template <typename T> std::optional<T> AdvisorModel::request() {
+  const auto Begin = std::chrono::steady_clock::now();
+  Expected<T> Reply = Adapter->tryEvaluate<T>();
+  (Requests++ == 0 ? First : Others) +=
+      std::chrono::steady_clock::now() - Begin;
+  if (Reply)
+    return *Reply;
+  if (Reply.code() == ErrorCode::Deferred) {
+    ++Deferred;
+  } else {
+    ++Failed;
+    Session->fail(Reply.takeError());
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+void AdvisorModel::decided(T Decision, std::optional<T> Default) {
+  if (Default) {
+    ++Compared;
+    Differing += *Default != Decision;
+  }
+  if (Error E = Adapter->logOutcome<T>(Decision))
+    Session->fail(E);
+}
+
+void AdvisorModel::refuse(const std::string &Why) {
+  ++Failed;
+  Session->fail({ErrorCode::Model, Session->runner().describe() + ": " + Why});
+}
+
+template std::optional<std::int64_t> AdvisorModel::request();
+template std::optional<float> AdvisorModel::request();
+template void AdvisorModel::decided(std::int64_t, std::optional<std::int64_t>);
+template void AdvisorModel::decided(float, std::optional<float>);
+
+} // namespace MLBridge

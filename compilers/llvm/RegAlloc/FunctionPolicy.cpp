@@ -1,0 +1,99 @@
+//===- FunctionPolicy.cpp - How a function is allocated -------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Creates policies from options.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/FunctionPolicy.h"
+
+#include "RegAlloc/GreedyAdvisors.h"
+
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+std::unique_ptr<AllocationPolicy>
+FunctionPolicy::allocator(const MachineFunction &MF) const {
+  switch (Fixed) {
+  case FixedPolicy::WeightOrder:
+    return makeWeightOrder();
+  case FixedPolicy::FreeColours:
+    return makeFreeColours();
+  case FixedPolicy::Random:
+    return makeRandomPolicy(randomPolicyOptions(), xxh3_64bits(MF.getName()));
+  case FixedPolicy::None:
+  case FixedPolicy::EvictionByWeight:
+  case FixedPolicy::PriorityBySize:
+    return nullptr;
+  }
+  return nullptr;
+}
+
+void FunctionPolicy::setAdvisors() const {
+  GreedyAdvisors Advisors;
+  if (Fixed == FixedPolicy::EvictionByWeight)
+    Advisors.Eviction = EvictionBy::Weight;
+  if (Fixed == FixedPolicy::PriorityBySize)
+    Advisors.Priority = PriorityBy::Size;
+  Advisors.EvictionModel = Eviction;
+  Advisors.PriorityModel = Priority;
+  setGreedyAdvisors(Advisors);
+}
+
+ModulePolicies::ModulePolicies(Module &M) : Given(make(givenPolicy(), M)) {
+  if (allocationSearch() == 0) {
+    if (!triedPolicies().empty())
+      M.getContext().emitError(
+          "-mlbridge-regalloc-try needs -mlbridge-regalloc-search=K");
+    return;
+  }
+  Tried.push_back(make(fixedPolicies().front(), M));
+  if (!givenPolicy().isGreedy())
+    Tried.push_back(Given);
+  for (const PolicyDescription &Description : triedPolicies())
+    Tried.push_back(make(Description, M));
+  for (const PolicyDescription &Description : fixedPolicies().drop_front())
+    Tried.push_back(make(Description, M));
+}
+
+void ModulePolicies::load(std::size_t Count) {
+  for (const FunctionPolicy &Policy : tried().take_front(Count))
+    for (AdvisorModel *Model : {Policy.Eviction, Policy.Priority})
+      if (Model)
+        Model->load();
+}
+
+FunctionPolicy ModulePolicies::make(const PolicyDescription &Description,
+                                    Module &M) {
+  FunctionPolicy Policy;
+  Policy.Name = Description.Name;
+  Policy.Fixed = Description.Fixed;
+  Policy.Eviction = open(AdvisorKind::Eviction, Description.Eviction, M);
+  Policy.Priority = open(AdvisorKind::Priority, Description.Priority, M);
+  return Policy;
+}
+
+AdvisorModel *ModulePolicies::open(AdvisorKind Kind, StringRef Spec,
+                                   Module &M) {
+  if (Spec.empty())
+    return nullptr;
+  std::unique_ptr<AdvisorModel> Model = AdvisorModel::open(Kind, Spec, M);
+  if (!Model)
+    return nullptr;
+  Models.push_back(std::move(Model));
+  return Models.back().get();
+}
+
+} // namespace MLBridge

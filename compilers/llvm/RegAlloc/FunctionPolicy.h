@@ -1,0 +1,74 @@
+//===- FunctionPolicy.h - How a function is allocated -----------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// FunctionPolicy combines what decides about the registers of a function.
+/// ModulePolicies creates the policies that the options name, and owns the
+/// models that they use.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_FUNCTIONPOLICY_H
+#define MLBRIDGE_LLVM_REGALLOC_FUNCTIONPOLICY_H
+
+#include "RegAlloc/AdvisorModel.h"
+#include "RegAlloc/AllocationPolicy.h"
+#include "RegAlloc/RegAllocOptions.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace MLBridge {
+
+struct FunctionPolicy {
+  /// The name in messages and in files.
+  std::string Name;
+  FixedPolicy Fixed = FixedPolicy::None;
+  /// The models that replace greedy's advisors, or null.
+  AdvisorModel *Eviction = nullptr;
+  AdvisorModel *Priority = nullptr;
+
+  /// Returns the policy that allocates \p MF before greedy, or null if greedy
+  /// allocates it alone.
+  std::unique_ptr<AllocationPolicy>
+  allocator(const llvm::MachineFunction &MF) const;
+  /// Sets the advisors of the function that greedy allocates next.
+  void setAdvisors() const;
+};
+
+/// The policies of a module.
+class ModulePolicies {
+public:
+  /// Creates the policies for \p M. If a model cannot be opened, reports the
+  /// error, and the policy works without this model.
+  explicit ModulePolicies(llvm::Module &M);
+
+  /// The policy of -mlbridge-regalloc-policy, -mlbridge-eviction and
+  /// -mlbridge-priority.
+  const FunctionPolicy &given() const { return Given; }
+  /// The policies that a search tries, in this order: greedy, given() if it is
+  /// another policy, those of -mlbridge-regalloc-try, and the fixed policies.
+  llvm::ArrayRef<FunctionPolicy> tried() const { return Tried; }
+  /// Loads the models of the first \p Count of tried().
+  void load(std::size_t Count);
+
+private:
+  FunctionPolicy make(const PolicyDescription &Description, llvm::Module &M);
+  AdvisorModel *open(AdvisorKind Kind, llvm::StringRef Spec, llvm::Module &M);
+
+  std::vector<std::unique_ptr<AdvisorModel>> Models;
+  FunctionPolicy Given;
+  std::vector<FunctionPolicy> Tried;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_FUNCTIONPOLICY_H
