@@ -98,6 +98,9 @@ AllocationSearch::choose(const AllocationContext &Context) {
     Found.OutOfTime = Limit == Limit.zero();
     if (Found.OutOfTime)
       break;
+    // The model replies before the fork, so it may be in another process.
+    if (Policy.Allocator)
+      Policy.Allocator->policy(Context);
     const Trial Result = forkTrial(Limit);
     if (Result.IsCopy) {
       Pipe = Result.Pipe;

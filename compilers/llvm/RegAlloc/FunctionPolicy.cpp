@@ -13,6 +13,7 @@
 
 #include "RegAlloc/FunctionPolicy.h"
 
+#include "RegAlloc/AllocationContext.h"
 #include "RegAlloc/GreedyAdvisors.h"
 
 #include "llvm/CodeGen/MachineFunction.h"
@@ -25,14 +26,17 @@ using namespace llvm;
 namespace MLBridge {
 
 std::unique_ptr<AllocationPolicy>
-FunctionPolicy::allocator(const MachineFunction &MF) const {
+FunctionPolicy::allocator(const AllocationContext &Context) const {
+  if (Allocator)
+    return Allocator->policy(Context);
   switch (Fixed) {
   case FixedPolicy::WeightOrder:
     return makeWeightOrder();
   case FixedPolicy::FreeColours:
     return makeFreeColours();
   case FixedPolicy::Random:
-    return makeRandomPolicy(randomPolicyOptions(), xxh3_64bits(MF.getName()));
+    return makeRandomPolicy(randomPolicyOptions(),
+                            xxh3_64bits(Context.MF.getName()));
   case FixedPolicy::None:
   case FixedPolicy::EvictionByWeight:
   case FixedPolicy::PriorityBySize:
@@ -73,6 +77,9 @@ void ModulePolicies::load(std::size_t Count) {
     for (AdvisorModel *Model : {Policy.Eviction, Policy.Priority})
       if (Model)
         Model->load();
+  for (const FunctionPolicy &Policy : tried().take_front(Count))
+    if (Policy.Allocator)
+      Policy.Allocator->load();
 }
 
 FunctionPolicy ModulePolicies::make(const PolicyDescription &Description,
@@ -82,6 +89,11 @@ FunctionPolicy ModulePolicies::make(const PolicyDescription &Description,
   Policy.Fixed = Description.Fixed;
   Policy.Eviction = open(AdvisorKind::Eviction, Description.Eviction, M);
   Policy.Priority = open(AdvisorKind::Priority, Description.Priority, M);
+  if (!Description.Allocator.empty())
+    if (auto Model = AllocatorModel::open(Description.Allocator, M)) {
+      Allocators.push_back(std::move(Model));
+      Policy.Allocator = Allocators.back().get();
+    }
   return Policy;
 }
 
@@ -92,8 +104,8 @@ AdvisorModel *ModulePolicies::open(AdvisorKind Kind, StringRef Spec,
   std::unique_ptr<AdvisorModel> Model = AdvisorModel::open(Kind, Spec, M);
   if (!Model)
     return nullptr;
-  Models.push_back(std::move(Model));
-  return Models.back().get();
+  Advisors.push_back(std::move(Model));
+  return Advisors.back().get();
 }
 
 } // namespace MLBridge

@@ -18,6 +18,7 @@
 
 #include "RegAlloc/AdvisorModel.h"
 #include "RegAlloc/AllocationPolicy.h"
+#include "RegAlloc/AllocatorModel.h"
 #include "RegAlloc/RegAllocOptions.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -35,11 +36,13 @@ struct FunctionPolicy {
   /// The models that replace greedy's advisors, or null.
   AdvisorModel *Eviction = nullptr;
   AdvisorModel *Priority = nullptr;
+  /// The model that allocates before greedy, or null.
+  AllocatorModel *Allocator = nullptr;
 
-  /// Returns the policy that allocates \p MF before greedy, or null if greedy
-  /// allocates it alone.
+  /// Returns the policy that allocates a function before greedy, or null if
+  /// greedy allocates it alone. If a model decides, sends the request.
   std::unique_ptr<AllocationPolicy>
-  allocator(const llvm::MachineFunction &MF) const;
+  allocator(const AllocationContext &Context) const;
   /// Sets the advisors of the function that greedy allocates next.
   void setAdvisors() const;
 };
@@ -51,8 +54,8 @@ public:
   /// error, and the policy works without this model.
   explicit ModulePolicies(llvm::Module &M);
 
-  /// The policy of -mlbridge-regalloc-policy, -mlbridge-eviction and
-  /// -mlbridge-priority.
+  /// The policy of -mlbridge-regalloc, -mlbridge-regalloc-policy,
+  /// -mlbridge-eviction and -mlbridge-priority.
   const FunctionPolicy &given() const { return Given; }
   /// The policies that a search tries, in this order: greedy, given() if it is
   /// another policy, those of -mlbridge-regalloc-try, and the fixed policies.
@@ -64,7 +67,8 @@ private:
   FunctionPolicy make(const PolicyDescription &Description, llvm::Module &M);
   AdvisorModel *open(AdvisorKind Kind, llvm::StringRef Spec, llvm::Module &M);
 
-  std::vector<std::unique_ptr<AdvisorModel>> Models;
+  std::vector<std::unique_ptr<AdvisorModel>> Advisors;
+  std::vector<std::unique_ptr<AllocatorModel>> Allocators;
   FunctionPolicy Given;
   std::vector<FunctionPolicy> Tried;
 };

@@ -16,6 +16,7 @@
 #include "ModelSpecParser.h"
 #include "Options.h"
 
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 
 using namespace llvm;
@@ -39,6 +40,11 @@ cl::opt<FixedPolicy> FixedPolicyOpt(
                           "greedy, but the longest live range first"),
                clEnumValN(FixedPolicy::Random, "random",
                           "at random, for tests")));
+
+cl::opt<std::string, false, ModelSpecParser> AllocatorOpt(
+    "mlbridge-regalloc", cl::cat(optionCategory()), cl::value_desc("spec"),
+    cl::desc("Let the model at <spec> allocate registers; LLVM's greedy "
+             "allocator does what the model leaves"));
 
 cl::opt<std::string, false, ModelSpecParser> EvictionOpt(
     "mlbridge-eviction", cl::cat(optionCategory()), cl::value_desc("spec"),
@@ -111,14 +117,19 @@ std::string parsePolicy(StringRef Text, PolicyDescription &Result) {
       Result.Fixed = Fixed->second;
       continue;
     }
-    if (Kind != "eviction" && Kind != "priority")
+    std::string *Into = StringSwitch<std::string *>(Kind)
+                            .Case("allocator", &Result.Allocator)
+                            .Case("eviction", &Result.Eviction)
+                            .Case("priority", &Result.Priority)
+                            .Default(nullptr);
+    if (!Into)
       return ("'" + Part +
               "' is not a policy; use greedy, size, weight, eviction, free, "
-              "eviction=SPEC or priority=SPEC")
+              "allocator=SPEC, eviction=SPEC or priority=SPEC")
           .str();
     if (Error E = runnerFactory().check(Spec))
       return E.message();
-    (Kind == "eviction" ? Result.Eviction : Result.Priority) = Spec.str();
+    *Into = Spec.str();
   }
   return "";
 }
@@ -146,14 +157,14 @@ ArrayRef<PolicyDescription> fixedPolicies() {
   static const std::vector<PolicyDescription> Policies = [] {
     std::vector<PolicyDescription> Result;
     for (const auto &[Name, Fixed] : FixedNames)
-      Result.push_back({Name.str(), Fixed, "", ""});
+      Result.push_back({Name.str(), Fixed, "", "", ""});
     return Result;
   }();
   return Policies;
 }
 
 PolicyDescription givenPolicy() {
-  return {"given", FixedPolicyOpt, EvictionOpt, PriorityOpt};
+  return {"given", FixedPolicyOpt, EvictionOpt, PriorityOpt, AllocatorOpt};
 }
 
 std::vector<PolicyDescription> triedPolicies() {

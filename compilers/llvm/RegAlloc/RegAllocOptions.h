@@ -44,18 +44,22 @@ struct PolicyDescription {
   /// The specs of the models that replace greedy's advisors. Empty if LLVM's
   /// own advisors decide.
   std::string Eviction, Priority;
+  /// The spec of the model that allocates before greedy, or empty.
+  std::string Allocator;
 
   /// True if LLVM's greedy allocator allocates everything in its own way.
   bool isGreedy() const {
-    return Fixed == FixedPolicy::None && Eviction.empty() && Priority.empty();
+    return Fixed == FixedPolicy::None && Eviction.empty() && Priority.empty() &&
+           Allocator.empty();
   }
 };
 
 /// Returns the policies that are not learned and can be searched. The first is
 /// greedy.
 llvm::ArrayRef<PolicyDescription> fixedPolicies();
-/// Returns the policy of the options `-mlbridge-regalloc-policy=NAME`,
-/// `-mlbridge-eviction=SPEC` and `-mlbridge-priority=SPEC`.
+/// Returns the policy of the options `-mlbridge-regalloc=SPEC`,
+/// `-mlbridge-regalloc-policy=NAME`, `-mlbridge-eviction=SPEC` and
+/// `-mlbridge-priority=SPEC`.
 PolicyDescription givenPolicy();
 /// Returns the values of `-mlbridge-regalloc-try=POLICY`: further policies for
 /// the search.

@@ -178,7 +178,7 @@ bool AllocationPass::runOnMachineFunction(MachineFunction &MF) {
   const FunctionPolicy &Chosen =
       Search ? Search->choose(Context) : Policies->given();
   Chosen.setAdvisors();
-  std::unique_ptr<AllocationPolicy> Policy = Chosen.allocator(MF);
+  std::unique_ptr<AllocationPolicy> Policy = Chosen.allocator(Context);
   if (!Policy)
     return false;
   if (WhyNot) {

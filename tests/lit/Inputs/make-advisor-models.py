@@ -1,27 +1,29 @@
-"""Writes ONNX models that advise greedy: make-advisor-models.py FOLDER.
+"""Writes ONNX models that allocate registers: make-advisor-models.py FOLDER.
 
 size     priority: the longest live range first
 nan      priority: not a number
 first    eviction: the first register that may be evicted
 nothing  eviction: nothing
 illegal  eviction: a position that does not exist
+leave    allocator: the heaviest first; greedy does what finds no register
+spill    allocator: the heaviest first; what finds no register is spilled
+split    allocator: the lightest first; evicts, splits, and spills
+short    allocator: one priority too few
 """
 
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "python"))
-from onnx import TensorProto
-
-from aot_models import INT64, GraphBuilder
+from aot_models import FLOAT, INT64, GraphBuilder
 
 folder = Path(sys.argv[1])
 
 for name, scale in (("size", 1.0), ("nan", float("nan"))):
     g = GraphBuilder(0)
-    g.op("Cast", ["li_size"], "size", to=TensorProto.FLOAT)
+    g.op("Cast", ["li_size"], "size", to=FLOAT)
     g.op("Mul", ["size", g.constant([scale], "float32")], "priority")
-    outputs = [("priority", TensorProto.FLOAT, [1])]
+    outputs = [("priority", FLOAT, [1])]
     g.save(folder / f"{name}.onnx", [("li_size", INT64, [1])], outputs)
 
 for name, index in (("first", None), ("nothing", 32), ("illegal", 33)):
@@ -34,3 +36,18 @@ for name, index in (("first", None), ("nothing", 32), ("illegal", 33)):
         g.op("Add", ["zero", g.constant([index])], "index_to_evict")
     outputs = [("index_to_evict", INT64, [1])]
     g.save(folder / f"{name}.onnx", [("mask", INT64, [1, 33])], outputs)
+
+for name in ("leave", "spill", "split", "short"):
+    g = GraphBuilder(0)
+    sign = g.constant([-1.0 if name == "split" else 1.0], "float32")
+    g.op("Clip", ["spill_weights", "", g.constant(1e30, "float32")], "finite")
+    g.op("Mul", ["finite", sign], "priority")
+    begin = g.constant([1 if name == "short" else 0])
+    g.op("Slice", ["finite", begin, g.constant([1 << 40])], "value")
+    outputs = [("priority", FLOAT, ["n"]), ("value", FLOAT, ["k"])]
+    g.op("Mul", ["finite", g.constant([0.0], "float32")], "zero")
+    for wish in ("spill", "split"):
+        if name in (wish, "split"):
+            g.op("Add", ["zero", g.constant([1.0], "float32")], wish)
+            outputs.append((wish, FLOAT, ["n"]))
+    g.save(folder / f"{name}.onnx", [("spill_weights", FLOAT, ["n"])], outputs)

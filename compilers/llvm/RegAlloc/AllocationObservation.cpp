@@ -1,0 +1,200 @@
+//===- AllocationObservation.cpp - What an allocator's model sees ---------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Finds the interferences by a sweep over the starts of all segments of live
+/// ranges.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/AllocationObservation.h"
+
+#include "RegAlloc/AllocationContext.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/CodeGen/CalcSpillWeights.h"
+#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
+#include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/CodeGen/RegisterClassInfo.h"
+#include "llvm/CodeGen/TargetRegisterInfo.h"
+#include "llvm/CodeGen/VirtRegMap.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+/// Up to this number of ranges, the pairs are a matrix of bits, of at most 8
+/// MB.
+static constexpr std::size_t MaxMatrix = 8192;
+
+void AllocationObservation::build(const AllocationContext &Context,
+                                  const RegisterClassInfo &Classes) {
+  addRows(Context);
+  for (std::size_t Row = 0; Row != size(); ++Row)
+    describe(Context, Classes, Row);
+  findSharing(Context, Classes);
+  findInterferences(Classes);
+  addPairs();
+}
+
+void AllocationObservation::addRows(const AllocationContext &Context) {
+  Registers.clear();
+  Rows.clear();
+  ClassOf.clear();
+  ClassesUsed.clear();
+  Weights.clear();
+  Context.forEachRegister([&](Register Reg) {
+    const LiveInterval &Range = Context.LIS.getInterval(Reg);
+    Rows[Reg] = std::uint32_t(Registers.size());
+    Registers.push_back(&Range);
+    Weights.push_back(
+        std::min(Range.weight(), std::numeric_limits<float>::max()));
+    const TargetRegisterClass *Class = Context.MRI.getRegClass(Reg);
+    const auto Known = find(ClassesUsed, Class);
+    ClassOf.push_back(std::uint32_t(Known - ClassesUsed.begin()));
+    if (Known == ClassesUsed.end())
+      ClassesUsed.push_back(Class);
+  });
+  Matrix.assign(size() * Columns, 0);
+}
+
+/// Sets the columns that depend on the range alone.
+void AllocationObservation::describe(const AllocationContext &C,
+                                     const RegisterClassInfo &Classes,
+                                     std::size_t Row) {
+  const LiveInterval &Range = *Registers[Row];
+  const Register Reg = Range.reg();
+  float OperandCount = 0, ReadSum = 0, WriteSum = 0, HottestBlock = 0;
+  for (const MachineOperand &Operand : C.MRI.reg_nodbg_operands(Reg)) {
+    const MachineBasicBlock *Block = Operand.getParent()->getParent();
+    const float Frequency =
+        float(C.Frequencies.getBlockFreqRelativeToEntryBlock(Block));
+    OperandCount += 1;
+    (Operand.isDef() ? WriteSum : ReadSum) += Frequency;
+    HottestBlock = std::max(HottestBlock, Frequency);
+  }
+  const bool IsSpillable = Range.isSpillable();
+  at(Row, Size) = std::log1p(float(Range.getSize() / SlotIndex::InstrDist));
+  at(Row, Weight) = IsSpillable ? std::log1p(Range.weight()) : 1;
+  at(Row, Operands) = std::log1p(OperandCount);
+  at(Row, Reads) = std::log1p(ReadSum);
+  at(Row, Writes) = std::log1p(WriteSum);
+  at(Row, Hottest) = std::log1p(HottestBlock);
+  at(Row, Local) = !Range.empty() && C.LIS.intervalIsInOneMBB(Range);
+  BitVector Usable;
+  at(Row, CrossesCall) = C.LIS.checkRegMaskInterference(Range, Usable);
+  at(Row, Spillable) = IsSpillable;
+  at(Row, Hinted) = C.VRM.hasKnownPreference(Reg);
+  at(Row, Remat) =
+      VirtRegAuxInfo::isRematerializable(Range, C.LIS, C.VRM, C.MRI, C.TII);
+  at(Row, ClassSize) =
+      float(Classes.getNumAllocatableRegs(ClassesUsed[ClassOf[Row]])) / 16;
+  const SlotIndex First = C.Indexes.getZeroIndex();
+  const auto Length = float(First.distance(C.Indexes.getLastIndex()));
+  if (!Range.empty() && Length > 0)
+    at(Row, Begin) = float(First.distance(Range.beginIndex())) / Length;
+}
+
+void AllocationObservation::findSharing(const AllocationContext &Context,
+                                        const RegisterClassInfo &Classes) {
+  Shares.clear();
+  for (const TargetRegisterClass *A : ClassesUsed) {
+    // The units of all registers of the class.
+    BitVector Units(Context.TRI.getNumRegUnits());
+    for (MCPhysReg Physical : Classes.getOrder(A))
+      for (MCRegUnit Unit : Context.TRI.regunits(Physical))
+        Units.set(static_cast<unsigned>(Unit));
+    for (const TargetRegisterClass *B : ClassesUsed)
+      Shares.push_back(any_of(Classes.getOrder(B), [&](MCPhysReg Physical) {
+        return any_of(Context.TRI.regunits(Physical), [&](MCRegUnit Unit) {
+          return Units.test(static_cast<unsigned>(Unit));
+        });
+      }));
+  }
+}
+
+void AllocationObservation::meet(std::uint32_t A, std::uint32_t B) {
+  const auto [Low, High] = std::minmax(A, B);
+  const std::uint64_t Pair = std::uint64_t(Low) << 32 | High;
+  // Two ranges may meet in several segments.
+  if (size() > MaxMatrix) {
+    if (!MetInHuge.insert(Pair).second)
+      return;
+  } else {
+    const unsigned Bit = unsigned(Low * size() + High);
+    if (Met.test(Bit))
+      return;
+    Met.set(Bit);
+  }
+  Found.push_back(Pair);
+}
+
+void AllocationObservation::findInterferences(
+    const RegisterClassInfo &Classes) {
+  Segments.clear();
+  Active.clear();
+  Found.clear();
+  MetInHuge.clear();
+  Met.clear();
+  if (size() <= MaxMatrix)
+    Met.resize(unsigned(size() * size()));
+  for (std::size_t Row = 0; Row != size(); ++Row)
+    for (const LiveRange::Segment &S : *Registers[Row])
+      Segments.push_back({S.start, S.end, std::uint32_t(Row)});
+  sort(Segments, [](const Segment &A, const Segment &B) {
+    return std::tie(A.Begin, A.Row) < std::tie(B.Begin, B.Row);
+  });
+  for (const Segment &New : Segments) {
+    erase_if(Active, [&](const Segment &Old) { return Old.End <= New.Begin; });
+    Competing.clear();
+    for (const Segment &Other : Active)
+      if (Other.Row != New.Row && compete(Other.Row, New.Row))
+        Competing.push_back(Other.Row);
+    Active.push_back(New);
+    const unsigned Available = std::max(
+        1U, Classes.getNumAllocatableRegs(ClassesUsed[ClassOf[New.Row]]));
+    const float Here = float(Competing.size() + 1) / float(Available);
+    float &AtStart = at(New.Row, PressureAtStart);
+    AtStart = std::max(AtStart, Here);
+    Competing.push_back(New.Row);
+    for (std::uint32_t Row : Competing) {
+      at(Row, Pressure) = std::max(at(Row, Pressure), Here);
+      if (Row != New.Row)
+        meet(Row, New.Row);
+    }
+  }
+}
+
+/// Writes the pairs in ascending order, and the degrees.
+void AllocationObservation::addPairs() {
+  sort(Found);
+  Pairs.resize(2 * Found.size());
+  for (const auto &[I, Pair] : enumerate(Found)) {
+    const auto Low = std::uint32_t(Pair >> 32), High = std::uint32_t(Pair);
+    Pairs[I] = std::int32_t(Low);
+    Pairs[Found.size() + I] = std::int32_t(High);
+    at(Low, Degree) += 1;
+    at(High, Degree) += 1;
+  }
+  for (std::size_t Row = 0; Row != size(); ++Row)
+    at(Row, Degree) = std::log1p(at(Row, Degree));
+}
+
+void AllocationObservation::setFeatures(FeatureSet &Into) const {
+  const auto Count = std::int64_t(size());
+  Into.set("ranges", TensorRef(Matrix, {Count, std::int64_t(Columns)}));
+  Into.set("spill_weights", Span<const float>(Weights));
+  Into.set("interferences",
+           TensorRef(Pairs, {2, std::int64_t(Pairs.size() / 2)}));
+}
+
+} // namespace MLBridge

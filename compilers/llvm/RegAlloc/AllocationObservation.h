@@ -1,0 +1,134 @@
+//===- AllocationObservation.h - What an allocator's model sees -*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// AllocationObservation describes a function to a model before its registers
+/// are allocated: a graph whose nodes are live ranges and whose edges are
+/// interferences (section 4.3 of the paper).
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATIONOBSERVATION_H
+#define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONOBSERVATION_H
+
+#include "MLCompilerBridge/FeatureSet.h"
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/CodeGen/Register.h"
+#include "llvm/CodeGen/SlotIndexes.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace llvm {
+class LiveInterval;
+class RegisterClassInfo;
+class TargetRegisterClass;
+} // namespace llvm
+
+namespace MLBridge {
+
+struct AllocationContext;
+
+/// Reuse one object for many functions, so that it allocates no memory once its
+/// buffers have grown.
+class AllocationObservation {
+public:
+  /// The columns of the feature `ranges`. All values are of the order of 1.
+  enum Column {
+    Size,        ///< log(1 + instructions between start and end).
+    Weight,      ///< log(1 + spill weight), or 1 if it cannot be spilled.
+    Operands,    ///< log(1 + uses and definitions).
+    Reads,       ///< log(1 + reads, weighted by the blocks' frequencies).
+    Writes,      ///< log(1 + writes, weighted in the same way).
+    Hottest,     ///< log(1 + frequency of the hottest block with an operand).
+    Local,       ///< 1 if the range lies in one block.
+    CrossesCall, ///< 1 if a call in the range overwrites registers.
+    Spillable,   ///< 1 if the range can be spilled.
+    Hinted,      ///< 1 if a physical register would save a copy.
+    Remat,       ///< 1 if the value can be computed again.
+    ClassSize,   ///< Registers of the class, divided by 16.
+    Degree,      ///< log(1 + interfering ranges).
+    Pressure,    ///< Largest number of live ranges that compete, this one
+                 ///< included, divided by the number of registers.
+    Begin,       ///< Position of the start in the function, from 0 to 1.
+    PressureAtStart ///< As Pressure, but where the range begins.
+  };
+  static constexpr std::size_t Columns = PressureAtStart + 1;
+
+  /// Describes the live ranges of \p Context. Their spill weights have been
+  /// computed. \p Classes belongs to the same function.
+  void build(const AllocationContext &Context,
+             const llvm::RegisterClassInfo &Classes);
+
+  /// Sets the features. \p Into borrows them until the next build():
+  ///
+  /// - `ranges` float [n, 16]: the columns above, a row for each live range in
+  ///   the order of the virtual registers' numbers.
+  /// - `spill_weights` float [n]: LLVM's weights. Infinite weights are the
+  ///   largest float.
+  /// - `interferences` int32 [2, m]: pairs of rows. Each pair occurs once.
+  void setFeatures(FeatureSet &Into) const;
+
+  std::size_t size() const { return Registers.size(); }
+  /// Returns the row of \p Reg, or size() if it has none.
+  std::size_t rowOf(llvm::Register Reg) const {
+    const auto Found = Rows.find(Reg);
+    return Found == Rows.end() ? size() : Found->second;
+  }
+
+private:
+  struct Segment {
+    llvm::SlotIndex Begin, End;
+    std::uint32_t Row;
+  };
+
+  void addRows(const AllocationContext &Context);
+  void describe(const AllocationContext &Context,
+                const llvm::RegisterClassInfo &Classes, std::size_t Row);
+  void findSharing(const AllocationContext &Context,
+                   const llvm::RegisterClassInfo &Classes);
+  void findInterferences(const llvm::RegisterClassInfo &Classes);
+  void addPairs();
+  /// Notes that two ranges interfere.
+  void meet(std::uint32_t A, std::uint32_t B);
+  /// True if a register of the one range can be a register, or a part of a
+  /// register, of the other.
+  bool compete(std::uint32_t A, std::uint32_t B) const {
+    return Shares[ClassOf[A] * ClassesUsed.size() + ClassOf[B]] != 0;
+  }
+  float &at(std::size_t Row, Column C) { return Matrix[Row * Columns + C]; }
+
+  std::vector<const llvm::LiveInterval *> Registers;
+  llvm::DenseMap<llvm::Register, std::uint32_t> Rows;
+  std::vector<float> Matrix;
+  std::vector<float> Weights;
+  /// The first rows of all pairs, and then the second rows.
+  std::vector<std::int32_t> Pairs;
+
+  /// The register classes of the ranges, the index of each range's class, and
+  /// a matrix that tells which classes share a register.
+  std::vector<const llvm::TargetRegisterClass *> ClassesUsed;
+  std::vector<std::uint32_t> ClassOf;
+  std::vector<std::uint8_t> Shares;
+  /// The segments of all ranges, and those that are live at a point.
+  std::vector<Segment> Segments, Active;
+  std::vector<std::uint32_t> Competing;
+  /// The pairs found so far: a list, and a set that is a matrix of bits unless
+  /// the function is huge.
+  std::vector<std::uint64_t> Found;
+  llvm::BitVector Met;
+  llvm::DenseSet<std::uint64_t> MetInHuge;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_ALLOCATIONOBSERVATION_H

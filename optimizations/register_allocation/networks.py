@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The networks that advise LLVM's greedy register allocator.
+
+Their features and advice have the names, types and shapes of LLVM's own ML advisors.
+An evolution strategy finds their weights, so a network is a function from a vector of
+weights to an ONNX model. Each network starts as a heuristic and learns what to add.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+import onnx
+import onnx.parser
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+Weights: TypeAlias = NDArray[np.float64]
+Kind: TypeAlias = Literal["allocator", "eviction", "priority"]
+
+POSITIONS = 33
+"""The registers of an eviction, and in the last place the range that needs one."""
+
+_INTEGERS = ("is_free", "is_hint", "is_local", "max_stage", "min_stage")
+_FLOATS = (
+    "nr_urgent",
+    "nr_broken_hints",
+    "nr_rematerializable",
+    "nr_defs_and_uses",
+    "weighed_reads_by_max",
+    "weighed_writes_by_max",
+    "weighed_read_writes_by_max",
+    "weighed_indvars_by_max",
+    "hint_weights_by_max",
+    "start_bb_freq_by_max",
+    "end_bb_freq_by_max",
+    "hottest_bb_freq_by_max",
+    "liverange_size",
+    "use_def_density",
+)
+_COLUMNS = (*_INTEGERS, *_FLOATS)
+"""The features of a position, apart from the mask."""
+
+
+class Network(ABC):
+    """A network with one hidden layer beside a linear one."""
+
+    kind: ClassVar[Kind]
+    graph: ClassVar[str]
+    """The graph in ONNX's text format. The weights are its initializers."""
+
+    def __init__(self, hidden: int) -> None:
+        self.hidden = hidden
+
+    @abstractmethod
+    def initial(self) -> dict[str, NDArray[np.float64]]:
+        """Returns the weights of the heuristic, by name."""
+
+    @property
+    def start(self) -> Weights:
+        """The heuristic's weights as a vector, float64 [n]."""
+        return np.concatenate([part.ravel() for part in self.initial().values()])
+
+    def scales(self) -> Weights:
+        """Returns how much each weight may change at first, relative to others."""
+        return np.ones_like(self.start)
+
+    def model(
+        self, weights: Weights, metadata: Mapping[str, str] | None = None
+    ) -> onnx.ModelProto:
+        """Returns the network with these weights, float64 [n]."""
+        model = onnx.parser.parse_model(self.graph)
+        at = 0
+        for name, part in self.initial().items():
+            values = weights[at : at + part.size].reshape(part.shape)
+            tensor = numpy_helper.from_array(values.astype(np.float32), name)
+            model.graph.initializer.append(tensor)
+            at += part.size
+        for key, text in (metadata or {}).items():
+            model.metadata_props.add(key=key, value=text)
+        return model
+
+
+def _casts() -> str:
+    return "\n".join(f"  f_{name} = Cast<to = 1>({name})" for name in _INTEGERS)
+
+
+def _ports() -> str:
+    integers = [f"int64[1,{POSITIONS}] {name}" for name in ("mask", *_INTEGERS)]
+    floats = [f"float[1,{POSITIONS}] {name}" for name in _FLOATS]
+    return ", ".join([*integers, *floats, "float[1] progress"])
+
+
+class EvictionNetwork(Network):
+    """Chooses `index_to_evict`, int64 [1], among the positions whose mask is 1.
+
+    Each position gets a score from its own features and the progress. At first, the
+    score is minus the largest spill weight at the position, so that a range evicts the
+    lightest ranges if these are lighter than itself.
+    """
+
+    kind = "eviction"
+    graph = f"""
+<ir_version: 8, opset_import: ["" : 17]>
+eviction ({_ports()}) => (int64[1] index_to_evict)
+<int64[2] spread = {{1, {POSITIONS}}}, float[1] lowest = {{-1e9}}, int64[1] last = {{-1}}>
+{{
+{_casts()}
+  p = Expand(progress, spread)
+  columns = Concat<axis = 0>({", ".join([f"f_{n}" for n in _INTEGERS] + list(_FLOATS))}, p)
+  rows = Transpose<perm = [1, 0]>(columns)
+  direct = MatMul(rows, linear)
+  before = MatMul(rows, inner)
+  biased = Add(before, bias)
+  hidden = Tanh(biased)
+  learned = MatMul(hidden, outer)
+  both = Add(direct, learned)
+  scores = Transpose<perm = [1, 0]>(both)
+  allowed = Cast<to = 9>(mask)
+  masked = Where(allowed, scores, lowest)
+  index_to_evict = ArgMax<axis = 1, keepdims = 0>(masked)
+}}
+"""
+
+    def __init__(self, hidden: int = 6) -> None:
+        super().__init__(hidden)
+
+    def initial(self) -> dict[str, NDArray[np.float64]]:
+        """See `Network`."""
+        linear = np.zeros((len(_COLUMNS) + 1, 1))
+        linear[_COLUMNS.index("use_def_density")] = -1.0
+        linear[_COLUMNS.index("nr_broken_hints")] = -0.1
+        draw = np.random.default_rng(0)
+        inner = draw.normal(0, 0.5, (len(linear), self.hidden))
+        zero = np.zeros(self.hidden)
+        outer = np.zeros((self.hidden, 1))
+        return {"linear": linear, "inner": inner, "bias": zero, "outer": outer}
+
+
+class PriorityNetwork(Network):
+    """Computes the `priority` of a live range, float [1].
+
+    At first, the longest range has the highest priority.
+    """
+
+    kind = "priority"
+    graph = """
+<ir_version: 8, opset_import: ["" : 17]>
+priority (int64[1] li_size, int64[1] stage, float[1] weight) => (float[1] priority)
+<float one = {1}, float heaviest = {1e6}, float zero = {0}, float eighth = {0.125},
+ int64 split = {2}, float range = {1073741824}, int64[2] row = {1, 3}, int64[1] flat = {1}>
+{
+  size = Cast<to = 1>(li_size)
+  size1 = Add(size, one)
+  logSize = Log(size1)
+  scaledSize = Mul(logSize, eighth)
+  isSplit = Equal(stage, split)
+  waits = Cast<to = 1>(isSplit)
+  finite = Clip(weight, zero, heaviest)
+  weight1 = Add(finite, one)
+  logWeight = Log(weight1)
+  features = Concat<axis = 0>(scaledSize, waits, logWeight)
+  features2 = Reshape(features, row)
+  direct = MatMul(features2, linear)
+  before = MatMul(features2, inner)
+  biased = Add(before, bias)
+  hidden = Tanh(biased)
+  learned = MatMul(hidden, outer)
+  both = Add(direct, learned)
+  share = Sigmoid(both)
+  scaled = Mul(share, range)
+  priority = Reshape(scaled, flat)
+}
+"""
+
+    def __init__(self, hidden: int = 8) -> None:
+        super().__init__(hidden)
+
+    def initial(self) -> dict[str, NDArray[np.float64]]:
+        """See `Network`."""
+        draw = np.random.default_rng(0)
+        return {
+            "linear": np.array([[1.0], [0.0], [0.0]]),
+            "inner": draw.normal(0, 1, (3, self.hidden)),
+            "bias": draw.normal(0, 1, self.hidden),
+            "outer": np.zeros((self.hidden, 1)),
+        }
+
+
+COLUMNS = (
+    "size",
+    "weight",
+    "operands",
+    "reads",
+    "writes",
+    "hottest",
+    "local",
+    "crosses_call",
+    "spillable",
+    "hinted",
+    "remat",
+    "class_size",
+    "degree",
+    "pressure",
+    "begin",
+    "pressure_at_start",
+)
+"""The columns of the feature `ranges` (compilers/llvm/RegAlloc/AllocationObservation.h).
+"""
+
+
+class AllocatorNetwork(Network):
+    """Computes preferences for each live range of a function, float [n] each.
+
+    A graph network: each range has a state, and receives the mean of the states of the
+    ranges that it interferes with. At first, the heaviest range comes first, evicts
+    lighter ones, and is left to greedy if it finds no register.
+    """
+
+    kind = "allocator"
+    graph = """
+<ir_version: 8, opset_import: ["" : 17]>
+allocator (float[n,16] ranges, float[n] spill_weights, int32[2,m] interferences)
+  => (float[n] priority, float[n] value, float[n] spill)
+<int64 first = {0}, int64 second = {1}, int64[1] last = {-1}, float zero = {0},
+ int64[1] degreeAt = {12}, int64[3] parts = {1, 1, 1}>
+{
+  before = MatMul(ranges, inner)
+  biased = Add(before, bias)
+  state = Tanh(biased)
+  pairs = Cast<to = 7>(interferences)
+  a = Gather<axis = 0>(pairs, first)
+  b = Gather<axis = 0>(pairs, second)
+  aRows = Unsqueeze(a, last)
+  bRows = Unsqueeze(b, last)
+  ofA = Gather<axis = 0>(state, a)
+  ofB = Gather<axis = 0>(state, b)
+  none = Mul(state, zero)
+  some = ScatterND<reduction = "add">(none, aRows, ofB)
+  sum = ScatterND<reduction = "add">(some, bRows, ofA)
+  logDegree = Gather<axis = 1>(ranges, degreeAt)
+  minus = Neg(logDegree)
+  share = Exp(minus)
+  neighbours = Mul(sum, share)
+  both = Concat<axis = 1>(state, neighbours)
+  inner2 = MatMul(both, second_inner)
+  biased2 = Add(inner2, second_bias)
+  hidden = Tanh(biased2)
+  learned = MatMul(hidden, outer)
+  direct = MatMul(ranges, linear)
+  scores = Add(learned, direct)
+  all = Add(scores, constant)
+  p, v, s = Split<axis = 1>(all, parts)
+  priority = Squeeze(p, last)
+  value = Squeeze(v, last)
+  spill = Squeeze(s, last)
+}
+"""
+
+    def __init__(self, hidden: int = 6) -> None:
+        super().__init__(hidden)
+
+    def initial(self) -> dict[str, NDArray[np.float64]]:
+        """See `Network`."""
+        draw = np.random.default_rng(0)
+        linear = np.zeros((len(COLUMNS), 3))
+        linear[COLUMNS.index("weight"), :2] = 1.0
+        return {
+            "linear": linear,
+            "constant": np.array([0.0, 0.0, -0.5]),
+            "inner": draw.normal(0, 0.5, (len(COLUMNS), self.hidden)),
+            "bias": np.zeros(self.hidden),
+            "second_inner": draw.normal(0, 0.5, (2 * self.hidden, self.hidden)),
+            "second_bias": np.zeros(self.hidden),
+            "outer": np.zeros((self.hidden, 3)),
+        }
+
+
+NETWORKS: dict[Kind, type[Network]] = {
+    "allocator": AllocatorNetwork,
+    "eviction": EvictionNetwork,
+    "priority": PriorityNetwork,
+}
