@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions whose registers are hard to allocate, as small bitcode files.
 
-Most functions need no decisions, because every live range finds a free register. The
-others are extracted into one file for each module of a corpus, so that a policy can be
-tried on all of them in seconds.
+In most functions, every live range finds a free register, or all policies make the same
+code. The others are extracted into one file for each module of a corpus, so that a
+policy can be tried on all of them in seconds.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,14 @@ class Costs:
     def greedy(self) -> float:
         """The cost by LLVM's greedy allocator. 0 if the function was not searched."""
         return self.trials.get("greedy") or 0.0
+
+    @property
+    def policies_differ(self) -> bool:
+        """Whether a policy made a cost that differs from greedy's by 0.1 percent."""
+        return any(
+            cost is not None and abs(cost - self.greedy) > 0.001 * self.greedy
+            for cost in self.trials.values()
+        )
 
 
 def llc_command(module: Path, plugin: Path, options: Sequence[str]) -> list[str]:
@@ -95,9 +103,9 @@ def extract(
     jobs: int = 1,
     show: Show = quiet,
 ) -> list[Path]:
-    """Writes the hard functions of programs to a folder, a file for each module.
+    """Writes the functions on which fixed policies differ, a file for each module.
 
-    A program whose files exist is skipped.
+    Files that exist are kept.
     """
     folder.mkdir(parents=True, exist_ok=True)
     todo = [
@@ -129,20 +137,13 @@ def _extract(program: Program, index: int, plugin: Path, folder: Path) -> Path |
         )
         command += ["-c", "-o", str(optimised)]
         toolchain.run(command, folder=Path(program.root))
-        search = ["-mlbridge-regalloc-search=1"]
-        hard = [c for c in costs_of([optimised], plugin, search) if c.greedy > 0]
+        found = costs_of([optimised], plugin, ["-mlbridge-regalloc-search=5"])
+        hard = [costs for costs in found if costs.policies_differ]
         if not hard:
             easy.touch()
             return None
-        names = [f"--func={found.function}" for found in hard]
+        names = [f"--func={costs.function}" for costs in hard]
         part = Path(scratch, "part.bc")
         toolchain.run([EXTRACT, str(optimised), *names, "-o", str(part)])
         part.replace(target)
     return target
-
-
-def hard_files(folder: Path, programs: Sequence[str]) -> Iterator[Path]:
-    """Yields the files of programs, in a fixed order."""
-    for file in sorted(folder.glob("*.bc")):
-        if file.name.rpartition("-")[0] in programs:
-            yield file

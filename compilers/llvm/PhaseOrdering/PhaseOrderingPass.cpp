@@ -18,7 +18,7 @@
 #include "Options.h"
 #include "PhaseOrdering/Applicability.h"
 #include "PhaseOrdering/ErrorCollector.h"
-#include "PhaseOrdering/MachineCode.h"
+#include "MachineCode/MachineCode.h"
 #include "PhaseOrdering/ModuleContents.h"
 #include "PhaseOrdering/PassRunner.h"
 #include "PhaseOrdering/Search.h"

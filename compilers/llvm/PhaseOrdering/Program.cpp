@@ -15,7 +15,7 @@
 #include "PhaseOrdering/Program.h"
 
 #include "PhaseOrdering/ErrorCollector.h"
-#include "PhaseOrdering/MachineCode.h"
+#include "MachineCode/MachineCode.h"
 #include "PhaseOrdering/PassRunner.h"
 #include "ReadFile.h"
 

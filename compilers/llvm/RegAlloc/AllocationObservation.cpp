@@ -15,6 +15,7 @@
 #include "RegAlloc/AllocationObservation.h"
 
 #include "RegAlloc/AllocationContext.h"
+#include "RegAlloc/HintsAndWeights.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/CodeGen/CalcSpillWeights.h"
@@ -39,11 +40,25 @@ static constexpr std::size_t MaxMatrix = 8192;
 void AllocationObservation::build(const AllocationContext &Context,
                                   const RegisterClassInfo &Classes) {
   addRows(Context);
-  for (std::size_t Row = 0; Row != size(); ++Row)
-    describe(Context, Classes, Row);
+  for (std::size_t Row = 0; Row != size(); ++Row) {
+    describe(Context, *Registers[Row], &Matrix[Row * Columns]);
+    at(Row, ClassSize) =
+        float(Classes.getNumAllocatableRegs(ClassesUsed[ClassOf[Row]])) / 16;
+  }
   findSharing(Context, Classes);
   findInterferences(Classes);
   addPairs();
+}
+
+void AllocationObservation::buildBefore(const AllocationContext &C) {
+  const HintsAndWeights Before(C);
+  VirtRegAuxInfo(C.MF, C.LIS, C.VRM, C.Loops, C.Frequencies)
+      .calculateSpillWeightsAndHints();
+  RegisterClassInfo Classes;
+  C.MRI.freezeReservedRegs();
+  Classes.runOnMachineFunction(C.MF);
+  build(C, Classes);
+  Before.restore();
 }
 
 void AllocationObservation::addRows(const AllocationContext &Context) {
@@ -65,13 +80,13 @@ void AllocationObservation::addRows(const AllocationContext &Context) {
       ClassesUsed.push_back(Class);
   });
   Matrix.assign(size() * Columns, 0);
+  New.clear();
 }
 
-/// Sets the columns that depend on the range alone.
+/// Writes the columns that depend on the range alone.
 void AllocationObservation::describe(const AllocationContext &C,
-                                     const RegisterClassInfo &Classes,
-                                     std::size_t Row) {
-  const LiveInterval &Range = *Registers[Row];
+                                     const LiveInterval &Range,
+                                     float *Into) const {
   const Register Reg = Range.reg();
   float OperandCount = 0, ReadSum = 0, WriteSum = 0, HottestBlock = 0;
   for (const MachineOperand &Operand : C.MRI.reg_nodbg_operands(Reg)) {
@@ -83,25 +98,39 @@ void AllocationObservation::describe(const AllocationContext &C,
     HottestBlock = std::max(HottestBlock, Frequency);
   }
   const bool IsSpillable = Range.isSpillable();
-  at(Row, Size) = std::log1p(float(Range.getSize() / SlotIndex::InstrDist));
-  at(Row, Weight) = IsSpillable ? std::log1p(Range.weight()) : 1;
-  at(Row, Operands) = std::log1p(OperandCount);
-  at(Row, Reads) = std::log1p(ReadSum);
-  at(Row, Writes) = std::log1p(WriteSum);
-  at(Row, Hottest) = std::log1p(HottestBlock);
-  at(Row, Local) = !Range.empty() && C.LIS.intervalIsInOneMBB(Range);
+  Into[Size] = std::log1p(float(Range.getSize() / SlotIndex::InstrDist));
+  Into[Weight] = IsSpillable ? std::log1p(Range.weight()) : 1;
+  Into[Operands] = std::log1p(OperandCount);
+  Into[Reads] = std::log1p(ReadSum);
+  Into[Writes] = std::log1p(WriteSum);
+  Into[Hottest] = std::log1p(HottestBlock);
+  Into[Local] = !Range.empty() && C.LIS.intervalIsInOneMBB(Range);
   BitVector Usable;
-  at(Row, CrossesCall) = C.LIS.checkRegMaskInterference(Range, Usable);
-  at(Row, Spillable) = IsSpillable;
-  at(Row, Hinted) = C.VRM.hasKnownPreference(Reg);
-  at(Row, Remat) =
+  Into[CrossesCall] = C.LIS.checkRegMaskInterference(Range, Usable);
+  Into[Spillable] = IsSpillable;
+  Into[Hinted] = C.VRM.hasKnownPreference(Reg);
+  Into[Remat] =
       VirtRegAuxInfo::isRematerializable(Range, C.LIS, C.VRM, C.MRI, C.TII);
-  at(Row, ClassSize) =
-      float(Classes.getNumAllocatableRegs(ClassesUsed[ClassOf[Row]])) / 16;
   const SlotIndex First = C.Indexes.getZeroIndex();
   const auto Length = float(First.distance(C.Indexes.getLastIndex()));
   if (!Range.empty() && Length > 0)
-    at(Row, Begin) = float(First.distance(Range.beginIndex())) / Length;
+    Into[Begin] = float(First.distance(Range.beginIndex())) / Length;
+}
+
+ArrayRef<float> AllocationObservation::row(const AllocationContext &Context,
+                                           const LiveInterval &Range) {
+  if (const std::size_t Row = rowOf(Range.reg()); Row != size())
+    return ArrayRef(Matrix).slice(Row * Columns, Columns);
+  const auto [Entry, IsNew] = New.try_emplace(Range.reg());
+  std::array<float, Columns> &Row = Entry->second;
+  if (IsNew) {
+    Row.fill(0);
+    const std::size_t Whole = rowOf(Context.VRM.getOriginal(Range.reg()));
+    if (Whole != size())
+      llvm::copy(ArrayRef(Matrix).slice(Whole * Columns, Columns), Row.begin());
+    describe(Context, Range, Row.data());
+  }
+  return Row;
 }
 
 void AllocationObservation::findSharing(const AllocationContext &Context,

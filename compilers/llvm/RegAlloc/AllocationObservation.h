@@ -18,12 +18,14 @@
 
 #include "MLCompilerBridge/FeatureSet.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/CodeGen/Register.h"
 #include "llvm/CodeGen/SlotIndexes.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -69,6 +71,10 @@ public:
   void build(const AllocationContext &Context,
              const llvm::RegisterClassInfo &Classes);
 
+  /// As build(), but before spill weights and hints have been computed.
+  /// Computes them and removes them again, because greedy computes them later.
+  void buildBefore(const AllocationContext &Context);
+
   /// Sets the features. \p Into borrows them until the next build():
   ///
   /// - `ranges` float [n, 16]: the columns above, a row for each live range in
@@ -85,6 +91,12 @@ public:
     return Found == Rows.end() ? size() : Found->second;
   }
 
+  /// Returns the columns of \p Range. If the range is newer than build(), its
+  /// interferences are those of the range that it is a part of. The result is
+  /// valid until the next call.
+  llvm::ArrayRef<float> row(const AllocationContext &Context,
+                            const llvm::LiveInterval &Range);
+
 private:
   struct Segment {
     llvm::SlotIndex Begin, End;
@@ -93,7 +105,7 @@ private:
 
   void addRows(const AllocationContext &Context);
   void describe(const AllocationContext &Context,
-                const llvm::RegisterClassInfo &Classes, std::size_t Row);
+                const llvm::LiveInterval &Range, float *Into) const;
   void findSharing(const AllocationContext &Context,
                    const llvm::RegisterClassInfo &Classes);
   void findInterferences(const llvm::RegisterClassInfo &Classes);
@@ -111,6 +123,8 @@ private:
   llvm::DenseMap<llvm::Register, std::uint32_t> Rows;
   std::vector<float> Matrix;
   std::vector<float> Weights;
+  /// The columns of ranges that are newer than build().
+  llvm::DenseMap<llvm::Register, std::array<float, Columns>> New;
   /// The first rows of all pairs, and then the second rows.
   std::vector<std::int32_t> Pairs;
 

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AllocatorModel is a model that allocates the functions of a module. It
-/// receives one request for each function, and replies with preferences for
-/// each live range, from which makePreferences() makes all decisions.
+/// AllocatorModel is a model that allocates the functions of a module, in one
+/// of two forms. In a question, it receives one request for each function, and
+/// replies with preferences for each live range. In a dialogue, it receives one
+/// request for each decision.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,9 @@
 #include "ModelSession.h"
 #include "RegAlloc/AllocationObservation.h"
 #include "RegAlloc/AllocationPolicy.h"
+#include "RegAlloc/DialoguePolicy.h"
+#include "RegAlloc/Preferences.h"
+#include "RegAlloc/RegAllocOptions.h"
 
 #include <chrono>
 #include <memory>
@@ -32,58 +36,47 @@ class MachineFunction;
 
 namespace MLBridge {
 
-/// What a model prefers for each live range. A range that comes from another
-/// one by a split has the preferences of the latter.
-struct Preferences {
-  /// The range with the highest priority is allocated first.
-  std::vector<float> Priority;
-  /// A range can take the registers of ranges with a lower value.
-  std::vector<float> Value;
-  /// What happens to a range that finds no register: it is split if Split is
-  /// positive and a split is possible, else spilled if Spill is positive, else
-  /// left to greedy.
-  std::vector<float> Spill, Split;
-};
-
-/// Decides by \p Given, a value for each row of \p Observation. Both must
-/// outlive the policy.
-std::unique_ptr<AllocationPolicy>
-makePreferences(const AllocationContext &Context,
-                const AllocationObservation &Observation,
-                const Preferences &Given);
-
-class AllocatorModel {
+class AllocatorModel final : private DialoguePartner {
 public:
   /// Opens a session with the model at \p Spec. If this fails, reports the
   /// error and returns null.
-  static std::unique_ptr<AllocatorModel> open(llvm::StringRef Spec,
-                                              llvm::Module &M);
+  static std::unique_ptr<AllocatorModel>
+  open(llvm::StringRef Spec, AllocatorForm Form, llvm::Module &M);
   /// Prints the statistics if -mlbridge-print-statistics was given.
-  ~AllocatorModel();
+  ~AllocatorModel() override;
 
   /// See AdvisorModel::load().
   void load() { static_cast<void>(Session->runner().loadBeforeFork()); }
 
-  /// Sends a request about a function, unless the last request was about the
-  /// same function, and returns the policy that decides as the model prefers.
-  /// Returns null if the model defers or fails. The policy is valid until the
-  /// next request. The function leaves \p Context as it was.
+  /// Returns the policy by which the model decides about a function, or null if
+  /// the model defers or has failed. The policy is valid until the next call.
+  /// For a question, sends the request, unless the last request was about the
+  /// same function. The function leaves \p Context as it was.
   std::unique_ptr<AllocationPolicy> policy(const AllocationContext &Context);
 
 private:
-  AllocatorModel(llvm::Module &M, std::unique_ptr<ModelSession> Session);
-  void observe(const AllocationContext &Context);
-  Expected<Preferences> request(const llvm::MachineFunction &MF);
-  /// Sends a request. Returns false if there are no preferences.
+  AllocatorModel(AllocatorForm Form, llvm::Module &M,
+                 std::unique_ptr<ModelSession> Session);
+  std::optional<std::int64_t>
+  decide(std::string_view Agent,
+         const DialogueObservation &Observation) override;
+  void refuse(Error Why) override;
+  /// Takes account of a request that has no reply.
+  void count(Error Failure);
+  Expected<Preferences> request();
+  /// Observes a function and, for a question, sends the request. Returns false
+  /// if the model does not decide.
   bool prepare(const AllocationContext &Context);
 
+  const AllocatorForm Form;
   const std::string ModuleName;
   const std::unique_ptr<ModelSession> Session;
   AllocationObservation Observation;
+  FeatureSet Features;
   Preferences Given;
-  /// The function of the last request, and whether there are preferences.
+  /// The function of the last policy, and whether the model decides about it.
   const llvm::Function *Last = nullptr;
-  bool HasPreferences = false;
+  bool IsReady = false;
   std::uint64_t Requests = 0, Deferred = 0, Failed = 0, Ranges = 0;
   std::chrono::steady_clock::duration Observing{}, Replying{};
 };

@@ -90,7 +90,8 @@ FunctionPolicy ModulePolicies::make(const PolicyDescription &Description,
   Policy.Eviction = open(AdvisorKind::Eviction, Description.Eviction, M);
   Policy.Priority = open(AdvisorKind::Priority, Description.Priority, M);
   if (!Description.Allocator.empty())
-    if (auto Model = AllocatorModel::open(Description.Allocator, M)) {
+    if (auto Model =
+            AllocatorModel::open(Description.Allocator, Description.Form, M)) {
       Allocators.push_back(std::move(Model));
       Policy.Allocator = Allocators.back().get();
     }

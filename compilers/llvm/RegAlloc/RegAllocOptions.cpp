@@ -46,6 +46,16 @@ cl::opt<std::string, false, ModelSpecParser> AllocatorOpt(
     cl::desc("Let the model at <spec> allocate registers; LLVM's greedy "
              "allocator does what the model leaves"));
 
+cl::opt<AllocatorForm> FormOpt(
+    "mlbridge-regalloc-form", cl::cat(optionCategory()),
+    cl::init(AllocatorForm::Question),
+    cl::desc("What the model of -mlbridge-regalloc decides:"),
+    cl::values(clEnumValN(AllocatorForm::Question, "question",
+                          "all preferences of a function at once (default)"),
+               clEnumValN(AllocatorForm::Dialogue, "dialogue",
+                          "each step, by the agents node, task, colour and "
+                          "split")));
+
 cl::opt<std::string, false, ModelSpecParser> EvictionOpt(
     "mlbridge-eviction", cl::cat(optionCategory()), cl::value_desc("spec"),
     cl::desc("Let the model at <spec> decide which live ranges lose their "
@@ -119,17 +129,21 @@ std::string parsePolicy(StringRef Text, PolicyDescription &Result) {
     }
     std::string *Into = StringSwitch<std::string *>(Kind)
                             .Case("allocator", &Result.Allocator)
+                            .Case("dialogue", &Result.Allocator)
                             .Case("eviction", &Result.Eviction)
                             .Case("priority", &Result.Priority)
                             .Default(nullptr);
     if (!Into)
       return ("'" + Part +
               "' is not a policy; use greedy, size, weight, eviction, free, "
-              "allocator=SPEC, eviction=SPEC or priority=SPEC")
+              "allocator=SPEC, dialogue=SPEC, eviction=SPEC or "
+              "priority=SPEC")
           .str();
     if (Error E = runnerFactory().check(Spec))
       return E.message();
     *Into = Spec.str();
+    if (Kind == "dialogue")
+      Result.Form = AllocatorForm::Dialogue;
   }
   return "";
 }
@@ -156,15 +170,19 @@ cl::list<std::string, bool, PolicyParser> TryOpt(
 ArrayRef<PolicyDescription> fixedPolicies() {
   static const std::vector<PolicyDescription> Policies = [] {
     std::vector<PolicyDescription> Result;
-    for (const auto &[Name, Fixed] : FixedNames)
-      Result.push_back({Name.str(), Fixed, "", "", ""});
+    for (const auto &[Name, Fixed] : FixedNames) {
+      PolicyDescription &Added = Result.emplace_back();
+      Added.Name = Name.str();
+      Added.Fixed = Fixed;
+    }
     return Result;
   }();
   return Policies;
 }
 
 PolicyDescription givenPolicy() {
-  return {"given", FixedPolicyOpt, EvictionOpt, PriorityOpt, AllocatorOpt};
+  return {"given",     FixedPolicyOpt, EvictionOpt,
+          PriorityOpt, AllocatorOpt,   FormOpt};
 }
 
 std::vector<PolicyDescription> triedPolicies() {

@@ -36,6 +36,12 @@ enum class FixedPolicy {
   Random,           ///< makeRandomPolicy()
 };
 
+/// How a model allocates a function.
+enum class AllocatorForm {
+  Question, ///< One request, whose reply has preferences for each live range.
+  Dialogue, ///< A request for each decision of four agents.
+};
+
 /// What decides about the registers of a function.
 struct PolicyDescription {
   /// The name in messages and in files.
@@ -46,6 +52,7 @@ struct PolicyDescription {
   std::string Eviction, Priority;
   /// The spec of the model that allocates before greedy, or empty.
   std::string Allocator;
+  AllocatorForm Form = AllocatorForm::Question;
 
   /// True if LLVM's greedy allocator allocates everything in its own way.
   bool isGreedy() const {

@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PHASEORDERING_MACHINECODE_H
-#define MLBRIDGE_LLVM_PHASEORDERING_MACHINECODE_H
+#ifndef MLBRIDGE_LLVM_MACHINECODE_MACHINECODE_H
+#define MLBRIDGE_LLVM_MACHINECODE_MACHINECODE_H
 
 #include "MLCompilerBridge/Error.h"
 
@@ -67,4 +67,4 @@ Expected<double> machineCycles(const ObjectCode &Object,
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PHASEORDERING_MACHINECODE_H
+#endif // MLBRIDGE_LLVM_MACHINECODE_MACHINECODE_H

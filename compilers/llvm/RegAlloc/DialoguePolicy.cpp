@@ -1,0 +1,221 @@
+//===- DialoguePolicy.cpp - A decision for each step ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Writes the observations of the four agents and checks their decisions.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/DialoguePolicy.h"
+
+#include "RegAlloc/AllocationContext.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
+#include "llvm/CodeGen/MachineLoopInfo.h"
+#include "llvm/CodeGen/SlotIndexes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+DialoguePartner::~DialoguePartner() = default;
+
+std::size_t DialogueObservation::choices(std::string_view Agent) {
+  if (Agent == agents::Node)
+    return MaxRanges;
+  if (Agent == agents::Task)
+    return 2;
+  return Agent == agents::Colour ? MaxColours + 2 : MaxUses;
+}
+
+void DialogueObservation::setFeatures(std::string_view Agent,
+                                      FeatureSet &Into) const {
+  auto Rows = [&](std::string_view Name, const auto &Data,
+                  std::size_t Columns) {
+    Into.set(Name, TensorRef(Data, {std::int64_t(Data.size() / Columns),
+                                    std::int64_t(Columns)}));
+  };
+  if (Agent == agents::Node) {
+    Rows("ranges", Ranges, RangeColumns);
+  } else {
+    Into.set("range", Span<const float>(Range.data(), Range.size()));
+    if (Agent == agents::Split)
+      Rows("uses", Uses, UseColumns);
+    else
+      Rows("colours", Colours, ColourColumns);
+  }
+  Into.set("mask", Span<const float>(Mask.data(), choices(Agent)));
+}
+
+namespace {
+
+class DialoguePolicy final : public AllocationPolicy {
+public:
+  DialoguePolicy(const AllocationContext &Context, AllocationObservation &Known,
+                 DialoguePartner &Partner)
+      : C(Context), Known(Known), Partner(Partner) {}
+
+  std::optional<std::size_t>
+  selectNode(ArrayRef<const LiveInterval *> Ready) override;
+  std::optional<AllocationTask> selectTask(const LiveInterval &Range,
+                                           ArrayRef<Colour> Colours) override;
+  std::optional<std::size_t> selectColour(const LiveInterval &Range,
+                                          ArrayRef<Colour> Colours,
+                                          bool CanSpill) override;
+  std::optional<std::size_t>
+  selectSplit(const LiveInterval &Range,
+              ArrayRef<MachineInstr *> Uses) override;
+
+private:
+  std::optional<std::size_t> decide(std::string_view Agent);
+  void describe(const LiveInterval &Range, ArrayRef<Colour> Colours);
+
+  const AllocationContext &C;
+  AllocationObservation &Known;
+  DialoguePartner &Partner;
+  DialogueObservation Observation;
+  /// The indices of the ready ranges, the heaviest first.
+  std::vector<std::size_t> Heaviest;
+};
+
+} // namespace
+
+std::optional<std::size_t> DialoguePolicy::decide(std::string_view Agent) {
+  const std::optional<std::int64_t> Reply = Partner.decide(Agent, Observation);
+  if (!Reply)
+    return std::nullopt;
+  const auto Index = std::size_t(*Reply);
+  if (*Reply >= 0 && Index < DialogueObservation::choices(Agent) &&
+      Observation.Mask[Index] != 0)
+    return Index;
+  Partner.refuse(
+      {ErrorCode::Model,
+       formatv("agent '{0}': expected a choice whose 'mask' is 1, found {1}",
+               std::string(Agent), *Reply)});
+  return std::nullopt;
+}
+
+std::optional<std::size_t>
+DialoguePolicy::selectNode(ArrayRef<const LiveInterval *> Ready) {
+  Heaviest.resize(Ready.size());
+  std::iota(Heaviest.begin(), Heaviest.end(), std::size_t(0));
+  const std::size_t Count =
+      std::min(Ready.size(), DialogueObservation::MaxRanges);
+  // Ready's order changes, so a tie is broken by the number of the register.
+  std::partial_sort(
+      Heaviest.begin(), Heaviest.begin() + Count, Heaviest.end(),
+      [&](std::size_t A, std::size_t B) {
+        return std::pair(-Ready[A]->weight(), Ready[A]->reg().id()) <
+               std::pair(-Ready[B]->weight(), Ready[B]->reg().id());
+      });
+  Observation.Ranges.fill(0);
+  Observation.Mask.fill(0);
+  for (std::size_t I = 0; I != Count; ++I) {
+    llvm::copy(Known.row(C, *Ready[Heaviest[I]]),
+               &Observation.Ranges[I * DialogueObservation::RangeColumns]);
+    Observation.Mask[I] = 1;
+  }
+  const std::optional<std::size_t> Chosen = decide(agents::Node);
+  if (!Chosen)
+    return std::nullopt;
+  return Heaviest[*Chosen];
+}
+
+/// Writes the range and its colours. More colours than the observation has rows
+/// are not offered.
+void DialoguePolicy::describe(const LiveInterval &Range,
+                              ArrayRef<Colour> Colours) {
+  llvm::copy(Known.row(C, Range), Observation.Range.begin());
+  Observation.Colours.fill(0);
+  const float Own = std::log1p(std::min(Range.weight(), 1e30F));
+  for (const auto &[I, Candidate] :
+       enumerate(Colours.take_front(DialogueObservation::MaxColours))) {
+    float *Row = &Observation.Colours[I * DialogueObservation::ColourColumns];
+    const float Evicted = std::log1p(Candidate.EvictedWeight);
+    Row[0] = Candidate.Evicted.empty();
+    Row[1] = Candidate.IsHint;
+    Row[2] = float(Candidate.Cost) / 4;
+    Row[3] = Evicted;
+    Row[4] = float(Candidate.Evicted.size()) / 4;
+    Row[5] = Own - Evicted;
+  }
+}
+
+std::optional<AllocationTask>
+DialoguePolicy::selectTask(const LiveInterval &Range,
+                           ArrayRef<Colour> Colours) {
+  describe(Range, Colours);
+  Observation.Mask.fill(0);
+  Observation.Mask[0] = Observation.Mask[1] = 1;
+  const std::optional<std::size_t> Chosen = decide(agents::Task);
+  if (!Chosen)
+    return std::nullopt;
+  return *Chosen == 0 ? AllocationTask::Colour : AllocationTask::Split;
+}
+
+std::optional<std::size_t>
+DialoguePolicy::selectColour(const LiveInterval &Range,
+                             ArrayRef<Colour> Colours, bool CanSpill) {
+  describe(Range, Colours);
+  Observation.Mask.fill(0);
+  const std::size_t Count =
+      std::min(Colours.size(), DialogueObservation::MaxColours);
+  std::fill_n(Observation.Mask.begin(), Count, 1.0F);
+  Observation.Mask[DialogueObservation::SpillChoice] = CanSpill;
+  Observation.Mask[DialogueObservation::LeaveChoice] = 1;
+  const std::optional<std::size_t> Chosen = decide(agents::Colour);
+  if (Chosen == DialogueObservation::SpillChoice)
+    return Spill;
+  if (Chosen == DialogueObservation::LeaveChoice)
+    return Leave;
+  return Chosen;
+}
+
+std::optional<std::size_t>
+DialoguePolicy::selectSplit(const LiveInterval &Range,
+                            ArrayRef<MachineInstr *> Uses) {
+  llvm::copy(Known.row(C, Range), Observation.Range.begin());
+  Observation.Uses.fill(0);
+  Observation.Mask.fill(0);
+  // If there are more uses than rows, offer uses at equal distances.
+  const std::size_t Count = std::min(Uses.size(), DialogueObservation::MaxUses);
+  auto UseAt = [&](std::size_t I) { return I * Uses.size() / Count; };
+  const SlotIndex Begin = Range.beginIndex();
+  const auto Length = float(std::max(1, Begin.distance(Range.endIndex())));
+  const MachineBasicBlock *Before = nullptr;
+  for (std::size_t I = 0; I != Count; ++I) {
+    const MachineInstr &Use = *Uses[UseAt(I)];
+    const MachineBasicBlock *Block = Use.getParent();
+    float *Row = &Observation.Uses[I * DialogueObservation::UseColumns];
+    Row[0] = std::log1p(
+        float(C.Frequencies.getBlockFreqRelativeToEntryBlock(Block)));
+    Row[1] = float(Begin.distance(C.Indexes.getInstructionIndex(Use))) / Length;
+    Row[2] = float(C.Loops.getLoopDepth(Block)) / 4;
+    Row[3] = Block != Before;
+    Before = Block;
+    Observation.Mask[I] = 1;
+  }
+  const std::optional<std::size_t> Chosen = decide(agents::Split);
+  if (!Chosen)
+    return std::nullopt;
+  return UseAt(*Chosen);
+}
+
+std::unique_ptr<AllocationPolicy>
+makeDialogue(const AllocationContext &Context,
+             AllocationObservation &Observation, DialoguePartner &Partner) {
+  return std::make_unique<DialoguePolicy>(Context, Observation, Partner);
+}
+
+} // namespace MLBridge

@@ -1,0 +1,91 @@
+//===- DialoguePolicy.h - A decision for each step --------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// In a dialogue, four agents decide about a function in turn, as in RL4ReAl
+/// (section 4.3 of the paper): which live range comes next, whether it is
+/// coloured or split, which register it gets, and where it is split.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_DIALOGUEPOLICY_H
+#define MLBRIDGE_LLVM_REGALLOC_DIALOGUEPOLICY_H
+
+#include "RegAlloc/AllocationObservation.h"
+#include "RegAlloc/AllocationPolicy.h"
+
+#include "MLCompilerBridge/Error.h"
+#include "MLCompilerBridge/FeatureSet.h"
+
+#include <array>
+#include <memory>
+
+namespace MLBridge {
+
+/// The label of an agent.
+namespace agents {
+inline constexpr std::string_view Node = "node", Task = "task",
+                                  Colour = "colour", Split = "split";
+} // namespace agents
+
+/// The observation of an agent. All features have fixed shapes, and rows that
+/// are not used are zero:
+///
+/// | agent | features | decision |
+/// | --- | --- | --- |
+/// | node | `ranges` float [8, 16]: the heaviest ranges | an index |
+/// | task | `range` float [16], `colours` float [32, 6] | 0 colour, 1 split |
+/// | colour | the same | an index, 32 to spill, 33 to leave to greedy |
+/// | split | `range` float [16], `uses` float [16, 4] | an index |
+///
+/// Each agent also receives `mask`, float [choices]: 1 where a choice is legal.
+struct DialogueObservation {
+  static constexpr std::size_t MaxRanges = 8, MaxColours = 32, MaxUses = 16;
+  static constexpr std::size_t SpillChoice = MaxColours;
+  static constexpr std::size_t LeaveChoice = MaxColours + 1;
+  static constexpr std::size_t ColourColumns = 6, UseColumns = 4;
+  static constexpr std::size_t RangeColumns = AllocationObservation::Columns;
+
+  std::array<float, MaxRanges * RangeColumns> Ranges;
+  std::array<float, RangeColumns> Range;
+  /// The columns: free, hint, cost of the first use, log(1 + evicted weight),
+  /// evicted ranges, own weight minus evicted weight as logarithms.
+  std::array<float, MaxColours * ColourColumns> Colours;
+  /// The columns: log(1 + frequency), position in the range from 0 to 1, depth
+  /// of the loop, 1 if the use is in another block than the one before.
+  std::array<float, MaxUses * UseColumns> Uses;
+  std::array<float, MaxColours + 2> Mask;
+
+  /// Sets the features of \p Agent. \p Into borrows them.
+  void setFeatures(std::string_view Agent, FeatureSet &Into) const;
+  /// The number of choices of \p Agent.
+  static std::size_t choices(std::string_view Agent);
+};
+
+/// Who decides in a dialogue.
+class DialoguePartner {
+public:
+  virtual ~DialoguePartner();
+  /// Returns the decision of \p Agent, or std::nullopt to leave the rest of the
+  /// function to greedy. The decision need not be legal.
+  virtual std::optional<std::int64_t>
+  decide(std::string_view Agent, const DialogueObservation &Observation) = 0;
+  /// Takes notice that a decision was not legal. The rest of the function is
+  /// left to greedy.
+  virtual void refuse(Error Why) = 0;
+};
+
+/// Lets \p Partner decide. \p Observation describes the function, and grows by
+/// new ranges. All arguments must outlive the policy.
+std::unique_ptr<AllocationPolicy>
+makeDialogue(const AllocationContext &Context,
+             AllocationObservation &Observation, DialoguePartner &Partner);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_DIALOGUEPOLICY_H

@@ -1,0 +1,57 @@
+//===- Preferences.h - A reply about all live ranges ------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Preferences are the reply of a model that is asked once about a function.
+/// makePreferences() makes all decisions from them.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_PREFERENCES_H
+#define MLBRIDGE_LLVM_REGALLOC_PREFERENCES_H
+
+#include "RegAlloc/AllocationPolicy.h"
+
+#include "MLCompilerBridge/Advice.h"
+
+#include <memory>
+#include <vector>
+
+namespace MLBridge {
+
+struct AllocationContext;
+class AllocationObservation;
+
+/// What a model prefers for each live range. A range that comes from another
+/// one by a split has the preferences of the latter.
+struct Preferences {
+  /// Reads the tensors `priority`, `value` and, if they exist, `spill` and
+  /// `split`. Returns SchemaMismatch if a tensor is absent or does not have \p
+  /// Ranges elements, and Model if an element is not finite.
+  static Expected<Preferences> from(const Advice &Reply, std::size_t Ranges);
+
+  /// The range with the highest priority is allocated first.
+  std::vector<float> Priority;
+  /// A range can take the registers of ranges with a lower value.
+  std::vector<float> Value;
+  /// What happens to a range that finds no register: it is split if Split is
+  /// positive and a split is possible, else spilled if Spill is positive, else
+  /// left to greedy. Empty if all elements are 0.
+  std::vector<float> Spill, Split;
+};
+
+/// Decides by \p Given, which has a value for each row of \p Observation. All
+/// arguments must outlive the policy.
+std::unique_ptr<AllocationPolicy>
+makePreferences(const AllocationContext &Context,
+                const AllocationObservation &Observation,
+                const Preferences &Given);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_PREFERENCES_H
