@@ -28,6 +28,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
@@ -56,6 +57,12 @@ cl::opt<bool> PrintStatisticsOpt(
     cl::desc("Print one line per module to stderr: number of decisions "
              "requested, made and deferred, agreement with LLVM if known, "
              "time"));
+
+cl::opt<std::string> EnvironmentOpt(
+    "mlbridge-environment", cl::cat(optionCategory()), cl::value_desc("spec"),
+    cl::desc("The trainer that drives the environment, such as "
+             "pipe:/tmp/trainer (default: the environment variable "
+             "MLBRIDGE_SPEC)"));
 
 cl::opt<std::string, false, ModelSpecParser> InlinerOpt(
     "mlbridge-inliner", cl::cat(optionCategory()), cl::value_desc("spec"),
@@ -99,6 +106,16 @@ cl::opt<Normalization> IR2VecNormalizationOpt(
 
 OnError onModelError() { return OnErrorOpt; }
 bool printStatistics() { return PrintStatisticsOpt; }
+Expected<std::string> environmentSpec() {
+  if (!EnvironmentOpt.empty())
+    return EnvironmentOpt.getValue();
+  if (std::optional<std::string> Spec = sys::Process::GetEnv("MLBRIDGE_SPEC"))
+    if (!Spec->empty())
+      return *Spec;
+  return Error(ErrorCode::InvalidArgument,
+               "no trainer; use -mlbridge-environment=SPEC or the environment "
+               "variable MLBRIDGE_SPEC");
+}
 StringRef inlinerSpec() { return InlinerOpt; }
 bool inlinerIncludesDefault() { return InlinerIncludeDefaultOpt; }
 StringRef ir2vecVocabulary() { return IR2VecVocabularyOpt; }

@@ -50,6 +50,12 @@ OnError onModelError();
 /// prints one line to stderr for each module.
 bool printStatistics();
 
+/// Returns the spec of the trainer. The spec is the value of
+/// `-mlbridge-environment=SPEC` or, if the option was not given, of the
+/// environment variable MLBRIDGE_SPEC. Returns InvalidArgument if neither is
+/// set.
+Expected<std::string> environmentSpec();
+
 /// Returns the value of `-mlbridge-inliner=SPEC`, the spec of the model that
 /// decides what to inline. The spec has been checked, but the model has not
 /// been opened. If the spec is empty, LLVM's inliner runs unchanged.

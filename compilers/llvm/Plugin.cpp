@@ -25,6 +25,7 @@
 #include "Inliner/Inliner.h"
 #include "PhaseOrdering/EnvironmentPass.h"
 #include "PhaseOrdering/PhaseOrderingPass.h"
+#include "RegAlloc/AllocationEnvironment.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -43,6 +44,7 @@ llvmGetPassPluginInfo() {
   Info.RegisterPassBuilderCallbacks = [](llvm::PassBuilder &PB) {
     MLBridge::registerInliner(PB);
     MLBridge::registerIR2Vec(PB);
+    MLBridge::registerAllocationEnvironment(PB);
     MLBridge::registerPhaseOrdering(PB, MLBridge::registerInlinerInside);
     MLBridge::registerPhaseOrderingEnvironment(PB,
                                                MLBridge::registerInlinerInside);

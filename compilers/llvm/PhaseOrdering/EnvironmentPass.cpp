@@ -13,6 +13,7 @@
 
 #include "PhaseOrdering/EnvironmentPass.h"
 
+#include "Options.h"
 #include "PhaseOrdering/PhaseOrderingEnvironment.h"
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 
@@ -42,18 +43,16 @@ public:
 
 private:
   static Error serve(RegisterInside Register) {
-    const std::string Spec = environmentSpec();
-    if (Spec.empty())
-      return {ErrorCode::InvalidArgument,
-              "no trainer; use -mlbridge-environment=SPEC or the environment "
-              "variable MLBRIDGE_SPEC"};
+    Expected<std::string> Spec = environmentSpec();
+    if (!Spec)
+      return Spec.takeError();
     Expected<PhaseOrderingSetup> Setup = PhaseOrderingSetup::fromOptions();
     if (!Setup)
       return Setup.takeError();
     Setup->Settings.Programs.Register = std::move(Register);
     PhaseOrderingEnvironment Environment(std::move(Setup->Settings),
                                          std::move(Setup->Features));
-    return serveEnvironment(Environment, Spec);
+    return serveEnvironment(Environment, std::string_view(*Spec));
   }
 
   RegisterInsideOf Register;

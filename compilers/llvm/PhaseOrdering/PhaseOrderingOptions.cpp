@@ -19,7 +19,6 @@
 
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -29,12 +28,6 @@ using namespace llvm;
 
 namespace MLBridge {
 namespace {
-
-cl::opt<std::string> EnvironmentOpt(
-    "mlbridge-environment", cl::cat(optionCategory()), cl::value_desc("spec"),
-    cl::desc("The trainer that drives the environment, such as "
-             "pipe:/tmp/trainer (default: the environment variable "
-             "MLBRIDGE_SPEC)"));
 
 cl::opt<std::string, false, ModelSpecParser> PhaseOrderingOpt(
     "mlbridge-phase-ordering", cl::cat(optionCategory()),
@@ -358,12 +351,6 @@ StringRef phaseOrderingSpec() { return PhaseOrderingOpt; }
 
 SearchOptions searchOptions() {
   return {SearchOpt, SearchBudgetOpt, SearchSeedOpt};
-}
-
-std::string environmentSpec() {
-  if (!EnvironmentOpt.empty())
-    return EnvironmentOpt;
-  return sys::Process::GetEnv("MLBRIDGE_SPEC").value_or("");
 }
 
 } // namespace MLBridge

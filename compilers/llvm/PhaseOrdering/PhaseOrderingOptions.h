@@ -74,11 +74,6 @@ struct SearchOptions {
 };
 SearchOptions searchOptions();
 
-/// Returns the spec of the trainer. The spec is the value of
-/// `-mlbridge-environment=SPEC` or, if the option was not given, of the
-/// environment variable MLBRIDGE_SPEC. The spec is empty if neither is set.
-std::string environmentSpec();
-
 } // namespace MLBridge
 
 #endif // MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGOPTIONS_H

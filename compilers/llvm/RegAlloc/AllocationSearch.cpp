@@ -31,12 +31,9 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// The longest time of one trial.
-static constexpr std::chrono::seconds MaxTrialTime(20);
-
-void AllocationSearch::beginModule(ModulePolicies &Of) {
+void AllocationSearch::beginModule(Module &M) {
   Found = {};
-  Policies = &Of;
+  Policies = std::make_unique<ModulePolicies>(M);
 }
 
 /// True if LLVM's option -enable-machine-outliner asks for the outliner.
@@ -131,6 +128,13 @@ AllocationSearch::choose(const AllocationContext &Context) {
   return *Best;
 }
 
+std::unique_ptr<AllocationPolicy>
+AllocationSearch::begin(const AllocationContext &Context) {
+  const FunctionPolicy &Chosen = choose(Context);
+  Chosen.setAdvisors();
+  return Chosen.allocator(Context);
+}
+
 void AllocationSearch::finish(const MachineFunction &MF,
                               const AllocationCost &Cost) {
   if (Pipe >= 0)
@@ -159,6 +163,7 @@ void AllocationSearch::endModule(const Module &M) {
                       Found.FailedTrials, Found.Differing, Found.BestCost,
                       Found.GreedyCost)
                   .str());
+  Policies.reset();
 }
 
 } // namespace MLBridge

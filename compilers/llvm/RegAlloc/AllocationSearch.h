@@ -17,9 +17,7 @@
 #ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATIONSEARCH_H
 #define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONSEARCH_H
 
-#include "RegAlloc/AllocationContext.h"
-#include "RegAlloc/AllocationCost.h"
-#include "RegAlloc/FunctionPolicy.h"
+#include "RegAlloc/AllocationDriver.h"
 
 #include <chrono>
 #include <optional>
@@ -27,41 +25,30 @@
 #include <vector>
 
 namespace llvm {
-class Module;
 class TargetMachine;
 } // namespace llvm
 
 namespace MLBridge {
 
-class AllocationSearch {
+class AllocationSearch final : public AllocationDriver {
 public:
   /// Searches functions of modules that \p Target compiles.
   explicit AllocationSearch(const llvm::TargetMachine &Target)
       : Target(Target) {}
 
-  /// Must be called before the first function of a module. \p Policies must
-  /// stay valid until endModule().
-  void beginModule(ModulePolicies &Policies);
-  /// Prints statistics and remarks.
-  void endModule(const llvm::Module &M);
-
-  /// Returns the best policy for a function. In a trial's process, returns the
+  void beginModule(llvm::Module &M) override;
+  /// Tries policies and returns the best. In a trial's process, returns the
   /// policy that is tried.
-  const FunctionPolicy &choose(const AllocationContext &Context);
-
-  /// Takes the cost of a function. If choose() was called for it, compares the
-  /// cost with the trial's. Does not return in a trial's process.
-  void finish(const llvm::MachineFunction &MF, const AllocationCost &Cost);
-
-  /// The result of a policy on the function that choose() was last called for.
-  struct TriedPolicy {
-    const FunctionPolicy *Policy;
-    /// None if the trial failed.
-    std::optional<AllocationCost> Cost;
-  };
-  llvm::ArrayRef<TriedPolicy> trials() const { return Trials; }
+  std::unique_ptr<AllocationPolicy>
+  begin(const AllocationContext &Context) override;
+  /// Compares the cost with the trial's.
+  void finish(const llvm::MachineFunction &MF,
+              const AllocationCost &Cost) override;
+  void endModule(const llvm::Module &M) override;
+  llvm::ArrayRef<TriedPolicy> trials() const override { return Trials; }
 
 private:
+  const FunctionPolicy &choose(const AllocationContext &Context);
   /// Returns why functions must not be searched, or an empty string.
   std::string whyNot() const;
   std::chrono::milliseconds timeForTrial() const;
@@ -82,7 +69,7 @@ private:
   };
 
   const llvm::TargetMachine &Target;
-  ModulePolicies *Policies = nullptr;
+  std::unique_ptr<ModulePolicies> Policies;
   std::vector<TriedPolicy> Trials;
   /// In a trial's process: the pipe to the compiler. Otherwise -1.
   int Pipe = -1;

@@ -45,6 +45,11 @@ FunctionPolicy::allocator(const AllocationContext &Context) const {
   return nullptr;
 }
 
+bool FunctionPolicy::needsAllocator() const {
+  return Allocator || Fixed == FixedPolicy::WeightOrder ||
+         Fixed == FixedPolicy::FreeColours || Fixed == FixedPolicy::Random;
+}
+
 void FunctionPolicy::setAdvisors() const {
   GreedyAdvisors Advisors;
   if (Fixed == FixedPolicy::EvictionByWeight)

@@ -43,6 +43,8 @@ struct FunctionPolicy {
   /// greedy allocates it alone. If a model decides, sends the request.
   std::unique_ptr<AllocationPolicy>
   allocator(const AllocationContext &Context) const;
+  /// True if allocator() may return a policy.
+  bool needsAllocator() const;
   /// Sets the advisors of the function that greedy allocates next.
   void setAdvisors() const;
 };

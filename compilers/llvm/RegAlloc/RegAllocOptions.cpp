@@ -98,6 +98,16 @@ cl::opt<unsigned> AllocationSearchBudgetOpt(
     cl::desc("Start no further trial of -mlbridge-regalloc-search after <ms> "
              "milliseconds in a module (default: 0, no limit)"));
 
+cl::opt<std::string>
+    FunctionsOpt("mlbridge-regalloc-functions", cl::cat(optionCategory()),
+                 cl::value_desc("folder"),
+                 cl::desc("The bitcode files whose functions the trainer of "
+                          "mlbridge-regalloc-environment allocates"));
+cl::opt<unsigned> RepeatsOpt(
+    "mlbridge-regalloc-repeats", cl::cat(optionCategory()), cl::value_desc("n"),
+    cl::init(1),
+    cl::desc("Episodes with each function, one after another (default: 1)"));
+
 cl::opt<std::string> AllocationCostsOpt(
     "mlbridge-regalloc-costs", cl::cat(optionCategory()),
     cl::value_desc("file"),
@@ -208,6 +218,8 @@ bool replacesAdvisors() {
          Given.Fixed == FixedPolicy::EvictionByWeight ||
          Given.Fixed == FixedPolicy::PriorityBySize;
 }
+StringRef allocationFunctions() { return FunctionsOpt; }
+unsigned allocationRepeats() { return RepeatsOpt; }
 StringRef allocationCostsFile() { return AllocationCostsOpt; }
 
 } // namespace MLBridge

@@ -82,6 +82,13 @@ unsigned allocationSearch();
 /// may take in a module. 0 means no limit.
 std::chrono::milliseconds allocationSearchBudget();
 
+/// Returns the value of `-mlbridge-regalloc-functions=FOLDER`, the bitcode
+/// files whose functions a trainer allocates.
+llvm::StringRef allocationFunctions();
+/// Returns the value of `-mlbridge-regalloc-repeats=N`: the number of episodes
+/// with each function, one after another.
+unsigned allocationRepeats();
+
 /// True if an option may replace an advisor of greedy.
 bool replacesAdvisors();
 

@@ -22,8 +22,9 @@
 #include "ModelSession.h"
 #include "Options.h"
 #include "RegAlloc/AllocationCost.h"
+#include "RegAlloc/AllocationDriver.h"
+#include "RegAlloc/AllocationEnvironment.h"
 #include "RegAlloc/AllocationSearch.h"
-#include "RegAlloc/FunctionPolicy.h"
 #include "RegAlloc/GreedyAdvisors.h"
 #include "RegAlloc/RegAllocOptions.h"
 #include "RegAlloc/RegisterAllocator.h"
@@ -93,9 +94,8 @@ struct ModuleStatistics {
 class AllocationPass final : public MachineFunctionPass {
 public:
   static char ID;
-  /// If \p Search is null, ModulePolicies::given() decides.
-  explicit AllocationPass(std::shared_ptr<AllocationSearch> Search)
-      : MachineFunctionPass(ID), Search(std::move(Search)) {}
+  explicit AllocationPass(std::shared_ptr<AllocationDriver> Driver)
+      : MachineFunctionPass(ID), Driver(std::move(Driver)) {}
 
   StringRef getPassName() const override {
     return "ML-Compiler-Bridge register allocation";
@@ -114,9 +114,7 @@ public:
   bool runOnMachineFunction(MachineFunction &MF) override;
   bool doInitialization(Module &M) override {
     Statistics = {};
-    Policies = std::make_unique<ModulePolicies>(M);
-    if (Search)
-      Search->beginModule(*Policies);
+    Driver->beginModule(M);
     return false;
   }
   bool doFinalization(Module &M) override {
@@ -124,28 +122,25 @@ public:
     if (Statistics.Declined != 0)
       printLine("remark: mlbridge-regalloc: " + Name + ": " +
                 Statistics.declined());
-    if (Search)
-      Search->endModule(M);
-    else if (printStatistics())
+    if (printStatistics())
       printLine(Statistics.str(Name));
     setGreedyAdvisors({});
-    Policies.reset();
+    Driver->endModule(M);
     return false;
   }
 
 private:
-  const std::shared_ptr<AllocationSearch> Search;
-  std::unique_ptr<ModulePolicies> Policies;
+  const std::shared_ptr<AllocationDriver> Driver;
   ModuleStatistics Statistics;
 };
 
-/// Measures each function's cost, for a search and for
+/// Measures each function's cost, for the driver and for
 /// -mlbridge-regalloc-costs.
 class CostPass final : public MachineFunctionPass {
 public:
   static char ID;
-  explicit CostPass(std::shared_ptr<AllocationSearch> Search)
-      : MachineFunctionPass(ID), Search(std::move(Search)) {}
+  explicit CostPass(std::shared_ptr<AllocationDriver> Driver)
+      : MachineFunctionPass(ID), Driver(std::move(Driver)) {}
 
   StringRef getPassName() const override {
     return "ML-Compiler-Bridge cost of register allocation";
@@ -158,7 +153,7 @@ public:
   bool runOnMachineFunction(MachineFunction &MF) override;
 
 private:
-  const std::shared_ptr<AllocationSearch> Search;
+  const std::shared_ptr<AllocationDriver> Driver;
 };
 
 } // namespace
@@ -170,21 +165,14 @@ bool AllocationPass::runOnMachineFunction(MachineFunction &MF) {
   ++Statistics.Functions;
   setGreedyAdvisors({});
   AllocationContext Context(*this, MF);
-  const char *WhyNot = whyNotAllocatable(Context);
-  if (WhyNot && Search) {
-    Statistics.decline(MF, WhyNot);
-    return false;
-  }
-  const FunctionPolicy &Chosen =
-      Search ? Search->choose(Context) : Policies->given();
-  Chosen.setAdvisors();
-  std::unique_ptr<AllocationPolicy> Policy = Chosen.allocator(Context);
+  if (Driver->needsAllocator())
+    if (const char *WhyNot = whyNotAllocatable(Context)) {
+      Statistics.decline(MF, WhyNot);
+      return false;
+    }
+  std::unique_ptr<AllocationPolicy> Policy = Driver->begin(Context);
   if (!Policy)
     return false;
-  if (WhyNot) {
-    Statistics.decline(MF, WhyNot);
-    return false;
-  }
   Statistics.add(RegisterAllocator(Context, *Policy).run());
   return true;
 }
@@ -192,7 +180,7 @@ bool AllocationPass::runOnMachineFunction(MachineFunction &MF) {
 /// Returns a line of JSON. If the function was searched, the line contains the
 /// costs of all policies.
 static std::string lineOf(const MachineFunction &MF, const AllocationCost &Cost,
-                          ArrayRef<AllocationSearch::TriedPolicy> Trials) {
+                          ArrayRef<TriedPolicy> Trials) {
   json::Object Result{
       {"module",
        json::fixUTF8(MF.getFunction().getParent()->getModuleIdentifier())},
@@ -220,8 +208,7 @@ static std::string lineOf(const MachineFunction &MF, const AllocationCost &Cost,
 bool CostPass::runOnMachineFunction(MachineFunction &MF) {
   const AllocationCost Cost = AllocationCost::of(
       MF, getAnalysis<MachineBlockFrequencyInfoWrapperPass>().getMBFI());
-  if (Search)
-    Search->finish(MF, Cost);
+  Driver->finish(MF, Cost);
   if (allocationCostsFile().empty())
     return false;
   std::error_code Failure;
@@ -229,9 +216,7 @@ bool CostPass::runOnMachineFunction(MachineFunction &MF) {
   if (!Failure) {
     // One write for each line, since other compilers may append to the file.
     File.SetUnbuffered();
-    File << lineOf(MF, Cost,
-                   Search ? Search->trials()
-                          : ArrayRef<AllocationSearch::TriedPolicy>());
+    File << lineOf(MF, Cost, Driver->trials());
     Failure = File.error();
     File.clear_error();
   }
@@ -247,13 +232,18 @@ static void addPasses(TargetMachine &Target, PassManagerBase &,
   // At -O0, the passes behind which ours are inserted do not run.
   if (Target.getOptLevel() == CodeGenOptLevel::None)
     return;
-  std::shared_ptr<AllocationSearch> Search;
-  if (allocationSearch() != 0)
-    Search = std::make_shared<AllocationSearch>(Target);
-  if (Search || !givenPolicy().isGreedy() || !triedPolicies().empty())
-    Config->insertPass(&MachineSchedulerID, new AllocationPass(Search));
-  if (Search || !allocationCostsFile().empty())
-    Config->insertPass(&VirtRegRewriterID, new CostPass(Search));
+  std::shared_ptr<AllocationDriver> Driver = trainingDriver();
+  const bool IsTraining = Driver != nullptr;
+  const bool Searches = !IsTraining && allocationSearch() != 0;
+  if (Searches)
+    Driver = std::make_shared<AllocationSearch>(Target);
+  else if (!IsTraining)
+    Driver = std::make_shared<GivenAllocation>();
+  if (IsTraining || Searches || !givenPolicy().isGreedy() ||
+      !triedPolicies().empty())
+    Config->insertPass(&MachineSchedulerID, new AllocationPass(Driver));
+  if (IsTraining || Searches || !allocationCostsFile().empty())
+    Config->insertPass(&VirtRegRewriterID, new CostPass(Driver));
 }
 
 static RegisterTargetPassConfigCallback AddPasses(addPasses);

@@ -30,6 +30,9 @@ namespace MLBridge {
 /// only one of them, and the others may have held locks.
 unsigned countThreads();
 
+/// The longest time of one trial.
+inline constexpr std::chrono::seconds MaxTrialTime(20);
+
 struct Trial {
   /// True in the copy. The copy then goes on as the compiler would, and calls
   /// endTrial().

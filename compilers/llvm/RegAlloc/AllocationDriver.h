@@ -1,0 +1,84 @@
+//===- AllocationDriver.h - What runs around the allocation -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// An AllocationDriver chooses the policy of each function, and receives the
+/// cost of the result: the policy of the options, a search, or a trainer.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATIONDRIVER_H
+#define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONDRIVER_H
+
+#include "RegAlloc/AllocationContext.h"
+#include "RegAlloc/AllocationCost.h"
+#include "RegAlloc/FunctionPolicy.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <memory>
+#include <optional>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// The result of a policy on a function.
+struct TriedPolicy {
+  const FunctionPolicy *Policy;
+  /// None if the trial failed.
+  std::optional<AllocationCost> Cost;
+};
+
+class AllocationDriver {
+public:
+  virtual ~AllocationDriver();
+
+  virtual void beginModule(llvm::Module &M) = 0;
+  /// Returns the policy that allocates a function before greedy, or null if
+  /// greedy allocates it alone. Sets greedy's advisors.
+  virtual std::unique_ptr<AllocationPolicy>
+  begin(const AllocationContext &Context) = 0;
+  /// Takes the cost of the function. Does not return in a trial's process.
+  virtual void finish(const llvm::MachineFunction &MF,
+                      const AllocationCost &Cost);
+  /// Prints statistics and remarks.
+  virtual void endModule(const llvm::Module &M) = 0;
+
+  /// True if begin() must not be called for a function that RegisterAllocator
+  /// cannot handle.
+  virtual bool needsAllocator() const { return true; }
+  /// The trials of the function for which begin() was last called.
+  virtual llvm::ArrayRef<TriedPolicy> trials() const { return {}; }
+};
+
+/// Allocates by the policy that the options give.
+class GivenAllocation final : public AllocationDriver {
+public:
+  void beginModule(llvm::Module &M) override {
+    Policies = std::make_unique<ModulePolicies>(M);
+  }
+  std::unique_ptr<AllocationPolicy>
+  begin(const AllocationContext &Context) override {
+    Policies->given().setAdvisors();
+    return Policies->given().allocator(Context);
+  }
+  void endModule(const llvm::Module &) override { Policies.reset(); }
+  bool needsAllocator() const override {
+    return Policies->given().needsAllocator();
+  }
+
+private:
+  std::unique_ptr<ModulePolicies> Policies;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_ALLOCATIONDRIVER_H

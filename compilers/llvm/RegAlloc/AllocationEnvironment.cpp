@@ -1,0 +1,153 @@
+//===- AllocationEnvironment.cpp - Register allocation to train -----------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// In a question, each episode is a trial in a forked process, so that a
+/// function can have many episodes. In a dialogue, the episode is the final
+/// allocation of the function.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RegAlloc/AllocationEnvironment.h"
+
+#include "RegAlloc/RegisterAllocator.h"
+#include "RegAlloc/TrialProcess.h"
+
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+void AllocationEnvironment::beginModule(Module &M) {
+  ModuleName = M.getModuleIdentifier();
+}
+
+bool AllocationEnvironment::waitForReset() {
+  if (!HasReset)
+    HasReset = Trainer.waitForReset();
+  TrainerLeft = !HasReset;
+  return HasReset;
+}
+
+std::unique_ptr<AllocationPolicy>
+AllocationEnvironment::begin(const AllocationContext &Context) {
+  if (TrainerLeft || hasFreeColours(Context))
+    return nullptr;
+  // Fork only while the thread that serves the trainer waits for its turn,
+  // because it holds no locks then.
+  if (!waitForReset())
+    return nullptr;
+  FunctionName = Context.MF.getName();
+  const Trial Greedy = forkTrial(MaxTrialTime);
+  if (Greedy.IsCopy) {
+    Pipe = Greedy.Pipe;
+    return nullptr;
+  }
+  if (!Greedy.Cost || Greedy.Cost->total() == 0)
+    return nullptr;
+  GreedyCost = Greedy.Cost->total();
+  Observation.buildBefore(Context);
+  if (Options.Form == AllocatorForm::Dialogue) {
+    InDialogue = true;
+    HasReset = false;
+    return makeDialogue(Context, Observation, *this);
+  }
+  for (unsigned I = 0; I != Options.Repeats && waitForReset(); ++I) {
+    HasReset = false;
+    if (auto Policy = question(Context))
+      return Policy;
+  }
+  return nullptr;
+}
+
+static double rewardFor(double Greedy, double Cost) {
+  // The smallest cost is an instruction in a block that hardly runs.
+  constexpr double Smallest = 1e-3;
+  return std::clamp(std::log((Greedy + Smallest) / (Cost + Smallest)), -1.0,
+                    1.0);
+}
+
+/// \p Cost is null if the trial failed, which counts as the worst cost.
+void AllocationEnvironment::endEpisode(
+    const AllocationCost *Cost, const SteppedEnvironment::Observer &Last) {
+  json::Object Info{{"module", json::fixUTF8(ModuleName)},
+                    {"function", json::fixUTF8(FunctionName)},
+                    {"greedy", GreedyCost}};
+  if (Cost)
+    Info["cost"] = Cost->total();
+  std::string Text;
+  raw_string_ostream(Text) << json::Value(std::move(Info));
+  Trainer.endEpisode(Cost ? rewardFor(GreedyCost, Cost->total()) : -1, Last,
+                     std::move(Text));
+}
+
+std::unique_ptr<AllocationPolicy>
+AllocationEnvironment::question(const AllocationContext &Context) {
+  auto Observe = [&](FeatureSet &Into) { Observation.setFeatures(Into); };
+  const Advice *Action = Trainer.act(Observe);
+  if (!Action)
+    return nullptr;
+  Expected<Preferences> Reply = Preferences::from(*Action, Observation.size());
+  if (!Reply) {
+    Trainer.failEpisode(Reply.takeError());
+    return nullptr;
+  }
+  Given = std::move(*Reply);
+  const Trial Result = forkTrial(MaxTrialTime);
+  if (Result.IsCopy) {
+    Pipe = Result.Pipe;
+    return makePreferences(Context, Observation, Given);
+  }
+  endEpisode(Result.Cost ? &*Result.Cost : nullptr, Observe);
+  return nullptr;
+}
+
+std::optional<std::int64_t>
+AllocationEnvironment::decide(std::string_view Agent,
+                              const DialogueObservation &Step) {
+  if (!InDialogue)
+    return std::nullopt;
+  LastAgent = Agent;
+  const Advice *Action = Trainer.act(
+      [&](FeatureSet &Into) { Step.setFeatures(Agent, Into); }, LastAgent);
+  if (!Action) {
+    InDialogue = false;
+    return std::nullopt;
+  }
+  Expected<std::int64_t> Choice = Action->get<std::int64_t>();
+  if (!Choice) {
+    refuse(Choice.takeError());
+    return std::nullopt;
+  }
+  return *Choice;
+}
+
+void AllocationEnvironment::refuse(Error Why) {
+  InDialogue = false;
+  Trainer.failEpisode(std::move(Why));
+}
+
+void AllocationEnvironment::finish(const MachineFunction &,
+                                   const AllocationCost &Cost) {
+  if (Pipe >= 0)
+    endTrial(Pipe, Cost);
+  if (!InDialogue)
+    return;
+  InDialogue = false;
+  endEpisode(&Cost,
+             [&](FeatureSet &Into) { Zeros.setFeatures(LastAgent, Into); });
+}
+
+} // namespace MLBridge

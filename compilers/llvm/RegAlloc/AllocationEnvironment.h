@@ -1,0 +1,107 @@
+//===- AllocationEnvironment.h - Register allocation to train ---*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// AllocationEnvironment lets a trainer allocate functions. An episode is the
+/// allocation of one function:
+/// \code
+///   opt-22 -load-pass-plugin=MLBridgeLLVM.so -disable-output empty.ll
+///     -passes=mlbridge-regalloc-environment -mlbridge-environment=shm:NAME
+///     -mlbridge-regalloc-functions=FOLDER
+/// \endcode
+/// Code is generated for all modules of the folder again and again, until the
+/// trainer leaves.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATIONENVIRONMENT_H
+#define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONENVIRONMENT_H
+
+#include "RegAlloc/AllocationDriver.h"
+#include "RegAlloc/DialoguePolicy.h"
+#include "RegAlloc/Preferences.h"
+
+#include "MLCompilerBridge/Training/SteppedEnvironment.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class PassBuilder;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// Registers the pass `mlbridge-regalloc-environment`.
+void registerAllocationEnvironment(llvm::PassBuilder &PB);
+
+/// Returns the driver with which this thread's environment generates code, or
+/// null outside of an environment.
+std::shared_ptr<AllocationDriver> trainingDriver();
+
+/// Lets the trainer allocate each function that is not easy. The reward of an
+/// episode is log(greedy's cost / cost), from -1 to 1. The last observation of
+/// an episode is the first one for a question, and zeros for a dialogue. Its
+/// information is a JSON object with `module`, `function`, `greedy` and `cost`.
+class AllocationEnvironment final : public AllocationDriver,
+                                    private DialoguePartner {
+public:
+  struct Settings {
+    AllocatorForm Form = AllocatorForm::Question;
+    /// The number of episodes with each function, one after another. A dialogue
+    /// has one.
+    unsigned Repeats = 1;
+  };
+
+  AllocationEnvironment(const Settings &Options, SteppedEnvironment &Trainer)
+      : Options(Options), Trainer(Trainer) {}
+
+  bool hasTrainer() const { return !TrainerLeft; }
+
+  // AllocationDriver
+  void beginModule(llvm::Module &M) override;
+  std::unique_ptr<AllocationPolicy>
+  begin(const AllocationContext &Context) override;
+  void finish(const llvm::MachineFunction &MF,
+              const AllocationCost &Cost) override;
+  void endModule(const llvm::Module &) override {}
+
+private:
+  /// Waits for the command reset, unless it came for a function that turned out
+  /// to be easy.
+  bool waitForReset();
+  /// Lets the trainer reply to one question. Returns a policy in a trial's
+  /// process.
+  std::unique_ptr<AllocationPolicy> question(const AllocationContext &Context);
+  void endEpisode(const AllocationCost *Cost,
+                  const SteppedEnvironment::Observer &Last);
+
+  // DialoguePartner
+  std::optional<std::int64_t> decide(std::string_view Agent,
+                                     const DialogueObservation &Step) override;
+  void refuse(Error Why) override;
+
+  const Settings Options;
+  SteppedEnvironment &Trainer;
+  bool TrainerLeft = false;
+  bool HasReset = false;
+  /// True from the first decision of a dialogue to finish().
+  bool InDialogue = false;
+  /// In a trial's process: the pipe to the compiler. Otherwise -1.
+  int Pipe = -1;
+  std::string ModuleName, FunctionName;
+  double GreedyCost = 0;
+  AllocationObservation Observation;
+  Preferences Given;
+  std::string LastAgent;
+  DialogueObservation Zeros{};
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_REGALLOC_ALLOCATIONENVIRONMENT_H

@@ -1,0 +1,131 @@
+//===- AllocationEnvironmentPass.cpp - Lets a trainer allocate ------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Generates code for the modules of a folder while there is a trainer.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MachineCode/MachineCode.h"
+#include "Options.h"
+#include "ReadFile.h"
+#include "RegAlloc/AllocationEnvironment.h"
+#include "RegAlloc/RegAllocOptions.h"
+
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <algorithm>
+#include <random>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+static thread_local std::shared_ptr<AllocationDriver> Current;
+
+std::shared_ptr<AllocationDriver> trainingDriver() { return Current; }
+
+/// Returns the bitcode files of \p Folder in alphabetical order.
+static Expected<std::vector<std::string>> filesIn(StringRef Folder) {
+  if (Folder.empty())
+    return Error(ErrorCode::InvalidArgument,
+                 "no functions; use -mlbridge-regalloc-functions=FOLDER");
+  std::vector<std::string> Files;
+  std::error_code Failure;
+  for (sys::fs::directory_iterator I(Folder, Failure), E; I != E && !Failure;
+       I.increment(Failure))
+    if (StringRef(I->path()).ends_with(".bc"))
+      Files.push_back(I->path());
+  if (Failure)
+    return Error(ErrorCode::System, (Folder + ": " + Failure.message()).str());
+  if (Files.empty())
+    return Error(ErrorCode::InvalidArgument,
+                 (Folder + ": expected bitcode files, found none").str());
+  std::sort(Files.begin(), Files.end());
+  return Files;
+}
+
+/// Generates code for \p File and discards it.
+static Error generate(StringRef File) {
+  constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 28;
+  Expected<std::unique_ptr<MemoryBuffer>> Buffer = readFile(File, MaxBytes);
+  if (!Buffer)
+    return Error(Buffer.code(),
+                 (File + ": " + Buffer.takeError().message()).str());
+  LLVMContext Context;
+  auto M = parseBitcodeFile((*Buffer)->getMemBufferRef(), Context);
+  if (!M)
+    return {ErrorCode::Malformed,
+            (File + ": " + toString(M.takeError())).str()};
+  Expected<ObjectCode> Object = emitObject(**M);
+  return Object ? Error::success() : Object.takeError();
+}
+
+static Error serve() {
+  Expected<std::string> Spec = environmentSpec();
+  if (!Spec)
+    return Spec.takeError();
+  Expected<std::vector<std::string>> Files = filesIn(allocationFunctions());
+  if (!Files)
+    return Files.takeError();
+  SteppedEnvironment Trainer;
+  if (Error E = Trainer.serve(*Spec))
+    return E;
+  auto Environment = std::make_shared<AllocationEnvironment>(
+      AllocationEnvironment::Settings{givenPolicy().Form, allocationRepeats()},
+      Trainer);
+  Current = Environment;
+  std::mt19937_64 Generator(randomPolicyOptions().Seed);
+  Error Failure;
+  while (Environment->hasTrainer() && !Failure) {
+    std::shuffle(Files->begin(), Files->end(), Generator);
+    for (const std::string &File : *Files) {
+      Failure = generate(File);
+      if (Failure || !Environment->hasTrainer())
+        break;
+    }
+  }
+  Current.reset();
+  if (Failure)
+    Trainer.stop(Failure);
+  return Failure ? Failure : Trainer.result();
+}
+
+namespace {
+
+class AllocationEnvironmentPass
+    : public PassInfoMixin<AllocationEnvironmentPass> {
+public:
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    if (Error E = serve())
+      M.getContext().diagnose(DiagnosticInfoGeneric(
+          "mlbridge-regalloc-environment: " + E.str(), DS_Error));
+    return PreservedAnalyses::all();
+  }
+  static bool isRequired() { return true; }
+};
+
+} // namespace
+
+void registerAllocationEnvironment(PassBuilder &PB) {
+  PB.registerPipelineParsingCallback(
+      [](StringRef Name, ModulePassManager &Passes,
+         ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name != "mlbridge-regalloc-environment")
+          return false;
+        Passes.addPass(AllocationEnvironmentPass());
+        return true;
+      });
+}
+
+} // namespace MLBridge
