@@ -1,57 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains a model that advises LLVM's greedy register allocator, by evolution.
+"""Evolves a model of register allocation.
 
 CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772; the package
 `cma`) draws candidates of the network's weights. The plug-in's search tries all of them
 on each function in one run of llc, and reports the weighted costs of spills, reloads
-and copies. A candidate's loss is the mean logarithm of its costs relative to greedy's::
-
-    python -m mlbridge_optimizations.register_allocation.evolve eviction
+and copies. A candidate's loss is the mean logarithm of its costs relative to greedy's.
 """
 
-import json
 import math
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import cma
 import numpy as np
-import typer
+from typer import Option
 
-from mlbridge.terminal import console
-from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.corpus.manifest import load
-from mlbridge_optimizations.register_allocation.functions import (
-    Costs,
-    costs_of,
-    extract,
-)
-from mlbridge_optimizations.register_allocation.networks import (
-    NETWORKS,
-    Kind,
-    Network,
-    Weights,
-)
+from mlbridge_optimizations.register_allocation.functions import Costs, costs_of
 
-# The programs that choose among generations, and are not trained on.
-VALIDATION = ("flac", "jq", "libpng", "minisat")
+if TYPE_CHECKING:
+    from mlbridge_optimizations.register_allocation.networks import Network, Weights
+
 # A function's logarithm is limited, because single functions would decide otherwise.
 LIMIT = 0.7
 
 
 @dataclass(frozen=True)
+class Evolution:
+    """The options of an evolution."""
+
+    generations: Annotated[int, Option(min=1, help="Generations.")] = 60
+    population: Annotated[int, Option(min=4, help="Candidates of a generation.")] = 14
+    sample: Annotated[
+        int, Option(min=1, help="Modules for a generation, drawn at random.")
+    ] = 70
+    sigma: Annotated[
+        float, Option(help="Standard deviation of the weights at first.")
+    ] = 0.15
+    every: Annotated[int, Option(min=1, help="Validate after so many generations.")] = 5
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+
+
+@dataclass(frozen=True)
 class Generation:
-    """One generation.
+    """The result of one generation.
 
     Attributes:
         loss: the mean of the candidates' losses on the sampled functions.
         best: the lowest of them.
-        validation: the loss of the distribution's mean on the validation programs, or
+        validation: the loss of the distribution's mean on the validation modules, or
             None if this generation was not validated.
         functions: the number of functions sampled.
         seconds: since the start.
@@ -78,8 +78,8 @@ def loss_of(found: Sequence[Costs], policy: str) -> float:
 
 
 def losses(
-    network: Network,
-    candidates: Sequence[Weights],
+    network: "Network",
+    candidates: "Sequence[Weights]",
     modules: Sequence[Path],
     plugin: Path,
     jobs: int,
@@ -99,120 +99,32 @@ def losses(
 
 
 def evolve(
-    network: Network,
+    network: "Network",
     training: Sequence[Path],
     validation: Sequence[Path],
     plugin: Path,
-    *,
-    generations: int,
-    population: int,
-    sample: int,
-    seed: int,
-    sigma: float,
-    every: int,
-    jobs: int,
-) -> Iterator[tuple[Generation, Weights]]:
+    options: Evolution,
+    jobs: int = os.cpu_count() or 1,
+) -> "Iterator[tuple[Generation, Weights]]":
     """Yields the generations, each with the mean of its distribution."""
+    import cma  # type: ignore[import-untyped]
+
     begin = time.monotonic()
-    draw = np.random.default_rng(seed)
-    options = {"popsize": population, "seed": seed + 1, "verbose": -9}
-    strategy = cma.CMAEvolutionStrategy(network.start, sigma, options)
-    for number in range(generations):
-        chosen = draw.choice(len(training), min(sample, len(training)), replace=False)
+    draw = np.random.default_rng(options.seed)
+    settings = {"popsize": options.population, "seed": options.seed + 1, "verbose": -9}
+    strategy = cma.CMAEvolutionStrategy(network.start, options.sigma, settings)
+    for number in range(options.generations):
+        size = min(options.sample, len(training))
+        modules = [training[i] for i in draw.choice(len(training), size, replace=False)]
         candidates = strategy.ask()
-        modules = [training[index] for index in chosen]
         found, functions = losses(network, candidates, modules, plugin, jobs)
         strategy.tell(candidates, found)
         mean: Weights = strategy.result.xfavorite
         checked = None
-        if number % every == every - 1 or number == 0:
+        if number in (0, options.generations - 1) or (number + 1) % options.every == 0:
             checked = losses(network, [mean], validation, plugin, jobs)[0][0]
-        seconds = time.monotonic() - begin
+        average, seconds = float(np.mean(found)), time.monotonic() - begin
         yield (
-            Generation(
-                number, float(np.mean(found)), min(found), checked, functions, seconds
-            ),
+            Generation(number, average, min(found), checked, functions, seconds),
             mean,
         )
-
-
-def main(
-    kind: Annotated[str, typer.Argument(help="eviction or priority.")],
-    generations: Annotated[int, typer.Option(min=1, help="Generations.")] = 100,
-    population: Annotated[
-        int, typer.Option(min=4, help="Candidates in a generation.")
-    ] = 14,
-    sample: Annotated[
-        int, typer.Option(min=1, help="Modules for a generation, drawn at random.")
-    ] = 50,
-    sigma: Annotated[
-        float, typer.Option(help="Standard deviation of the weights at first.")
-    ] = 0.15,
-    every: Annotated[
-        int, typer.Option(min=1, help="Validate after so many generations.")
-    ] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Parallel compilers.")
-    ] = os.cpu_count() or 1,
-    corpus: Annotated[Path, typer.Option(help="Corpus folder.")] = Path("build/corpus"),
-    functions: Annotated[
-        Path, typer.Option(help="Folder for the functions to train on.")
-    ] = Path("build/regalloc/functions"),
-    plugin: Annotated[Path, typer.Option(help="MLBridgeLLVM.so.")] = Path(
-        "build/release/lib/MLBridgeLLVM.so"
-    ),
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path(
-        "build/regalloc/evolved"
-    ),
-) -> None:
-    """Train an advisor of greedy on the training programs of the corpus."""
-    if kind not in NETWORKS:
-        raise typer.BadParameter(f"'{kind}' is not one of {', '.join(NETWORKS)}")
-    name: Kind = kind  # type: ignore[assignment]
-    network = NETWORKS[name]()
-    out.mkdir(parents=True, exist_ok=True)
-    plugin = plugin.resolve()
-    found = load(corpus.resolve())
-    programs = found.select("training")
-    best, best_loss = network.start, math.inf
-    with ProgressBars() as bars:
-        files = extract(
-            *(found, programs, plugin, functions),
-            jobs=jobs,
-            show=lambda done, of: bars.show_stage("Extract functions", done, of),
-        )
-
-        def is_validation(file: Path) -> bool:
-            return file.name.rpartition("-")[0] in VALIDATION
-
-        curve = (out / f"{kind}.jsonl").open("w", encoding="utf-8")
-        with curve:
-            for generation, mean in evolve(
-                network,
-                [file for file in files if not is_validation(file)],
-                [file for file in files if is_validation(file)],
-                plugin,
-                generations=generations,
-                population=population,
-                sample=sample,
-                seed=seed,
-                sigma=sigma,
-                every=every,
-                jobs=jobs,
-            ):
-                print(json.dumps(asdict(generation)), file=curve, flush=True)
-                bars.show_stage("Generations", generation.number + 1, generations)
-                checked = generation.validation
-                if checked is not None and checked < best_loss:
-                    best, best_loss = mean, checked
-                    model = network.model(best)
-                    (out / f"{kind}.onnx").write_bytes(model.SerializeToString())
-    console.print(
-        f"{kind}: {math.exp(best_loss):.4f} of greedy's cost on the validation"
-        f" programs (geometric mean); {out / kind}.onnx"
-    )
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.corpus.manifest import Corpus, Program
+from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.show import Show, quiet
 
 LLC = "llc-22"
@@ -77,25 +78,26 @@ def costs_of(
         return file
 
     found = []
-    with TemporaryDirectory(prefix="mlbridge-costs-") as folder:
-        with ThreadPoolExecutor(jobs) as pool:
-            files = pool.map(compile_one, enumerate(modules))
-            for done, (module, file) in enumerate(zip(modules, files, strict=True)):
-                show(done + 1, len(modules))
-                lines = file.read_text().splitlines() if file.exists() else []
-                found += [_parse(module, json.loads(line)) for line in lines]
+    with (
+        TemporaryDirectory(prefix="mlbridge-costs-") as folder,
+        ThreadPoolExecutor(jobs) as pool,
+    ):
+        files = pool.map(compile_one, enumerate(modules))
+        for done, (module, file) in enumerate(zip(modules, files, strict=True)):
+            show(done + 1, len(modules))
+            lines = file.read_text().splitlines() if file.exists() else []
+            found += [_parse(module, json.loads(line)) for line in lines]
     return found
 
 
-def _parse(module: Path, line: dict[str, object]) -> Costs:
+def _parse(module: Path, line: dict[str, Any]) -> Costs:
     trials = line.pop("trials", {})
-    name = str(line.pop("function"))
+    name = line.pop("function")
     line.pop("module")
-    return Costs(str(module), name, trials, line)  # type: ignore[arg-type]
+    return Costs(str(module), name, trials, line)
 
 
 def extract(
-    corpus: Corpus,
     programs: Sequence[Program],
     plugin: Path,
     folder: Path,
@@ -114,7 +116,7 @@ def extract(
         for index in range(len(program.modules))
     ]
     with ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda it: _extract(*it, plugin, folder), todo)
+        results = pool.map(lambda it: _extract(it[0], it[1], plugin, folder), todo)
         files = []
         for done, file in enumerate(results):
             show(done + 1, len(todo))

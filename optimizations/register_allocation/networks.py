@@ -7,7 +7,7 @@ weights to an ONNX model. Each network starts as a heuristic and learns what to 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -86,6 +86,10 @@ def _casts() -> str:
     return "\n".join(f"  f_{name} = Cast<to = 1>({name})" for name in _INTEGERS)
 
 
+def _parts() -> str:
+    return ", ".join([*(f"f_{name}" for name in _INTEGERS), *_FLOATS])
+
+
 def _ports() -> str:
     integers = [f"int64[1,{POSITIONS}] {name}" for name in ("mask", *_INTEGERS)]
     floats = [f"float[1,{POSITIONS}] {name}" for name in _FLOATS]
@@ -104,11 +108,11 @@ class EvictionNetwork(Network):
     graph = f"""
 <ir_version: 8, opset_import: ["" : 17]>
 eviction ({_ports()}) => (int64[1] index_to_evict)
-<int64[2] spread = {{1, {POSITIONS}}}, float[1] lowest = {{-1e9}}, int64[1] last = {{-1}}>
+<int64[2] spread = {{1, {POSITIONS}}}, float[1] lowest = {{-1e9}}>
 {{
 {_casts()}
   p = Expand(progress, spread)
-  columns = Concat<axis = 0>({", ".join([f"f_{n}" for n in _INTEGERS] + list(_FLOATS))}, p)
+  columns = Concat<axis = 0>({_parts()}, p)
   rows = Transpose<perm = [1, 0]>(columns)
   direct = MatMul(rows, linear)
   before = MatMul(rows, inner)
@@ -149,7 +153,8 @@ class PriorityNetwork(Network):
 <ir_version: 8, opset_import: ["" : 17]>
 priority (int64[1] li_size, int64[1] stage, float[1] weight) => (float[1] priority)
 <float one = {1}, float heaviest = {1e6}, float zero = {0}, float eighth = {0.125},
- int64 split = {2}, float range = {1073741824}, int64[2] row = {1, 3}, int64[1] flat = {1}>
+ int64 split = {2}, float range = {1073741824}, int64[2] row = {1, 3},
+ int64[1] flat = {1}>
 {
   size = Cast<to = 1>(li_size)
   size1 = Add(size, one)
@@ -206,8 +211,7 @@ COLUMNS = (
     "begin",
     "pressure_at_start",
 )
-"""The columns of the feature `ranges` (compilers/llvm/RegAlloc/AllocationObservation.h).
-"""
+"""The columns of `ranges`: compilers/llvm/RegAlloc/AllocationObservation.h."""
 
 
 class AllocatorNetwork(Network):
@@ -221,7 +225,7 @@ class AllocatorNetwork(Network):
     kind = "allocator"
     graph = """
 <ir_version: 8, opset_import: ["" : 17]>
-allocator (float[n,16] ranges, float[n] spill_weights, int32[2,m] interferences)
+allocator (float[n,16] ranges, float[n] spill_weights, int32[m,2] interferences)
   => (float[n] priority, float[n] value, float[n] spill)
 <int64 first = {0}, int64 second = {1}, int64[1] last = {-1}, float zero = {0},
  int64[1] degreeAt = {12}, int64[3] parts = {1, 1, 1}>
@@ -230,8 +234,8 @@ allocator (float[n,16] ranges, float[n] spill_weights, int32[2,m] interferences)
   biased = Add(before, bias)
   state = Tanh(biased)
   pairs = Cast<to = 7>(interferences)
-  a = Gather<axis = 0>(pairs, first)
-  b = Gather<axis = 0>(pairs, second)
+  a = Gather<axis = 1>(pairs, first)
+  b = Gather<axis = 1>(pairs, second)
   aRows = Unsqueeze(a, last)
   bRows = Unsqueeze(b, last)
   ofA = Gather<axis = 0>(state, a)
@@ -277,7 +281,7 @@ allocator (float[n,16] ranges, float[n] spill_weights, int32[2,m] interferences)
         }
 
 
-NETWORKS: dict[Kind, type[Network]] = {
+NETWORKS: dict[str, Callable[[], Network]] = {
     "allocator": AllocatorNetwork,
     "eviction": EvictionNetwork,
     "priority": PriorityNetwork,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs whose registers are allocated at random print the same.
+"""Register allocation: random policies, and the environments.
+
+Programs whose registers are allocated at random print the same.
 
 Tries one program; with MLBRIDGE_TEST_FULL=1, programs of Debian with a million
 decisions.
@@ -9,11 +11,16 @@ import json
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from mlbridge_optimizations.register_allocation import fuzz
+pytest.importorskip("ray", reason="needs scripts/make-venv train")
+
+from mlbridge import InvalidArgument, SchemaMismatch
+from mlbridge_optimizations.register_allocation import environment, fuzz
 from programs import BUILD, FULL, ROOT
 from test_outputs import OVERFLOW, small_corpus
 
@@ -61,3 +68,104 @@ def test_a_million_decisions(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr.decode()
     rounds = [json.loads(line) for line in out.read_text().splitlines()]
     assert sum(one["decisions"] for one in rounds) >= 1_000_000
+
+
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the bitcode of one small program."""
+    folder = tmp_path_factory.mktemp("functions")
+    source = folder / "pressure.c"
+    source.write_text(f"#define NO_ASM\n{PRESSURE}")
+    command = ["clang-22", "-O2", "-fPIC", "-emit-llvm", "-c", str(source)]
+    subprocess.run([*command, "-o", str(folder / "a.bc")], check=True)
+    return folder
+
+
+def by_weight(agent: str, observation: dict[str, np.ndarray]) -> int:
+    """The heaviest range, its first free register, or else greedy."""
+    first = int(observation["mask"].argmax())
+    if agent != "colour":
+        return first
+    free = observation["colours"][:, 0] * observation["mask"][: environment.COLOURS]
+    return int(free.argmax()) if free.any() else environment.LEAVE
+
+
+@pytest.mark.parametrize("spec", ["shm", "pipe", "grpc"])
+def test_dialogue(functions: Path, spec: str) -> None:
+    spaces = environment.observation_spaces()
+
+    def episodes(env: environment.DialogueEnv) -> list[tuple[str, float]]:
+        found = []
+        for _ in range(4):
+            seen, _ = env.reset()
+            over, agents = False, set()
+            while not over:
+                ((agent, observation),) = seen.items()
+                assert spaces[agent].contains(observation)
+                agents.add(agent)
+                action = by_weight(agent, observation)
+                seen, rewards, terminated, _, infos = env.step({agent: action})
+                over = terminated["__all__"]
+            # All agents that have acted receive the reward.
+            assert set(rewards) == agents
+            (info,) = infos.values()
+            (reward,) = set(rewards.values())
+            expected = np.clip(np.log(info["greedy"] / info["cost"]), -1, 1)
+            assert reward == pytest.approx(expected, abs=1e-3)
+            found.append((info["function"], reward))
+        return found
+
+    with closing(environment.DialogueEnv(functions, plugin=PLUGIN, spec=spec)) as env:
+        first = episodes(env)
+        # An episode that is abandoned does no harm.
+        seen, _ = env.reset()
+        ((agent, observation),) = seen.items()
+        env.step({agent: by_weight(agent, observation)})
+        assert len(episodes(env)) == 4
+    with closing(environment.DialogueEnv(functions, plugin=PLUGIN, spec=spec)) as env:
+        assert episodes(env) == first
+
+
+def test_illegal_actions_end_the_episode(functions: Path) -> None:
+    with closing(environment.DialogueEnv(functions, plugin=PLUGIN)) as env:
+        seen, _ = env.reset()
+        ((agent, observation),) = seen.items()
+        while observation["mask"].all():
+            action = by_weight(agent, observation)
+            ((agent, observation),) = env.step({agent: action})[0].items()
+        masked = int(observation["mask"].argmin())
+        _, rewards, terminated, truncated, infos = env.step({agent: masked})
+        assert terminated["__all__"] or truncated["__all__"]
+        assert set(rewards.values()) == {-1.0}
+        assert "expected a choice whose 'mask' is 1" in str(infos)
+        env.reset()
+
+
+def test_question(functions: Path) -> None:
+    with closing(environment.QuestionEnv(functions, plugin=PLUGIN, repeats=2)) as env:
+        functions_seen = []
+        for episode in range(6):
+            observation, _ = env.reset()
+            count = len(observation["ranges"])
+            assert observation["ranges"].shape == (count, environment.RANGE_COLUMNS)
+            assert observation["spill_weights"].shape == (count,)
+            pairs = observation["interferences"]
+            assert (pairs[:, 0] < pairs[:, 1]).all()
+            assert pairs.max() < count
+            weights = np.minimum(observation["spill_weights"], 1e30)
+            spill = np.full(count, 1.0 if episode % 2 else -1.0, np.float32)
+            action = {"priority": weights, "value": weights, "spill": spill}
+            _, reward, terminated, _, info = env.step(action)
+            assert terminated
+            assert -1 <= reward <= 1
+            functions_seen.append(info["function"])
+        assert functions_seen[::2] == functions_seen[1::2]
+        assert len(set(functions_seen)) > 1
+        env.reset()
+        with pytest.raises(SchemaMismatch, match="one for each live range"):
+            env.step({**action, "priority": np.zeros(1, np.float32)})
+
+
+def test_environment_without_functions(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="expected bitcode files, found none"):
+        environment.DialogueEnv(tmp_path, plugin=PLUGIN)

@@ -209,8 +209,8 @@ void AllocationObservation::addPairs() {
   Pairs.resize(2 * Found.size());
   for (const auto &[I, Pair] : enumerate(Found)) {
     const auto Low = std::uint32_t(Pair >> 32), High = std::uint32_t(Pair);
-    Pairs[I] = std::int32_t(Low);
-    Pairs[Found.size() + I] = std::int32_t(High);
+    Pairs[2 * I] = std::int32_t(Low);
+    Pairs[2 * I + 1] = std::int32_t(High);
     at(Low, Degree) += 1;
     at(High, Degree) += 1;
   }
@@ -223,7 +223,7 @@ void AllocationObservation::setFeatures(FeatureSet &Into) const {
   Into.set("ranges", TensorRef(Matrix, {Count, std::int64_t(Columns)}));
   Into.set("spill_weights", Span<const float>(Weights));
   Into.set("interferences",
-           TensorRef(Pairs, {2, std::int64_t(Pairs.size() / 2)}));
+           TensorRef(Pairs, {std::int64_t(Pairs.size() / 2), 2}));
 }
 
 } // namespace MLBridge

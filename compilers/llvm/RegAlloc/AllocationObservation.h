@@ -81,7 +81,8 @@ public:
   ///   the order of the virtual registers' numbers.
   /// - `spill_weights` float [n]: LLVM's weights. Infinite weights are the
   ///   largest float.
-  /// - `interferences` int32 [2, m]: pairs of rows. Each pair occurs once.
+  /// - `interferences` int32 [m, 2]: pairs of rows, in ascending order. The
+  ///   first row of a pair is the lower one.
   void setFeatures(FeatureSet &Into) const;
 
   std::size_t size() const { return Registers.size(); }
@@ -125,7 +126,7 @@ private:
   std::vector<float> Weights;
   /// The columns of ranges that are newer than build().
   llvm::DenseMap<llvm::Register, std::array<float, Columns>> New;
-  /// The first rows of all pairs, and then the second rows.
+  /// The rows of all pairs, the lower one first.
   std::vector<std::int32_t> Pairs;
 
   /// The register classes of the ranges, the index of each range's class, and

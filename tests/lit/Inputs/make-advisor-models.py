@@ -9,6 +9,9 @@ leave    allocator: the heaviest first; greedy does what finds no register
 spill    allocator: the heaviest first; what finds no register is spilled
 split    allocator: the lightest first; evicts, splits, and spills
 short    allocator: one priority too few
+node, task, colour, split-at
+         agents of a dialogue: the first legal choice, but the task is to split
+outside  agents of a dialogue: a choice that does not exist
 """
 
 import sys
@@ -51,3 +54,17 @@ for name in ("leave", "spill", "split", "short"):
             g.op("Add", ["zero", g.constant([1.0], "float32")], wish)
             outputs.append((wish, FLOAT, ["n"]))
     g.save(folder / f"{name}.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
+
+for name, choices in (("node", 8), ("task", 2), ("colour", 34), ("split-at", 16)):
+    g = GraphBuilder(0)
+    last = {"select_last_index": 1} if name == "task" else {}
+    g.op("ArgMax", ["mask"], "choice", axis=0, keepdims=1, **last)
+    outputs = [("choice", INT64, [1])]
+    g.save(folder / f"{name}.onnx", [("mask", FLOAT, [choices])], outputs)
+
+g = GraphBuilder(0)
+g.op("ArgMax", ["mask"], "first", axis=0, keepdims=1)
+g.op("Mul", ["first", g.constant([0])], "zero")
+g.op("Add", ["zero", g.constant([99])], "choice")
+inputs = [("mask", FLOAT, ["choices"])]
+g.save(folder / "outside.onnx", inputs, [("choice", INT64, [1])])

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The networks of the four agents that allocate registers in a dialogue.
+
+Each network gives a score to each row of its observation, so it learns one function for
+all live ranges, registers or uses. Illegal actions get no probability.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from mlbridge_optimizations.register_allocation.environment import (
+    COLOUR_COLUMNS,
+    COLOURS,
+    RANGE_COLUMNS,
+    RANGES,
+    USE_COLUMNS,
+    USES,
+)
+
+HIDDEN = 32
+
+
+def _layers(inputs: int, outputs: int) -> nn.Sequential:
+    layers = nn.Sequential(nn.Linear(inputs, HIDDEN), nn.Tanh())
+    last = nn.Linear(HIDDEN, outputs)
+    # The first policy is the order of the rows, and not chance.
+    nn.init.normal_(last.weight, std=0.01)
+    nn.init.zeros_(last.bias)
+    return layers.append(last)
+
+
+class AgentNetwork(nn.Module):
+    """Scores rows, and a few further actions that have no row.
+
+    Args:
+        rows: the feature with the rows, or None if no action has a row.
+        columns: its number of columns.
+        count: its number of rows.
+        has_range: whether the observation has the live range itself.
+        others: the actions after the rows.
+        slope: how much a row's first logit is below that of the row before it.
+        bias: the first logits of the actions after the rows.
+    """
+
+    def __init__(
+        self,
+        rows: str | None,
+        columns: int,
+        count: int,
+        *,
+        has_range: bool = True,
+        others: tuple[float, ...] = (),
+        slope: float = 0.5,
+        summary: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.rows, self.count, self.has_range = rows, count, has_range
+        self.summary = summary
+        context = RANGE_COLUMNS if has_range else 0
+        pooled = COLOUR_COLUMNS if summary else 0
+        self.score = _layers(context + columns, 1) if rows else None
+        self.other = _layers(context + pooled, len(others)) if others else None
+        self.value = _layers(context + pooled + (0 if has_range else columns), 1)
+        steps = -slope * torch.arange(count if rows else 0, dtype=torch.float32)
+        self.first = nn.Parameter(torch.cat([steps, torch.tensor(others)]))
+
+    def forward(self, observation: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Maps observations to logits [N, actions] and values [N, 1]."""
+        parts = []
+        context = observation["range"] if self.has_range else None
+        if self.summary:
+            pooled = observation[self.summary].mean(dim=1)
+            context = pooled if context is None else torch.cat([context, pooled], 1)
+        if self.score is not None and self.rows is not None:
+            rows = observation[self.rows]
+            if self.has_range:
+                each = observation["range"].unsqueeze(1).expand(-1, self.count, -1)
+                rows = torch.cat([each, rows], dim=2)
+            parts.append(self.score(rows).squeeze(2))
+            if context is None:
+                context = observation[self.rows].mean(dim=1)
+        assert context is not None
+        if self.other is not None:
+            parts.append(self.other(context))
+        logits = torch.cat(parts, dim=1) + self.first
+        legal = observation["mask"] > 0
+        masked = torch.where(legal, logits, torch.full_like(logits, -1e9))
+        return masked, self.value(context)
+
+
+def network_of(agent: str) -> AgentNetwork:
+    """Returns an agent's network.
+
+    The first policies are close to an allocator that takes the heaviest live range, its
+    first free register, and leaves ranges without one to greedy.
+    """
+    if agent == "node":
+        return AgentNetwork("ranges", RANGE_COLUMNS, RANGES, has_range=False)
+    if agent == "task":
+        return AgentNetwork(None, 0, 0, others=(3.0, 0.0), summary="colours")
+    if agent == "colour":
+        return AgentNetwork(
+            *("colours", COLOUR_COLUMNS, COLOURS),
+            others=(-3.0, -1.0),
+            summary="colours",
+        )
+    return AgentNetwork("uses", USE_COLUMNS, USES, slope=0.0)

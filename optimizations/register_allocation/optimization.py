@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Describes register allocation, so that `mlbridge train` can train a model."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from mlbridge_optimizations.optimization import Choice, Metric, Optimization
+
+from .commands import COMMANDS
+
+if TYPE_CHECKING:
+    from .agents import AgentNetwork
+    from .environment import DialogueEnv
+
+AGENTS = ("node", "task", "colour", "split")
+
+
+@dataclass(frozen=True)
+class RegisterAllocationSettings:
+    """The options of the environment on the command line."""
+
+    functions: Annotated[
+        Path,
+        Option(
+            help="Folder of bitcode files, whose functions are the episodes; see"
+            " docs/guides/register-allocation.md."
+        ),
+    ] = Path("build/regalloc/functions")
+    spec: Annotated[
+        str, Option(help="How opt and the trainer communicate: shm, pipe or grpc.")
+    ] = "shm"
+    order: Annotated[int, Option(help="Random seed of the functions' order.")] = 0
+    plugin: Annotated[
+        Path | None,
+        Option(help="MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        for name in ("functions", "plugin"):
+            path = getattr(self, name)
+            if path is not None:
+                object.__setattr__(self, name, path.resolve())
+
+
+def _make_env(settings: RegisterAllocationSettings, worker: int) -> "DialogueEnv":
+    from .environment import DialogueEnv
+
+    return DialogueEnv(
+        settings.functions,
+        plugin=settings.plugin,
+        seed=settings.order,
+        spec=settings.spec,
+        worker=worker,
+    )
+
+
+def _network(
+    agent: str, settings: RegisterAllocationSettings, *spaces: Any
+) -> "AgentNetwork":
+    from .agents import network_of
+
+    return network_of(agent)
+
+
+def ratio_of(total: float, info: Mapping[str, Any]) -> float:
+    """Returns the cost relative to greedy's, from 1/e to e."""
+    greedy, cost = info.get("greedy"), info.get("cost")
+    if not greedy or cost is None:
+        return math.e
+    return float(min(max(cost / greedy, math.exp(-1)), math.e))
+
+
+def _first(observation: Mapping[str, Any]) -> int:
+    return int(observation["mask"].argmax())
+
+
+def _colour(observation: Mapping[str, Any], otherwise: int) -> int:
+    from .environment import COLOURS
+
+    free = observation["colours"][:, 0] * observation["mask"][:COLOURS]
+    if free.any():
+        return int(free.argmax())
+    return otherwise if observation["mask"][otherwise] else _first(observation)
+
+
+def _by_weight(otherwise: int) -> Mapping[str, Choice]:
+    """The heaviest live range first; `otherwise` is the action without a register."""
+    choices: dict[str, Choice] = dict.fromkeys(AGENTS, _first)
+    choices["colour"] = partial(_colour, otherwise=otherwise)
+    return choices
+
+
+OPTIMIZATION = Optimization(
+    "register-allocation",
+    "Learn which live ranges of a function get which registers.",
+    make_env=_make_env,
+    settings=RegisterAllocationSettings,
+    network={agent: partial(_network, agent) for agent in AGENTS},
+    baselines={
+        "weight": lambda settings: _by_weight(32),
+        "free": lambda settings: _by_weight(33),
+    },
+    commands=COMMANDS,
+    metric=Metric("ratio", "cost / greedy's cost", ratio_of, 1.0, is_cost=True),
+)
