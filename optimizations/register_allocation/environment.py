@@ -95,7 +95,7 @@ class QuestionEnv(CompilerEnv):
 
     The observation has ``ranges`` float32 [n, 16], ``spill_weights`` float32 [n] and
     ``interferences`` int32 [m, 2]; n and m depend on the function. The action has
-    ``priority``, ``value`` and ``spill`` float32 [n]. The reward is that of
+    ``priority``, ``value``, ``leave`` and ``spill`` float32 [n]. The reward is that of
     `DialogueEnv`.
     """
 
@@ -124,7 +124,10 @@ class QuestionEnv(CompilerEnv):
             interferences=_rows(pair),
         )
         action = spaces.Dict(
-            priority=_rows(_box()), value=_rows(_box()), spill=_rows(_box())
+            priority=_rows(_box()),
+            value=_rows(_box()),
+            leave=_rows(_box()),
+            spill=_rows(_box()),
         )
         super().__init__(
             command(plugin, functions, *flags),

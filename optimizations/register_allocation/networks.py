@@ -218,17 +218,16 @@ class AllocatorNetwork(Network):
     """Computes preferences for each live range of a function, float [n] each.
 
     A graph network: each range has a state, and receives the mean of the states of the
-    ranges that it interferes with. At first, the heaviest range comes first, evicts
-    lighter ones, and is left to greedy if it finds no register.
+    ranges that it interferes with. At first, all ranges are left to greedy.
     """
 
     kind = "allocator"
     graph = """
 <ir_version: 8, opset_import: ["" : 17]>
 allocator (float[n,16] ranges, float[n] spill_weights, int32[m,2] interferences)
-  => (float[n] priority, float[n] value, float[n] spill)
+  => (float[n] priority, float[n] value, float[n] leave, float[n] spill)
 <int64 first = {0}, int64 second = {1}, int64[1] last = {-1}, float zero = {0},
- int64[1] degreeAt = {12}, int64[3] parts = {1, 1, 1}>
+ int64[1] degreeAt = {12}, int64[4] parts = {1, 1, 1, 1}>
 {
   before = MatMul(ranges, inner)
   biased = Add(before, bias)
@@ -255,9 +254,10 @@ allocator (float[n,16] ranges, float[n] spill_weights, int32[m,2] interferences)
   direct = MatMul(ranges, linear)
   scores = Add(learned, direct)
   all = Add(scores, constant)
-  p, v, s = Split<axis = 1>(all, parts)
+  p, v, l, s = Split<axis = 1>(all, parts)
   priority = Squeeze(p, last)
   value = Squeeze(v, last)
+  leave = Squeeze(l, last)
   spill = Squeeze(s, last)
 }
 """
@@ -268,16 +268,16 @@ allocator (float[n,16] ranges, float[n] spill_weights, int32[m,2] interferences)
     def initial(self) -> dict[str, NDArray[np.float64]]:
         """See `Network`."""
         draw = np.random.default_rng(0)
-        linear = np.zeros((len(COLUMNS), 3))
+        linear = np.zeros((len(COLUMNS), 4))
         linear[COLUMNS.index("weight"), :2] = 1.0
         return {
             "linear": linear,
-            "constant": np.array([0.0, 0.0, -0.5]),
+            "constant": np.array([0.0, 0.0, 0.3, -0.5]),
             "inner": draw.normal(0, 0.5, (len(COLUMNS), self.hidden)),
             "bias": np.zeros(self.hidden),
             "second_inner": draw.normal(0, 0.5, (2 * self.hidden, self.hidden)),
             "second_bias": np.zeros(self.hidden),
-            "outer": np.zeros((self.hidden, 3)),
+            "outer": np.zeros((self.hidden, 4)),
         }
 
 

@@ -155,9 +155,13 @@ def test_question(functions: Path) -> None:
             weights = np.minimum(observation["spill_weights"], 1e30)
             spill = np.full(count, 1.0 if episode % 2 else -1.0, np.float32)
             action = {"priority": weights, "value": weights, "spill": spill}
+            # The function that is left to greedy costs the same.
+            is_left = episode in (2, 3)
+            action["leave"] = np.full(count, float(is_left), np.float32)
             _, reward, terminated, _, info = env.step(action)
             assert terminated
             assert -1 <= reward <= 1
+            assert reward == 0 or not is_left
             functions_seen.append(info["function"])
         assert functions_seen[::2] == functions_seen[1::2]
         assert len(set(functions_seen)) > 1

@@ -47,7 +47,7 @@ void AllocationObservation::build(const AllocationContext &Context,
   }
   findSharing(Context, Classes);
   findInterferences(Classes);
-  addPairs();
+  writePairs();
 }
 
 void AllocationObservation::buildBefore(const AllocationContext &C) {
@@ -151,18 +151,18 @@ void AllocationObservation::findSharing(const AllocationContext &Context,
   }
 }
 
-void AllocationObservation::meet(std::uint32_t A, std::uint32_t B) {
+void AllocationObservation::addPair(std::uint32_t A, std::uint32_t B) {
   const auto [Low, High] = std::minmax(A, B);
   const std::uint64_t Pair = std::uint64_t(Low) << 32 | High;
   // Two ranges may meet in several segments.
   if (size() > MaxMatrix) {
-    if (!MetInHuge.insert(Pair).second)
+    if (!KnownPairs.insert(Pair).second)
       return;
   } else {
     const unsigned Bit = unsigned(Low * size() + High);
-    if (Met.test(Bit))
+    if (PairBits.test(Bit))
       return;
-    Met.set(Bit);
+    PairBits.set(Bit);
   }
   Found.push_back(Pair);
 }
@@ -172,10 +172,10 @@ void AllocationObservation::findInterferences(
   Segments.clear();
   Active.clear();
   Found.clear();
-  MetInHuge.clear();
-  Met.clear();
+  KnownPairs.clear();
+  PairBits.clear();
   if (size() <= MaxMatrix)
-    Met.resize(unsigned(size() * size()));
+    PairBits.resize(unsigned(size() * size()));
   for (std::size_t Row = 0; Row != size(); ++Row)
     for (const LiveRange::Segment &S : *Registers[Row])
       Segments.push_back({S.start, S.end, std::uint32_t(Row)});
@@ -198,13 +198,13 @@ void AllocationObservation::findInterferences(
     for (std::uint32_t Row : Competing) {
       at(Row, Pressure) = std::max(at(Row, Pressure), Here);
       if (Row != New.Row)
-        meet(Row, New.Row);
+        addPair(Row, New.Row);
     }
   }
 }
 
 /// Writes the pairs in ascending order, and the degrees.
-void AllocationObservation::addPairs() {
+void AllocationObservation::writePairs() {
   sort(Found);
   Pairs.resize(2 * Found.size());
   for (const auto &[I, Pair] : enumerate(Found)) {

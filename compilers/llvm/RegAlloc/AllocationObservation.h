@@ -110,9 +110,9 @@ private:
   void findSharing(const AllocationContext &Context,
                    const llvm::RegisterClassInfo &Classes);
   void findInterferences(const llvm::RegisterClassInfo &Classes);
-  void addPairs();
+  void writePairs();
   /// Notes that two ranges interfere.
-  void meet(std::uint32_t A, std::uint32_t B);
+  void addPair(std::uint32_t A, std::uint32_t B);
   /// True if a register of the one range can be a register, or a part of a
   /// register, of the other.
   bool compete(std::uint32_t A, std::uint32_t B) const {
@@ -140,8 +140,8 @@ private:
   /// The pairs found so far: a list, and a set that is a matrix of bits unless
   /// the function is huge.
   std::vector<std::uint64_t> Found;
-  llvm::BitVector Met;
-  llvm::DenseSet<std::uint64_t> MetInHuge;
+  llvm::BitVector PairBits;
+  llvm::DenseSet<std::uint64_t> KnownPairs;
 };
 
 } // namespace MLBridge

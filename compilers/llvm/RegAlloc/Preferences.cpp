@@ -60,8 +60,8 @@ Expected<Preferences> Preferences::from(const Advice &Reply,
   };
   for (const Part &P :
        {Part{"priority", Result.Priority, false},
-        Part{"value", Result.Value, false}, Part{"spill", Result.Spill, true},
-        Part{"split", Result.Split, true}}) {
+        Part{"value", Result.Value, false}, Part{"leave", Result.Leave, true},
+        Part{"split", Result.Split, true}, Part{"spill", Result.Spill, true}}) {
     Expected<std::vector<float>> Values =
         read(Reply, P.Name, Ranges, P.IsOptional);
     if (!Values)
@@ -93,7 +93,8 @@ public:
 
   std::optional<AllocationTask> selectTask(const LiveInterval &Range,
                                            ArrayRef<Colour> Colours) override {
-    const bool Splits = of(Range.reg(), Given.Split) > 0 &&
+    const bool Splits = of(Range.reg(), Given.Leave) <= 0 &&
+                        of(Range.reg(), Given.Split) > 0 &&
                         choose(Range, Colours) == Colours.size();
     return Splits ? AllocationTask::Split : AllocationTask::Colour;
   }
@@ -101,6 +102,8 @@ public:
   std::optional<std::size_t> selectColour(const LiveInterval &Range,
                                           ArrayRef<Colour> Colours,
                                           bool CanSpill) override {
+    if (of(Range.reg(), Given.Leave) > 0)
+      return Leave;
     const std::size_t Choice = choose(Range, Colours);
     if (Choice != Colours.size())
       return Choice;

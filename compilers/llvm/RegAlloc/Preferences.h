@@ -30,19 +30,21 @@ class AllocationObservation;
 /// What a model prefers for each live range. A range that comes from another
 /// one by a split has the preferences of the latter.
 struct Preferences {
-  /// Reads the tensors `priority`, `value` and, if they exist, `spill` and
-  /// `split`. Returns SchemaMismatch if a tensor is absent or does not have \p
-  /// Ranges elements, and Model if an element is not finite.
+  /// Reads the tensors `priority`, `value` and, if they exist, `leave`, `split`
+  /// and `spill`. Returns SchemaMismatch if a tensor is absent or does not have
+  /// \p Ranges elements, and Model if an element is not finite.
   static Expected<Preferences> from(const Advice &Reply, std::size_t Ranges);
 
   /// The range with the highest priority is allocated first.
   std::vector<float> Priority;
   /// A range can take the registers of ranges with a lower value.
   std::vector<float> Value;
+  /// If positive, the range is left to greedy. Empty if all elements are 0.
+  std::vector<float> Leave;
   /// What happens to a range that finds no register: it is split if Split is
   /// positive and a split is possible, else spilled if Spill is positive, else
   /// left to greedy. Empty if all elements are 0.
-  std::vector<float> Spill, Split;
+  std::vector<float> Split, Spill;
 };
 
 /// Decides by \p Given, which has a value for each row of \p Observation. All
