@@ -24,6 +24,9 @@ extern const MLBridgeAOTModel mlbridge_aot_model_imitation;
 #ifdef MLBRIDGE_HAS_PHASE_ORDERING_OZ
 extern const MLBridgeAOTModel mlbridge_aot_model_phase_ordering_oz;
 #endif
+#ifdef MLBRIDGE_HAS_REGALLOC_EVICTION
+extern const MLBridgeAOTModel mlbridge_aot_model_regalloc_eviction;
+#endif
 }
 // NOLINTEND(readability-identifier-naming)
 
@@ -34,6 +37,9 @@ std::vector<const MLBridgeAOTModel *> MLBridge::builtinModels() {
 #endif
 #ifdef MLBRIDGE_HAS_PHASE_ORDERING_OZ
       &mlbridge_aot_model_phase_ordering_oz,
+#endif
+#ifdef MLBRIDGE_HAS_REGALLOC_EVICTION
+      &mlbridge_aot_model_regalloc_eviction,
 #endif
   };
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge search allocation-functions`` and ``mlbridge search allocation-model``."""
+"""Register allocation's commands of ``mlbridge search`` and ``mlbridge evaluate``."""
 
 import json
 import math
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 from typer import Argument, Option
 
 from mlbridge.doctor import find_llvm_plugin
@@ -66,6 +67,33 @@ class Trained:
     jobs: Jobs = os.cpu_count() or 1
 
 
+@dataclass(frozen=True)
+class Evaluated:
+    """The options of a comparison."""
+
+    rows: Annotated[
+        list[str] | None,
+        Option(
+            "--row",
+            metavar="NAME=OPTIONS",
+            help="A further row: its name and options of LLVM and the plug-in. May be"
+            " repeated.",
+        ),
+    ] = None
+    corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
+    split: Annotated[str, Option(help="Split: training, held-out or generated.")] = (
+        "held-out"
+    )
+    programs: Annotated[
+        str, Option(help="Names of programs, with commas. [default: all]")
+    ] = ""
+    json: Annotated[
+        Path | None, Option(metavar="FILE", help="Write all comparisons to this file.")
+    ] = None
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
 def _plugin(given: Path | None) -> Path:
     found = given or find_llvm_plugin()
     if found is None or not found.is_file():
@@ -114,8 +142,8 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
     mlbridge search allocation-model eviction
     ```
     """
-    need("training", ("cma", "onnx", "onnxruntime"))
-    from .evolve import evolve
+    need("training", ("cma", "matplotlib", "onnx", "onnxruntime"))
+    from .evolve import evolve, plot
     from .networks import NETWORKS
 
     if trained.kind not in NETWORKS:
@@ -134,7 +162,7 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
         )
     trained.out.mkdir(parents=True, exist_ok=True)
     file, curve = (trained.out / f"{trained.kind}{end}" for end in (".onnx", ".jsonl"))
-    best = math.inf
+    best, generations = math.inf, []
     with ProgressBars() as bars, curve.open("w", encoding="utf-8") as lines:
         for generation, mean in evolve(
             network,
@@ -145,19 +173,82 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
             trained.jobs,
         ):
             print(json.dumps(asdict(generation)), file=lines, flush=True)
+            generations.append(generation)
             bars.show_stage("Generations", generation.number + 1, evolution.generations)
             checked = generation.validation
             if checked is not None and checked < best:
                 best = checked
                 about = {"mlbridge.training": json.dumps(asdict(evolution))}
                 file.write_bytes(network.model(mean, about).SerializeToString())
+    plot(generations, trained.out / f"{trained.kind}.png", f"Evolution of {file.name}")
     console.print(
         f"{file}: {math.exp(best):.4f} of greedy's cost on the validation functions"
         f" (geometric mean); the curve is {curve}."
     )
 
 
+def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
+    """Compare register allocators on programs that stock clang compiles with -O2.
+
+    All ratios are relative to LLVM's greedy allocator. Costs are over the functions
+    that spill: their geometric mean, and the ratio of the sums.
+
+    ```sh
+    mlbridge evaluate allocation --row 'best of 5=-mlbridge-regalloc-search=5'
+    ```
+    """
+    need("evaluation", ("elftools",))
+    from mlbridge_optimizations.corpus.manifest import load
+
+    from .evaluate import FIXED, GREEDY, compare, measure, together
+
+    rows = dict(FIXED)
+    for row in evaluated.rows or ():
+        name, equals, options = row.partition("=")
+        if not equals or not name:
+            raise InvalidArgument(f"--row: expected NAME=OPTIONS, found {row!r}")
+        rows[name] = options
+    corpus = load(evaluated.corpus.resolve())
+    only = evaluated.programs.split(",") if evaluated.programs else ()
+    with ProgressBars() as bars:
+        found = measure(
+            corpus.select(evaluated.split, only=only),
+            rows,
+            _plugin(evaluated.plugin),
+            jobs=evaluated.jobs,
+            show=lambda done, of: bars.show_stage("Compile", done, of),
+        )
+    results = {
+        program: {
+            row: compare(found[GREEDY][program], found[row][program]) for row in rows
+        }
+        for program in found[GREEDY]
+    }
+    every = together(found[GREEDY])
+    results["all"] = {row: compare(every, together(found[row])) for row in rows}
+    table = Table(title="Relative to LLVM's greedy allocator (lower is better)")
+    for title in ("program", "allocator", "text", "cost", "95 %", "sum", "reloads"):
+        table.add_column(title, justify="left" if title[0] in "pa" else "right")
+    table.add_column("worse", justify="right")
+    for program, compared in results.items():
+        for row, one in compared.items():
+            low, high = one.interval
+            table.add_row(
+                *(program if row == GREEDY else "", row),
+                *(f"{value:.4f}" for value in (one.text, one.cost)),
+                f"{low:.3f}-{high:.3f}",
+                *(f"{value:.4f}" for value in (one.total, one.reloads)),
+                f"{one.worse} of {one.functions}",
+            )
+        table.add_section()
+    console.print(table)
+    if evaluated.json:
+        plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in results.items()}
+        evaluated.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
 COMMANDS = {
+    "evaluate allocation": with_options(_evaluate, Evaluated),
     "search allocation-functions": with_options(_functions, Extracted),
     "search allocation-model": with_options(_model, Trained, Evolution),
 }

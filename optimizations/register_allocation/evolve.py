@@ -128,3 +128,27 @@ def evolve(
             Generation(number, average, min(found), checked, functions, seconds),
             mean,
         )
+
+
+def plot(generations: Sequence[Generation], path: Path, title: str) -> None:
+    """Draws the costs of all generations relative to greedy's, as a PNG file."""
+    from mlbridge_optimizations.plot import finish, panels_of
+
+    checked = [
+        (one.number, math.exp(one.validation))
+        for one in generations
+        if one.validation is not None
+    ]
+    numbers = [one.number for one in generations]
+    with panels_of(path, size=(8, 4)) as (panel,):
+        means = [math.exp(one.loss) for one in generations]
+        panel.plot(numbers, means, label="mean candidate,\nsampled functions")
+        panel.plot(*zip(*checked, strict=True), "o-", label="validation functions")
+        panel.axhline(1, color="0.5", linewidth=1, label="greedy")
+        panel.set_ylim(top=min(1.2, max(means)))
+        finish(
+            panel,
+            title=title,
+            xlabel="generation",
+            ylabel="cost / greedy's cost (lower is better)",
+        )
