@@ -39,9 +39,11 @@ class AgentNetwork(nn.Module):
         columns: its number of columns.
         count: its number of rows.
         has_range: whether the observation has the live range itself.
-        others: the actions after the rows.
+        others: the first logits of the actions after the rows.
         slope: how much a row's first logit is below that of the row before it.
-        bias: the first logits of the actions after the rows.
+        summary: the feature whose mean over the rows is part of the context.
+        free: how much the first logit of a free register, whose first column is 1, is
+            above that of other rows.
     """
 
     def __init__(
@@ -52,8 +54,9 @@ class AgentNetwork(nn.Module):
         *,
         has_range: bool = True,
         others: tuple[float, ...] = (),
-        slope: float = 0.5,
+        slope: float = 0.0,
         summary: str | None = None,
+        free: float = 0.0,
     ) -> None:
         super().__init__()
         self.rows, self.count, self.has_range = rows, count, has_range
@@ -65,6 +68,7 @@ class AgentNetwork(nn.Module):
         self.value = _layers(context + pooled + (0 if has_range else columns), 1)
         steps = -slope * torch.arange(count if rows else 0, dtype=torch.float32)
         self.first = nn.Parameter(torch.cat([steps, torch.tensor(others)]))
+        self.free = nn.Parameter(torch.tensor(free)) if free else None
 
     def forward(self, observation: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Maps observations to logits [N, actions] and values [N, 1]."""
@@ -78,14 +82,17 @@ class AgentNetwork(nn.Module):
             if self.has_range:
                 each = observation["range"].unsqueeze(1).expand(-1, self.count, -1)
                 rows = torch.cat([each, rows], dim=2)
-            parts.append(self.score(rows).squeeze(2))
+            scores = self.score(rows).squeeze(2)
+            if self.free is not None:
+                scores = scores + self.free * observation[self.rows][:, :, 0]
+            parts.append(scores)
             if context is None:
                 context = observation[self.rows].mean(dim=1)
         assert context is not None
         if self.other is not None:
             parts.append(self.other(context))
         logits = torch.cat(parts, dim=1) + self.first
-        legal = observation["mask"] > 0
+        legal = observation["action_mask"] > 0
         masked = torch.where(legal, logits, torch.full_like(logits, -1e9))
         return masked, self.value(context)
 
@@ -93,17 +100,19 @@ class AgentNetwork(nn.Module):
 def network_of(agent: str) -> AgentNetwork:
     """Returns an agent's network.
 
-    The first policies are close to an allocator that takes the heaviest live range, its
-    first free register, and leaves ranges without one to greedy.
+    The first policies are close to an allocator that takes the heaviest live range and
+    its first free register, and leaves ranges without one to greedy.
     """
     if agent == "node":
-        return AgentNetwork("ranges", RANGE_COLUMNS, RANGES, has_range=False)
+        return AgentNetwork("ranges", RANGE_COLUMNS, RANGES, has_range=False, slope=3.0)
     if agent == "task":
-        return AgentNetwork(None, 0, 0, others=(3.0, 0.0), summary="colours")
+        return AgentNetwork(None, 0, 0, others=(5.0, 0.0), summary="colours")
     if agent == "colour":
         return AgentNetwork(
             *("colours", COLOUR_COLUMNS, COLOURS),
-            others=(-3.0, -1.0),
+            others=(-4.0, 0.0),
+            slope=1.0,
             summary="colours",
+            free=40.0,
         )
-    return AgentNetwork("uses", USE_COLUMNS, USES, slope=0.0)
+    return AgentNetwork("uses", USE_COLUMNS, USES)

@@ -14,7 +14,7 @@ colour  the same                              a register, 32: spill, 33: to gree
 split   range [16], uses [16, 4]              the use before which it is split
 ======  ====================================  ===================================
 
-Each observation also has ``mask`` float32 [actions]: 1 where an action is legal.
+Each observation also has ``action_mask`` float32 [actions]: 1 where an action is legal.
 
 In a question, one action has the preferences for all live ranges of the function
 (compilers/llvm/RegAlloc/Preferences.h).
@@ -50,17 +50,23 @@ def observation_spaces() -> dict[str, spaces.Dict]:
     one = _box(RANGE_COLUMNS)
     colours = _box(COLOURS, COLOUR_COLUMNS)
     return {
-        "node": spaces.Dict(ranges=_box(RANGES, RANGE_COLUMNS), mask=_box(RANGES)),
-        "task": spaces.Dict(range=one, colours=colours, mask=_box(2)),
-        "colour": spaces.Dict(range=one, colours=colours, mask=_box(COLOURS + 2)),
-        "split": spaces.Dict(range=one, uses=_box(USES, USE_COLUMNS), mask=_box(USES)),
+        "node": spaces.Dict(
+            ranges=_box(RANGES, RANGE_COLUMNS), action_mask=_box(RANGES)
+        ),
+        "task": spaces.Dict(range=one, colours=colours, action_mask=_box(2)),
+        "colour": spaces.Dict(
+            range=one, colours=colours, action_mask=_box(COLOURS + 2)
+        ),
+        "split": spaces.Dict(
+            range=one, uses=_box(USES, USE_COLUMNS), action_mask=_box(USES)
+        ),
     }
 
 
 def action_spaces() -> dict[str, spaces.Discrete[Any]]:
     """Returns the action space of each agent."""
     return {
-        agent: spaces.Discrete(space["mask"].shape[0])  # type: ignore[index]
+        agent: spaces.Discrete(space["action_mask"].shape[0])  # type: ignore[index]
         for agent, space in observation_spaces().items()
     }
 
@@ -152,13 +158,18 @@ class DialogueEnv(MultiAgentCompilerEnv):
         *,
         plugin: Path | None = None,
         seed: int = 0,
+        max_ranges: int = 0,
         spec: str = "shm",
         **options: Unpack[CompilerOptions],
     ) -> None:
-        """Stores the settings. `functions` is a folder of bitcode files."""
+        """Stores the settings. `functions` is a folder of bitcode files.
+
+        Functions with more than `max_ranges` live ranges are skipped. 0 is no limit.
+        """
         worker = options.get("worker", 0)
         flags = [
             "-mlbridge-regalloc-form=dialogue",
+            f"-mlbridge-regalloc-max-ranges={max_ranges}",
             f"-mlbridge-regalloc-seed={1000 * seed + worker}",
         ]
         super().__init__(

@@ -35,6 +35,14 @@ class RegisterAllocationSettings:
     spec: Annotated[
         str, Option(help="How opt and the trainer communicate: shm, pipe or grpc.")
     ] = "shm"
+    max_ranges: Annotated[
+        int,
+        Option(
+            min=0,
+            help="Skip functions with more live ranges. Start with small functions, and"
+            " continue with --resume and a higher limit.",
+        ),
+    ] = 0
     order: Annotated[int, Option(help="Random seed of the functions' order.")] = 0
     plugin: Annotated[
         Path | None,
@@ -55,6 +63,7 @@ def _make_env(settings: RegisterAllocationSettings, worker: int) -> "DialogueEnv
         settings.functions,
         plugin=settings.plugin,
         seed=settings.order,
+        max_ranges=settings.max_ranges,
         spec=settings.spec,
         worker=worker,
     )
@@ -77,16 +86,16 @@ def ratio_of(total: float, info: Mapping[str, Any]) -> float:
 
 
 def _first(observation: Mapping[str, Any]) -> int:
-    return int(observation["mask"].argmax())
+    return int(observation["action_mask"].argmax())
 
 
 def _colour(observation: Mapping[str, Any], otherwise: int) -> int:
     from .environment import COLOURS
 
-    free = observation["colours"][:, 0] * observation["mask"][:COLOURS]
+    free = observation["colours"][:, 0] * observation["action_mask"][:COLOURS]
     if free.any():
         return int(free.argmax())
-    return otherwise if observation["mask"][otherwise] else _first(observation)
+    return otherwise if observation["action_mask"][otherwise] else _first(observation)
 
 
 def _by_weight(otherwise: int) -> Mapping[str, Choice]:

@@ -20,7 +20,13 @@ import pytest
 pytest.importorskip("ray", reason="needs scripts/make-venv train")
 
 from mlbridge import InvalidArgument, SchemaMismatch
-from mlbridge_optimizations.register_allocation import environment, fuzz
+from mlbridge_optimizations.register_allocation import (
+    environment,
+    evaluate,
+    evolve,
+    fuzz,
+)
+from mlbridge_optimizations.register_allocation.networks import NETWORKS
 from programs import BUILD, FULL, ROOT
 from test_outputs import OVERFLOW, small_corpus
 
@@ -83,10 +89,12 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def by_weight(agent: str, observation: dict[str, np.ndarray]) -> int:
     """The heaviest range, its first free register, or else greedy."""
-    first = int(observation["mask"].argmax())
+    first = int(observation["action_mask"].argmax())
     if agent != "colour":
         return first
-    free = observation["colours"][:, 0] * observation["mask"][: environment.COLOURS]
+    free = (
+        observation["colours"][:, 0] * observation["action_mask"][: environment.COLOURS]
+    )
     return int(free.argmax()) if free.any() else environment.LEAVE
 
 
@@ -130,14 +138,14 @@ def test_illegal_actions_end_the_episode(functions: Path) -> None:
     with closing(environment.DialogueEnv(functions, plugin=PLUGIN)) as env:
         seen, _ = env.reset()
         ((agent, observation),) = seen.items()
-        while observation["mask"].all():
+        while observation["action_mask"].all():
             action = by_weight(agent, observation)
             ((agent, observation),) = env.step({agent: action})[0].items()
-        masked = int(observation["mask"].argmin())
+        masked = int(observation["action_mask"].argmin())
         _, rewards, terminated, truncated, infos = env.step({agent: masked})
         assert terminated["__all__"] or truncated["__all__"]
         assert set(rewards.values()) == {-1.0}
-        assert "expected a choice whose 'mask' is 1" in str(infos)
+        assert "expected a choice whose 'action_mask' is 1" in str(infos)
         env.reset()
 
 
@@ -173,3 +181,43 @@ def test_question(functions: Path) -> None:
 def test_environment_without_functions(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="expected bitcode files, found none"):
         environment.DialogueEnv(tmp_path, plugin=PLUGIN)
+
+
+@pytest.mark.parametrize("kind", ["eviction", "priority", "allocator"])
+def test_evolution(functions: Path, kind: str) -> None:
+    options = evolve.Evolution(generations=2, population=4, sample=1, every=2)
+    network = NETWORKS[kind]()
+    files = sorted(functions.glob("*.bc"))
+    runs = [
+        list(evolve.evolve(network, files, files, PLUGIN, options)) for _ in range(2)
+    ]
+    for (first, mean), (second, again) in zip(*runs, strict=True):
+        assert first.functions == 3
+        assert (first.loss, first.validation) == (second.loss, second.validation)
+        np.testing.assert_array_equal(mean, again)
+    losses = [generation.loss for generation, _ in runs[0]]
+    assert losses[0] != losses[1], "the candidates make no difference"
+    # The heuristic with which the network starts is as good as it says.
+    start, _ = evolve.losses(network, [network.start], files, PLUGIN, 1)
+    assert start == [0.0] if kind == "allocator" else abs(start[0]) < 0.3
+
+
+def test_comparison(tmp_path: Path) -> None:
+    corpus = small_corpus(tmp_path, pressure=f"#define NO_ASM\n{PRESSURE}")
+    rows = {
+        "greedy": "",
+        "weight": "-mlbridge-regalloc-policy=weight",
+        "best of 5": "-mlbridge-regalloc-search=5",
+    }
+    programs = list(corpus.programs.values())
+    found = evaluate.measure(programs, rows, PLUGIN)
+    greedy = found["greedy"]["pressure"]
+    compared = {row: evaluate.compare(greedy, found[row]["pressure"]) for row in rows}
+    assert compared["greedy"] == evaluate.Compared(1, 1, (1, 1), 1, 1, 0, 4)
+    assert compared["weight"].cost > 1
+    assert compared["weight"].worse > 0
+    best = compared["best of 5"]
+    assert best.worse == 0
+    assert best.cost < 1
+    low, high = best.interval
+    assert low < best.cost < high <= 1

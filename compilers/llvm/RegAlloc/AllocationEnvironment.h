@@ -56,6 +56,8 @@ public:
     /// The number of episodes with each function, one after another. A dialogue
     /// has one.
     unsigned Repeats = 1;
+    /// Functions with more live ranges are left to greedy. 0 means no limit.
+    unsigned MaxRanges = 0;
   };
 
   AllocationEnvironment(const Settings &Options, SteppedEnvironment &Trainer)
@@ -75,6 +77,7 @@ private:
   /// Waits for the command reset, unless it came for a function that turned out
   /// to be easy.
   bool waitForReset();
+  bool isTooLong(const AllocationContext &Context) const;
   /// Lets the trainer reply to one question. Returns a policy in a trial's
   /// process.
   std::unique_ptr<AllocationPolicy> question(const AllocationContext &Context);

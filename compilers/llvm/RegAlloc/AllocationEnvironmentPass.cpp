@@ -82,7 +82,8 @@ static Error serve() {
   if (Error E = Trainer.serve(*Spec))
     return E;
   auto Environment = std::make_shared<AllocationEnvironment>(
-      AllocationEnvironment::Settings{givenPolicy().Form, allocationRepeats()},
+      AllocationEnvironment::Settings{givenPolicy().Form, allocationRepeats(),
+                                      allocationMaxRanges()},
       Trainer);
   Current = Environment;
   std::mt19937_64 Generator(randomPolicyOptions().Seed);

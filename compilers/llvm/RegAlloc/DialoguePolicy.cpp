@@ -55,7 +55,7 @@ void DialogueObservation::setFeatures(std::string_view Agent,
     else
       Rows("colours", Colours, ColourColumns);
   }
-  Into.set("mask", Span<const float>(Mask.data(), choices(Agent)));
+  Into.set("action_mask", Span<const float>(Mask.data(), choices(Agent)));
 }
 
 namespace {
@@ -101,8 +101,9 @@ std::optional<std::size_t> DialoguePolicy::decide(std::string_view Agent) {
     return Index;
   Partner.refuse(
       {ErrorCode::Model,
-       formatv("agent '{0}': expected a choice whose 'mask' is 1, found {1}",
-               std::string(Agent), *Reply)});
+       formatv(
+           "agent '{0}': expected a choice whose 'action_mask' is 1, found {1}",
+           std::string(Agent), *Reply)});
   return std::nullopt;
 }
 

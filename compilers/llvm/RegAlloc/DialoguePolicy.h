@@ -43,7 +43,8 @@ inline constexpr std::string_view Node = "node", Task = "task",
 /// | colour | the same | an index, 32 to spill, 33 to leave to greedy |
 /// | split | `range` float [16], `uses` float [16, 4] | an index |
 ///
-/// Each agent also receives `mask`, float [choices]: 1 where a choice is legal.
+/// Each agent also receives `action_mask`, float [choices]: 1 where a choice is
+/// legal.
 struct DialogueObservation {
   static constexpr std::size_t MaxRanges = 8, MaxColours = 32, MaxUses = 16;
   static constexpr std::size_t SpillChoice = MaxColours;

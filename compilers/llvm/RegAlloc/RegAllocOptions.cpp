@@ -103,6 +103,11 @@ cl::opt<std::string>
                  cl::value_desc("folder"),
                  cl::desc("The bitcode files whose functions the trainer of "
                           "mlbridge-regalloc-environment allocates"));
+cl::opt<unsigned> MaxRangesOpt(
+    "mlbridge-regalloc-max-ranges", cl::cat(optionCategory()),
+    cl::value_desc("n"), cl::init(0),
+    cl::desc("Skip functions with more than <n> live ranges in training "
+             "(default: 0, no limit)"));
 cl::opt<unsigned> RepeatsOpt(
     "mlbridge-regalloc-repeats", cl::cat(optionCategory()), cl::value_desc("n"),
     cl::init(1),
@@ -219,6 +224,7 @@ bool replacesAdvisors() {
          Given.Fixed == FixedPolicy::PriorityBySize;
 }
 StringRef allocationFunctions() { return FunctionsOpt; }
+unsigned allocationMaxRanges() { return MaxRangesOpt; }
 unsigned allocationRepeats() { return RepeatsOpt; }
 StringRef allocationCostsFile() { return AllocationCostsOpt; }
 

@@ -85,6 +85,9 @@ std::chrono::milliseconds allocationSearchBudget();
 /// Returns the value of `-mlbridge-regalloc-functions=FOLDER`, the bitcode
 /// files whose functions a trainer allocates.
 llvm::StringRef allocationFunctions();
+/// Returns the value of `-mlbridge-regalloc-max-ranges=N`: a trainer does not
+/// allocate functions with more live ranges. 0 means no limit.
+unsigned allocationMaxRanges();
 /// Returns the value of `-mlbridge-regalloc-repeats=N`: the number of episodes
 /// with each function, one after another.
 unsigned allocationRepeats();

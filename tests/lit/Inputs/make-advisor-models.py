@@ -58,13 +58,13 @@ for name in ("leave", "spill", "split", "short"):
 for name, choices in (("node", 8), ("task", 2), ("colour", 34), ("split-at", 16)):
     g = GraphBuilder(0)
     last = {"select_last_index": 1} if name == "task" else {}
-    g.op("ArgMax", ["mask"], "choice", axis=0, keepdims=1, **last)
+    g.op("ArgMax", ["action_mask"], "choice", axis=0, keepdims=1, **last)
     outputs = [("choice", INT64, [1])]
-    g.save(folder / f"{name}.onnx", [("mask", FLOAT, [choices])], outputs)
+    g.save(folder / f"{name}.onnx", [("action_mask", FLOAT, [choices])], outputs)
 
 g = GraphBuilder(0)
-g.op("ArgMax", ["mask"], "first", axis=0, keepdims=1)
+g.op("ArgMax", ["action_mask"], "first", axis=0, keepdims=1)
 g.op("Mul", ["first", g.constant([0])], "zero")
 g.op("Add", ["zero", g.constant([99])], "choice")
-inputs = [("mask", FLOAT, ["choices"])]
+inputs = [("action_mask", FLOAT, ["choices"])]
 g.save(folder / "outside.onnx", inputs, [("choice", INT64, [1])])
