@@ -67,7 +67,7 @@ Error SteppedEnvironment::serve(std::string_view Spec) {
       [](void *Self) -> void * {
         auto &Env = *static_cast<SteppedEnvironment *>(Self);
         Error Result = serveEnvironment(Env, std::string_view(Env.S->Spec));
-        const std::lock_guard Lock(Env.S->Mutex);
+        const std::scoped_lock Lock(Env.S->Mutex);
         Env.S->Result = std::move(Result);
         Env.S->TrainerLeft = true;
         Env.S->CompilersTurn = true;
@@ -115,7 +115,7 @@ const Advice *SteppedEnvironment::act(const Observer &Observe,
 
 void SteppedEnvironment::endEpisode(double Reward, const Observer &Observe,
                                     std::string Info) {
-  const std::lock_guard Lock(S->Mutex);
+  const std::scoped_lock Lock(S->Mutex);
   if (!S->InEpisode || S->IsOver())
     return;
   Observe(*S->Into);
@@ -128,7 +128,7 @@ void SteppedEnvironment::endEpisode(double Reward, const Observer &Observe,
 }
 
 void SteppedEnvironment::failEpisode(Error Why) {
-  const std::lock_guard Lock(S->Mutex);
+  const std::scoped_lock Lock(S->Mutex);
   if (!S->InEpisode || S->IsOver())
     return;
   S->Failure = std::move(Why);
@@ -138,14 +138,14 @@ void SteppedEnvironment::failEpisode(Error Why) {
 }
 
 void SteppedEnvironment::stop(Error Why) {
-  const std::lock_guard Lock(S->Mutex);
+  const std::scoped_lock Lock(S->Mutex);
   if (!S->Stopped)
     S->Stopped = std::move(Why);
   S->Changed.notify_all();
 }
 
 Error SteppedEnvironment::result() const {
-  const std::lock_guard Lock(S->Mutex);
+  const std::scoped_lock Lock(S->Mutex);
   return S->Result;
 }
 
@@ -176,6 +176,6 @@ Error SteppedEnvironment::step(const Advice &Action, FeatureSet &Observation) {
 }
 
 double SteppedEnvironment::reward() const {
-  const std::lock_guard Lock(S->Mutex);
+  const std::scoped_lock Lock(S->Mutex);
   return S->Reward;
 }

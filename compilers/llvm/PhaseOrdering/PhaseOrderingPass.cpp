@@ -14,11 +14,11 @@
 
 #include "PhaseOrdering/PhaseOrderingPass.h"
 
+#include "MachineCode/MachineCode.h"
 #include "ModelSession.h"
 #include "Options.h"
 #include "PhaseOrdering/Applicability.h"
 #include "PhaseOrdering/ErrorCollector.h"
-#include "MachineCode/MachineCode.h"
 #include "PhaseOrdering/ModuleContents.h"
 #include "PhaseOrdering/PassRunner.h"
 #include "PhaseOrdering/Search.h"

@@ -14,8 +14,8 @@
 
 #include "PhaseOrdering/Program.h"
 
-#include "PhaseOrdering/ErrorCollector.h"
 #include "MachineCode/MachineCode.h"
+#include "PhaseOrdering/ErrorCollector.h"
 #include "PhaseOrdering/PassRunner.h"
 #include "ReadFile.h"
 

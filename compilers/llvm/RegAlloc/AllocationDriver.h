@@ -39,7 +39,7 @@ struct TriedPolicy {
 
 class AllocationDriver {
 public:
-  virtual ~AllocationDriver();
+  virtual ~AllocationDriver() = default;
 
   virtual void beginModule(llvm::Module &M) = 0;
   /// Returns the policy that allocates a function before greedy, or null if
@@ -48,15 +48,15 @@ public:
   begin(const AllocationContext &Context) = 0;
   /// Takes the cost of the function. Does not return in a trial's process.
   virtual void finish(const llvm::MachineFunction &MF,
-                      const AllocationCost &Cost);
+                      const AllocationCost &Cost) = 0;
   /// Prints statistics and remarks.
   virtual void endModule(const llvm::Module &M) = 0;
 
   /// True if begin() must not be called for a function that RegisterAllocator
   /// cannot handle.
-  virtual bool needsAllocator() const { return true; }
+  virtual bool needsAllocator() const = 0;
   /// The trials of the function for which begin() was last called.
-  virtual llvm::ArrayRef<TriedPolicy> trials() const { return {}; }
+  virtual llvm::ArrayRef<TriedPolicy> trials() const = 0;
 };
 
 /// Allocates by the policy that the options give.
@@ -70,10 +70,12 @@ public:
     Policies->given().setAdvisors();
     return Policies->given().allocator(Context);
   }
+  void finish(const llvm::MachineFunction &, const AllocationCost &) override {}
   void endModule(const llvm::Module &) override { Policies.reset(); }
   bool needsAllocator() const override {
     return Policies->given().needsAllocator();
   }
+  llvm::ArrayRef<TriedPolicy> trials() const override { return {}; }
 
 private:
   std::unique_ptr<ModulePolicies> Policies;

@@ -72,6 +72,8 @@ public:
   void finish(const llvm::MachineFunction &MF,
               const AllocationCost &Cost) override;
   void endModule(const llvm::Module &) override {}
+  bool needsAllocator() const override { return true; }
+  llvm::ArrayRef<TriedPolicy> trials() const override { return {}; }
 
 private:
   /// Waits for the command reset, unless it came for a function that turned out

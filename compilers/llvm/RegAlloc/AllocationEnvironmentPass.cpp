@@ -24,7 +24,6 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 
-#include <algorithm>
 #include <random>
 
 using namespace llvm;
@@ -51,7 +50,7 @@ static Expected<std::vector<std::string>> filesIn(StringRef Folder) {
   if (Files.empty())
     return Error(ErrorCode::InvalidArgument,
                  (Folder + ": expected bitcode files, found none").str());
-  std::sort(Files.begin(), Files.end());
+  llvm::sort(Files);
   return Files;
 }
 

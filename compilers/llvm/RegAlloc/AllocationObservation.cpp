@@ -98,7 +98,7 @@ void AllocationObservation::describe(const AllocationContext &C,
     HottestBlock = std::max(HottestBlock, Frequency);
   }
   const bool IsSpillable = Range.isSpillable();
-  Into[Size] = std::log1p(float(Range.getSize() / SlotIndex::InstrDist));
+  Into[Size] = std::log1p(float(Range.getSize()) / float(SlotIndex::InstrDist));
   Into[Weight] = IsSpillable ? std::log1p(Range.weight()) : 1;
   Into[Operands] = std::log1p(OperandCount);
   Into[Reads] = std::log1p(ReadSum);

@@ -45,6 +45,7 @@ public:
   void finish(const llvm::MachineFunction &MF,
               const AllocationCost &Cost) override;
   void endModule(const llvm::Module &M) override;
+  bool needsAllocator() const override { return true; }
   llvm::ArrayRef<TriedPolicy> trials() const override { return Trials; }
 
 private:

@@ -71,7 +71,7 @@ Expected<Preferences> AllocatorModel::request() {
   return Result;
 }
 
-void AllocatorModel::count(Error Failure) {
+void AllocatorModel::count(const Error &Failure) {
   if (Failure.isDeferred()) {
     ++Deferred;
   } else {

@@ -62,7 +62,7 @@ private:
          const DialogueObservation &Observation) override;
   void refuse(Error Why) override;
   /// Takes account of a request that has no reply.
-  void count(Error Failure);
+  void count(const Error &Failure);
   Expected<Preferences> request();
   /// Observes a function and, for a question, sends the request. Returns false
   /// if the model does not decide.

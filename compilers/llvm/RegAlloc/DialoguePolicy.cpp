@@ -29,8 +29,6 @@ using namespace llvm;
 
 namespace MLBridge {
 
-DialoguePartner::~DialoguePartner() = default;
-
 std::size_t DialogueObservation::choices(std::string_view Agent) {
   if (Agent == agents::Node)
     return MaxRanges;

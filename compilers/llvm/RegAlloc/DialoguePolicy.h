@@ -71,7 +71,7 @@ struct DialogueObservation {
 /// Who decides in a dialogue.
 class DialoguePartner {
 public:
-  virtual ~DialoguePartner();
+  virtual ~DialoguePartner() = default;
   /// Returns the decision of \p Agent, or std::nullopt to leave the rest of the
   /// function to greedy. The decision need not be legal.
   virtual std::optional<std::int64_t>

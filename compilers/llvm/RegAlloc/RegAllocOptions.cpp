@@ -120,8 +120,10 @@ cl::opt<std::string> AllocationCostsOpt(
              "reloads and copies after register allocation, weighted by the "
              "frequencies of their blocks"));
 
+} // namespace
+
 /// The names of policies in a search.
-constexpr std::pair<StringLiteral, FixedPolicy> FixedNames[] = {
+static constexpr std::pair<StringLiteral, FixedPolicy> FixedNames[] = {
     {"greedy", FixedPolicy::None},
     {"size", FixedPolicy::PriorityBySize},
     {"weight", FixedPolicy::WeightOrder},
@@ -130,7 +132,7 @@ constexpr std::pair<StringLiteral, FixedPolicy> FixedNames[] = {
 
 /// Parses the value of -mlbridge-regalloc-try. Returns what is wrong, or an
 /// empty string.
-std::string parsePolicy(StringRef Text, PolicyDescription &Result) {
+static std::string parsePolicy(StringRef Text, PolicyDescription &Result) {
   Result.Name = Text.str();
   SmallVector<StringRef, 2> Parts;
   Text.split(Parts, ';');
@@ -162,6 +164,8 @@ std::string parsePolicy(StringRef Text, PolicyDescription &Result) {
   }
   return "";
 }
+
+namespace {
 
 struct PolicyParser : cl::parser<std::string> {
   using cl::parser<std::string>::parser;
