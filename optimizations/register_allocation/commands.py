@@ -143,6 +143,8 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
     ```
     """
     need("training", ("cma", "matplotlib", "onnx", "onnxruntime"))
+    from mlbridge.export import Metadata, Training
+
     from .evolve import evolve, plot
     from .networks import NETWORKS
 
@@ -162,6 +164,12 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
         )
     trained.out.mkdir(parents=True, exist_ok=True)
     file, curve = (trained.out / f"{trained.kind}{end}" for end in (".onnx", ".jsonl"))
+    # Live ranges that cannot be spilled have an infinite weight.
+    about = Metadata(
+        reward="log(greedy's cost / cost)",
+        finite=trained.kind != "priority",
+        training=Training(seed=evolution.seed),
+    )
     best, generations = math.inf, []
     with ProgressBars() as bars, curve.open("w", encoding="utf-8") as lines:
         for generation, mean in evolve(
@@ -178,8 +186,8 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
             checked = generation.validation
             if checked is not None and checked < best:
                 best = checked
-                about = {"mlbridge.training": json.dumps(asdict(evolution))}
-                file.write_bytes(network.model(mean, about).SerializeToString())
+                model = network.model(mean, dict(about.entries()))
+                file.write_bytes(model.SerializeToString())
     plot(generations, trained.out / f"{trained.kind}.png", f"Evolution of {file.name}")
     console.print(
         f"{file}: {math.exp(best):.4f} of greedy's cost on the validation functions"

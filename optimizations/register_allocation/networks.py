@@ -12,9 +12,13 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import onnx
+import onnx.helper
 import onnx.parser
 from numpy.typing import NDArray
 from onnx import numpy_helper
+
+from mlbridge.export import FeatureSpec
+from mlbridge.export.features import to_json
 
 Weights: TypeAlias = NDArray[np.float64]
 Kind: TypeAlias = Literal["allocator", "eviction", "priority"]
@@ -77,9 +81,18 @@ class Network(ABC):
             tensor = numpy_helper.from_array(values.astype(np.float32), name)
             model.graph.initializer.append(tensor)
             at += part.size
-        for key, text in (metadata or {}).items():
+        features = to_json([_feature(port) for port in model.graph.input])
+        entries = {"mlbridge.features": features, **(metadata or {})}
+        for key, text in entries.items():
             model.metadata_props.add(key=key, value=text)
         return model
+
+
+def _feature(port: onnx.ValueInfoProto) -> FeatureSpec:
+    tensor = port.type.tensor_type
+    shape = tuple(d.dim_param or d.dim_value for d in tensor.shape.dim)
+    kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+    return FeatureSpec(port.name, kind, shape)
 
 
 def _casts() -> str:
