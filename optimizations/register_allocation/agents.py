@@ -2,7 +2,7 @@
 """The networks of the four agents that allocate registers in a dialogue.
 
 Each network gives a score to each row of its observation, so it learns one function for
-all live ranges, registers or uses. Illegal actions get no probability.
+all live ranges, registers or points. Illegal actions get no probability.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from mlbridge_optimizations.register_allocation.environment import (
     COLOURS,
     RANGE_COLUMNS,
     RANGES,
-    USE_COLUMNS,
-    USES,
+    POINT_COLUMNS,
+    POINTS,
 )
 
 HIDDEN = 32
@@ -115,4 +115,4 @@ def network_of(agent: str) -> AgentNetwork:
             summary="colours",
             free=40.0,
         )
-    return AgentNetwork("uses", USE_COLUMNS, USES)
+    return AgentNetwork("points", POINT_COLUMNS, POINTS)

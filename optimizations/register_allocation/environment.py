@@ -11,7 +11,7 @@ agent   observation                           action
 node    ranges float32 [8, 16]                the live range that comes next
 task    range [16], colours [32, 6]           0: colour, 1: split
 colour  the same                              a register, 32: spill, 33: to greedy
-split   range [16], uses [16, 4]              the use before which it is split
+split   range [16], points [16, 6]            the loop, or the use, to split at
 ======  ====================================  ===================================
 
 Each observation also has ``action_mask`` float32 [actions]: 1 where an action is legal.
@@ -35,8 +35,8 @@ from mlbridge.errors import InvalidArgument
 
 OPT = "opt-22"
 
-RANGES, COLOURS, USES = 8, 32, 16
-RANGE_COLUMNS, COLOUR_COLUMNS, USE_COLUMNS = 16, 6, 4
+RANGES, COLOURS, POINTS = 8, 32, 16
+RANGE_COLUMNS, COLOUR_COLUMNS, POINT_COLUMNS = 16, 6, 6
 SPILL, LEAVE = COLOURS, COLOURS + 1
 """The actions of the agent `colour` that take no register."""
 
@@ -58,7 +58,7 @@ def observation_spaces() -> dict[str, spaces.Dict]:
             range=one, colours=colours, action_mask=_box(COLOURS + 2)
         ),
         "split": spaces.Dict(
-            range=one, uses=_box(USES, USE_COLUMNS), action_mask=_box(USES)
+            range=one, points=_box(POINTS, POINT_COLUMNS), action_mask=_box(POINTS)
         ),
     }
 

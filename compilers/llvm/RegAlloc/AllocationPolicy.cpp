@@ -55,7 +55,7 @@ public:
   }
 
   std::optional<std::size_t> selectSplit(const LiveInterval &,
-                                         ArrayRef<MachineInstr *>) override {
+                                         ArrayRef<SplitPoint>) override {
     return 0;
   }
 
@@ -102,9 +102,9 @@ public:
     return choose(Colours.size());
   }
 
-  std::optional<std::size_t>
-  selectSplit(const LiveInterval &, ArrayRef<MachineInstr *> Uses) override {
-    return choose(Uses.size());
+  std::optional<std::size_t> selectSplit(const LiveInterval &,
+                                         ArrayRef<SplitPoint> Points) override {
+    return choose(Points.size());
   }
 
   bool evictsDespiteFreeColours() const override { return Options.Evict != 0; }

@@ -28,12 +28,12 @@
 
 namespace llvm {
 class LiveInterval;
-class MachineInstr;
 } // namespace llvm
 
 namespace MLBridge {
 
 struct AllocationContext;
+struct SplitPoint;
 
 /// A physical register that a live range can have.
 struct Colour {
@@ -91,11 +91,12 @@ public:
   selectColour(const llvm::LiveInterval &Range, llvm::ArrayRef<Colour> Colours,
                bool CanSpill) = 0;
 
-  /// Splitting. Returns the index in \p Uses of the instruction before which \p
-  /// Range is split. \p Uses is not empty and in the order of the code.
+  /// Splitting. Returns the index in \p Points of the place where \p Range is
+  /// split. \p Points is not empty. Loops come first, outer loops before inner
+  /// ones, and then uses in the order of the code.
   virtual std::optional<std::size_t>
   selectSplit(const llvm::LiveInterval &Range,
-              llvm::ArrayRef<llvm::MachineInstr *> Uses) = 0;
+              llvm::ArrayRef<SplitPoint> Points) = 0;
 
   virtual EvictionKind evictionKind() const { return EvictionKind::Requeue; }
 

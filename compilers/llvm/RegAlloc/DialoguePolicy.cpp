@@ -14,6 +14,7 @@
 #include "RegAlloc/DialoguePolicy.h"
 
 #include "RegAlloc/AllocationContext.h"
+#include "RegAlloc/LiveRangeSplitter.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -34,7 +35,7 @@ std::size_t DialogueObservation::choices(std::string_view Agent) {
     return MaxRanges;
   if (Agent == agents::Task)
     return 2;
-  return Agent == agents::Colour ? MaxColours + 2 : MaxUses;
+  return Agent == agents::Colour ? MaxColours + 2 : MaxPoints;
 }
 
 void DialogueObservation::setFeatures(std::string_view Agent,
@@ -49,7 +50,7 @@ void DialogueObservation::setFeatures(std::string_view Agent,
   } else {
     Into.set("range", Span<const float>(Range.data(), Range.size()));
     if (Agent == agents::Split)
-      Rows("uses", Uses, UseColumns);
+      Rows("points", Points, PointColumns);
     else
       Rows("colours", Colours, ColourColumns);
   }
@@ -71,9 +72,8 @@ public:
   std::optional<std::size_t> selectColour(const LiveInterval &Range,
                                           ArrayRef<Colour> Colours,
                                           bool CanSpill) override;
-  std::optional<std::size_t>
-  selectSplit(const LiveInterval &Range,
-              ArrayRef<MachineInstr *> Uses) override;
+  std::optional<std::size_t> selectSplit(const LiveInterval &Range,
+                                         ArrayRef<SplitPoint> Points) override;
 
 private:
   std::optional<std::size_t> decide(std::string_view Agent);
@@ -183,32 +183,36 @@ DialoguePolicy::selectColour(const LiveInterval &Range,
 
 std::optional<std::size_t>
 DialoguePolicy::selectSplit(const LiveInterval &Range,
-                            ArrayRef<MachineInstr *> Uses) {
+                            ArrayRef<SplitPoint> Points) {
   llvm::copy(Known.row(C, Range), Observation.Range.begin());
-  Observation.Uses.fill(0);
+  Observation.Points.fill(0);
   Observation.Mask.fill(0);
-  // If there are more uses than rows, offer uses at equal distances.
-  const std::size_t Count = std::min(Uses.size(), DialogueObservation::MaxUses);
-  auto UseAt = [&](std::size_t I) { return I * Uses.size() / Count; };
+  // If there are more points than rows, offer points at equal distances.
+  const std::size_t Count =
+      std::min(Points.size(), DialogueObservation::MaxPoints);
+  auto IndexOf = [&](std::size_t Row) { return Row * Points.size() / Count; };
   const SlotIndex Begin = Range.beginIndex();
   const auto Length = float(std::max(1, Begin.distance(Range.endIndex())));
   const MachineBasicBlock *Before = nullptr;
   for (std::size_t I = 0; I != Count; ++I) {
-    const MachineInstr &Use = *Uses[UseAt(I)];
-    const MachineBasicBlock *Block = Use.getParent();
-    float *Row = &Observation.Uses[I * DialogueObservation::UseColumns];
+    const SplitPoint &Point = Points[IndexOf(I)];
+    const SlotIndex At = Point.Use ? C.Indexes.getInstructionIndex(*Point.Use)
+                                   : C.Indexes.getMBBStartIdx(Point.Block);
+    float *Row = &Observation.Points[I * DialogueObservation::PointColumns];
     Row[0] = std::log1p(
-        float(C.Frequencies.getBlockFreqRelativeToEntryBlock(Block)));
-    Row[1] = float(Begin.distance(C.Indexes.getInstructionIndex(Use))) / Length;
-    Row[2] = float(C.Loops.getLoopDepth(Block)) / 4;
-    Row[3] = Block != Before;
-    Before = Block;
+        float(C.Frequencies.getBlockFreqRelativeToEntryBlock(Point.Block)));
+    Row[1] = float(Begin.distance(At)) / Length;
+    Row[2] = float(C.Loops.getLoopDepth(Point.Block)) / 4;
+    Row[3] = Point.Block != Before;
+    Row[4] = Point.Loop != nullptr;
+    Row[5] = Point.Loop && Point.HasOperands;
+    Before = Point.Block;
     Observation.Mask[I] = 1;
   }
   const std::optional<std::size_t> Chosen = decide(agents::Split);
   if (!Chosen)
     return std::nullopt;
-  return UseAt(*Chosen);
+  return IndexOf(*Chosen);
 }
 
 std::unique_ptr<AllocationPolicy>

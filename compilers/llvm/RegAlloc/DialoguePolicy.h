@@ -41,15 +41,15 @@ inline constexpr std::string_view Node = "node", Task = "task",
 /// | node | `ranges` float [8, 16]: the heaviest ranges | an index |
 /// | task | `range` float [16], `colours` float [32, 6] | 0 colour, 1 split |
 /// | colour | the same | an index, 32 to spill, 33 to leave to greedy |
-/// | split | `range` float [16], `uses` float [16, 4] | an index |
+/// | split | `range` float [16], `points` float [16, 6] | an index |
 ///
 /// Each agent also receives `action_mask`, float [choices]: 1 where a choice is
 /// legal.
 struct DialogueObservation {
-  static constexpr std::size_t MaxRanges = 8, MaxColours = 32, MaxUses = 16;
+  static constexpr std::size_t MaxRanges = 8, MaxColours = 32, MaxPoints = 16;
   static constexpr std::size_t SpillChoice = MaxColours;
   static constexpr std::size_t LeaveChoice = MaxColours + 1;
-  static constexpr std::size_t ColourColumns = 6, UseColumns = 4;
+  static constexpr std::size_t ColourColumns = 6, PointColumns = 6;
   static constexpr std::size_t RangeColumns = AllocationObservation::Columns;
 
   std::array<float, MaxRanges * RangeColumns> Ranges;
@@ -58,8 +58,9 @@ struct DialogueObservation {
   /// evicted ranges, own weight minus evicted weight as logarithms.
   std::array<float, MaxColours * ColourColumns> Colours;
   /// The columns: log(1 + frequency), position in the range from 0 to 1, depth
-  /// of the loop, 1 if the use is in another block than the one before.
-  std::array<float, MaxUses * UseColumns> Uses;
+  /// of the loop, 1 if the use is in another block than the one before, 1 for a
+  /// loop, 1 for a loop that uses the range.
+  std::array<float, MaxPoints * PointColumns> Points;
   std::array<float, MaxColours + 2> Mask;
 
   /// Sets the features of \p Agent. \p Into borrows them.

@@ -1,4 +1,4 @@
-//===- LiveRangeSplitter.cpp - Splits a live range at a use ---------------===//
+//===- LiveRangeSplitter.cpp - Splits a live range in two -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,6 +23,7 @@
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/MachineDominators.h"
 #include "llvm/CodeGen/MachineInstrBuilder.h"
+#include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/SlotIndexes.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
@@ -53,11 +54,29 @@ static bool canInsertBefore(const MachineInstr &MI) {
          MI.getParent()->getFirstTerminator() == MI.getIterator();
 }
 
-SmallVector<MachineInstr *, 8>
-LiveRangeSplitter::uses(const LiveInterval &Range) const {
-  SmallVector<MachineInstr *, 8> Result;
+/// Adds the loops that \p Range is live in and that do not contain all of it.
+void LiveRangeSplitter::addLoops(const LiveInterval &Range,
+                                 SmallVectorImpl<SplitPoint> &Points) const {
+  SmallPtrSet<const MachineLoop *, 8> WithOperands;
+  for (const MachineInstr &MI : C.MRI.reg_nodbg_instructions(Range.reg()))
+    for (const MachineLoop *L = C.Loops.getLoopFor(MI.getParent());
+         L && WithOperands.insert(L).second;)
+      L = L->getParentLoop();
+  for (const MachineLoop *L : C.Loops.getLoopsInPreorder()) {
+    MachineBasicBlock *Preheader = L->getLoopPreheader();
+    if (Preheader && C.LIS.isLiveOutOfMBB(Range, Preheader) &&
+        C.LIS.isLiveInToMBB(Range, L->getHeader()))
+      Points.push_back({nullptr, L, L->getHeader(), WithOperands.contains(L)});
+  }
+}
+
+SmallVector<SplitPoint, 8>
+LiveRangeSplitter::points(const LiveInterval &Range) const {
+  SmallVector<SplitPoint, 8> Result;
   if (Range.empty() || Range.isZeroLength(&C.Indexes))
     return Result;
+  addLoops(Range, Result);
+  const std::size_t FirstUse = Result.size();
   SmallPtrSet<MachineInstr *, 16> Seen;
   for (MachineInstr &MI : C.MRI.use_nodbg_instructions(Range.reg())) {
     if (!Seen.insert(&MI).second || !canInsertBefore(MI))
@@ -71,12 +90,13 @@ LiveRangeSplitter::uses(const LiveInterval &Range) const {
         C.Indexes.getNextNonNullIndex(Value->def).getBaseIndex() ==
             Index.getBaseIndex())
       continue;
-    Result.push_back(&MI);
+    Result.push_back({&MI, nullptr, MI.getParent()});
   }
-  sort(Result, [&](const MachineInstr *A, const MachineInstr *B) {
-    return C.Indexes.getInstructionIndex(*A) <
-           C.Indexes.getInstructionIndex(*B);
-  });
+  std::sort(Result.begin() + FirstUse, Result.end(),
+            [&](const SplitPoint &A, const SplitPoint &B) {
+              return C.Indexes.getInstructionIndex(*A.Use) <
+                     C.Indexes.getInstructionIndex(*B.Use);
+            });
   return Result;
 }
 
@@ -107,6 +127,26 @@ LiveRangeSplitter::dominatedUses(const LiveInterval &Range,
   return Result;
 }
 
+/// True if a copy before the terminators of \p Block can read \p Range, which
+/// is live out, and write a register that is live in the successors.
+bool LiveRangeSplitter::canCopyAtEnd(const LiveInterval &Range,
+                                     MachineBasicBlock &Block) const {
+  const auto Terminator = Block.getFirstTerminator();
+  const SlotIndex End = Terminator == Block.end()
+                            ? C.Indexes.getMBBEndIdx(&Block).getPrevSlot()
+                            : C.Indexes.getInstructionIndex(*Terminator);
+  // If the range is not live at the end, a terminator defines the value.
+  return Range.liveAt(End) &&
+         none_of(Block,
+                 [](const MachineInstr &MI) {
+                   return MI.getOpcode() == TargetOpcode::INLINEASM_BR;
+                 }) &&
+         none_of(Block.successors(), [](const MachineBasicBlock *Successor) {
+           return Successor->isEHPad() ||
+                  Successor->isInlineAsmBrIndirectTarget();
+         });
+}
+
 /// True if a second register can be used from \p Use to the end of its block,
 /// and be copied back there if the value is live out.
 bool LiveRangeSplitter::canCopyBack(const LiveInterval &Range,
@@ -115,71 +155,114 @@ bool LiveRangeSplitter::canCopyBack(const LiveInterval &Range,
   if (!C.LIS.isLiveOutOfMBB(Range, &Block))
     return true;
   const auto Terminator = Block.getFirstTerminator();
-  SlotIndex End = C.Indexes.getMBBEndIdx(&Block).getPrevSlot();
-  if (Terminator != Block.end()) {
-    End = C.Indexes.getInstructionIndex(*Terminator);
-    if (!SlotIndex::isEarlierInstr(C.Indexes.getInstructionIndex(Use), End))
-      return false;
-  }
-  // If the range is not live at the end, a terminator defines the value.
-  return Range.liveAt(End) &&
-         none_of(Block.successors(), [](const MachineBasicBlock *Successor) {
-           return Successor->isEHPad() ||
-                  Successor->isInlineAsmBrIndirectTarget();
-         });
+  if (Terminator != Block.end() &&
+      !SlotIndex::isEarlierInstr(C.Indexes.getInstructionIndex(Use),
+                                 C.Indexes.getInstructionIndex(*Terminator)))
+    return false;
+  return canCopyAtEnd(Range, Block);
 }
 
-void LiveRangeSplitter::copyBefore(MachineBasicBlock &Block,
-                                   MachineBasicBlock::iterator Position,
-                                   Register To, Register From) {
-  MachineInstr *Copy =
-      BuildMI(Block, Position, DebugLoc(), C.TII.get(TargetOpcode::COPY), To)
-          .addReg(From);
+std::optional<LiveRangeSplitter::Change>
+LiveRangeSplitter::changeBefore(Register Reg, MachineInstr &Use) const {
+  const LiveInterval &Range = C.LIS.getInterval(Reg);
+  MachineBasicBlock &Block = *Use.getParent();
+  const bool CopyBack = C.LIS.isLiveOutOfMBB(Range, &Block);
+  const bool CanCopyBack = canCopyBack(Range, Use);
+  Change Result;
+  Result.CopiesToSecond.push_back({&Block, Use.getIterator()});
+  Result.ToSecond = dominatedUses(Range, Use);
+  const bool ByValue =
+      !Result.ToSecond.empty() &&
+      (!CanCopyBack ||
+       any_of(Result.ToSecond, [&](const MachineOperand *Operand) {
+         return Operand->getParent()->getParent() != &Block;
+       }));
+  if (ByValue)
+    return Result;
+  if (!CanCopyBack)
+    return std::nullopt;
+  Result.ToSecond.clear();
+  const MachineBasicBlock::iterator Begin(Use);
+  const MachineBasicBlock::iterator End =
+      CopyBack ? Block.getFirstTerminator() : Block.end();
+  for (MachineInstr &MI : make_range(Begin, End))
+    for (MachineOperand &Operand : MI.operands())
+      if (Operand.isReg() && Operand.getReg() == Reg && !Operand.isDebug())
+        Result.ToSecond.push_back(&Operand);
+  if (CopyBack)
+    Result.CopiesToFirst.push_back({&Block, Block.getFirstTerminator()});
+  return Result;
+}
+
+std::optional<LiveRangeSplitter::Change>
+LiveRangeSplitter::changeAround(Register Reg, const MachineLoop &Loop) const {
+  const LiveInterval &Range = C.LIS.getInterval(Reg);
+  MachineBasicBlock *Preheader = Loop.getLoopPreheader();
+  if (!Preheader || !canCopyAtEnd(Range, *Preheader))
+    return std::nullopt;
+  Change Result;
+  Result.CopiesToSecond.push_back({Preheader, Preheader->getFirstTerminator()});
+  bool HasDefinitions = false;
+  for (MachineOperand &Operand : C.MRI.reg_nodbg_operands(Reg))
+    if (Loop.contains(Operand.getParent())) {
+      Result.ToSecond.push_back(&Operand);
+      HasDefinitions |= Operand.isDef();
+    }
+  // The first register keeps a value that the loop only reads.
+  if (!HasDefinitions && !Result.ToSecond.empty())
+    return Result;
+  SmallVector<MachineBasicBlock *, 4> Exits;
+  Loop.getUniqueExitBlocks(Exits);
+  for (MachineBasicBlock *Exit : Exits) {
+    if (!C.LIS.isLiveInToMBB(Range, Exit))
+      continue;
+    if (Exit->isEHPad() || Exit->isInlineAsmBrIndirectTarget() ||
+        !all_of(Exit->predecessors(), [&](const MachineBasicBlock *Before) {
+          return Loop.contains(Before);
+        }))
+      return std::nullopt;
+    Result.CopiesToFirst.push_back(
+        {Exit, Exit->SkipPHIsLabelsAndDebug(Exit->begin(), Reg)});
+  }
+  if (Result.ToSecond.empty() && Result.CopiesToFirst.empty())
+    return std::nullopt;
+  return Result;
+}
+
+void LiveRangeSplitter::copy(const CopyPosition &Position, Register To,
+                             Register From) {
+  MachineInstr *Copy = BuildMI(*Position.Block, Position.Before, DebugLoc(),
+                               C.TII.get(TargetOpcode::COPY), To)
+                           .addReg(From);
   C.LIS.InsertMachineInstrInMaps(*Copy);
 }
 
 SmallVector<Register, 4> LiveRangeSplitter::split(Register Reg,
-                                                  MachineInstr &Use) {
-  LiveInterval &Range = C.LIS.getInterval(Reg);
-  MachineBasicBlock &Block = *Use.getParent();
-  const bool CopyBack = C.LIS.isLiveOutOfMBB(Range, &Block);
-  const bool CanCopyBack = canCopyBack(Range, Use);
-  const SmallVector<MachineOperand *, 8> Dominated = dominatedUses(Range, Use);
-  const bool ByValue =
-      !Dominated.empty() &&
-      (!CanCopyBack || any_of(Dominated, [&](const MachineOperand *Operand) {
-        return Operand->getParent()->getParent() != &Block;
-      }));
-  if (!ByValue && !CanCopyBack)
+                                                  const SplitPoint &Point) {
+  const std::optional<Change> Changes = Point.Use
+                                            ? changeBefore(Reg, *Point.Use)
+                                            : changeAround(Reg, *Point.Loop);
+  if (!Changes)
     return {};
 
   // The edit records in VirtRegMap that the new registers come from Reg.
   SmallVector<Register, 4> Created;
-  LiveRangeEdit Edit(&Range, Created, C.MF, C.LIS, &C.VRM, &Delegate);
+  LiveRangeEdit Edit(&C.LIS.getInterval(Reg), Created, C.MF, C.LIS, &C.VRM,
+                     &Delegate);
   const Register First = Edit.createFrom(Reg), Second = Edit.createFrom(Reg);
   for (Register New : {First, Second})
     if (C.LIS.hasInterval(New))
       C.LIS.removeInterval(New);
 
-  if (ByValue) {
-    for (MachineOperand *Operand : Dominated)
-      Operand->setReg(Second);
-  } else {
-    const MachineBasicBlock::iterator Begin(Use);
-    const MachineBasicBlock::iterator End =
-        CopyBack ? Block.getFirstTerminator() : Block.end();
-    for (MachineInstr &MI : make_range(Begin, End))
-      for (MachineOperand &Operand : MI.operands())
-        if (Operand.isReg() && Operand.getReg() == Reg && !Operand.isDebug())
-          Operand.setReg(Second);
-  }
+  for (MachineOperand *Operand : Changes->ToSecond)
+    Operand->setReg(Second);
   for (MachineOperand &Operand : make_early_inc_range(C.MRI.reg_operands(Reg)))
     if (!Operand.isDebug())
       Operand.setReg(First);
-
-  copyBefore(Block, Use.getIterator(), Second, First);
-  if (!ByValue && CopyBack)
-    copyBefore(Block, Block.getFirstTerminator(), First, Second);
+  for (const CopyPosition &Position : Changes->CopiesToSecond)
+    copy(Position, Second, First);
+  for (const CopyPosition &Position : Changes->CopiesToFirst)
+    copy(Position, First, Second);
 
   const Register Original = C.VRM.getOriginal(Reg);
   SmallVector<Register, 4> Parts = separate({First, Second});

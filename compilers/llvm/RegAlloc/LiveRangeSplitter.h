@@ -1,4 +1,4 @@
-//===- LiveRangeSplitter.h - Splits a live range at a use -------*- C++ -*-===//
+//===- LiveRangeSplitter.h - Splits a live range in two ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,12 +18,15 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/CodeGen/LiveRangeEdit.h"
+#include "llvm/CodeGen/MachineBasicBlock.h"
 #include "llvm/CodeGen/Register.h"
+
+#include <optional>
 
 namespace llvm {
 class LiveInterval;
-class MachineBasicBlock;
 class MachineInstr;
+class MachineLoop;
 class MachineOperand;
 class VirtRegAuxInfo;
 struct VNInfo;
@@ -32,6 +35,18 @@ struct VNInfo;
 namespace MLBridge {
 
 struct AllocationContext;
+
+/// Where a live range can be split: before an instruction that uses it, or
+/// around a loop.
+struct SplitPoint {
+  /// Null if the range is split around Loop.
+  llvm::MachineInstr *Use = nullptr;
+  const llvm::MachineLoop *Loop = nullptr;
+  /// The block of Use, or the header of Loop.
+  llvm::MachineBasicBlock *Block = nullptr;
+  /// True if an instruction in Loop, or Use, has the range as an operand.
+  bool HasOperands = true;
+};
 
 class LiveRangeSplitter {
 public:
@@ -43,16 +58,23 @@ public:
                     llvm::LiveRangeEdit::Delegate &Delegate)
       : C(Context), Weights(Weights), Delegate(Delegate) {}
 
-  /// Returns the instructions before which \p Range can be split, in the order
-  /// of the code. An instruction directly behind the definition of its value is
-  /// left out, because a split there gains nothing.
-  llvm::SmallVector<llvm::MachineInstr *, 8>
-  uses(const llvm::LiveInterval &Range) const;
+  /// Returns where \p Range can be split: first the loops, outer loops before
+  /// the loops that they contain, and then the uses in the order of the code. A
+  /// use directly behind the definition of its value is left out, because a
+  /// split there gains nothing.
+  llvm::SmallVector<SplitPoint, 8>
+  points(const llvm::LiveInterval &Range) const;
 
-  /// Splits the range of \p Reg before \p Use, one of uses(). Two new registers
-  /// replace \p Reg in all instructions. A copy from the first to the second
-  /// precedes \p Use:
-  /// - If \p Use dominates other uses of the same value, these use the second
+  /// Splits the range of \p Reg at \p Point, one of points(). Two new registers
+  /// replace \p Reg in all instructions.
+  ///
+  /// Around a loop, the instructions in the loop use the second register. A
+  /// copy in the preheader sets it, and copies at the loop's exits set the
+  /// first one again. If the loop only reads the value, there are no copies at
+  /// the exits, and the first register keeps the value.
+  ///
+  /// Before a use, a copy from the first to the second register precedes it:
+  /// - If the use dominates other uses of the same value, these use the second
   ///   register.
   /// - Otherwise, the second register is used up to the end of the block, where
   ///   it is copied back if the value is live out.
@@ -62,16 +84,34 @@ public:
   /// example because a copy would have to stand behind a terminator. The
   /// function has then changed nothing.
   llvm::SmallVector<llvm::Register, 4> split(llvm::Register Reg,
-                                             llvm::MachineInstr &Use);
+                                             const SplitPoint &Point);
 
 private:
+  struct CopyPosition {
+    llvm::MachineBasicBlock *Block;
+    llvm::MachineBasicBlock::iterator Before;
+  };
+  /// What a split changes.
+  struct Change {
+    /// The operands that become the second register.
+    llvm::SmallVector<llvm::MachineOperand *, 8> ToSecond;
+    /// Where the first register is copied to the second one, and back.
+    llvm::SmallVector<CopyPosition, 2> CopiesToSecond, CopiesToFirst;
+  };
+  std::optional<Change> changeBefore(llvm::Register Reg,
+                                     llvm::MachineInstr &Use) const;
+  std::optional<Change> changeAround(llvm::Register Reg,
+                                     const llvm::MachineLoop &Loop) const;
+  void addLoops(const llvm::LiveInterval &Range,
+                llvm::SmallVectorImpl<SplitPoint> &Points) const;
   llvm::SmallVector<llvm::MachineOperand *, 8>
   dominatedUses(const llvm::LiveInterval &Range, llvm::MachineInstr &Use) const;
   bool canCopyBack(const llvm::LiveInterval &Range,
                    llvm::MachineInstr &Use) const;
-  void copyBefore(llvm::MachineBasicBlock &Block,
-                  llvm::MachineBasicBlock::iterator Position, llvm::Register To,
-                  llvm::Register From);
+  bool canCopyAtEnd(const llvm::LiveInterval &Range,
+                    llvm::MachineBasicBlock &Block) const;
+  void copy(const CopyPosition &Position, llvm::Register To,
+            llvm::Register From);
   llvm::SmallVector<llvm::Register, 4>
   separate(llvm::ArrayRef<llvm::Register> Parts);
 

@@ -15,9 +15,11 @@
 
 #include "RegAlloc/AllocationContext.h"
 #include "RegAlloc/AllocationObservation.h"
+#include "RegAlloc/LiveRangeSplitter.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -110,12 +112,23 @@ public:
     return CanSpill && of(Range.reg(), Given.Spill) > 0 ? Spill : Leave;
   }
 
-  std::optional<std::size_t>
-  selectSplit(const LiveInterval &, ArrayRef<MachineInstr *> Uses) override {
-    return Uses.size() / 2;
+  std::optional<std::size_t> selectSplit(const LiveInterval &,
+                                         ArrayRef<SplitPoint> Points) override {
+    // The hottest loop that uses the range, or else the use in the middle.
+    std::size_t Best = Points.size();
+    for (const auto &[I, Point] : enumerate(Points))
+      if (Point.Loop && Point.HasOperands &&
+          (Best == Points.size() ||
+           frequency(*Points[Best].Block) < frequency(*Point.Block)))
+        Best = I;
+    return Best == Points.size() ? Best / 2 : Best;
   }
 
 private:
+  double frequency(const MachineBasicBlock &Block) const {
+    return C.Frequencies.getBlockFreqRelativeToEntryBlock(&Block);
+  }
+
   /// Returns the first free colour, or else the one whose ranges have the
   /// lowest value, or the number of colours if all values are too high.
   std::size_t choose(const LiveInterval &Range,

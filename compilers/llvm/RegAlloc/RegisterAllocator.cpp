@@ -262,8 +262,8 @@ std::optional<bool> RegisterAllocator::trySplit(LiveInterval &Range,
   const unsigned Splits = States.lookup(Reg).Splits;
   if (!Range.isSpillable() || Splits >= MaxSplits)
     return false;
-  const SmallVector<MachineInstr *, 8> Uses = Splitter.uses(Range);
-  if (Uses.empty())
+  const SmallVector<SplitPoint, 8> Points = Splitter.points(Range);
+  if (Points.empty())
     return false;
   ++Statistics.Decisions;
   const std::optional<AllocationTask> Task = Policy.selectTask(Range, Colours);
@@ -272,10 +272,10 @@ std::optional<bool> RegisterAllocator::trySplit(LiveInterval &Range,
   if (*Task != AllocationTask::Split)
     return false;
   ++Statistics.Decisions;
-  const std::optional<std::size_t> Use = Policy.selectSplit(Range, Uses);
-  if (!Use)
+  const std::optional<std::size_t> Chosen = Policy.selectSplit(Range, Points);
+  if (!Chosen)
     return std::nullopt;
-  const SmallVector<Register, 4> Parts = Splitter.split(Reg, *Uses[*Use]);
+  const SmallVector<Register, 4> Parts = Splitter.split(Reg, Points[*Chosen]);
   if (Parts.empty())
     return false;
   ++Statistics.Split;
