@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from mlbridge_optimizations.register_allocation.environment import (
     COLOUR_COLUMNS,
     COLOURS,
-    RANGE_COLUMNS,
-    RANGES,
     POINT_COLUMNS,
     POINTS,
+    RANGE_COLUMNS,
+    RANGES,
 )
 
 HIDDEN = 32

@@ -53,7 +53,11 @@ class Trained:
     """The options of a model's training."""
 
     kind: Annotated[
-        str, Argument(metavar="KIND", help="allocator, eviction or priority.")
+        str,
+        Argument(
+            metavar="KIND",
+            help="allocator, dialogue, dialogue-alone, eviction or priority.",
+        ),
     ]
     functions: Functions = Path("build/regalloc/functions")
     validation: Annotated[
@@ -136,7 +140,9 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
     """Evolve a model of register allocation by CMA-ES.
 
     - `eviction` and `priority` advise LLVM's greedy allocator.
-    - `allocator` allocates before greedy.
+    - `allocator` allocates before greedy, by one question a function.
+    - `dialogue` has four agents that allocate before greedy, step by step. It may leave
+      live ranges to greedy; `dialogue-alone` never does.
 
     ```sh
     mlbridge search allocation-model eviction
@@ -163,14 +169,14 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
             " `mlbridge search allocation-functions`, and choose --validation"
         )
     trained.out.mkdir(parents=True, exist_ok=True)
-    file, curve = (trained.out / f"{trained.kind}{end}" for end in (".onnx", ".jsonl"))
+    stem, curve = trained.out / trained.kind, trained.out / f"{trained.kind}.jsonl"
     # Live ranges that cannot be spilled have an infinite weight.
     about = Metadata(
         reward="log(greedy's cost / cost)",
         finite=trained.kind != "priority",
         training=Training(seed=evolution.seed),
     )
-    best, generations = math.inf, []
+    best, spec, generations = math.inf, "", []
     with ProgressBars() as bars, curve.open("w", encoding="utf-8") as lines:
         for generation, mean in evolve(
             network,
@@ -186,11 +192,10 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
             checked = generation.validation
             if checked is not None and checked < best:
                 best = checked
-                model = network.model(mean, dict(about.entries()))
-                file.write_bytes(model.SerializeToString())
-    plot(generations, trained.out / f"{trained.kind}.png", f"Evolution of {file.name}")
+                spec = network.write(stem, mean, dict(about.entries()))
+    plot(generations, trained.out / f"{trained.kind}.png", f"Evolution: {trained.kind}")
     console.print(
-        f"{file}: {math.exp(best):.4f} of greedy's cost on the validation functions"
+        f"{spec}: {math.exp(best):.4f} of greedy's cost on the validation functions"
         f" (geometric mean); the curve is {curve}."
     )
 

@@ -86,12 +86,14 @@ def losses(
 ) -> tuple[list[float], int]:
     """Returns the candidates' losses on modules, and the number of functions."""
     with TemporaryDirectory(prefix="mlbridge-evolve-") as folder:
-        options = [f"-mlbridge-regalloc-search={len(candidates) + 1}"]
+        options = [
+            f"-mlbridge-regalloc-search={len(candidates) + 1}",
+            "-mlbridge-regalloc-search-all",
+        ]
         names = []
         for number, weights in enumerate(candidates):
-            file = Path(folder, f"{number}.onnx")
-            file.write_bytes(network.model(weights).SerializeToString())
-            names.append(f"{network.kind}=onnx:{file}")
+            spec = network.write(Path(folder, str(number)), weights)
+            names.append(f"{network.kind}={spec}")
             options.append(f"-mlbridge-regalloc-try={names[-1]}")
         found = costs_of(modules, plugin, options, jobs=jobs)
     searched = sum(function.greedy > 0 for function in found)

@@ -23,6 +23,7 @@ EXTRACT = "llvm-extract-22"
 LEVEL = "-O2"
 # Trials of long functions take seconds, and the machine may be busy.
 SECONDS = 1800.0
+_EVERY = ("-mlbridge-regalloc-search=5", "-mlbridge-regalloc-search-all")
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _extract(program: Program, index: int, plugin: Path, folder: Path) -> Path |
         )
         command += ["-c", "-o", str(optimised)]
         toolchain.run(command, folder=Path(program.root))
-        found = costs_of([optimised], plugin, ["-mlbridge-regalloc-search=5"])
+        found = costs_of([optimised], plugin, _EVERY)
         hard = [costs for costs in found if costs.policies_differ]
         if not hard:
             easy.touch()

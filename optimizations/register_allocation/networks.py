@@ -8,6 +8,7 @@ weights to an ONNX model. Each network starts as a heuristic and learns what to 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from mlbridge.export import FeatureSpec
 from mlbridge.export.features import to_json
 
 Weights: TypeAlias = NDArray[np.float64]
-Kind: TypeAlias = Literal["allocator", "eviction", "priority"]
+Kind: TypeAlias = Literal["allocator", "dialogue", "eviction", "priority"]
 
 POSITIONS = 33
 """The registers of an eviction, and in the last place the range that needs one."""
@@ -51,7 +52,7 @@ class Network(ABC):
     """A network with one hidden layer beside a linear one."""
 
     kind: ClassVar[Kind]
-    graph: ClassVar[str]
+    graph: ClassVar[str] = ""
     """The graph in ONNX's text format. The weights are its initializers."""
 
     def __init__(self, hidden: int) -> None:
@@ -70,22 +71,42 @@ class Network(ABC):
         """Returns how much each weight may change at first, relative to others."""
         return np.ones_like(self.start)
 
-    def model(
-        self, weights: Weights, metadata: Mapping[str, str] | None = None
-    ) -> onnx.ModelProto:
-        """Returns the network with these weights, float64 [n]."""
-        model = onnx.parser.parse_model(self.graph)
-        at = 0
+    def named(self, weights: Weights) -> dict[str, onnx.TensorProto]:
+        """Returns weights, float64 [n], as initializers by name."""
+        found, at = {}, 0
         for name, part in self.initial().items():
             values = weights[at : at + part.size].reshape(part.shape)
-            tensor = numpy_helper.from_array(values.astype(np.float32), name)
-            model.graph.initializer.append(tensor)
+            found[name] = numpy_helper.from_array(values.astype(np.float32), name)
             at += part.size
-        features = to_json([_feature(port) for port in model.graph.input])
-        entries = {"mlbridge.features": features, **(metadata or {})}
-        for key, text in entries.items():
-            model.metadata_props.add(key=key, value=text)
-        return model
+        return found
+
+    def write(
+        self, stem: Path, weights: Weights, metadata: Mapping[str, str] | None = None
+    ) -> str:
+        """Writes the network with these weights, float64 [n].
+
+        Returns its spec for the plug-in. A file's name is that of `stem` with `.onnx`.
+        """
+        file = stem.with_name(f"{stem.name}.onnx")
+        model = _model(self.graph, self.named(weights), metadata)
+        file.write_bytes(model.SerializeToString())
+        return f"onnx:{file}"
+
+
+def _model(
+    graph: str,
+    weights: Mapping[str, onnx.TensorProto],
+    metadata: Mapping[str, str] | None,
+) -> onnx.ModelProto:
+    """Returns a model of a graph and the weights that it names."""
+    model = onnx.parser.parse_model(graph)
+    used = {name for node in model.graph.node for name in node.input}
+    model.graph.initializer.extend(weights[name] for name in weights if name in used)
+    features = to_json([_feature(port) for port in model.graph.input])
+    entries = {"mlbridge.features": features, **(metadata or {})}
+    for key, text in entries.items():
+        model.metadata_props.add(key=key, value=text)
+    return model
 
 
 def _feature(port: onnx.ValueInfoProto) -> FeatureSpec:
@@ -294,8 +315,114 @@ allocator (float[n,16] ranges, float[n] spill_weights, int32[m,2] interferences)
         }
 
 
+_MASKED = """
+  allowed = Greater(action_mask, zero)
+  masked = Where(allowed, scores, lowest)
+  choice = ArgMax<axis = 0, keepdims = 0>(masked)
+}
+"""
+
+
+class DialogueNetwork(Network):
+    """The four agents of a dialogue. Each computes its `choice`, int64.
+
+    An agent gives a linear score to each choice. At first, the longest of the ranges
+    comes first, and takes the first free register. A range without one takes that of
+    the lightest ranges if these are lighter. Otherwise it is split around a loop or
+    before a use if `leaves` is False, and left to greedy if `leaves` is True.
+    """
+
+    kind = "dialogue"
+    agents: ClassVar[dict[str, str]] = {
+        "node": """
+<ir_version: 8, opset_import: ["" : 17]>
+node (float[8,16] ranges, float[8] action_mask) => (int64 choice)
+<float zero = {0}, float lowest = {-1e9}, int64[1] flat = {8}>
+{
+  rows = MatMul(ranges, node_linear)
+  scores = Reshape(rows, flat)"""
+        + _MASKED,
+        "task": """
+<ir_version: 8, opset_import: ["" : 17]>
+task (float[16] range, float[32,6] colours, float[2] action_mask) => (int64 choice)
+<float zero = {0}, float lowest = {-1e9}, float[1] colour = {0}>
+{
+  best = ReduceMax<axes = [0], keepdims = 0>(colours)
+  all = Concat<axis = 0>(range, best)
+  learned = MatMul(all, task_linear)
+  split = Add(learned, task_bias)
+  scores = Concat<axis = 0>(colour, split)"""
+        + _MASKED,
+        "colour": """
+<ir_version: 8, opset_import: ["" : 17]>
+colour (float[16] range, float[32,6] colours, float[34] action_mask) => (int64 choice)
+<float zero = {0}, float lowest = {-1e9}, int64[1] flat = {32}>
+{
+  rows = MatMul(colours, colour_linear)
+  ofColours = Reshape(rows, flat)
+  others = MatMul(range, others_linear)
+  ofOthers = Add(others, others_bias)
+  scores = Concat<axis = 0>(ofColours, ofOthers)"""
+        + _MASKED,
+        "split": """
+<ir_version: 8, opset_import: ["" : 17]>
+split (float[16] range, float[16,6] points, float[16] action_mask) => (int64 choice)
+<float zero = {0}, float lowest = {-1e9}, int64[1] flat = {16}>
+{
+  rows = MatMul(points, split_linear)
+  scores = Reshape(rows, flat)"""
+        + _MASKED,
+    }
+
+    def __init__(self, *, leaves: bool = True) -> None:
+        super().__init__(0)
+        self.leaves = leaves
+
+    def initial(self) -> dict[str, NDArray[np.float64]]:
+        """See `Network`."""
+        columns = len(COLUMNS)
+        longest = np.zeros((columns, 1))
+        longest[COLUMNS.index("size")] = 1.0
+        # The columns of colours and points: DialoguePolicy.h.
+        task = np.zeros((columns + 6, 1))
+        task[columns] = -10.0
+        return {
+            "node_linear": longest,
+            "task_linear": task,
+            "task_bias": np.array([-0.5 if self.leaves else 0.5]),
+            "colour_linear": np.array([[10.0], [0.1], [0.0], [0.0], [0.0], [1.0]]),
+            "others_linear": np.zeros((columns, 2)),
+            "others_bias": np.array([-0.5 if self.leaves else 0.0, self.leave]),
+            "split_linear": np.array([[1.0], [0.0], [0.0], [0.0], [0.5], [2.0]]),
+        }
+
+    @property
+    def leave(self) -> float:
+        """The first score of leaving a live range to greedy."""
+        return 0.0 if self.leaves else -1e6
+
+    def write(
+        self, stem: Path, weights: Weights, metadata: Mapping[str, str] | None = None
+    ) -> str:
+        """See `Network`. Each agent has a file, whose name ends with the agent's."""
+        named = self.named(weights)
+        parts = []
+        for agent, graph in self.agents.items():
+            file = stem.with_name(f"{stem.name}-{agent}.onnx")
+            model = _model(graph, named, metadata)
+            file.write_bytes(model.SerializeToString())
+            parts.append(f"{agent}={file}")
+        return "onnx:" + ",".join(parts)
+
+
+def _dialogue_alone() -> DialogueNetwork:
+    return DialogueNetwork(leaves=False)
+
+
 NETWORKS: dict[str, Callable[[], Network]] = {
     "allocator": AllocatorNetwork,
+    "dialogue": DialogueNetwork,
+    "dialogue-alone": _dialogue_alone,
     "eviction": EvictionNetwork,
     "priority": PriorityNetwork,
 }

@@ -39,15 +39,15 @@ Trial run(const std::function<void()> &InCopy,
   if (!Result.IsCopy)
     return Result;
   InCopy();
-  AllocationCost Cost;
-  Cost.Spills = 7;
-  endTrial(Result.Pipe, Cost);
+  TrialOutcome Sent;
+  Sent.Cost.Spills = 7;
+  endTrial(Result.Pipe, Sent);
 }
 
 TEST(TrialProcess, ReturnsTheCost) {
   const Trial Result = run([] {});
-  ASSERT_TRUE(Result.Cost);
-  EXPECT_EQ(Result.Cost->Spills, 7u);
+  ASSERT_TRUE(Result.Outcome);
+  EXPECT_EQ(Result.Outcome->Cost.Spills, 7u);
   // No process is left.
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
@@ -102,7 +102,7 @@ protected:
 };
 
 TEST_P(CrashingTrial, HasNoCost) {
-  EXPECT_FALSE(run(GetParam().Run).Cost);
+  EXPECT_FALSE(run(GetParam().Run).Outcome);
   EXPECT_TRUE(llvm::sys::fs::exists(Path));
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
 }
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(By, CrashingTrial, testing::ValuesIn(Crashes),
 
 TEST(TrialProcess, EndsAtItsLimit) {
   const auto Begin = std::chrono::steady_clock::now();
-  EXPECT_FALSE(run([] { pause(); }, 50ms).Cost);
+  EXPECT_FALSE(run([] { pause(); }, 50ms).Outcome);
   EXPECT_LT(std::chrono::steady_clock::now() - Begin, 10s);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
 }

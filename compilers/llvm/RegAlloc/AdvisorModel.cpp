@@ -68,7 +68,9 @@ AdvisorModel::~AdvisorModel() {
   printLine(Line);
 }
 
-bool AdvisorModel::comparesWithDefault() { return printStatistics(); }
+bool AdvisorModel::comparesWithDefault() const {
+  return OnlyCompares || printStatistics();
+}
 
 void AdvisorModel::load() {
   // A missing model is reported at the first request, if there is one.
@@ -96,6 +98,7 @@ void AdvisorModel::decided(T Decision, std::optional<T> Default) {
   if (Default) {
     ++Compared;
     Differing += *Default != Decision;
+    Agrees &= *Default == Decision;
   }
   if (Error E = Adapter->logOutcome<T>(Decision))
     Session->fail(E);

@@ -67,9 +67,18 @@ public:
   void refuse(const std::string &Why);
 
   bool hasFailed() const { return Session->hasFailed(); }
+
+  /// Lets LLVM decide and only compares its decisions with the model's.
+  void onlyCompare() {
+    OnlyCompares = true;
+    Agrees = true;
+  }
+  bool onlyCompares() const { return OnlyCompares; }
+  /// True if each decision since onlyCompare() was LLVM's.
+  bool agrees() const { return Agrees && !hasFailed(); }
   ModelRunnerAdapter &adapter() { return *Adapter; }
   /// True if LLVM's own decisions are needed for the statistics.
-  static bool comparesWithDefault();
+  bool comparesWithDefault() const;
 
 private:
   AdvisorModel(AdvisorKind Kind, llvm::Module &M,
@@ -81,6 +90,7 @@ private:
   const std::unique_ptr<ModelRunnerAdapter> Adapter;
   std::uint64_t Requests = 0, Deferred = 0, Failed = 0, Compared = 0,
                 Differing = 0;
+  bool OnlyCompares = false, Agrees = false;
   /// The duration of the first request, which loads the model, and the sum of
   /// the others.
   std::chrono::steady_clock::duration First{}, Others{};

@@ -51,7 +51,7 @@ bool AllocationEnvironment::isTooLong(const AllocationContext &Context) const {
 
 std::unique_ptr<AllocationPolicy>
 AllocationEnvironment::begin(const AllocationContext &Context) {
-  if (TrainerLeft || isTooLong(Context) || hasFreeColours(Context))
+  if (TrainerLeft || isTooLong(Context) || costWithFreeColours(Context) == 0)
     return nullptr;
   // Fork only while the thread that serves the trainer waits for its turn,
   // because it holds no locks then.
@@ -63,9 +63,9 @@ AllocationEnvironment::begin(const AllocationContext &Context) {
     Pipe = Greedy.Pipe;
     return nullptr;
   }
-  if (!Greedy.Cost || Greedy.Cost->total() == 0)
+  if (!Greedy.Outcome || Greedy.Outcome->Cost.total() == 0)
     return nullptr;
-  GreedyCost = Greedy.Cost->total();
+  GreedyCost = Greedy.Outcome->Cost.total();
   Observation.buildBefore(Context);
   if (Options.Form == AllocatorForm::Dialogue) {
     InDialogue = true;
@@ -118,7 +118,7 @@ AllocationEnvironment::question(const AllocationContext &Context) {
     Pipe = Result.Pipe;
     return makePreferences(Context, Observation, Given);
   }
-  endEpisode(Result.Cost ? &*Result.Cost : nullptr, Observe);
+  endEpisode(Result.Outcome ? &Result.Outcome->Cost : nullptr, Observe);
   return nullptr;
 }
 
@@ -150,7 +150,7 @@ void AllocationEnvironment::refuse(Error Why) {
 void AllocationEnvironment::finish(const MachineFunction &,
                                    const AllocationCost &Cost) {
   if (Pipe >= 0)
-    endTrial(Pipe, Cost);
+    endTrial(Pipe, {Cost});
   if (!InDialogue)
     return;
   InDialogue = false;

@@ -63,6 +63,7 @@ private:
     unsigned Easy = 0;
     unsigned Improved = 0;
     unsigned FailedTrials = 0;
+    unsigned Skipped = 0;
     unsigned Differing = 0;
     bool OutOfTime = false;
     double GreedyCost = 0;
@@ -74,6 +75,9 @@ private:
   std::vector<TriedPolicy> Trials;
   /// In a trial's process: the pipe to the compiler. Otherwise -1.
   int Pipe = -1;
+  /// In the trial of greedy: the model whose decisions are compared with
+  /// LLVM's.
+  AdvisorModel *ToCompare = nullptr;
   /// The cost of the chosen trial.
   std::optional<AllocationCost> Expected;
   ModuleResult Found;

@@ -50,13 +50,21 @@ bool FunctionPolicy::needsAllocator() const {
          Fixed == FixedPolicy::FreeColours || Fixed == FixedPolicy::Random;
 }
 
-void FunctionPolicy::setAdvisors() const {
+AdvisorModel *FunctionPolicy::onlyEviction() const {
+  const bool IsOnly =
+      Fixed == FixedPolicy::None && Eviction && !Priority && !Allocator;
+  return IsOnly ? Eviction : nullptr;
+}
+
+void FunctionPolicy::setAdvisors(AdvisorModel *ToCompare) const {
   GreedyAdvisors Advisors;
   if (Fixed == FixedPolicy::EvictionByWeight)
     Advisors.Eviction = EvictionBy::Weight;
   if (Fixed == FixedPolicy::PriorityBySize)
     Advisors.Priority = PriorityBy::Size;
-  Advisors.EvictionModel = Eviction;
+  Advisors.EvictionModel = ToCompare ? ToCompare : Eviction;
+  if (ToCompare)
+    ToCompare->onlyCompare();
   Advisors.PriorityModel = Priority;
   setGreedyAdvisors(Advisors);
 }

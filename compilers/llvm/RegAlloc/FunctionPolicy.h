@@ -45,8 +45,12 @@ struct FunctionPolicy {
   allocator(const AllocationContext &Context) const;
   /// True if allocator() may return a policy.
   bool needsAllocator() const;
-  /// Sets the advisors of the function that greedy allocates next.
-  void setAdvisors() const;
+  /// Returns the eviction model if it is all that differs from greedy, or null.
+  AdvisorModel *onlyEviction() const;
+  /// Sets the advisors of the function that greedy allocates next. If \p
+  /// ToCompare is not null, it becomes the eviction model, but only compares
+  /// its decisions with LLVM's.
+  void setAdvisors(AdvisorModel *ToCompare = nullptr) const;
 };
 
 /// The policies of a module.

@@ -234,7 +234,7 @@ MCRegister ModelEviction::tryFindEvictionCandidate(
                                              : Registers[At].Register;
   };
   std::optional<std::int64_t> Default;
-  if (!Chosen || AdvisorModel::comparesWithDefault()) {
+  if (!Chosen || Model.comparesWithDefault()) {
     const MCRegister Stocks = ByLLVM();
     Default = find_if(Registers,
                       [&](const Position &P) { return P.Register == Stocks; }) -
@@ -247,6 +247,8 @@ MCRegister ModelEviction::tryFindEvictionCandidate(
     }
   }
   Model.decided<std::int64_t>(std::int64_t(*Chosen), Default);
+  if (Model.onlyCompares())
+    return Evict(RegisterAt(std::size_t(*Default)));
   return Evict(RegisterAt(*Chosen));
 }
 

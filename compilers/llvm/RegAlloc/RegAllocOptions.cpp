@@ -97,6 +97,9 @@ cl::opt<unsigned> AllocationSearchBudgetOpt(
     cl::value_desc("ms"), cl::init(0),
     cl::desc("Start no further trial of -mlbridge-regalloc-search after <ms> "
              "milliseconds in a module (default: 0, no limit)"));
+cl::opt<bool> AllocationSearchAllOpt(
+    "mlbridge-regalloc-search-all", cl::cat(optionCategory()),
+    cl::desc("In a search, also try policies that are predicted not to gain"));
 
 cl::opt<std::string>
     FunctionsOpt("mlbridge-regalloc-functions", cl::cat(optionCategory()),
@@ -217,6 +220,7 @@ RandomPolicyOptions randomPolicyOptions() {
           RandomStopOpt};
 }
 unsigned allocationSearch() { return AllocationSearchOpt; }
+bool triesAllPolicies() { return AllocationSearchAllOpt; }
 std::chrono::milliseconds allocationSearchBudget() {
   return std::chrono::milliseconds(AllocationSearchBudgetOpt);
 }

@@ -81,6 +81,9 @@ unsigned allocationSearch();
 /// Returns the value of `-mlbridge-regalloc-search-budget=MS`: how long trials
 /// may take in a module. 0 means no limit.
 std::chrono::milliseconds allocationSearchBudget();
+/// True if `-mlbridge-regalloc-search-all` was given: policies are tried even
+/// if a prediction says that they do not gain.
+bool triesAllPolicies();
 
 /// Returns the value of `-mlbridge-regalloc-functions=FOLDER`, the bitcode
 /// files whose functions a trainer allocates.

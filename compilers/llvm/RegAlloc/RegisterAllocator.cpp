@@ -446,15 +446,23 @@ AllocationStatistics RegisterAllocator::run() {
   return Statistics;
 }
 
-bool hasFreeColours(const AllocationContext &Context) {
+double costWithFreeColours(const AllocationContext &Context) {
   std::unique_ptr<AllocationPolicy> Policy = makeFreeColours();
   const AllocationStatistics Found = RegisterAllocator(Context, *Policy).run();
+  double Cost = 0;
   Context.forEachRegister([&](Register Reg) {
-    if (Context.VRM.hasPhys(Reg))
+    if (Context.VRM.hasPhys(Reg)) {
       Context.Matrix.unassign(Context.LIS.getInterval(Reg));
+      return;
+    }
+    for (const MachineInstr &MI : Context.MRI.reg_nodbg_instructions(Reg)) {
+      const auto [Reads, Writes] = MI.readsWritesVirtualRegister(Reg);
+      Cost += LiveIntervals::getSpillWeight(Writes, Reads, &Context.Frequencies,
+                                            MI);
+    }
   });
   Context.Matrix.invalidateVirtRegs();
-  return Found.Left == 0;
+  return Found.Left == 0 ? 0 : Cost;
 }
 
 } // namespace MLBridge

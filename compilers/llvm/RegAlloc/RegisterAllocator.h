@@ -49,10 +49,12 @@ struct AllocationStatistics {
 /// tracks the liveness of parts of registers. Null if it can.
 const char *whyNotAllocatable(const AllocationContext &Context);
 
-/// True if each live range has a free colour when it is taken in the order of
-/// spill weights. No allocator can then save a spill. The function leaves
-/// everything as it was.
-bool hasFreeColours(const AllocationContext &Context);
+/// Takes the live ranges in the order of spill weights and gives each a free
+/// colour. Returns an estimate of what it costs to spill those that find none:
+/// their reads and writes, weighted by the frequencies of the blocks relative
+/// to the entry. 0 means that no allocator can save a spill. The function
+/// leaves everything as it was.
+double costWithFreeColours(const AllocationContext &Context);
 
 /// Allocates one function and is then destroyed.
 class RegisterAllocator final : private llvm::LiveRangeEdit::Delegate {

@@ -78,8 +78,8 @@ Trial forkTrial(std::chrono::milliseconds Limit) {
   if (Copy < 0)
     return Result;
 
-  // A cost is shorter than PIPE_BUF, so it arrives whole or not at all.
-  AllocationCost Cost;
+  // An outcome is shorter than PIPE_BUF, so it arrives whole or not at all.
+  TrialOutcome Sent;
   const auto Deadline = std::chrono::steady_clock::now() + Limit;
   pollfd Readable{Ends[0], POLLIN, 0};
   int Ready = -1;
@@ -88,18 +88,18 @@ Trial forkTrial(std::chrono::milliseconds Limit) {
         Deadline - std::chrono::steady_clock::now());
     Ready = poll(&Readable, 1, std::max<int>(0, Left.count()));
   } while (Ready < 0 && errno == EINTR);
-  if (Ready > 0 && sys::RetryAfterSignal(-1, ::read, Ends[0], &Cost,
-                                         sizeof Cost) == sizeof Cost)
-    Result.Cost = Cost;
+  if (Ready > 0 && sys::RetryAfterSignal(-1, ::read, Ends[0], &Sent,
+                                         sizeof Sent) == sizeof Sent)
+    Result.Outcome = Sent;
   kill(Copy, SIGKILL);
   sys::RetryAfterSignal(-1, ::waitpid, Copy, nullptr, 0);
   return Result;
 }
 
-void endTrial(int Pipe, const AllocationCost &Cost) {
+void endTrial(int Pipe, const TrialOutcome &Outcome) {
   const ssize_t Written =
-      sys::RetryAfterSignal(-1, ::write, Pipe, &Cost, sizeof Cost);
-  _exit(Written == sizeof Cost ? 0 : Failure);
+      sys::RetryAfterSignal(-1, ::write, Pipe, &Outcome, sizeof Outcome);
+  _exit(Written == sizeof Outcome ? 0 : Failure);
 }
 
 } // namespace MLBridge

@@ -33,14 +33,21 @@ unsigned countThreads();
 /// The longest time of one trial.
 inline constexpr std::chrono::seconds MaxTrialTime(20);
 
+/// What a trial sends. All members are plain.
+struct TrialOutcome {
+  AllocationCost Cost;
+  /// True if a model that was only compared has made all of LLVM's decisions.
+  bool ModelAgrees = false;
+};
+
 struct Trial {
   /// True in the copy. The copy then goes on as the compiler would, and calls
   /// endTrial().
   bool IsCopy = false;
   /// In the copy: the pipe to the compiler.
   int Pipe = -1;
-  /// In the compiler: the cost, unless the trial failed.
-  std::optional<AllocationCost> Cost;
+  /// In the compiler: the outcome, unless the trial failed.
+  std::optional<TrialOutcome> Outcome;
 };
 
 /// Copies the process. In the compiler, waits until the copy has called
@@ -49,8 +56,8 @@ struct Trial {
 /// and ends if the compiler ends.
 Trial forkTrial(std::chrono::milliseconds Limit);
 
-/// Sends \p Cost from the copy to the compiler, and ends the copy.
-[[noreturn]] void endTrial(int Pipe, const AllocationCost &Cost);
+/// Sends \p Outcome from the copy to the compiler, and ends the copy.
+[[noreturn]] void endTrial(int Pipe, const TrialOutcome &Outcome);
 
 } // namespace MLBridge
 
