@@ -6,12 +6,17 @@ plug-in allocate all functions of a program, LLVM's verifier checks the machine 
 and the program must print the same as without optimisation::
 
     python -m mlbridge_optimizations.register_allocation.fuzz --decisions 50000000
+
+For AArch64, programs in C that need no library run under qemu::
+
+    python -m mlbridge_optimizations.register_allocation.fuzz --target aarch64
 """
 
 import json
 import os
 import re
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +30,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from mlbridge.errors import Error
+from mlbridge.errors import Error, InvalidArgument
 from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
@@ -34,6 +39,42 @@ from mlbridge_optimizations.corpus.runs import Tester
 from mlbridge_optimizations.show import Show, quiet
 
 LEVEL = "-O2"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What programs are compiled for.
+
+    Attributes:
+        flags: clang's flags.
+        link: further flags for linking.
+        emulator: runs an executable, or is an empty string.
+        packages: Debian packages that must be installed.
+        slowdown: how much longer than natively a program may run.
+    """
+
+    flags: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    emulator: str = ""
+    packages: str = ""
+    slowdown: float = 1.0
+
+    def can_link(self, program: Program) -> bool:
+        """Whether the program needs nothing that is not installed for the target."""
+        alone = set(program.libraries) <= {"-lm", "-lpthread"}
+        return not self.emulator or (alone and not program.is_cpp)
+
+
+TARGETS = {
+    "x86-64": Target(),
+    "aarch64": Target(
+        ("--target=aarch64-linux-gnu",),
+        ("--target=aarch64-linux-gnu", "-static"),
+        "qemu-aarch64",
+        "qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+        20.0,
+    ),
+}
 
 # The plug-in's statistics: a number before each word.
 _COUNT = re.compile(rb"(\d+) (decisions|evicted|split|spilled|recoloured|live ranges)")
@@ -87,6 +128,7 @@ def fuzz(
     plugin: Path,
     decisions: int,
     *,
+    target: Target = TARGETS["x86-64"],
     seed: int = 0,
     jobs: int = 1,
     show: Show = quiet,
@@ -98,7 +140,7 @@ def fuzz(
     made = 0
     with ThreadPoolExecutor(jobs) as pool:
         for number in count(seed):
-            todo = [(corpus, program, plugin, number) for program in programs]
+            todo = [(corpus, program, plugin, target, number) for program in programs]
             for found in pool.map(lambda it: _round(*it), todo):
                 made += found.decisions
                 show(min(made, decisions), decisions)
@@ -107,25 +149,37 @@ def fuzz(
                 return
 
 
-def _round(corpus: Corpus, program: Program, plugin: Path, seed: int) -> Round:
-    flags = flags_of(plugin, seed)
+def _round(
+    corpus: Corpus, program: Program, plugin: Path, target: Target, seed: int
+) -> Round:
+    flags = [*target.flags, *flags_of(plugin, seed)]
     counts: Counter[str] = Counter()
     command: list[str] = []
     with TemporaryDirectory(prefix="mlbridge-fuzz-") as folder:
         try:
             objects = []
             for number, module in enumerate(program.modules):
-                target = Path(folder, f"{number}.o")
+                file = Path(folder, f"{number}.o")
                 command = toolchain.source_command(program, [module], LEVEL, flags)
-                command += ["-c", "-o", str(target)]
+                command += ["-c", "-o", str(file)]
                 _, said = toolchain.run(command, folder=Path(program.root))
                 for value, name in _COUNT.findall(said):
                     counts[name.decode()] += int(value)
-                objects.append(target)
+                objects.append(file)
             executable = Path(folder, "program")
-            toolchain.link(objects, program.libraries, executable, cpp=program.is_cpp)
+            linked = (
+                executable.with_suffix(".linked") if target.emulator else executable
+            )
+            flags = [*target.link, *program.libraries]
+            toolchain.link(objects, flags, linked, cpp=program.is_cpp)
+            if target.emulator:
+                executable.write_text(
+                    f'#!/bin/sh\nexec {target.emulator} {linked} "$@"\n'
+                )
+                executable.chmod(0o755)
             with Tester(corpus, program) as tester:
-                problem = tester.run(executable, tester.generous_limit()).problem
+                limit = target.slowdown * tester.generous_limit()
+                problem = tester.run(executable, limit).problem
         except Error as error:
             problem = str(error)
     see = f"cd {shlex.quote(program.root)} && {shlex.join(command)}" if problem else ""
@@ -144,6 +198,9 @@ def main(
     split: Annotated[
         str | None, typer.Option(help="Split: held-out, training or generated.")
     ] = "training",
+    target: Annotated[
+        str, typer.Option(help="What to compile for: x86-64 or aarch64.")
+    ] = "x86-64",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first round.")] = 0,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Programs in parallel.")
@@ -158,10 +215,21 @@ def main(
     """Check that random register allocation does not change what programs print."""
     found = load(corpus.resolve())
     chosen = found.select(split, only=programs.split(",") if programs else ())
+    if target not in TARGETS:
+        raise InvalidArgument(
+            f"--target: expected one of {', '.join(TARGETS)}, found {target!r}"
+        )
+    kind = TARGETS[target]
+    if kind.emulator and not shutil.which(kind.emulator):
+        raise InvalidArgument(
+            f"--target {target}: install the Debian packages {kind.packages}"
+        )
+    chosen = [program for program in chosen if kind.can_link(program)]
     rounds = []
     with ProgressBars() as bars, out.open("a", encoding="utf-8") as log:
         for one in fuzz(
             *(found, chosen, plugin.resolve(), decisions),
+            target=kind,
             seed=seed,
             jobs=jobs,
             show=lambda done, of: bars.show_stage("Decisions", done, of),

@@ -327,9 +327,10 @@ class DialogueNetwork(Network):
     """The four agents of a dialogue. Each computes its `choice`, int64.
 
     An agent gives a linear score to each choice. At first, the longest of the ranges
-    comes first, and takes the first free register. A range without one takes that of
-    the lightest ranges if these are lighter. Otherwise it is split around a loop or
-    before a use if `leaves` is False, and left to greedy if `leaves` is True.
+    comes first, and takes the first free register. A range without one is split at the
+    hottest loop that uses it if one of its blocks is hot. Otherwise it takes the
+    register of the lightest ranges if these are lighter. If they are not, it is left to
+    greedy, or spilled if `leaves` is False.
     """
 
     kind = "dialogue"
@@ -385,11 +386,12 @@ split (float[16] range, float[16,6] points, float[16] action_mask) => (int64 cho
         longest[COLUMNS.index("size")] = 1.0
         # The columns of colours and points: DialoguePolicy.h.
         task = np.zeros((columns + 6, 1))
-        task[columns] = -10.0
+        task[columns] = -10.0  # A colour is free.
+        task[COLUMNS.index("hottest")] = 1.0
         return {
             "node_linear": longest,
             "task_linear": task,
-            "task_bias": np.array([-0.5 if self.leaves else 0.5]),
+            "task_bias": np.array([-5.0]),
             "colour_linear": np.array([[10.0], [0.1], [0.0], [0.0], [0.0], [1.0]]),
             "others_linear": np.zeros((columns, 2)),
             "others_bias": np.array([-0.5 if self.leaves else 0.0, self.leave]),

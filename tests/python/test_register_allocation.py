@@ -183,7 +183,7 @@ def test_environment_without_functions(tmp_path: Path) -> None:
         environment.DialogueEnv(tmp_path, plugin=PLUGIN)
 
 
-@pytest.mark.parametrize("kind", ["eviction", "priority", "allocator"])
+@pytest.mark.parametrize("kind", NETWORKS)
 def test_evolution(functions: Path, kind: str) -> None:
     options = evolve.Evolution(generations=2, population=4, sample=1, every=2)
     network = NETWORKS[kind]()
@@ -199,7 +199,8 @@ def test_evolution(functions: Path, kind: str) -> None:
     assert losses[0] != losses[1], "the candidates make no difference"
     # The heuristic with which the network starts is as good as it says.
     start, _ = evolve.losses(network, [network.start], files, PLUGIN, 1)
-    assert start == [0.0] if kind == "allocator" else abs(start[0]) < 0.3
+    expected = {"allocator": 0.0, "dialogue-alone": 0.5}.get(kind, 0.3)
+    assert abs(start[0]) <= expected
 
 
 def test_comparison(tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ private:
   AllocationObservation &Known;
   DialoguePartner &Partner;
   DialogueObservation Observation;
-  /// The indices of the ready ranges, the heaviest first.
-  std::vector<std::size_t> Heaviest;
+  /// The indices of the ready ranges: those that are offered come first.
+  std::vector<std::size_t> Offered;
 };
 
 } // namespace
@@ -107,28 +107,37 @@ std::optional<std::size_t> DialoguePolicy::decide(std::string_view Agent) {
 
 std::optional<std::size_t>
 DialoguePolicy::selectNode(ArrayRef<const LiveInterval *> Ready) {
-  Heaviest.resize(Ready.size());
-  std::iota(Heaviest.begin(), Heaviest.end(), std::size_t(0));
+  Offered.resize(Ready.size());
+  std::iota(Offered.begin(), Offered.end(), std::size_t(0));
   const std::size_t Count =
       std::min(Ready.size(), DialogueObservation::MaxRanges);
+  const std::size_t Heavy =
+      std::min(Ready.size(), DialogueObservation::MaxRanges / 2);
   // Ready's order changes, so a tie is broken by the number of the register.
-  std::partial_sort(
-      Heaviest.begin(), Heaviest.begin() + Count, Heaviest.end(),
-      [&](std::size_t A, std::size_t B) {
-        return std::pair(-Ready[A]->weight(), Ready[A]->reg().id()) <
-               std::pair(-Ready[B]->weight(), Ready[B]->reg().id());
-      });
+  auto SortBy = [&](std::size_t Begin, std::size_t End, auto Key) {
+    std::partial_sort(Offered.begin() + Begin, Offered.begin() + End,
+                      Offered.end(), [&](std::size_t A, std::size_t B) {
+                        return std::pair(-Key(*Ready[A]),
+                                         Ready[A]->reg().id()) <
+                               std::pair(-Key(*Ready[B]), Ready[B]->reg().id());
+                      });
+  };
+  SortBy(0, Heavy, [](const LiveInterval &Range) { return Range.weight(); });
+  SortBy(Heavy, Count, [](const LiveInterval &Range) {
+    // The spiller has emptied ranges that are no longer used.
+    return Range.empty() ? 0 : Range.beginIndex().distance(Range.endIndex());
+  });
   Observation.Ranges.fill(0);
   Observation.Mask.fill(0);
   for (std::size_t I = 0; I != Count; ++I) {
-    llvm::copy(Known.row(C, *Ready[Heaviest[I]]),
+    llvm::copy(Known.row(C, *Ready[Offered[I]]),
                &Observation.Ranges[I * DialogueObservation::RangeColumns]);
     Observation.Mask[I] = 1;
   }
   const std::optional<std::size_t> Chosen = decide(agents::Node);
   if (!Chosen)
     return std::nullopt;
-  return Heaviest[*Chosen];
+  return Offered[*Chosen];
 }
 
 /// Writes the range and its colours. More colours than the observation has rows

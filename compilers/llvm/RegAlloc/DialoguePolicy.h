@@ -38,7 +38,7 @@ inline constexpr std::string_view Node = "node", Task = "task",
 ///
 /// | agent | features | decision |
 /// | --- | --- | --- |
-/// | node | `ranges` float [8, 16]: the heaviest ranges | an index |
+/// | node | `ranges` float [8, 16]: four heaviest, four longest | an index |
 /// | task | `range` float [16], `colours` float [32, 6] | 0 colour, 1 split |
 /// | colour | the same | an index, 32 to spill, 33 to leave to greedy |
 /// | split | `range` float [16], `points` float [16, 6] | an index |
