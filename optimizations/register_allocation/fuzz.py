@@ -140,7 +140,8 @@ def fuzz(
     made = 0
     with ThreadPoolExecutor(jobs) as pool:
         for number in count(seed):
-            todo = [(corpus, program, plugin, target, number) for program in programs]
+            flags = flags_of(plugin, number)
+            todo = [(corpus, program, target, flags, number) for program in programs]
             for found in pool.map(lambda it: _round(*it), todo):
                 made += found.decisions
                 show(min(made, decisions), decisions)
@@ -149,10 +150,20 @@ def fuzz(
                 return
 
 
+def works_with_stock(corpus: Corpus, program: Program, target: Target) -> bool:
+    """Whether the program can be tested on the target.
+
+    Some programs are configured for x86-64, or print what depends on the processor.
+    """
+    return (
+        target.can_link(program) and not _round(corpus, program, target, [], 0).problem
+    )
+
+
 def _round(
-    corpus: Corpus, program: Program, plugin: Path, target: Target, seed: int
+    corpus: Corpus, program: Program, target: Target, more: Sequence[str], seed: int
 ) -> Round:
-    flags = [*target.flags, *flags_of(plugin, seed)]
+    flags = [*target.flags, *more]
     counts: Counter[str] = Counter()
     command: list[str] = []
     with TemporaryDirectory(prefix="mlbridge-fuzz-") as folder:
@@ -224,7 +235,9 @@ def main(
         raise InvalidArgument(
             f"--target {target}: install the Debian packages {kind.packages}"
         )
-    chosen = [program for program in chosen if kind.can_link(program)]
+    if kind.emulator:
+        chosen = [one for one in chosen if works_with_stock(found, one, kind)]
+        console.print(f"Programs for {target}: {', '.join(one.name for one in chosen)}")
     rounds = []
     with ProgressBars() as bars, out.open("a", encoding="utf-8") as log:
         for one in fuzz(
