@@ -20,6 +20,7 @@ import pytest
 pytest.importorskip("ray", reason="needs scripts/make-venv train")
 
 from mlbridge import InvalidArgument, SchemaMismatch
+from mlbridge_optimizations import corpus as corpora
 from mlbridge_optimizations.register_allocation import (
     environment,
     evaluate,
@@ -67,9 +68,10 @@ def test_a_wrong_program_is_found(tmp_path: Path) -> None:
 
 @FULL
 def test_a_million_decisions(tmp_path: Path) -> None:
-    out = tmp_path / "rounds.jsonl"
+    folder, out = tmp_path / "corpus", tmp_path / "rounds.jsonl"
+    assert not corpora.fetch(folder, programs=["bzip2", "lua", "lz4"]).failed
     command = [sys.executable, "-m", fuzz.__name__, "--out", str(out)]
-    command += ["--corpus", str(ROOT / "build/corpus")]
+    command += ["--corpus", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     rounds = [json.loads(line) for line in out.read_text().splitlines()]
