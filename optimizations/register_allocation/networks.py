@@ -8,6 +8,7 @@ weights to an ONNX model. Each network starts as a heuristic and learns what to 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
@@ -88,17 +89,17 @@ class Network(ABC):
         Returns its spec for the plug-in. A file's name is that of `stem` with `.onnx`.
         """
         file = stem.with_name(f"{stem.name}.onnx")
-        model = _model(self.graph, self.named(weights), metadata)
-        file.write_bytes(model.SerializeToString())
+        _write(file, self.graph, self.named(weights), metadata)
         return f"onnx:{file}"
 
 
-def _model(
+def _write(
+    file: Path,
     graph: str,
     weights: Mapping[str, onnx.TensorProto],
     metadata: Mapping[str, str] | None,
-) -> onnx.ModelProto:
-    """Returns a model of a graph and the weights that it names."""
+) -> None:
+    """Writes a model of a graph and the weights that it names."""
     model = onnx.parser.parse_model(graph)
     used = {name for node in model.graph.node for name in node.input}
     model.graph.initializer.extend(weights[name] for name in weights if name in used)
@@ -106,7 +107,7 @@ def _model(
     entries = {"mlbridge.features": features, **(metadata or {})}
     for key, text in entries.items():
         model.metadata_props.add(key=key, value=text)
-    return model
+    file.write_bytes(model.SerializeToString())
 
 
 def _feature(port: onnx.ValueInfoProto) -> FeatureSpec:
@@ -323,6 +324,21 @@ _MASKED = """
 """
 
 
+def _of_rows(agent: str, features: str, count: int) -> str:
+    """Returns the graph of an agent that scores the rows of its last feature."""
+    rows = features.split()[-1]
+    return (
+        f"""
+<ir_version: 8, opset_import: ["" : 17]>
+{agent} ({features}, float[{count}] action_mask) => (int64 choice)
+<float zero = {{0}}, float lowest = {{-1e9}}, int64[1] flat = {{{count}}}>
+{{
+  rows = MatMul({rows}, {agent}_linear)
+  scores = Reshape(rows, flat)"""
+        + _MASKED
+    )
+
+
 class DialogueNetwork(Network):
     """The four agents of a dialogue. Each computes its `choice`, int64.
 
@@ -335,14 +351,7 @@ class DialogueNetwork(Network):
 
     kind = "dialogue"
     agents: ClassVar[dict[str, str]] = {
-        "node": """
-<ir_version: 8, opset_import: ["" : 17]>
-node (float[8,16] ranges, float[8] action_mask) => (int64 choice)
-<float zero = {0}, float lowest = {-1e9}, int64[1] flat = {8}>
-{
-  rows = MatMul(ranges, node_linear)
-  scores = Reshape(rows, flat)"""
-        + _MASKED,
+        "node": _of_rows("node", "float[8,16] ranges", 8),
         "task": """
 <ir_version: 8, opset_import: ["" : 17]>
 task (float[16] range, float[32,6] colours, float[2] action_mask) => (int64 choice)
@@ -365,14 +374,7 @@ colour (float[16] range, float[32,6] colours, float[34] action_mask) => (int64 c
   ofOthers = Add(others, others_bias)
   scores = Concat<axis = 0>(ofColours, ofOthers)"""
         + _MASKED,
-        "split": """
-<ir_version: 8, opset_import: ["" : 17]>
-split (float[16] range, float[16,6] points, float[16] action_mask) => (int64 choice)
-<float zero = {0}, float lowest = {-1e9}, int64[1] flat = {16}>
-{
-  rows = MatMul(points, split_linear)
-  scores = Reshape(rows, flat)"""
-        + _MASKED,
+        "split": _of_rows("split", "float[16] range, float[16,6] points", 16),
     }
 
     def __init__(self, *, leaves: bool = True) -> None:
@@ -394,14 +396,11 @@ split (float[16] range, float[16,6] points, float[16] action_mask) => (int64 cho
             "task_bias": np.array([-5.0]),
             "colour_linear": np.array([[10.0], [0.1], [0.0], [0.0], [0.0], [1.0]]),
             "others_linear": np.zeros((columns, 2)),
-            "others_bias": np.array([-0.5 if self.leaves else 0.0, self.leave]),
+            "others_bias": np.array(
+                [-0.5 if self.leaves else 0.0, 0.0 if self.leaves else -1e6]
+            ),
             "split_linear": np.array([[1.0], [0.0], [0.0], [0.0], [0.5], [2.0]]),
         }
-
-    @property
-    def leave(self) -> float:
-        """The first score of leaving a live range to greedy."""
-        return 0.0 if self.leaves else -1e6
 
     def write(
         self, stem: Path, weights: Weights, metadata: Mapping[str, str] | None = None
@@ -411,20 +410,15 @@ split (float[16] range, float[16,6] points, float[16] action_mask) => (int64 cho
         parts = []
         for agent, graph in self.agents.items():
             file = stem.with_name(f"{stem.name}-{agent}.onnx")
-            model = _model(graph, named, metadata)
-            file.write_bytes(model.SerializeToString())
+            _write(file, graph, named, metadata)
             parts.append(f"{agent}={file}")
         return "onnx:" + ",".join(parts)
-
-
-def _dialogue_alone() -> DialogueNetwork:
-    return DialogueNetwork(leaves=False)
 
 
 NETWORKS: dict[str, Callable[[], Network]] = {
     "allocator": AllocatorNetwork,
     "dialogue": DialogueNetwork,
-    "dialogue-alone": _dialogue_alone,
+    "dialogue-alone": partial(DialogueNetwork, leaves=False),
     "eviction": EvictionNetwork,
     "priority": PriorityNetwork,
 }

@@ -169,7 +169,7 @@ LiveRangeSplitter::changeBefore(Register Reg, MachineInstr &Use) const {
   const bool CopyBack = C.LIS.isLiveOutOfMBB(Range, &Block);
   const bool CanCopyBack = canCopyBack(Range, Use);
   Change Result;
-  Result.CopiesToSecond.push_back({&Block, Use.getIterator()});
+  Result.CopyToSecond = {&Block, Use.getIterator()};
   Result.ToSecond = dominatedUses(Range, Use);
   const bool ByValue =
       !Result.ToSecond.empty() &&
@@ -201,7 +201,7 @@ LiveRangeSplitter::changeAround(Register Reg, const MachineLoop &Loop) const {
   if (!Preheader || !canCopyAtEnd(Range, *Preheader))
     return std::nullopt;
   Change Result;
-  Result.CopiesToSecond.push_back({Preheader, Preheader->getFirstTerminator()});
+  Result.CopyToSecond = {Preheader, Preheader->getFirstTerminator()};
   bool HasDefinitions = false;
   for (MachineOperand &Operand : C.MRI.reg_nodbg_operands(Reg))
     if (Loop.contains(Operand.getParent())) {
@@ -259,8 +259,7 @@ SmallVector<Register, 4> LiveRangeSplitter::split(Register Reg,
   for (MachineOperand &Operand : make_early_inc_range(C.MRI.reg_operands(Reg)))
     if (!Operand.isDebug())
       Operand.setReg(First);
-  for (const CopyPosition &Position : Changes->CopiesToSecond)
-    copy(Position, Second, First);
+  copy(Changes->CopyToSecond, Second, First);
   for (const CopyPosition &Position : Changes->CopiesToFirst)
     copy(Position, First, Second);
 

@@ -96,7 +96,8 @@ private:
     /// The operands that become the second register.
     llvm::SmallVector<llvm::MachineOperand *, 8> ToSecond;
     /// Where the first register is copied to the second one, and back.
-    llvm::SmallVector<CopyPosition, 2> CopiesToSecond, CopiesToFirst;
+    CopyPosition CopyToSecond{};
+    llvm::SmallVector<CopyPosition, 2> CopiesToFirst;
   };
   std::optional<Change> changeBefore(llvm::Register Reg,
                                      llvm::MachineInstr &Use) const;
