@@ -74,6 +74,13 @@ protected:
     return Runner->tryEvaluate<T>();
   }
 
+  /// Asks, and expects a reply equal to \p X.
+  void expectEcho(float X) {
+    Expected<float> Reply = ask(X);
+    ASSERT_TRUE(Reply) << Reply.message();
+    EXPECT_EQ(*Reply, X);
+  }
+
   /// Asks, and expects an error with code \p Code that contains \p Mentions,
   /// within \p Within.
   template <typename T = float>

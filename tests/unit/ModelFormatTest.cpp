@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
@@ -198,21 +199,22 @@ TEST_F(ModelFormatTest, AFolderIsAllOfItsFiles) {
   write("saved/variables/data", "10");
   EXPECT_EQ(*ask(Folders, "folder:" + Folder, 1), 11);
 
-  // A folder with too many files for a model must be refused quickly.
-  const auto Start = std::chrono::steady_clock::now();
+  // A folder with too many files for a model must be refused quickly. This
+  // is processor time, because a slow disk is no error.
+  const std::clock_t Start = std::clock();
   Expected<int> Reply = ask(Folders, "folder:/usr", 1);
   EXPECT_EQ(Reply.code(), ErrorCode::InvalidArgument);
   EXPECT_EQ(Reply.message(), "model folder '/usr': expected a model of at "
                              "most 10000 files and folders, found more");
-  EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(2));
+  EXPECT_LT(std::clock() - Start, 2 * CLOCKS_PER_SEC);
   EXPECT_EQ(Loads, 2);
 }
 
 TEST_F(ModelFormatTest, AFolderIsNotAFile) {
-  const auto Start = std::chrono::steady_clock::now();
+  const std::clock_t Start = std::clock();
   EXPECT_EQ(failure("add:/usr", ErrorCode::InvalidArgument),
             "model file '/usr': expected a regular file, found a folder");
-  EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(1));
+  EXPECT_LT(std::clock() - Start, CLOCKS_PER_SEC);
   EXPECT_EQ(Loads, 0);
 }
 
