@@ -92,16 +92,17 @@ def stats(
 ) -> None:
     """Show how many modules, functions and instructions a corpus has."""
     from mlbridge_optimizations import corpus
+    from mlbridge_optimizations.corpus.manifest import SPLITS
 
     found = corpus.load(folder)
     table = Table("program", "version", "split", title=found.compiler)
     for column in ("modules", "functions", "instructions", "largest module"):
         table.add_column(column, justify="right")
-    rows = found.select()
+    rows = found.all_but_generated()
     for program in rows:
         table.add_row(*_row(program.name, program.version, program.split, [program]))
     table.add_section()
-    for split in ("training", "held-out"):
+    for split in SPLITS:
         members = [program for program in rows if program.split == split]
         if members:
             table.add_row(*_row(f"all {split}", "", split, members))
@@ -112,8 +113,9 @@ def stats(
 
 
 def _plot_sizes(corpus: "Corpus", path: Path) -> None:
-    programs = corpus.select()
-    colours = {"training": "C0", "held-out": "C1"}
+    programs = corpus.all_but_generated()
+    splits = sorted({program.split for program in programs}, reverse=True)
+    colours = {split: f"C{number}" for number, split in enumerate(splits)}
     with panels_of(path, size=(8, 1 + 0.3 * len(programs))) as (axes,):
         for row, program in enumerate(programs):
             sizes = [m.instructions for m in program.modules if m.functions]

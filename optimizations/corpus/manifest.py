@@ -11,12 +11,12 @@ from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
-from .recipes import SHARED
+from .recipes import HELD_OUT, SHARED
 
 VERSION = 1
 NAME = "manifest.json"
 LINKED = "linked"  # The folder of linked programs.
-SPLITS = ("training", "held-out", "generated")
+SPLITS = ("training", *HELD_OUT, "generated")
 
 
 def is_cpp(source: str) -> bool:
@@ -42,7 +42,7 @@ class Program:
     name: str
     package: str  # The Debian package, or the generator.
     version: str  # The package's version.
-    split: str  # ``training``, ``held-out`` or ``generated``.
+    split: str  # One of `SPLITS`.
     flags: tuple[str, ...]  # All compiler flags.
     libraries: tuple[str, ...]  # Linker flags for libraries.
     root: str  # The compiler's working directory, which contains the sources.
@@ -73,8 +73,8 @@ class Corpus:
     ) -> list[Program]:
         """Returns the programs of a split, or the programs that ``only`` names.
 
-        By default, all programs except generated ones are returned. InvalidArgument is
-        raised for an unknown split or program, and if no program is left.
+        The default is the training programs and the split ``held-out``. InvalidArgument
+        is raised for an unknown split or program, and if no program is left.
         """
         if split is not None and split not in SPLITS:
             raise InvalidArgument(f"no split '{split}', only {', '.join(SPLITS)}")
@@ -91,6 +91,11 @@ class Corpus:
                 f"--folder {self.folder}` gets them"
             )
         return found
+
+    def all_but_generated(self) -> list[Program]:
+        """Returns the programs that come from Debian, sorted by name."""
+        found = sorted(self.programs.items())
+        return [program for _, program in found if program.split != "generated"]
 
     def program(self, name: str) -> Program:
         """Returns a program. Raises InvalidArgument if the corpus lacks it."""

@@ -38,9 +38,9 @@ class Extracted:
 
     corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
     functions: Functions = Path("build/regalloc/functions")
-    split: Annotated[str, Option(help="Split: training, held-out or generated.")] = (
-        "training"
-    )
+    split: Annotated[
+        str, Option(help="Split: training, held-out, held-out-allocation or generated.")
+    ] = "training"
     programs: Annotated[
         str, Option(help="Names of programs, with commas. [default: all]")
     ] = ""
@@ -85,14 +85,29 @@ class Evaluated:
         ),
     ] = None
     corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
-    split: Annotated[str, Option(help="Split: training, held-out or generated.")] = (
-        "held-out"
-    )
+    split: Annotated[
+        str, Option(help="Split: training, held-out, held-out-allocation or generated.")
+    ] = "held-out-allocation"
     programs: Annotated[
         str, Option(help="Names of programs, with commas. [default: all]")
     ] = ""
     json: Annotated[
         Path | None, Option(metavar="FILE", help="Write all comparisons to this file.")
+    ] = None
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """The options of an estimate."""
+
+    functions: Functions = Path("build/regalloc/functions")
+    count: Annotated[int, Option(min=1, help="At least so many functions.")] = 200
+    tries: Annotated[int, Option(min=1, help="Networks for each function.")] = 96
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+    json: Annotated[
+        Path | None, Option(metavar="FILE", help="Write the costs to this file.")
     ] = None
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -195,8 +210,8 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
                 spec = network.write(stem, mean, dict(about.entries()))
     plot(generations, trained.out / f"{trained.kind}.png", f"Evolution: {trained.kind}")
     console.print(
-        f"{spec}: {math.exp(best):.4f} of greedy's cost on the validation functions"
-        f" (geometric mean); the curve is {curve}."
+        f"{spec}: the lowest loss on the validation functions is {best:.4f}; greedy's"
+        f" is 0. The curve is {curve}."
     )
 
 
@@ -260,7 +275,81 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
         evaluated.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 
+def _headroom(context: typer.Context, options: Headroom) -> None:
+    """Estimate how much a model of register allocation can win.
+
+    Networks with random weights allocate each function: those of `dialogue` and of
+    `eviction`. The table shows the lowest of their costs. It is an upper bound for the
+    cost of the best policy of these kinds.
+
+    ```sh
+    mlbridge evaluate allocation-headroom --tries 24
+    ```
+    """
+    need("training", ("onnx", "onnxruntime"))
+    import numpy as np
+
+    from mlbridge_optimizations.evaluation import mean_interval
+
+    from .headroom import best_of, costs_by_basic, draw_modules, search
+
+    files = sorted(options.functions.glob("*.bc"))
+    if not files:
+        raise InvalidArgument(
+            f"{options.functions}: expected bitcode files, found none; write them with"
+            " `mlbridge search allocation-functions`"
+        )
+    plugin = _plugin(options.plugin)
+    basic, modules = {}, []
+    for file in draw_modules(files, options.seed):
+        basic |= costs_by_basic([file], plugin)
+        modules.append(file)
+        if len(basic) >= options.count:
+            break
+    with ProgressBars() as bars:
+        found = search(
+            modules,
+            plugin,
+            options.tries,
+            seed=options.seed,
+            jobs=options.jobs,
+            show=lambda done, of: bars.show_stage("Networks", done, of),
+        )
+    greedy = np.array([costs[0] for costs in found.values()])
+    against = np.log(np.array([basic[name] for name in found]) / greedy)
+    table = Table(
+        title=f"Costs of {len(found)} functions relative to greedy's (lower is better)"
+    )
+    for title in ("allocator", "cost", "95 %", "relative to basic", "better functions"):
+        table.add_column(title, justify="left" if title == "allocator" else "right")
+
+    def add(name: str, logs: "np.typing.NDArray[np.float64]") -> None:
+        low, high = mean_interval(list(logs))
+        table.add_row(
+            name,
+            f"{math.exp(logs.mean()):.4f}",
+            f"{math.exp(low):.3f}-{math.exp(high):.3f}",
+            f"{math.exp((logs - against).mean()):.4f}",
+            str(int((logs < -1e-9).sum())),
+        )
+
+    add("basic", against)
+    add("greedy", np.zeros(len(found)))
+    counts = [1 << i for i in range(options.tries.bit_length())]
+    counts = sorted({c for c in counts if c <= options.tries} | {options.tries})
+    for count, logs in best_of(found, counts).items():
+        add(f"best of greedy and {count}", logs)
+    console.print(table)
+    if options.json:
+        plain = [
+            {"module": module, "function": name, "costs": list(costs)}
+            for (module, name), costs in found.items()
+        ]
+        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
 COMMANDS = {
+    "evaluate allocation-headroom": with_options(_headroom, Headroom),
     "evaluate allocation": with_options(_evaluate, Evaluated),
     "search allocation-functions": with_options(_functions, Extracted),
     "search allocation-model": with_options(_model, Trained, Evolution),

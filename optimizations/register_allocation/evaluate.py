@@ -20,7 +20,11 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.evaluation import mean_interval
-from mlbridge_optimizations.register_allocation.functions import LEVEL, SECONDS
+from mlbridge_optimizations.register_allocation.functions import (
+    LEVEL,
+    SECONDS,
+    SMALLEST,
+)
 from mlbridge_optimizations.show import Show, quiet
 
 GREEDY = "greedy"
@@ -33,10 +37,6 @@ FIXED = {
     "eviction": "-mlbridge-regalloc-policy=eviction",
 }
 """The rows that are always compared: LLVM's allocators and fixed policies."""
-
-# Costs below an instruction in a tenth of the runs count as equal. Without a limit, a
-# function whose last spill disappears would outweigh all others in a geometric mean.
-SMALLEST = 0.1
 
 Function = Mapping[str, float]
 

@@ -4,7 +4,8 @@
 CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772; the package
 `cma`) draws candidates of the network's weights. The plug-in's search tries all of them
 on each function in one run of llc, and reports the weighted costs of spills, reloads
-and copies. A candidate's loss is the mean logarithm of its costs relative to greedy's.
+and copies. A candidate's loss is the mean logarithm of its costs relative to greedy's,
+and a share of the logarithm of their sum.
 """
 
 import math
@@ -19,13 +20,19 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typer import Option
 
-from mlbridge_optimizations.register_allocation.functions import Costs, costs_of
+from mlbridge_optimizations.register_allocation.functions import (
+    SMALLEST,
+    Costs,
+    costs_of,
+)
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.register_allocation.networks import Network, Weights
 
 # A function's logarithm is limited, because single functions would decide otherwise.
 LIMIT = 0.7
+# In the sum, the hottest functions decide.
+SHARE_OF_SUM = 0.1
 
 
 @dataclass(frozen=True)
@@ -66,15 +73,23 @@ class Generation:
 
 
 def loss_of(found: Sequence[Costs], policy: str) -> float:
-    """Returns the mean limited logarithm of a policy's costs relative to greedy's."""
-    terms = []
-    for function in found:
-        cost = function.trials.get(policy)
-        if function.greedy <= 0:
-            continue
-        ratio = math.inf if cost is None else max(cost, 1e-6) / function.greedy
-        terms.append(float(np.clip(math.log(ratio), -LIMIT, LIMIT)))
-    return float(np.mean(terms)) if terms else 0.0
+    """Returns a policy's loss. It is 0 if all costs are greedy's."""
+    functions = [function for function in found if function.greedy > 0]
+    if not functions:
+        return 0.0
+    greedy = np.maximum([function.greedy for function in functions], SMALLEST)
+    trials = [function.trials.get(policy) for function in functions]
+    # A trial that failed counts as the worst cost.
+    worst = greedy * math.exp(LIMIT)
+    costs = np.array(
+        [
+            bad if cost is None else max(cost, SMALLEST)
+            for cost, bad in zip(trials, worst, strict=True)
+        ]
+    )
+    limited = np.clip(np.log(costs / greedy), -LIMIT, LIMIT)
+    of_sum = math.log(costs.sum() / greedy.sum())
+    return float(limited.mean() + SHARE_OF_SUM * of_sum)
 
 
 def losses(
@@ -133,7 +148,7 @@ def evolve(
 
 
 def plot(generations: Sequence[Generation], path: Path, title: str) -> None:
-    """Draws the costs of all generations relative to greedy's, as a PNG file."""
+    """Draws the losses of all generations as factors, as a PNG file. Greedy's is 1."""
     from mlbridge_optimizations.plot import finish, panels_of
 
     checked = [
@@ -152,5 +167,5 @@ def plot(generations: Sequence[Generation], path: Path, title: str) -> None:
             panel,
             title=title,
             xlabel="generation",
-            ylabel="cost / greedy's cost (lower is better)",
+            ylabel="exp(loss) (lower is better)",
         )

@@ -23,6 +23,9 @@ EXTRACT = "llvm-extract-22"
 LEVEL = "-O2"
 # Trials of long functions take seconds, and the machine may be busy.
 SECONDS = 1800.0
+# Costs below an instruction in a tenth of the runs count as equal. Without a limit, a
+# function whose last spill disappears would outweigh all others in a geometric mean.
+SMALLEST = 0.1
 _EVERY = ("-mlbridge-regalloc-search=5", "-mlbridge-regalloc-search-all")
 
 
@@ -44,6 +47,12 @@ class Costs:
     def greedy(self) -> float:
         """The cost by LLVM's greedy allocator. 0 if the function was not searched."""
         return self.trials.get("greedy") or 0.0
+
+    @property
+    def final(self) -> float:
+        """The cost of the final allocation."""
+        kinds = ("spills", "reloads", "copies")
+        return sum(self.line[f"weighted_{kind}"] for kind in kinds)
 
     @property
     def policies_differ(self) -> bool:

@@ -119,8 +119,14 @@ def test_a_program_that_does_not_compile_is_reported(
 
 
 def test_the_held_out_programs_are_no_training(tmp_path: Path) -> None:
-    held_out = {n for n in corpus.RECIPES if corpus.split_of(n) == "held-out"}
-    assert held_out == {"sqlite3", "gawk", "cadical", "zstd"}
+    held_out = {
+        split: {n for n in corpus.RECIPES if corpus.split_of(n) == split}
+        for split in ("held-out", "held-out-allocation")
+    }
+    assert held_out == {
+        "held-out": {"sqlite3", "gawk", "cadical", "zstd"},
+        "held-out-allocation": {"duktape", "fasttext", "wavpack", "zpaq"},
+    }
     assert set(runs.RUN_TESTS) == set(corpus.RECIPES)
     with pytest.raises(InvalidArgument, match="no program 'perl'"):
         corpus.fetch(tmp_path, programs=["perl"])

@@ -40,6 +40,8 @@ public:
     return Heaviest - Ready.begin();
   }
 
+  bool splits() const override { return false; }
+
   std::optional<AllocationTask> selectTask(const LiveInterval &,
                                            ArrayRef<Colour>) override {
     return AllocationTask::Colour;

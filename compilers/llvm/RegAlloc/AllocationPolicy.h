@@ -73,6 +73,10 @@ public:
   virtual std::optional<std::size_t>
   selectNode(llvm::ArrayRef<const llvm::LiveInterval *> Ready) = 0;
 
+  /// True if the policy may split live ranges. If not, neither selectTask() nor
+  /// selectSplit() is called. To find the places for splits takes time.
+  virtual bool splits() const { return true; }
+
   /// Task selection for \p Range. The function is called only if \p Range can
   /// be split. \p Colours is what selectColour() can choose from.
   virtual std::optional<AllocationTask>

@@ -260,7 +260,7 @@ std::optional<bool> RegisterAllocator::trySplit(LiveInterval &Range,
                                                 ArrayRef<Colour> Colours) {
   const Register Reg = Range.reg();
   const unsigned Splits = States.lookup(Reg).Splits;
-  if (!Range.isSpillable() || Splits >= MaxSplits)
+  if (!Policy.splits() || !Range.isSpillable() || Splits >= MaxSplits)
     return false;
   const SmallVector<SplitPoint, 8> Points = Splitter.points(Range);
   if (Points.empty())
