@@ -300,7 +300,8 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
             " `mlbridge search allocation-functions`"
         )
     plugin = _plugin(options.plugin)
-    basic, modules = {}, []
+    basic: dict[tuple[str, str], float] = {}
+    modules: list[Path] = []
     for file in draw_modules(files, options.seed):
         basic |= costs_by_basic([file], plugin)
         modules.append(file)
