@@ -8,7 +8,8 @@
 ///
 /// \file
 /// Lists the descriptors of the built-in models. A reference to a descriptor
-/// makes the linker add the model to the plug-in.
+/// makes the linker add the model to the plug-in. CMakeLists.txt writes
+/// BuiltinModels.def, which has MLBRIDGE_BUILTIN_MODEL(name) for each model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -16,30 +17,17 @@
 
 // `mlbridge compile` generates these names. They follow C's naming style,
 // because C programs can use compiled models too.
-// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
-#ifdef MLBRIDGE_HAS_IMITATION
-extern const MLBridgeAOTModel mlbridge_aot_model_imitation;
-#endif
-#ifdef MLBRIDGE_HAS_PHASE_ORDERING_OZ
-extern const MLBridgeAOTModel mlbridge_aot_model_phase_ordering_oz;
-#endif
-#ifdef MLBRIDGE_HAS_REGALLOC_EVICTION
-extern const MLBridgeAOTModel mlbridge_aot_model_regalloc_eviction;
-#endif
+#define MLBRIDGE_BUILTIN_MODEL(NAME)                                           \
+  extern const MLBridgeAOTModel mlbridge_aot_model_##NAME;
+#include "BuiltinModels.def"
+#undef MLBRIDGE_BUILTIN_MODEL
 }
-// NOLINTEND(readability-identifier-naming)
 
 std::vector<const MLBridgeAOTModel *> MLBridge::builtinModels() {
   return {
-#ifdef MLBRIDGE_HAS_IMITATION
-      &mlbridge_aot_model_imitation,
-#endif
-#ifdef MLBRIDGE_HAS_PHASE_ORDERING_OZ
-      &mlbridge_aot_model_phase_ordering_oz,
-#endif
-#ifdef MLBRIDGE_HAS_REGALLOC_EVICTION
-      &mlbridge_aot_model_regalloc_eviction,
-#endif
+#define MLBRIDGE_BUILTIN_MODEL(NAME) &mlbridge_aot_model_##NAME,
+#include "BuiltinModels.def"
+#undef MLBRIDGE_BUILTIN_MODEL
   };
 }
