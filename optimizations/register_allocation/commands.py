@@ -99,6 +99,17 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """The options of a comparison of running programs."""
+
+    rounds: Annotated[int, Option(min=1, help="Pairs of runs for each row.")] = 5
+    count: Annotated[
+        bool,
+        Option(help="Also count instructions with valgrind, which takes minutes."),
+    ] = True
+
+
+@dataclass(frozen=True)
 class Headroom:
     """The options of an estimate."""
 
@@ -215,11 +226,25 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
     )
 
 
+def _rows(given: list[str] | None) -> dict[str, str]:
+    """Returns the fixed rows and those of --row: options by name."""
+    from .evaluate import FIXED
+
+    rows = dict(FIXED)
+    for row in given or ():
+        name, equals, options = row.partition("=")
+        if not equals or not name:
+            raise InvalidArgument(f"--row: expected NAME=OPTIONS, found {row!r}")
+        rows[name] = options
+    return rows
+
+
 def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
     """Compare register allocators on programs that stock clang compiles with -O2.
 
     All ratios are relative to LLVM's greedy allocator. Costs are over the functions
-    that spill: their geometric mean, and the ratio of the sums.
+    that spill: their geometric mean, and the ratio of the sums. Spills and reloads are
+    weighted like costs; `static` counts them in the code.
 
     ```sh
     mlbridge evaluate allocation --row 'best of 5=-mlbridge-regalloc-search=5'
@@ -228,14 +253,9 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
     need("evaluation", ("elftools",))
     from mlbridge_optimizations.corpus.manifest import load
 
-    from .evaluate import FIXED, GREEDY, compare, measure, together
+    from .evaluate import GREEDY, compare, measure, together
 
-    rows = dict(FIXED)
-    for row in evaluated.rows or ():
-        name, equals, options = row.partition("=")
-        if not equals or not name:
-            raise InvalidArgument(f"--row: expected NAME=OPTIONS, found {row!r}")
-        rows[name] = options
+    rows = _rows(evaluated.rows)
     corpus = load(evaluated.corpus.resolve())
     only = evaluated.programs.split(",") if evaluated.programs else ()
     with ProgressBars() as bars:
@@ -255,9 +275,11 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
     every = together(found[GREEDY])
     results["all"] = {row: compare(every, together(found[row])) for row in rows}
     table = Table(title="Relative to LLVM's greedy allocator (lower is better)")
-    for title in ("program", "allocator", "text", "cost", "95 %", "sum", "reloads"):
-        table.add_column(title, justify="left" if title[0] in "pa" else "right")
-    table.add_column("worse", justify="right")
+    for title in ("program", "allocator"):
+        table.add_column(title)
+    columns = ("text", "cost", "95 %", "sum", "spills", "reloads", "static", "worse")
+    for title in columns:
+        table.add_column(title, justify="right")
     for program, compared in results.items():
         for row, one in compared.items():
             low, high = one.interval
@@ -265,7 +287,8 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
                 *(program if row == GREEDY else "", row),
                 *(f"{value:.4f}" for value in (one.text, one.cost)),
                 f"{low:.3f}-{high:.3f}",
-                *(f"{value:.4f}" for value in (one.total, one.reloads)),
+                f"{one.total:.4f}",
+                *(f"{v:.3f}" for v in (one.spills, one.reloads, one.instructions)),
                 f"{one.worse} of {one.functions}",
             )
         table.add_section()
@@ -349,7 +372,63 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
         options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 
+def _executions(
+    context: typer.Context, evaluated: Evaluated, measured: Measured
+) -> None:
+    """Run programs whose registers were allocated in different ways.
+
+    All ratios are relative to LLVM's greedy allocator. Each program must print the same
+    as without optimisation. The user time is the median of alternating pairs.
+
+    ```sh
+    mlbridge evaluate allocation-executions --programs wavpack --no-count
+    ```
+    """
+    from mlbridge_optimizations.corpus.manifest import load
+
+    from .executions import execute
+
+    rows = _rows(evaluated.rows)
+    corpus = load(evaluated.corpus.resolve())
+    only = evaluated.programs.split(",") if evaluated.programs else ()
+    programs = corpus.select(evaluated.split, only=only)
+    total, done = 2 * len(programs) * len(rows), 0
+    with ProgressBars() as bars:
+
+        def advance() -> None:
+            nonlocal done
+            done += 1
+            bars.show_stage("Programs", done, total)
+
+        found = execute(
+            corpus,
+            programs,
+            rows,
+            _plugin(evaluated.plugin),
+            rounds=measured.rounds,
+            counts=measured.count,
+            jobs=evaluated.jobs,
+            advance=advance,
+        )
+    table = Table(title="Relative to LLVM's greedy allocator (lower is better)")
+    for title in ("program", "allocator"):
+        table.add_column(title)
+    for title in ("time", "instructions", "reads", "writes"):
+        table.add_column(title, justify="right")
+    for program, results in found.items():
+        for row, one in results.items():
+            ratios = (one.time, one.instructions, one.reads, one.writes)
+            cells = (f"{ratio:.4f}" if ratio else "-" for ratio in ratios)
+            table.add_row(program if row == "greedy" else "", row, *cells)
+        table.add_section()
+    console.print(table)
+    if evaluated.json:
+        plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in found.items()}
+        evaluated.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
 COMMANDS = {
+    "evaluate allocation-executions": with_options(_executions, Evaluated, Measured),
     "evaluate allocation-headroom": with_options(_headroom, Headroom),
     "evaluate allocation": with_options(_evaluate, Evaluated),
     "search allocation-functions": with_options(_functions, Extracted),

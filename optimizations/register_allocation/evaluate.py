@@ -68,7 +68,9 @@ class Compared:
         cost: the geometric mean of the functions' cost ratios, and its interval.
         interval: the middle 95 % of a bootstrap over the functions.
         total: the ratio of the sums of costs.
+        spills: the ratio of the sums of weighted spills.
         reloads: the ratio of the sums of weighted reloads.
+        instructions: the ratio of the numbers of spills and reloads in the code.
         worse: the number of functions with a higher cost than greedy's.
         functions: the number of functions.
     """
@@ -77,7 +79,9 @@ class Compared:
     cost: float
     interval: tuple[float, float]
     total: float
+    spills: float
     reloads: float
+    instructions: float
     worse: int
     functions: int
 
@@ -90,8 +94,12 @@ def compare(greedy: Measured, row: Measured) -> Compared:
         if counts["spills"] + counts["reloads"] > 0 and name in row.functions
     ]
 
-    def sums(of: Measured, kind: str) -> float:
-        return sum(of.functions[name][kind] for name in spilling)
+    def ratio(*kinds: str) -> float:
+        before, after = (
+            sum(of.functions[name][kind] for name in spilling for kind in kinds)
+            for of in (greedy, row)
+        )
+        return after / max(before, SMALLEST)
 
     def costs(of: Measured) -> NDArray[np.float64]:
         found = [max(cost_of(of.functions[name]), SMALLEST) for name in spilling]
@@ -105,7 +113,9 @@ def compare(greedy: Measured, row: Measured) -> Compared:
         float(np.exp(logs.mean())) if spilling else 1.0,
         (float(np.exp(low)), float(np.exp(high))),
         float(after.sum() / before.sum()) if spilling else 1.0,
-        sums(row, "weighted_reloads") / max(sums(greedy, "weighted_reloads"), SMALLEST),
+        ratio("weighted_spills"),
+        ratio("weighted_reloads"),
+        ratio("spills", "reloads"),
         int((after > before * (1 + 1e-9)).sum()),
         len(spilling),
     )

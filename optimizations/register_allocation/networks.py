@@ -405,11 +405,12 @@ colour (float[16] range, float[32,6] colours, float[34] action_mask) => (int64 c
     def write(
         self, stem: Path, weights: Weights, metadata: Mapping[str, str] | None = None
     ) -> str:
-        """See `Network`. Each agent has a file, whose name ends with the agent's."""
+        """See `Network`. `stem` becomes a folder with a file for each agent."""
         named = self.named(weights)
         parts = []
+        stem.mkdir(exist_ok=True)
         for agent, graph in self.agents.items():
-            file = stem.with_name(f"{stem.name}-{agent}.onnx")
+            file = stem / f"{agent}.onnx"
             _write(file, graph, named, metadata)
             parts.append(f"{agent}={file}")
         return "onnx:" + ",".join(parts)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`mlbridge bench serve`, `neighbour`, `inliner`, `threads` and `overhead`.
+"""`mlbridge bench serve`, `neighbour`, `inliner`, `allocation`, `threads`, `overhead`.
 
 No test depends on their times.
 """
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ from mlbridge_benchmarks.common.imitation import Model, Source
 from mlbridge_benchmarks.common.processes import placements
 from mlbridge_benchmarks.inliner import command as inliner
 from mlbridge_benchmarks.overhead import overhead
+from mlbridge_benchmarks.register_allocation import command as allocation
 from mlbridge_benchmarks.serve.command import Load
 from mlbridge_benchmarks.serve.command import measure as measure_load
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Round
-from mlbridge_optimizations.corpus.sources import source_program
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.sources import SourceProgram, source_program
 from mlbridge_optimizations.corpus.toolchain import CLANG
+from mlbridge_optimizations.register_allocation.networks import DialogueNetwork
 from programs import FULL, IS_FULL, ROOT
 from stock_llvm import children
 
@@ -30,7 +34,8 @@ PROGRAM = ROOT / "tests/lit/Inputs/program.c"
 
 
 @pytest.mark.parametrize(
-    ("command", "option"), [("serve", "--clients"), ("threads", "--threads")]
+    ("command", "option"),
+    [("serve", "--clients"), ("threads", "--threads"), ("allocation", "--jobs")],
 )
 @pytest.mark.parametrize("counts", ["", "0", "1,x"])
 def test_counts_that_are_none(command: str, option: str, counts: str) -> None:
@@ -103,6 +108,41 @@ def test_the_rule_decides_and_asking_does_not(what: inliner.Compile) -> None:
     assert row.share is None
     assert min(row.cpu_ms, row.cpu_ms_rule, row.cpu_ms_stock) > 0
     assert inliner.run(what, None).decisions == 0
+
+
+def test_dialogues_about_registers(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs scripts/make-venv train")
+    plugin = find_llvm_plugin()
+    if plugin is None:
+        pytest.skip("no plug-in here")
+    network = DialogueNetwork()
+    network.write(tmp_path / "models", network.start)
+    pressure = ROOT / "tests/lit/Inputs/pressure.c"
+    program = SourceProgram("pressure", "1", (pressure,), ("-DNO_ASM",))
+    with ExitStack() as servers:
+        flows = {allocation.STOCK: list[str]()}
+        for flow in ("torch-grpc", "onnx-grpc", "onnx", "aot"):
+            spec = servers.enter_context(
+                allocation.spec_for(flow, tmp_path / "models", tmp_path)
+            )
+            flows[flow] = allocation.options_for(spec, plugin)
+        found = allocation.measure(
+            *(program, flows, (1, 2), 1, placements()[-1].client, tmp_path),
+            advance=lambda: None,
+        )
+        # The measurement fails if the flows make different objects.
+        flows["free"] = toolchain.plugin_flags(plugin, "regalloc-policy=free")
+        with pytest.raises(ModelError, match="free: other objects"):
+            allocation.measure(program, flows, (1,), 1, 0, tmp_path, lambda: None)
+    rows = allocation.rows_of(found)
+    assert [row["jobs"] for row in rows] == [1] * 5 + [2] * 5
+    for row in rows:
+        is_stock = row["flow"] == allocation.STOCK
+        assert (row["requests"] > 100) != is_stock
+        assert row["seconds"] > row["allocation"] > 0
+    assert rows[1]["faster"] == rows[1]["faster_allocation"] == 1
+    bounds = allocation.bounds(rows)
+    assert [bound.subject for bound in bounds] == ["onnx: allocation", "onnx: compile"]
 
 
 def test_a_model_that_defers_is_none(what: inliner.Compile) -> None:

@@ -8,7 +8,9 @@ decisions.
 """
 
 import json
+import math
 import shlex
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -19,14 +21,17 @@ import pytest
 
 pytest.importorskip("ray", reason="needs scripts/make-venv train")
 
-from mlbridge import InvalidArgument, SchemaMismatch
+from mlbridge import InvalidArgument, ModelError, SchemaMismatch
 from mlbridge_optimizations import corpus as corpora
 from mlbridge_optimizations.register_allocation import (
     environment,
     evaluate,
     evolve,
+    executions,
     fuzz,
+    headroom,
 )
+from mlbridge_optimizations.register_allocation.functions import SMALLEST, Costs
 from mlbridge_optimizations.register_allocation.networks import NETWORKS
 from programs import BUILD, FULL, ROOT
 from test_outputs import OVERFLOW, small_corpus
@@ -216,7 +221,8 @@ def test_comparison(tmp_path: Path) -> None:
     found = evaluate.measure(programs, rows, PLUGIN)
     greedy = found["greedy"]["pressure"]
     compared = {row: evaluate.compare(greedy, found[row]["pressure"]) for row in rows}
-    assert compared["greedy"] == evaluate.Compared(1, 1, (1, 1), 1, 1, 0, 4)
+    same = evaluate.Compared(1, 1, (1, 1), 1, 1, 1, 1, worse=0, functions=4)
+    assert compared["greedy"] == same
     assert compared["weight"].cost > 1
     assert compared["weight"].worse > 0
     best = compared["best of 5"]
@@ -224,3 +230,79 @@ def test_comparison(tmp_path: Path) -> None:
     assert best.cost < 1
     low, high = best.interval
     assert low < best.cost < high <= 1
+
+
+def costs(greedy: float, model: float | None) -> Costs:
+    return Costs("m", "f", {"greedy": greedy, "model": model}, {})
+
+
+def test_losses() -> None:
+    assert evolve.loss_of([], "model") == 0
+    assert evolve.loss_of([costs(0, 5)], "model") == 0, "the function was not searched"
+    assert evolve.loss_of([costs(3, 3), costs(100, 100)], "model") == 0
+    hot, cold = costs(100, 200), costs(1, 1)
+    share = evolve.SHARE_OF_SUM
+    expected = math.log(2) / 2 + share * math.log(201 / 101)
+    assert evolve.loss_of([hot, cold], "model") == pytest.approx(expected)
+    # A function counts at most LIMIT, and a trial that failed counts LIMIT.
+    assert evolve.loss_of([costs(1, 1000)], "model") == pytest.approx(
+        evolve.LIMIT + share * math.log(1000)
+    )
+    failed = evolve.loss_of([costs(1, None)], "model")
+    assert failed == pytest.approx(evolve.LIMIT * (1 + share))
+    # Costs of less than SMALLEST are equal.
+    assert evolve.loss_of([costs(SMALLEST / 2, 0)], "model") == 0
+
+
+def test_headroom(functions: Path) -> None:
+    files = headroom.draw_modules(sorted(functions.glob("*.bc")), seed=1)
+    basic = headroom.costs_by_basic(files, PLUGIN)
+    found = headroom.search(files, PLUGIN, 14, jobs=2)
+    assert len(found) == 3
+    assert set(found) <= set(basic)
+    for name, tried in found.items():
+        assert tried.shape == (15,)
+        assert (tried >= SMALLEST).all()
+        assert len(set(tried)) > 1, f"all policies have the same cost in {name}"
+    again = headroom.search(files, PLUGIN, 14)
+    for name, tried in found.items():
+        np.testing.assert_array_equal(tried, again[name])
+
+
+def test_the_best_of_several_networks() -> None:
+    tried = {("m", "f"): np.array([4.0, 8, 2, 1]), ("m", "g"): np.array([1.0, 2, 1, 3])}
+    best = headroom.best_of(tried, (1, 2, 3))
+    np.testing.assert_allclose(np.exp(best[1]), [1, 1])
+    np.testing.assert_allclose(np.exp(best[2]), [0.5, 1])
+    np.testing.assert_allclose(np.exp(best[3]), [0.25, 1])
+
+
+def test_executions(tmp_path: Path) -> None:
+    corpus = small_corpus(tmp_path, pressure=f"#define NO_ASM\n{PRESSURE}")
+    programs = list(corpus.programs.values())
+    rows = {"greedy": "", "weight": "-mlbridge-regalloc-policy=weight"}
+    steps = []
+    found = executions.execute(
+        *(corpus, programs, rows, PLUGIN),
+        rounds=1,
+        counts=shutil.which("valgrind") is not None,
+        jobs=2,
+        advance=lambda: steps.append(1),
+    )["pressure"]
+    assert len(steps) == 4
+    if shutil.which("valgrind"):
+        same = found["greedy"]
+        assert (same.instructions, same.reads, same.writes) == (1, 1, 1)
+        weight = found["weight"]
+        assert weight.instructions != 1
+        assert 0.5 < weight.reads < 2
+    # A program that prints something else is no result.
+    wrong = small_corpus(tmp_path / "wrong", overflow=OVERFLOW)
+    with pytest.raises(ModelError, match="overflow: not as expected: out"):
+        executions.execute(
+            *(wrong, list(wrong.programs.values()), {"greedy": ""}, PLUGIN),
+            rounds=1,
+            counts=False,
+            jobs=1,
+            advance=lambda: None,
+        )
