@@ -100,6 +100,7 @@ class ModelFile:
 
     features: "FeatureSource" = None  # By default, the observation space.
     metadata: "Metadata | None" = None  # See docs/reference/model-metadata.md.
+    decide: str | None = None  # As for `mlbridge.export.export`.
 
 
 @dataclass(frozen=True)

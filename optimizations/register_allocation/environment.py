@@ -17,13 +17,14 @@ split   range [16], points [16, 6]            the loop, or the use, to split at
 Each observation also has ``action_mask`` float32 [actions]: 1 where an action is legal.
 
 In a question, one action has the preferences for all live ranges of the function
-(compilers/llvm/RegAlloc/Preferences.h).
+(compilers/llvm/RegAlloc/Preferences.h). `RangeEnv` collects this action range by range.
 """
 
 import os
 from pathlib import Path
 from typing import Any, Unpack
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
 
@@ -37,6 +38,9 @@ OPT = "opt-22"
 
 RANGES, COLOURS, POINTS = 8, 32, 16
 RANGE_COLUMNS, COLOUR_COLUMNS, POINT_COLUMNS = 16, 6, 6
+CHOICES = 4
+"""What `RangeEnv` chooses for a live range: a register or greedy, greedy, a split, a
+spill."""
 SPILL, LEAVE = COLOURS, COLOURS + 1
 """The actions of the agent `colour` that take no register."""
 
@@ -101,8 +105,8 @@ class QuestionEnv(CompilerEnv):
 
     The observation has ``ranges`` float32 [n, 16], ``spill_weights`` float32 [n] and
     ``interferences`` int32 [m, 2]; n and m depend on the function. The action has
-    ``priority``, ``value``, ``leave`` and ``spill`` float32 [n]. The reward is that of
-    `DialogueEnv`.
+    ``priority``, ``value``, ``leave``, ``split`` and ``spill`` float32 [n]. The reward
+    is that of `DialogueEnv`.
     """
 
     def __init__(
@@ -112,14 +116,17 @@ class QuestionEnv(CompilerEnv):
         plugin: Path | None = None,
         seed: int = 0,
         repeats: int = 1,
+        max_ranges: int = 0,
         spec: str = "shm",
         **options: Unpack[CompilerOptions],
     ) -> None:
         """Stores the settings. `functions` is a folder of bitcode files.
 
-        Each function is the task of `repeats` episodes, one after another.
+        Each function is the task of `repeats` episodes, one after another. Functions
+        with more than `max_ranges` live ranges are skipped. 0 is no limit.
         """
         flags = [
+            f"-mlbridge-regalloc-max-ranges={max_ranges}",
             f"-mlbridge-regalloc-seed={1000 * seed + options.get('worker', 0)}",
             f"-mlbridge-regalloc-repeats={repeats}",
         ]
@@ -129,12 +136,8 @@ class QuestionEnv(CompilerEnv):
             spill_weights=_rows(_box()),
             interferences=_rows(pair),
         )
-        action = spaces.Dict(
-            priority=_rows(_box()),
-            value=_rows(_box()),
-            leave=_rows(_box()),
-            spill=_rows(_box()),
-        )
+        parts = ("priority", "value", "leave", "split", "spill")
+        action = spaces.Dict({part: _rows(_box()) for part in parts})
         super().__init__(
             command(plugin, functions, *flags),
             spec,
@@ -143,6 +146,69 @@ class QuestionEnv(CompilerEnv):
             failure_reward=-1.0,
             **options,
         )
+
+
+class RangeEnv(gymnasium.Env[dict[str, Any], int]):
+    """Answers the question about a function in one step for each live range.
+
+    The observation has ``ranges`` float32 [16]: the row of one live range. The action
+    is what happens to the range:
+
+    - 0: it gets a register, if one is free or lighter ranges have it. If not, it is
+      left to greedy.
+    - 1: it is left to greedy.
+    - 2: it is split if it finds no register, if possible.
+    - 3: it is spilled if it finds no register.
+
+    The heaviest range comes first. The reward follows the last step and is that of
+    `DialogueEnv`. Since the network sees one row, a batch of rows is all that the
+    compiler's question needs: the exported model's ``ranges`` are float32 [n, 16], and
+    its ``logits`` float32 [n, 4] are advice.
+    """
+
+    observation_space: spaces.Dict
+    action_space: spaces.Discrete[Any]
+
+    def __init__(self, questions: QuestionEnv) -> None:
+        """Takes ownership of `questions`."""
+        self.observation_space = spaces.Dict(ranges=_box(RANGE_COLUMNS))
+        self.action_space = spaces.Discrete(CHOICES)
+        self._questions = questions
+        self._ranges = np.zeros((0, RANGE_COLUMNS), np.float32)
+        self._weights = np.zeros(0, np.float32)
+        self._actions: list[int] = []
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Starts with the next function."""
+        seen, info = self._questions.reset(seed=seed, options=options)
+        self._ranges = seen["ranges"]
+        self._weights = np.minimum(seen["spill_weights"], np.float32(1e30))
+        self._actions = []
+        return self._observation(), info
+
+    def _observation(self) -> dict[str, Any]:
+        row = min(len(self._actions), len(self._ranges) - 1)
+        return {"ranges": self._ranges[row]}
+
+    def step(
+        self, action: int
+    ) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Takes the choice for one live range."""
+        self._actions.append(int(action))
+        if len(self._actions) < len(self._ranges):
+            return self._observation(), 0.0, False, False, {}
+        chosen = np.array(self._actions)
+        advice = {"priority": self._weights, "value": self._weights}
+        for choice, name in enumerate(("leave", "split", "spill"), start=1):
+            advice[name] = (chosen == choice).astype(np.float32)
+        _, reward, terminated, truncated, info = self._questions.step(advice)
+        return self._observation(), float(reward), terminated, truncated, info
+
+    def close(self) -> None:
+        """Ends the compiler."""
+        self._questions.close()
 
 
 class DialogueEnv(MultiAgentCompilerEnv):

@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from mlbridge_optimizations.optimization import Choice, Metric, Optimization
+from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.optimization import (
+    Choice,
+    Metric,
+    ModelFile,
+    Optimization,
+    PerAgent,
+)
 
 from .commands import COMMANDS
 
 if TYPE_CHECKING:
     from .agents import AgentNetwork
-    from .environment import DialogueEnv
+    from .environment import DialogueEnv, RangeEnv
 
 AGENTS = ("node", "task", "colour", "split")
 
@@ -32,6 +39,13 @@ class RegisterAllocationSettings:
             " docs/guides/register-allocation.md."
         ),
     ] = Path("build/regalloc/functions")
+    form: Annotated[
+        str,
+        Option(
+            help="dialogue: four agents decide step by step, by --engine rllib."
+            " question: one network decides about all live ranges, by --engine sb3."
+        ),
+    ] = "dialogue"
     spec: Annotated[
         str, Option(help="How opt and the trainer communicate: shm, pipe or grpc.")
     ] = "shm"
@@ -50,23 +64,31 @@ class RegisterAllocationSettings:
     ] = None
 
     def __post_init__(self) -> None:
+        if self.form not in ("dialogue", "question"):
+            raise InvalidArgument(
+                f"--form: expected dialogue or question, found {self.form!r}"
+            )
         for name in ("functions", "plugin"):
             path = getattr(self, name)
             if path is not None:
                 object.__setattr__(self, name, path.resolve())
 
 
-def _make_env(settings: RegisterAllocationSettings, worker: int) -> "DialogueEnv":
-    from .environment import DialogueEnv
+def _make_env(
+    settings: RegisterAllocationSettings, worker: int
+) -> "DialogueEnv | RangeEnv":
+    from .environment import DialogueEnv, QuestionEnv, RangeEnv
 
-    return DialogueEnv(
-        settings.functions,
-        plugin=settings.plugin,
-        seed=settings.order,
-        max_ranges=settings.max_ranges,
-        spec=settings.spec,
-        worker=worker,
-    )
+    common: dict[str, Any] = {
+        "plugin": settings.plugin,
+        "seed": settings.order,
+        "max_ranges": settings.max_ranges,
+        "spec": settings.spec,
+        "worker": worker,
+    }
+    if settings.form == "question":
+        return RangeEnv(QuestionEnv(settings.functions, **common))
+    return DialogueEnv(settings.functions, **common)
 
 
 def _network(
@@ -98,8 +120,13 @@ def _colour(observation: Mapping[str, Any], otherwise: int) -> int:
     return otherwise if observation["action_mask"][otherwise] else _first(observation)
 
 
-def _by_weight(otherwise: int) -> Mapping[str, Choice]:
-    """The heaviest live range first; `otherwise` is the action without a register."""
+def _by_weight(
+    settings: RegisterAllocationSettings, *, spills: bool
+) -> PerAgent[Choice]:
+    """The heaviest live range first. One without a register is spilled or left."""
+    if settings.form == "question":
+        return lambda observation: 3 if spills else 0
+    otherwise = 32 if spills else 33
     choices: dict[str, Choice] = dict.fromkeys(AGENTS, _first)
     choices["colour"] = partial(_colour, otherwise=otherwise)
     return choices
@@ -112,9 +139,13 @@ OPTIMIZATION = Optimization(
     settings=RegisterAllocationSettings,
     network={agent: partial(_network, agent) for agent in AGENTS},
     baselines={
-        "weight": lambda settings: _by_weight(32),
-        "free": lambda settings: _by_weight(33),
+        "weight": partial(_by_weight, spills=True),
+        "free": partial(_by_weight, spills=False),
     },
+    # The plug-in receives the logits of all live ranges.
+    model_file=lambda settings, seed: ModelFile(
+        decide="" if settings.form == "question" else None
+    ),
     commands=COMMANDS,
     metric=Metric("ratio", "cost / greedy's cost", ratio_of, 1.0, is_cost=True),
 )

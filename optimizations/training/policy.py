@@ -51,8 +51,13 @@ def train(
     about = guarded(what, by.model_file, experiment.environment, settings.seed)
     with experiment.claimed():
         learned = learn(experiment, resume=resume, address=address, show=show)
-        features, metadata, out = about.features, about.metadata, settings.out
         return {
-            name: export(it, out / f"{name}.onnx", features=features, metadata=metadata)
-            for name, it in learned.policies.items()
+            name: export(
+                policy,
+                settings.out / f"{name}.onnx",
+                features=about.features,
+                metadata=about.metadata,
+                decide=about.decide,
+            )
+            for name, policy in learned.policies.items()
         }

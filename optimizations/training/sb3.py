@@ -4,16 +4,18 @@
 With one worker, the same seed gives the same curve and the same policy.
 """
 
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import gymnasium
 import torch
 from gymnasium import spaces
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
 from mlbridge.envs import CompilerEnv
@@ -23,6 +25,8 @@ from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Curve, Show
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
+
+T = TypeVar("T")
 
 
 def _kind(algo: str) -> type[BaseAlgorithm]:
@@ -64,8 +68,11 @@ def train(
     return Learned({MODEL: model}, curve)
 
 
-def _environments(experiment: Experiment) -> CompilerVecEnv:
-    """Makes all environments of the training. They run in this thread."""
+def _environments(experiment: Experiment) -> VecEnv:
+    """Makes all environments of the training. They run in this thread.
+
+    The compilers of plain `CompilerEnv`s run in parallel.
+    """
     name = experiment.optimization.name
     made = [experiment.make_env(n) for n in range(experiment.settings.workers)]
     if hasattr(made[0], "possible_agents"):
@@ -74,12 +81,18 @@ def _environments(experiment: Experiment) -> CompilerVecEnv:
             " learn by --engine rllib"
         )
     for env in made:
-        if not isinstance(env, CompilerEnv):
+        if not isinstance(env, gymnasium.Env):
             raise InvalidArgument(
-                f"make_env of '{name}': expected a CompilerEnv, found a"
+                f"make_env of '{name}': expected a gymnasium.Env, found a"
                 f" {type(env).__name__}"
             )
-    return CompilerVecEnv.of(made)
+    if all(isinstance(env, CompilerEnv) for env in made):
+        return CompilerVecEnv.of(made)
+    return DummyVecEnv([partial(_itself, env) for env in made])
+
+
+def _itself(env: T) -> T:
+    return env
 
 
 def _model(

@@ -33,7 +33,7 @@ from mlbridge_optimizations.register_allocation import (
 )
 from mlbridge_optimizations.register_allocation.functions import SMALLEST, Costs
 from mlbridge_optimizations.register_allocation.networks import NETWORKS
-from programs import BUILD, FULL, ROOT
+from programs import BUILD, FULL, ROOT, run_cli
 from test_outputs import OVERFLOW, small_corpus
 
 PLUGIN = BUILD / "lib/MLBridgeLLVM.so"
@@ -170,6 +170,7 @@ def test_question(functions: Path) -> None:
             weights = np.minimum(observation["spill_weights"], 1e30)
             spill = np.full(count, 1.0 if episode % 2 else -1.0, np.float32)
             action = {"priority": weights, "value": weights, "spill": spill}
+            action["split"] = np.zeros(count, np.float32)
             # The function that is left to greedy costs the same.
             is_left = episode in (2, 3)
             action["leave"] = np.full(count, float(is_left), np.float32)
@@ -183,6 +184,40 @@ def test_question(functions: Path) -> None:
         env.reset()
         with pytest.raises(SchemaMismatch, match="one for each live range"):
             env.step({**action, "priority": np.zeros(1, np.float32)})
+
+
+def test_a_question_range_by_range(functions: Path) -> None:
+    questions = environment.QuestionEnv(functions, plugin=PLUGIN)
+    with closing(environment.RangeEnv(questions)) as env:
+        for choice in (1, 3):  # Greedy, and spills.
+            seen, _ = env.reset()
+            steps = 0
+            done = False
+            while not done:
+                assert env.observation_space.contains(seen)
+                seen, reward, done, truncated, info = env.step(choice)
+                steps += 1
+                assert not truncated
+                assert done or (reward == 0 and not info)
+            assert steps > 10
+            assert info["greedy"] > 0
+            assert (reward == 0) == (choice == 1)
+
+
+def test_a_policy_by_a2c_in_llc(functions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a2c"
+    words = ["--form", "question", "--engine", "sb3", "--algo", "a2c"]
+    words += ["--steps", "64", "--functions", str(functions), "--plugin", str(PLUGIN)]
+    run_cli("train", "register-allocation", *words, "--out", str(out))
+    for module in functions.glob("*.bc"):
+        command = ["llc-22", "-O2", "-filetype=obj", "-verify-machineinstrs"]
+        command += [f"-load={PLUGIN}", "-mlbridge-print-statistics"]
+        command += [f"-mlbridge-regalloc=onnx:{out}/model.onnx", str(module)]
+        done = subprocess.run(
+            [*command, "-o", "/dev/null"], capture_output=True, check=True, text=True
+        )
+        assert " failed=0 " in done.stderr
+        assert " requests=0 " not in done.stderr
 
 
 def test_environment_without_functions(tmp_path: Path) -> None:

@@ -19,10 +19,12 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
+#include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -30,21 +32,24 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// Copies the tensor \p Name of \p Reply, which has an element for each of \p
-/// Count ranges. If it is optional and absent, the result is empty.
+/// Copies the tensor \p Name of \p Reply, which has \p Each elements for each
+/// of \p Ranges ranges. If it is absent, the result is empty.
 static Expected<std::vector<float>> read(const Advice &Reply,
                                          std::string_view Name,
-                                         std::size_t Count, bool IsOptional) {
-  if (IsOptional && !Reply.find(Name))
+                                         std::size_t Ranges,
+                                         std::size_t Each = 1) {
+  if (!Reply.find(Name))
     return std::vector<float>();
   Expected<std::vector<float>> Found = Reply.get<std::vector<float>>(Name);
   if (!Found)
     return Found.takeError();
-  if (Found->size() != Count)
+  if (Found->size() != Ranges * Each)
     return Error(ErrorCode::SchemaMismatch,
-                 formatv("advice '{0}': expected {1} elements, one for each "
-                         "live range, found {2}",
-                         std::string(Name), Count, Found->size()));
+                 formatv("advice '{0}': expected {1} elements, {2} for each "
+                         "live range, found {3}",
+                         std::string(Name), Ranges * Each,
+                         Each == 1 ? "one" : std::to_string(Each),
+                         Found->size()));
   if (!all_of(*Found, [](float Value) { return std::isfinite(Value); }))
     return Error(
         ErrorCode::Model,
@@ -52,24 +57,45 @@ static Expected<std::vector<float>> read(const Advice &Reply,
   return Found;
 }
 
+/// Takes the choice with the highest score of each range.
+static Preferences ofLogits(const std::vector<float> &Logits) {
+  const std::size_t Ranges = Logits.size() / Preferences::Choices;
+  Preferences Result;
+  for (std::vector<float> *Part : {&Result.Leave, &Result.Split, &Result.Spill})
+    Part->resize(Ranges);
+  for (std::size_t I = 0; I != Ranges; ++I) {
+    const auto Row = Logits.begin() + I * Preferences::Choices;
+    const auto Best = std::max_element(Row, Row + Preferences::Choices) - Row;
+    Result.Leave[I] = Best == Preferences::LeaveToGreedy;
+    Result.Split[I] = Best == Preferences::SplitRange;
+    Result.Spill[I] = Best == Preferences::SpillRange;
+  }
+  return Result;
+}
+
 Expected<Preferences> Preferences::from(const Advice &Reply,
                                         std::size_t Ranges) {
+  Expected<std::vector<float>> Logits = read(Reply, "logits", Ranges, Choices);
+  if (!Logits)
+    return Logits.takeError();
+  if (!Logits->empty())
+    return ofLogits(*Logits);
   Preferences Result;
-  struct Part {
-    std::string_view Name;
-    std::vector<float> &Into;
-    bool IsOptional;
-  };
-  for (const Part &P :
-       {Part{"priority", Result.Priority, false},
-        Part{"value", Result.Value, false}, Part{"leave", Result.Leave, true},
-        Part{"split", Result.Split, true}, Part{"spill", Result.Spill, true}}) {
-    Expected<std::vector<float>> Values =
-        read(Reply, P.Name, Ranges, P.IsOptional);
+  bool IsEmpty = true;
+  for (auto [Name, Into] :
+       {std::pair("priority", &Result.Priority),
+        std::pair("value", &Result.Value), std::pair("leave", &Result.Leave),
+        std::pair("split", &Result.Split), std::pair("spill", &Result.Spill)}) {
+    Expected<std::vector<float>> Values = read(Reply, Name, Ranges);
     if (!Values)
       return Values.takeError();
-    P.Into = std::move(*Values);
+    *Into = std::move(*Values);
+    IsEmpty &= Into->empty();
   }
+  if (IsEmpty && Ranges != 0)
+    return Error(ErrorCode::SchemaMismatch,
+                 "expected advice about live ranges: 'logits', or some of "
+                 "'priority', 'value', 'leave', 'split' and 'spill'");
   return Result;
 }
 
@@ -87,8 +113,8 @@ public:
     // Ready's order changes, so a tie is broken by the number of the register.
     const auto *First =
         max_element(Ready, [&](const LiveInterval *A, const LiveInterval *B) {
-          return std::pair(of(A->reg(), Given.Priority), B->reg().id()) <
-                 std::pair(of(B->reg(), Given.Priority), A->reg().id());
+          return std::pair(orWeight(*A, Given.Priority), B->reg().id()) <
+                 std::pair(orWeight(*B, Given.Priority), A->reg().id());
         });
     return First - Ready.begin();
   }
@@ -134,20 +160,28 @@ private:
   std::size_t choose(const LiveInterval &Range,
                      ArrayRef<Colour> Colours) const {
     std::size_t Best = Colours.size();
-    float Lowest = Range.isSpillable() ? of(Range.reg(), Given.Value)
+    float Lowest = Range.isSpillable() ? orWeight(Range, Given.Value)
                                        : std::numeric_limits<float>::infinity();
     for (const auto &[I, Candidate] : enumerate(Colours)) {
       if (Candidate.Evicted.empty())
         return I;
       float Value = -std::numeric_limits<float>::infinity();
       for (Register Evicted : Candidate.Evicted)
-        Value = std::max(Value, of(Evicted, Given.Value));
+        Value =
+            std::max(Value, orWeight(C.LIS.getInterval(Evicted), Given.Value));
       if (Value < Lowest) {
         Lowest = Value;
         Best = I;
       }
     }
     return Best;
+  }
+
+  /// Returns the element for \p Range, or its spill weight if \p Values is
+  /// empty.
+  float orWeight(const LiveInterval &Range,
+                 const std::vector<float> &Values) const {
+    return Values.empty() ? Range.weight() : of(Range.reg(), Values);
   }
 
   /// Returns the element for \p Reg, or for the register that \p Reg is a part

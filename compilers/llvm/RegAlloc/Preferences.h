@@ -28,16 +28,25 @@ struct AllocationContext;
 class AllocationObservation;
 
 /// What a model prefers for each live range. A range that comes from another
-/// one by a split has the preferences of the latter.
+/// one by a split has the preferences of the latter. Each vector may be empty.
 struct Preferences {
-  /// Reads the tensors `priority`, `value` and, if they exist, `leave`, `split`
-  /// and `spill`. Returns SchemaMismatch if a tensor is absent or does not have
-  /// \p Ranges elements, and Model if an element is not finite.
+  /// The columns of the tensor `logits`. From the second on, a choice is the
+  /// same as a positive number in one of the vectors.
+  enum Choice : std::size_t { Colour, LeaveToGreedy, SplitRange, SpillRange };
+  static constexpr std::size_t Choices = 4;
+
+  /// Reads the tensors `priority`, `value`, `leave`, `split` and `spill`, float
+  /// [\p Ranges] each. All are optional. Alternatively, reads `logits`, float
+  /// [\p Ranges, 4], and takes the choice with the highest score for each
+  /// range. Returns SchemaMismatch if there is none of these tensors, or if one
+  /// has another number of elements, and Model if an element is not finite.
   static Expected<Preferences> from(const Advice &Reply, std::size_t Ranges);
 
-  /// The range with the highest priority is allocated first.
+  /// The range with the highest priority is allocated first. If empty, this is
+  /// the range with the highest spill weight.
   std::vector<float> Priority;
-  /// A range can take the registers of ranges with a lower value.
+  /// A range can take the registers of ranges with a lower value. If empty, the
+  /// value is the spill weight.
   std::vector<float> Value;
   /// If positive, the range is left to greedy. Empty if all elements are 0.
   std::vector<float> Leave;

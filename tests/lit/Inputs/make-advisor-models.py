@@ -9,6 +9,8 @@ leave    allocator: the heaviest first; greedy does what finds no register
 spill    allocator: the heaviest first; what finds no register is spilled
 split    allocator: the lightest first; evicts, splits, and spills
 short    allocator: one priority too few
+logits   allocator: as spill, by logits
+nothing-else  allocator: no advice about live ranges
 node, task, colour, split-at
          agents of a dialogue: the first legal choice, but the task is to split
 outside  agents of a dialogue: a choice that does not exist
@@ -54,6 +56,16 @@ for name in ("leave", "spill", "split", "short"):
             g.op("Add", ["zero", g.constant([1.0], "float32")], wish)
             outputs.append((wish, FLOAT, ["n"]))
     g.save(folder / f"{name}.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
+
+g = GraphBuilder(0)
+g.op("Unsqueeze", ["spill_weights", g.constant([-1])], "column")
+g.op("Clip", ["column", g.constant(0.0, "float32"), g.constant(0.0, "float32")], "zero")
+g.op("Add", ["zero", g.constant([[0.0, -1.0, 1.0, 2.0]], "float32")], "logits")
+outputs = [("logits", FLOAT, ["n", 4])]
+g.save(folder / "logits.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
+g.op("Identity", ["zero"], "other")
+outputs = [("other", FLOAT, ["n", 1])]
+g.save(folder / "nothing-else.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
 
 for name, choices in (("node", 8), ("task", 2), ("colour", 34), ("split-at", 16)):
     g = GraphBuilder(0)
