@@ -81,9 +81,9 @@ def _environments(experiment: Experiment) -> VecEnv:
             " learn by --engine rllib"
         )
     for env in made:
-        if not isinstance(env, gymnasium.Env):
+        if not (isinstance(env, gymnasium.Env) and hasattr(env, "observation_space")):
             raise InvalidArgument(
-                f"make_env of '{name}': expected a gymnasium.Env, found a"
+                f"make_env of '{name}': expected a gymnasium.Env with spaces, found a"
                 f" {type(env).__name__}"
             )
     if all(isinstance(env, CompilerEnv) for env in made):
