@@ -20,6 +20,7 @@ from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.extras import need
 
 from .evolve import Evolution
+from .settings import ImitationOptions
 
 VALIDATION = "flac,jq,libpng,minisat"
 """The programs that choose among generations, and are not trained on."""
@@ -64,8 +65,39 @@ class Trained:
         str,
         Option(help="Programs, with commas, that choose the best generation."),
     ] = VALIDATION
+    start: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE.onnx",
+            help="Start with the weights of this model. [default: a heuristic]",
+        ),
+    ] = None
     out: Annotated[Path, Option(help="Folder for the model and its curve.")] = Path(
         "build/regalloc/evolved"
+    )
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Imitated:
+    """The options of an imitation."""
+
+    functions: Functions = Path("build/regalloc/functions")
+    validation: Annotated[
+        str, Option(help="Programs, with commas, that choose the best iteration.")
+    ] = VALIDATION
+    policies: Annotated[
+        list[str] | None,
+        Option(
+            "--policy",
+            metavar="SPEC",
+            help="A model that is imitated where it is better than LLVM. May be"
+            " repeated. [default: builtin:regalloc_eviction]",
+        ),
+    ] = None
+    out: Annotated[Path, Option(help="Folder for the model and its curve.")] = Path(
+        "build/regalloc/imitated"
     )
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -162,6 +194,68 @@ def _functions(context: typer.Context, extracted: Extracted) -> None:
     console.print(f"{extracted.functions} has {len(files)} files.")
 
 
+def _files(functions: Path, validation: str) -> tuple[list[Path], list[Path]]:
+    """Returns the files for training and those of the programs for validation."""
+    programs = validation.split(",")
+    files = sorted(functions.glob("*.bc"))
+    checked = [f for f in files if f.name.rpartition("-")[0] in programs]
+    training = [f for f in files if f not in checked]
+    if not training or not checked:
+        raise InvalidArgument(
+            f"{functions}: expected bitcode files for training and for"
+            f" validation, found {len(training)} and {len(checked)}; write them with"
+            " `mlbridge search allocation-functions`, and choose --validation"
+        )
+    return training, checked
+
+
+def _imitation(
+    context: typer.Context, imitated: Imitated, imitation: ImitationOptions
+) -> None:
+    """Train an eviction model by imitating the best of several policies.
+
+    This is Iterative BC-Max: each function is allocated by LLVM and by models. The
+    network imitates the decisions of the best of them, and then becomes one of the
+    models. The result can be the start of an evolution:
+
+    ```sh
+    mlbridge search allocation-imitation --out imitated
+    mlbridge search allocation-model eviction --start imitated/eviction.onnx
+    ```
+    """
+    need("training", ("cma", "onnx", "onnxruntime", "torch"))
+    from mlbridge.export import Metadata, Training
+
+    from .imitation import train
+    from .networks import EvictionNetwork
+
+    training, validation = _files(imitated.functions, imitated.validation)
+    policies = imitated.policies or ["builtin:regalloc_eviction"]
+    imitated.out.mkdir(parents=True, exist_ok=True)
+    about = Metadata(reward="-cost", training=Training(seed=imitation.seed))
+    best, spec = math.inf, ""
+    lines: list[str] = []
+    with ProgressBars() as bars:
+        for iteration, weights in train(
+            *(training, validation, _plugin(imitated.plugin), policies, imitation),
+            imitated.out,
+            jobs=imitated.jobs,
+            show=lambda done, of: bars.show_stage("Modules", done, of),
+        ):
+            lines.append(json.dumps(asdict(iteration)))
+            if iteration.validation < best:
+                best = iteration.validation
+                spec = EvictionNetwork().write(
+                    imitated.out / "eviction", weights, dict(about.entries())
+                )
+    curve = imitated.out / "eviction.jsonl"
+    curve.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    console.print(
+        f"{spec}: the lowest loss on the validation functions is {best:.4f}; greedy's"
+        f" is 0. The iterations are in {curve}."
+    )
+
+
 def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> None:
     """Evolve a model of register allocation by CMA-ES.
 
@@ -184,16 +278,9 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
         names = ", ".join(NETWORKS)
         raise InvalidArgument(f"expected one of {names}, found {trained.kind!r}")
     network = NETWORKS[trained.kind]()
-    files = sorted(trained.functions.glob("*.bc"))
-    programs = trained.validation.split(",")
-    validation = [f for f in files if f.name.rpartition("-")[0] in programs]
-    training = [f for f in files if f not in validation]
-    if not training or not validation:
-        raise InvalidArgument(
-            f"{trained.functions}: expected bitcode files for training and for"
-            f" validation, found {len(training)} and {len(validation)}; write them with"
-            " `mlbridge search allocation-functions`, and choose --validation"
-        )
+    if trained.start is not None:
+        network.load(trained.start)
+    training, validation = _files(trained.functions, trained.validation)
     trained.out.mkdir(parents=True, exist_ok=True)
     stem, curve = trained.out / trained.kind, trained.out / f"{trained.kind}.jsonl"
     # Live ranges that cannot be spilled have an infinite weight.
@@ -431,6 +518,7 @@ COMMANDS = {
     "evaluate allocation-executions": with_options(_executions, Evaluated, Measured),
     "evaluate allocation-headroom": with_options(_headroom, Headroom),
     "evaluate allocation": with_options(_evaluate, Evaluated),
+    "search allocation-imitation": with_options(_imitation, Imitated, ImitationOptions),
     "search allocation-functions": with_options(_functions, Extracted),
     "search allocation-model": with_options(_model, Trained, Evolution),
 }

@@ -19,6 +19,7 @@ import onnx.parser
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from mlbridge.errors import InvalidArgument
 from mlbridge.export import FeatureSpec
 from mlbridge.export.features import to_json
 
@@ -45,8 +46,9 @@ _FLOATS = (
     "liverange_size",
     "use_def_density",
 )
-_COLUMNS = (*_INTEGERS, *_FLOATS)
-"""The features of a position, apart from the mask."""
+COLUMNS_OF_EVICTIONS = (*_INTEGERS, *_FLOATS)
+"""The features of a position, apart from the mask. A network's last column is the
+progress."""
 
 
 class Network(ABC):
@@ -58,6 +60,7 @@ class Network(ABC):
 
     def __init__(self, hidden: int) -> None:
         self.hidden = hidden
+        self.learned: Weights | None = None
 
     @abstractmethod
     def initial(self) -> dict[str, NDArray[np.float64]]:
@@ -65,21 +68,47 @@ class Network(ABC):
 
     @property
     def start(self) -> Weights:
-        """The heuristic's weights as a vector, float64 [n]."""
+        """The weights from which training starts, as a vector, float64 [n].
+
+        These are the heuristic's, unless `load` was called.
+        """
+        if self.learned is not None:
+            return self.learned
         return np.concatenate([part.ravel() for part in self.initial().values()])
 
-    def scales(self) -> Weights:
-        """Returns how much each weight may change at first, relative to others."""
-        return np.ones_like(self.start)
+    def load(self, file: Path) -> None:
+        """Reads the weights from which training starts from an ONNX file.
+
+        Raises InvalidArgument if the file does not contain this network.
+        """
+        stored = {
+            part.name: numpy_helper.to_array(part)
+            for part in onnx.load(file).graph.initializer
+        }
+        parts = []
+        for name, part in self.initial().items():
+            if name not in stored or stored[name].shape != part.shape:
+                raise InvalidArgument(
+                    f"{file}: expected weights '{name}' of shape {part.shape}, as in"
+                    f" networks of the kind {self.kind}"
+                )
+            parts.append(stored[name].ravel().astype(np.float64))
+        self.learned = np.concatenate(parts)
+
+    def parts(self, weights: Weights) -> dict[str, NDArray[np.float64]]:
+        """Returns weights, float64 [n], by name."""
+        found, at = {}, 0
+        for name, part in self.initial().items():
+            found[name] = weights[at : at + part.size].reshape(part.shape)
+            at += part.size
+        return found
 
     def named(self, weights: Weights) -> dict[str, onnx.TensorProto]:
         """Returns weights, float64 [n], as initializers by name."""
-        found, at = {}, 0
-        for name, part in self.initial().items():
-            values = weights[at : at + part.size].reshape(part.shape)
-            found[name] = numpy_helper.from_array(values.astype(np.float32), name)
-            at += part.size
-        return found
+        return {
+            name: numpy_helper.from_array(values.astype(np.float32), name)
+            for name, values in self.parts(weights).items()
+        }
 
     def write(
         self, stem: Path, weights: Weights, metadata: Mapping[str, str] | None = None
@@ -167,9 +196,9 @@ eviction ({_ports()}) => (int64[1] index_to_evict)
 
     def initial(self) -> dict[str, NDArray[np.float64]]:
         """See `Network`."""
-        linear = np.zeros((len(_COLUMNS) + 1, 1))
-        linear[_COLUMNS.index("use_def_density")] = -1.0
-        linear[_COLUMNS.index("nr_broken_hints")] = -0.1
+        linear = np.zeros((len(COLUMNS_OF_EVICTIONS) + 1, 1))
+        linear[COLUMNS_OF_EVICTIONS.index("use_def_density")] = -1.0
+        linear[COLUMNS_OF_EVICTIONS.index("nr_broken_hints")] = -0.1
         draw = np.random.default_rng(0)
         inner = draw.normal(0, 0.5, (len(linear), self.hidden))
         zero = np.zeros(self.hidden)

@@ -298,7 +298,10 @@ def test_a_file_that_describes_none(
     [
         (("    Settings,\n", "    4,\n"), "expected a dataclass of options"),
         (("registers: A", "steps: A"), "TrainingSettings has an option of that name"),
-        (("worker):\n", "worker):\n    return\n"), "expected a gymnasium.Env with spaces, found"),
+        (
+            ("worker):\n", "worker):\n    return\n"),
+            "expected a gymnasium.Env with",
+        ),
         ((), "--learning-rate: expected a number above 0"),
     ],
 )

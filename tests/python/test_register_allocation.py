@@ -30,9 +30,15 @@ from mlbridge_optimizations.register_allocation import (
     executions,
     fuzz,
     headroom,
+    imitation,
 )
 from mlbridge_optimizations.register_allocation.functions import SMALLEST, Costs
-from mlbridge_optimizations.register_allocation.networks import NETWORKS
+from mlbridge_optimizations.register_allocation.imitation import Decisions
+from mlbridge_optimizations.register_allocation.networks import (
+    NETWORKS,
+    EvictionNetwork,
+)
+from mlbridge_optimizations.register_allocation.settings import ImitationOptions
 from programs import BUILD, FULL, ROOT, run_cli
 from test_outputs import OVERFLOW, small_corpus
 
@@ -243,6 +249,51 @@ def test_evolution(functions: Path, kind: str) -> None:
     start, _ = evolve.losses(network, [network.start], files, PLUGIN, 1)
     limit = 0.5 if kind == "dialogue-alone" else 0.3
     assert start == [0.0] if kind == "allocator" else abs(start[0]) < limit
+
+
+def test_imitation(functions: Path, tmp_path: Path) -> None:
+    files = sorted(functions.glob("*.bc"))
+    logs = imitation.record(files[0], PLUGIN, imitation.STOCK, tmp_path)
+    assert logs
+    for decisions, cost in logs.values():
+        count = len(decisions.chosen)
+        assert cost > 0
+        assert decisions.columns.shape == (count, 33, 20)
+        # LLVM chooses what the mask allows, or nothing.
+        assert decisions.masks[np.arange(count), decisions.chosen].all()
+    # A policy that is never better than LLVM is not imitated.
+    first = NETWORKS["eviction"]()
+    bad = first.write(tmp_path / "bad", -first.start)
+    found, shares = imitation.best_decisions(files, PLUGIN, [imitation.STOCK, bad])
+    assert sum(shares) == pytest.approx(1)
+    assert shares[0] > shares[1]
+    alone, _ = imitation.best_decisions(files, PLUGIN, [bad])
+    assert len(alone.chosen) > 10
+    options = ImitationOptions(iterations=2, epochs=60)
+    network = EvictionNetwork()
+    weights, agreement = imitation.imitate(network, alone, options)
+    before = imitation.scores_of(network, network.start, alone).argmax(1)
+    assert agreement > (before == alone.chosen).mean() + 0.2
+    assert found.masks.shape[1] == 33
+    # The ONNX model decides as the network in PyTorch.
+    spec = network.write(tmp_path / "imitated", weights)
+    again = imitation.record(files[0], PLUGIN, spec, tmp_path)
+    every = Decisions.join([decisions for decisions, _ in again.values()])
+    scores = imitation.scores_of(network, weights, every)
+    np.testing.assert_array_equal(scores.argmax(1), every.chosen)
+    # The model can be the start of an evolution.
+    network.load(tmp_path / "imitated.onnx")
+    np.testing.assert_allclose(network.start, weights, rtol=1e-6)
+    with pytest.raises(InvalidArgument, match="expected weights 'linear' of shape"):
+        NETWORKS["priority"]().load(tmp_path / "imitated.onnx")
+    runs = [
+        list(imitation.train(files, files, PLUGIN, [], options, tmp_path))
+        for _ in range(2)
+    ]
+    for (one, ours), (other, theirs) in zip(*runs, strict=True):
+        assert one == other
+        np.testing.assert_array_equal(ours, theirs)
+    assert [len(one.shares) for one, _ in runs[0]] == [1, 2]
 
 
 def test_comparison(tmp_path: Path) -> None:

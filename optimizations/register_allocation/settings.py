@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options of commands whose modules import PyTorch, which takes seconds."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from typer import Option
+
+
+@dataclass(frozen=True)
+class ImitationOptions:
+    """The options of a training."""
+
+    iterations: Annotated[int, Option(min=1, help="Iterations of BC-Max.")] = 3
+    epochs: Annotated[int, Option(min=1, help="Passes over the decisions.")] = 30
+    rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.01
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
