@@ -147,7 +147,12 @@ public:
           (Best == Points.size() ||
            frequency(*Points[Best].Block) < frequency(*Point.Block)))
         Best = I;
-    return Best == Points.size() ? Best / 2 : Best;
+    if (Best != Points.size())
+      return Best;
+    // Loops come before uses.
+    const std::size_t Uses =
+        count_if(Points, [](const SplitPoint &Point) { return Point.Use; });
+    return Points.size() - 1 - Uses / 2;
   }
 
 private:
