@@ -20,7 +20,7 @@ from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.extras import need
 
 from .evolve import Evolution
-from .settings import ImitationOptions
+from .settings import ImitationOptions, VocabularyOptions
 
 VALIDATION = "flac,jq,libpng,minisat"
 """The programs that choose among generations, and are not trained on."""
@@ -98,6 +98,18 @@ class Imitated:
     ] = None
     out: Annotated[Path, Option(help="Folder for the model and its curve.")] = Path(
         "build/regalloc/imitated"
+    )
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The files of a vocabulary's training."""
+
+    functions: Functions = Path("build/regalloc/functions")
+    out: Annotated[Path, Option(help="The vocabulary's file.")] = Path(
+        "build/regalloc/mir2vec.json"
     )
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -253,6 +265,45 @@ def _imitation(
     console.print(
         f"{spec}: the lowest loss on the validation functions is {best:.4f}; greedy's"
         f" is 0. The iterations are in {curve}."
+    )
+
+
+def _vocabulary(
+    context: typer.Context, files: Vocabulary, options: VocabularyOptions
+) -> None:
+    """Train a vocabulary of MIR2Vec, which describes machine instructions.
+
+    The vectors of opcodes and operands are learned from bitcode files by TransE. The
+    file has LLVM's format, with the entities that the files contain.
+
+    ```sh
+    mlbridge search allocation-vocabulary
+    ```
+    """
+    need("training", ("torch",))
+    from .vocabulary import train, triplets_of, write
+
+    modules = sorted(files.functions.glob("*.bc"))
+    if not modules:
+        raise InvalidArgument(
+            f"{files.functions}: expected bitcode files, found none; write them with"
+            " `mlbridge search allocation-functions`"
+        )
+    files.out.parent.mkdir(parents=True, exist_ok=True)
+    with ProgressBars() as bars:
+        triplets = triplets_of(
+            modules,
+            _plugin(files.plugin),
+            jobs=files.jobs,
+            show=lambda done, of: bars.show_stage("Modules", done, of),
+        )
+        for epoch, trained in train(triplets, options):
+            bars.show_stage("Epochs", epoch.number + 1, options.epochs)
+            vectors = trained
+    write(vectors, files.out)
+    console.print(
+        f"{files.out} has {len(vectors)} entities, from {len(triplets)} triplets. In"
+        f" {epoch.hits:.1%} of them, the tail is among the 10 nearest entities."
     )
 
 
@@ -519,6 +570,9 @@ COMMANDS = {
     "evaluate allocation-headroom": with_options(_headroom, Headroom),
     "evaluate allocation": with_options(_evaluate, Evaluated),
     "search allocation-imitation": with_options(_imitation, Imitated, ImitationOptions),
+    "search allocation-vocabulary": with_options(
+        _vocabulary, Vocabulary, VocabularyOptions
+    ),
     "search allocation-functions": with_options(_functions, Extracted),
     "search allocation-model": with_options(_model, Trained, Evolution),
 }

@@ -117,10 +117,17 @@ class QuestionEnv(CompilerEnv):
         seed: int = 0,
         repeats: int = 1,
         max_ranges: int = 0,
+        vocabulary: Path | None = None,
+        dimension: int = 100,
         spec: str = "shm",
         **options: Unpack[CompilerOptions],
     ) -> None:
         """Stores the settings. `functions` is a folder of bitcode files.
+
+        With a `vocabulary` of MIR2Vec whose vectors have `dimension` elements, the
+        observation also has ``instructions`` float32 [k, dimension], the vectors of the
+        instructions of all live ranges, and ``instruction_ends`` int32 [n], where those
+        of each range end.
 
         Each function is the task of `repeats` episodes, one after another. Functions
         with more than `max_ranges` live ranges are skipped. 0 is no limit.
@@ -131,17 +138,24 @@ class QuestionEnv(CompilerEnv):
             f"-mlbridge-regalloc-repeats={repeats}",
         ]
         pair = spaces.Box(0, np.iinfo(np.int32).max, (2,), np.int32)
-        observation = spaces.Dict(
-            ranges=_rows(_box(RANGE_COLUMNS)),
-            spill_weights=_rows(_box()),
-            interferences=_rows(pair),
-        )
-        parts = ("priority", "value", "leave", "split", "spill")
-        action = spaces.Dict({part: _rows(_box()) for part in parts})
+        parts: dict[str, spaces.Space[Any]] = {
+            "ranges": _rows(_box(RANGE_COLUMNS)),
+            "spill_weights": _rows(_box()),
+            "interferences": _rows(pair),
+        }
+        if vocabulary is not None:
+            flags.append(f"-mlbridge-regalloc-vocabulary={vocabulary}")
+            end = spaces.Box(0, np.iinfo(np.int32).max, (), np.int32)
+            parts |= {
+                "instructions": _rows(_box(dimension)),
+                "instruction_ends": _rows(end),
+            }
+        advice = ("priority", "value", "leave", "split", "spill")
+        action = spaces.Dict({name: _rows(_box()) for name in advice})
         super().__init__(
             command(plugin, functions, *flags),
             spec,
-            observation_space=observation,
+            observation_space=spaces.Dict(parts),
             action_space=action,
             failure_reward=-1.0,
             **options,

@@ -15,3 +15,14 @@ class ImitationOptions:
     epochs: Annotated[int, Option(min=1, help="Passes over the decisions.")] = 30
     rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.01
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+
+
+@dataclass(frozen=True)
+class VocabularyOptions:
+    """The options of a training of MIR2Vec's vocabulary."""
+
+    dimension: Annotated[int, Option(min=1, help="Elements of a vector.")] = 100
+    epochs: Annotated[int, Option(min=1, help="Passes over the triplets.")] = 200
+    margin: Annotated[float, Option(help="Margin of the loss.")] = 1.0
+    rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.005
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0

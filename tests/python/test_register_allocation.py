@@ -21,7 +21,7 @@ import pytest
 
 pytest.importorskip("ray", reason="needs scripts/make-venv train")
 
-from mlbridge import InvalidArgument, ModelError, SchemaMismatch
+from mlbridge import InvalidArgument, ModelError, PeerClosed, SchemaMismatch
 from mlbridge_optimizations import corpus as corpora
 from mlbridge_optimizations.register_allocation import (
     environment,
@@ -31,6 +31,7 @@ from mlbridge_optimizations.register_allocation import (
     fuzz,
     headroom,
     imitation,
+    vocabulary,
 )
 from mlbridge_optimizations.register_allocation.functions import SMALLEST, Costs
 from mlbridge_optimizations.register_allocation.imitation import Decisions
@@ -38,7 +39,10 @@ from mlbridge_optimizations.register_allocation.networks import (
     NETWORKS,
     EvictionNetwork,
 )
-from mlbridge_optimizations.register_allocation.settings import ImitationOptions
+from mlbridge_optimizations.register_allocation.settings import (
+    ImitationOptions,
+    VocabularyOptions,
+)
 from programs import BUILD, FULL, ROOT, run_cli
 from test_outputs import OVERFLOW, small_corpus
 
@@ -190,6 +194,60 @@ def test_question(functions: Path) -> None:
         env.reset()
         with pytest.raises(SchemaMismatch, match="one for each live range"):
             env.step({**action, "priority": np.zeros(1, np.float32)})
+
+
+def test_vectors_of_instructions(
+    functions: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    files = sorted(functions.glob("*.bc"))
+    triplets = vocabulary.triplets_of(files, PLUGIN)
+    names = {part for head, _, tail in triplets for part in (head, tail)}
+    assert {"Opcode_ADD", "Operand_Immediate", "VirtReg_GR64"} <= names
+    assert any(name.startswith("PhyReg_") for name in names)
+    assert {head.partition("_")[0] for head, _, _ in triplets} == {"Opcode"}
+    # Count an instruction's opcode and its virtual registers.
+    counts = {
+        name: np.array([name.startswith("Opcode"), name.startswith("VirtReg")], float)
+        for name in names
+    }
+    file = tmp_path / "counts.json"
+    vocabulary.write(counts, file)
+    questions = environment.QuestionEnv(
+        functions, plugin=PLUGIN, vocabulary=file, dimension=2
+    )
+    with closing(questions) as env:
+        seen, _ = env.reset()
+        ends, vectors = seen["instruction_ends"], seen["instructions"]
+        assert len(ends) == len(seen["ranges"])
+        assert (np.diff(ends, prepend=0) > 0).all()
+        assert vectors.shape == (ends[-1], 2)
+        assert (vectors[:, 0] == 1).all()
+        assert (vectors[:, 1] >= 1).all()
+        assert (vectors[:, 1] > 1).any()
+    for wrong, why in (("{}", "expected the objects 'Opcodes'"), ("{", "Expected")):
+        file.write_text(wrong)
+        bad = environment.QuestionEnv(functions, plugin=PLUGIN, vocabulary=file)
+        with closing(bad) as env, pytest.raises(PeerClosed, match="exited with 1"):
+            env.reset()
+        assert why in capfd.readouterr().err
+
+
+def test_a_vocabulary_is_trained(functions: Path, tmp_path: Path) -> None:
+    triplets = vocabulary.triplets_of(sorted(functions.glob("*.bc")), PLUGIN)
+    options = VocabularyOptions(dimension=16, epochs=30)
+    runs = [list(vocabulary.train(triplets, options)) for _ in range(2)]
+    for (one, ours), (other, theirs) in zip(*runs, strict=True):
+        assert one == other
+        for name, vector in ours.items():
+            np.testing.assert_array_equal(vector, theirs[name])
+    first, last = runs[0][0][0], runs[0][-1][0]
+    assert last.loss < first.loss
+    assert last.hits > first.hits
+    file = tmp_path / "vocabulary.json"
+    vocabulary.write(runs[0][-1][1], file)
+    written = json.loads(file.read_text())
+    assert list(written) == list(vocabulary.SECTIONS.values())
+    assert len(written["Opcodes"]["ADD"]) == 16
 
 
 def test_a_question_range_by_range(functions: Path) -> None:

@@ -72,6 +72,11 @@ AllocationEnvironment::begin(const AllocationContext &Context) {
     HasReset = false;
     return makeDialogue(Context, Observation, *this);
   }
+  if (Error E = Observation.addInstructions(Context, Options.Vocabulary)) {
+    Context.MF.getFunction().getContext().emitError(
+        "mlbridge-regalloc-environment: " + E.str());
+    return nullptr;
+  }
   for (unsigned I = 0; I != Options.Repeats && waitForReset(); ++I) {
     HasReset = false;
     if (auto Policy = question(Context))

@@ -58,6 +58,8 @@ public:
     unsigned Repeats = 1;
     /// Functions with more live ranges are left to greedy. 0 means no limit.
     unsigned MaxRanges = 0;
+    /// The vocabulary of MIR2Vec for questions, or empty.
+    std::string Vocabulary;
   };
 
   AllocationEnvironment(const Settings &Options, SteppedEnvironment &Trainer)

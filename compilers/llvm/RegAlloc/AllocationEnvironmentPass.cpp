@@ -82,7 +82,8 @@ static Error serve() {
     return E;
   auto Environment = std::make_shared<AllocationEnvironment>(
       AllocationEnvironment::Settings{givenPolicy().Form, allocationRepeats(),
-                                      allocationMaxRanges()},
+                                      allocationMaxRanges(),
+                                      allocationVocabulary().str()},
       Trainer);
   Current = Environment;
   std::mt19937_64 Generator(randomPolicyOptions().Seed);

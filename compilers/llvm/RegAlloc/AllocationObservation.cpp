@@ -81,6 +81,39 @@ void AllocationObservation::addRows(const AllocationContext &Context) {
   });
   Matrix.assign(size() * Columns, 0);
   New.clear();
+  Instructions.clear();
+  InstructionEnds.clear();
+}
+
+Error AllocationObservation::addInstructions(const AllocationContext &C,
+                                             StringRef Vocabulary) {
+  if (Vocabulary.empty())
+    return Error::success();
+  if (!Vectors) {
+    Expected<MIR2Vec> Read = MIR2Vec::read(Vocabulary, C.MF);
+    if (!Read)
+      return Read.takeError();
+    Vectors = std::move(*Read);
+  }
+  const unsigned Dimension = Vectors->dimension();
+  SmallVector<const MachineInstr *, 16> Found;
+  for (const LiveInterval *Range : Registers) {
+    Found.clear();
+    // An instruction is visited once for each group of its operands.
+    for (const MachineInstr &MI : C.MRI.reg_nodbg_instructions(Range->reg()))
+      if (!is_contained(Found, &MI))
+        Found.push_back(&MI);
+    sort(Found, [&](const MachineInstr *A, const MachineInstr *B) {
+      return C.Indexes.getInstructionIndex(*A) <
+             C.Indexes.getInstructionIndex(*B);
+    });
+    for (const MachineInstr *MI : Found) {
+      Instructions.resize(Instructions.size() + Dimension, 0);
+      Vectors->add(*MI, &Instructions[Instructions.size() - Dimension]);
+    }
+    InstructionEnds.push_back(std::int32_t(Instructions.size() / Dimension));
+  }
+  return Error::success();
 }
 
 /// Writes the columns that depend on the range alone.
@@ -224,6 +257,12 @@ void AllocationObservation::setFeatures(FeatureSet &Into) const {
   Into.set("spill_weights", Span<const float>(Weights));
   Into.set("interferences",
            TensorRef(Pairs, {std::int64_t(Pairs.size() / 2), 2}));
+  if (InstructionEnds.empty())
+    return;
+  Into.set("instructions",
+           TensorRef(Instructions, {InstructionEnds.back(),
+                                    std::int64_t(Vectors->dimension())}));
+  Into.set("instruction_ends", Span<const std::int32_t>(InstructionEnds));
 }
 
 } // namespace MLBridge

@@ -16,6 +16,9 @@
 #ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATIONOBSERVATION_H
 #define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONOBSERVATION_H
 
+#include "RegAlloc/MIR2Vec.h"
+
+#include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/FeatureSet.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -28,6 +31,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace llvm {
@@ -75,6 +79,12 @@ public:
   /// Computes them and removes them again, because greedy computes them later.
   void buildBefore(const AllocationContext &Context);
 
+  /// Describes the instructions of all live ranges by the vectors in the file
+  /// \p Vocabulary, which the first call reads. Does nothing if the name is
+  /// empty. Returns an error of MIR2Vec::read().
+  Error addInstructions(const AllocationContext &Context,
+                        llvm::StringRef Vocabulary);
+
   /// Sets the features. \p Into borrows them until the next build():
   ///
   /// - `ranges` float [n, 16]: the columns above, a row for each live range in
@@ -83,6 +93,13 @@ public:
   ///   largest float.
   /// - `interferences` int32 [m, 2]: pairs of rows, in ascending order. The
   ///   first row of a pair is the lower one.
+  ///
+  /// After addInstructions(), there are two further features:
+  ///
+  /// - `instructions` float [k, d]: a vector for each instruction that reads or
+  ///   writes a live range, range by range, in the order of the code.
+  /// - `instruction_ends` int32 [n]: where the instructions of each live range
+  ///   end. They begin where those of the range before end.
   void setFeatures(FeatureSet &Into) const;
 
   std::size_t size() const { return Registers.size(); }
@@ -124,6 +141,11 @@ private:
   llvm::DenseMap<llvm::Register, std::uint32_t> Rows;
   std::vector<float> Matrix;
   std::vector<float> Weights;
+  std::optional<MIR2Vec> Vectors;
+  /// The vectors of instructions, and where those of each range end. Empty
+  /// without a vocabulary.
+  std::vector<float> Instructions;
+  std::vector<std::int32_t> InstructionEnds;
   /// The columns of ranges that are newer than build().
   llvm::DenseMap<llvm::Register, std::array<float, Columns>> New;
   /// The rows of all pairs, the lower one first.

@@ -87,6 +87,12 @@ bool AllocatorModel::prepare(const AllocationContext &Context) {
                                   Context.MF.getName().str());
   const Clock::time_point Begin = Clock::now();
   Observation.buildBefore(Context);
+  if (Form == AllocatorForm::Question)
+    if (Error E =
+            Observation.addInstructions(Context, allocationVocabulary())) {
+      count(E);
+      return false;
+    }
   Observing += Clock::now() - Begin;
   Ranges += Observation.size();
   if (Observation.size() == 0)

@@ -66,6 +66,18 @@ cl::opt<std::string, false, ModelSpecParser> PriorityOpt(
     cl::desc("Let the model at <spec> decide in which order LLVM's greedy "
              "allocator handles live ranges"));
 
+cl::opt<std::string> VocabularyOpt(
+    "mlbridge-regalloc-vocabulary", cl::cat(optionCategory()),
+    cl::value_desc("file"),
+    cl::desc("Describe each instruction to the model of -mlbridge-regalloc by "
+             "MIR2Vec, with the vectors in <file>, for requests about whole "
+             "functions"));
+cl::opt<std::string> TripletsOpt(
+    "mlbridge-mir2vec-triplets", cl::cat(optionCategory()),
+    cl::value_desc("file"),
+    cl::desc("Append the triplets of the machine instructions to <file>, to "
+             "train a vocabulary of MIR2Vec"));
+
 cl::opt<unsigned> RandomSeedOpt("mlbridge-regalloc-seed",
                                 cl::cat(optionCategory()), cl::init(1),
                                 cl::Hidden,
@@ -234,6 +246,8 @@ bool replacesAdvisors() {
 StringRef allocationFunctions() { return FunctionsOpt; }
 unsigned allocationMaxRanges() { return MaxRangesOpt; }
 unsigned allocationRepeats() { return RepeatsOpt; }
+StringRef allocationVocabulary() { return VocabularyOpt; }
+StringRef tripletsFile() { return TripletsOpt; }
 StringRef allocationCostsFile() { return AllocationCostsOpt; }
 
 } // namespace MLBridge

@@ -98,6 +98,10 @@ unsigned allocationRepeats();
 /// True if an option may replace an advisor of greedy.
 bool replacesAdvisors();
 
+/// The vocabulary of MIR2Vec for questions, or an empty string.
+llvm::StringRef allocationVocabulary();
+/// The file for triplets of MIR2Vec, or an empty string.
+llvm::StringRef tripletsFile();
 /// Returns the value of `-mlbridge-regalloc-costs=FILE`, the file to which a
 /// line of JSON for each function is appended. Empty if the option was not
 /// given.

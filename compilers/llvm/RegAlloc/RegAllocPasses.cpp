@@ -26,6 +26,7 @@
 #include "RegAlloc/AllocationEnvironment.h"
 #include "RegAlloc/AllocationSearch.h"
 #include "RegAlloc/GreedyAdvisors.h"
+#include "RegAlloc/MIR2Vec.h"
 #include "RegAlloc/RegAllocOptions.h"
 #include "RegAlloc/RegisterAllocator.h"
 
@@ -134,6 +135,34 @@ private:
   ModuleStatistics Statistics;
 };
 
+/// Writes triplets of MIR2Vec.
+class TripletsPass final : public MachineFunctionPass {
+public:
+  static char ID;
+  TripletsPass() : MachineFunctionPass(ID) {}
+
+  StringRef getPassName() const override {
+    return "ML-Compiler-Bridge triplets of MIR2Vec";
+  }
+  void getAnalysisUsage(AnalysisUsage &Usage) const override {
+    Usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(Usage);
+  }
+  bool runOnMachineFunction(MachineFunction &MF) override {
+    Triplets.add(MF);
+    return false;
+  }
+  bool doFinalization(Module &M) override {
+    if (Error Failure = Triplets.appendTo(tripletsFile()))
+      M.getContext().emitError("mlbridge-mir2vec-triplets: " + Failure.str());
+    Triplets = {};
+    return false;
+  }
+
+private:
+  MIR2VecTriplets Triplets;
+};
+
 /// Measures each function's cost, for the driver and for
 /// -mlbridge-regalloc-costs.
 class CostPass final : public MachineFunctionPass {
@@ -159,6 +188,7 @@ private:
 } // namespace
 
 char AllocationPass::ID = 0;
+char TripletsPass::ID = 0;
 char CostPass::ID = 0;
 
 bool AllocationPass::runOnMachineFunction(MachineFunction &MF) {
@@ -242,6 +272,8 @@ static void addPasses(TargetMachine &Target, PassManagerBase &,
   if (IsTraining || Searches || !givenPolicy().isGreedy() ||
       !triedPolicies().empty())
     Config->insertPass(&MachineSchedulerID, new AllocationPass(Driver));
+  if (!tripletsFile().empty())
+    Config->insertPass(&MachineSchedulerID, new TripletsPass());
   if (IsTraining || Searches || !allocationCostsFile().empty())
     Config->insertPass(&VirtRegRewriterID, new CostPass(Driver));
 }

@@ -11,6 +11,7 @@ split    allocator: the lightest first; evicts, splits, and spills
 short    allocator: one priority too few
 logits   allocator: as spill, by logits
 nothing-else  allocator: no advice about live ranges
+additions     allocator: the weight and the sum of all vectors is the priority
 node, task, colour, split-at
          agents of a dialogue: the first legal choice, but the task is to split
 outside  agents of a dialogue: a choice that does not exist
@@ -66,6 +67,13 @@ g.save(folder / "logits.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
 g.op("Identity", ["zero"], "other")
 outputs = [("other", FLOAT, ["n", 1])]
 g.save(folder / "nothing-else.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
+
+g = GraphBuilder(0)
+g.op("ReduceSum", ["instructions", g.constant([0, 1])], "sum", keepdims=0)
+g.op("Clip", ["spill_weights", "", g.constant(1e30, "float32")], "finite")
+g.op("Add", ["finite", "sum"], "priority")
+inputs = [("spill_weights", FLOAT, ["n"]), ("instructions", FLOAT, ["k", 1])]
+g.save(folder / "additions.onnx", inputs, [("priority", FLOAT, ["n"])])
 
 for name, choices in (("node", 8), ("task", 2), ("colour", 34), ("split-at", 16)):
     g = GraphBuilder(0)
