@@ -116,6 +116,7 @@ def train(
     Each triplet counts once. A wrong triplet has a random head or tail.
     """
     torch.manual_seed(options.seed)
+    torch.set_num_threads(1)  # The tables are small.
     names = sorted({part for head, _, tail in triplets for part in (head, tail)})
     kinds = sorted({relation for _, relation, _ in triplets})
     entity = {name: number for number, name in enumerate(names)}
