@@ -30,6 +30,7 @@ from mlbridge_benchmarks.common.processes import (
     ROOT,
     WORKLOADS,
     end_of,
+    existing,
     placements,
     runtimes,
     started,
@@ -37,6 +38,7 @@ from mlbridge_benchmarks.common.processes import (
 )
 from mlbridge_benchmarks.common.tables import Bound, bounds_table, number, plain_table
 from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.recipes import RECIPES
 from mlbridge_optimizations.corpus.sources import SourceProgram, unpack
 from mlbridge_optimizations.register_allocation.optimization import AGENTS
 
@@ -259,6 +261,11 @@ def allocation_command(
     chosen = cli.choice("--flow", flow, FLOWS)
     counts = cli.parse_counts("--jobs", jobs)
     found = cli.find_plugin(plugin)
+    known = [name for name, recipe in RECIPES.items() if not recipe.commands]
+    if program not in known:
+        raise typer.BadParameter(f"{program!r}: expected {', '.join(known)}")
+    for agent in AGENTS:
+        existing(models / f"{agent}.onnx", "--models names the agents' folder")
     unpacked = unpack([program], WORKLOADS)[program]
     with ExitStack() as on:
         name = on.enter_context(tempfile.TemporaryDirectory(prefix="mlbridge-bench-"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The networks of the four agents that allocate registers in a dialogue.
+"""The networks of the agents that allocate registers.
 
 Each network gives a score to each row of its observation, so it learns one function for
 all live ranges, registers or points. Illegal actions get no probability.
@@ -29,6 +29,16 @@ def _layers(inputs: int, outputs: int) -> nn.Sequential:
     nn.init.normal_(last.weight, std=0.01)
     nn.init.zeros_(last.bias)
     return layers.append(last)
+
+
+class RangeEncoder(nn.Module):
+    """The features of `RangeEnv`, [N, 16], as they are."""
+
+    out_features = RANGE_COLUMNS
+
+    def forward(self, observation: Mapping[str, Tensor]) -> Tensor:
+        """Returns the rows of the live ranges."""
+        return observation["ranges"]
 
 
 class AgentNetwork(nn.Module):

@@ -87,7 +87,8 @@ def record(module: Path, plugin: Path, spec: str, folder: Path) -> dict[str, Log
     Functions without an eviction are left out.
     """
     log = folder / "log"
-    found = costs_of([module], plugin, [f"-mlbridge-eviction=record:{log}|{spec}"])
+    options = [f"-mlbridge-eviction=record:{log}|{spec}", "-mlbridge-on-error=fatal"]
+    found = costs_of([module], plugin, options)
     if not log.exists() or log.stat().st_size == 0:
         return {}
     arrays = read_log(log).as_arrays()

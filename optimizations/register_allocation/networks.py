@@ -16,10 +16,11 @@ import numpy as np
 import onnx
 import onnx.helper
 import onnx.parser
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from mlbridge.errors import InvalidArgument
+from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge.export import FeatureSpec
 from mlbridge.export.features import to_json
 
@@ -79,11 +80,15 @@ class Network(ABC):
     def load(self, file: Path) -> None:
         """Reads the weights from which training starts from an ONNX file.
 
-        Raises InvalidArgument if the file does not contain this network.
+        Raises Malformed if the file is no ONNX model, and InvalidArgument if it does
+        not contain this network.
         """
+        try:
+            model = onnx.load_model_from_string(file.read_bytes())
+        except DecodeError as error:
+            raise Malformed(f"{file}: expected an ONNX model: {error}") from error
         stored = {
-            part.name: numpy_helper.to_array(part)
-            for part in onnx.load(file).graph.initializer
+            part.name: numpy_helper.to_array(part) for part in model.graph.initializer
         }
         parts = []
         for name, part in self.initial().items():

@@ -22,7 +22,7 @@ from mlbridge_optimizations.optimization import (
 from .commands import COMMANDS
 
 if TYPE_CHECKING:
-    from .agents import AgentNetwork
+    from .agents import AgentNetwork, RangeEncoder
     from .environment import DialogueEnv, RangeEnv
 
 AGENTS = ("node", "task", "colour", "split")
@@ -99,6 +99,12 @@ def _network(
     return network_of(agent)
 
 
+def _encoder(settings: RegisterAllocationSettings, space: Any) -> "RangeEncoder":
+    from .agents import RangeEncoder
+
+    return RangeEncoder()
+
+
 def ratio_of(total: float, info: Mapping[str, Any]) -> float:
     """Returns the cost relative to greedy's, from 1/e to e."""
     greedy, cost = info.get("greedy"), info.get("cost")
@@ -138,6 +144,7 @@ OPTIMIZATION = Optimization(
     make_env=_make_env,
     settings=RegisterAllocationSettings,
     network={agent: partial(_network, agent) for agent in AGENTS},
+    encoder={"": _encoder},  # The only agent of a question.
     baselines={
         "weight": partial(_by_weight, spills=True),
         "free": partial(_by_weight, spills=False),

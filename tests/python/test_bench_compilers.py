@@ -110,6 +110,12 @@ def test_the_rule_decides_and_asking_does_not(what: inliner.Compile) -> None:
     assert inliner.run(what, None).decisions == 0
 
 
+def test_dialogues_that_cannot_be_measured() -> None:
+    assert "'flac': expected" in refused("allocation", "flac"), "it needs commands"
+    with pytest.raises(OSFailure, match="nowhere/node"):
+        run_bench("allocation", "--models", "nowhere")
+
+
 def test_dialogues_about_registers(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs scripts/make-venv train")
     plugin = find_llvm_plugin()

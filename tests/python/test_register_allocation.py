@@ -21,7 +21,14 @@ import pytest
 
 pytest.importorskip("ray", reason="needs scripts/make-venv train")
 
-from mlbridge import InvalidArgument, ModelError, PeerClosed, SchemaMismatch
+from mlbridge import (
+    CompilerFailed,
+    InvalidArgument,
+    Malformed,
+    ModelError,
+    PeerClosed,
+    SchemaMismatch,
+)
 from mlbridge_optimizations import corpus as corpora
 from mlbridge_optimizations.register_allocation import (
     environment,
@@ -344,6 +351,12 @@ def test_imitation(functions: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(network.start, weights, rtol=1e-6)
     with pytest.raises(InvalidArgument, match="expected weights 'linear' of shape"):
         NETWORKS["priority"]().load(tmp_path / "imitated.onnx")
+    (tmp_path / "wrong.onnx").write_text("garbage")
+    with pytest.raises(Malformed, match="expected an ONNX model"):
+        network.load(tmp_path / "wrong.onnx")
+    # A model that is missing has made no decisions.
+    with pytest.raises(CompilerFailed, match=r"no\.onnx"):
+        imitation.record(files[0], PLUGIN, "onnx:no.onnx", tmp_path)
     runs = [
         list(imitation.train(files, files, PLUGIN, [], options, tmp_path))
         for _ in range(2)
