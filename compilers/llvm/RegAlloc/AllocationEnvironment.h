@@ -30,6 +30,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace llvm {
 class PassBuilder;
@@ -62,8 +63,8 @@ public:
     std::string Vocabulary;
   };
 
-  AllocationEnvironment(const Settings &Options, SteppedEnvironment &Trainer)
-      : Options(Options), Trainer(Trainer) {}
+  AllocationEnvironment(Settings Options, SteppedEnvironment &Trainer)
+      : Options(std::move(Options)), Trainer(Trainer) {}
 
   bool hasTrainer() const { return !TrainerLeft; }
 
