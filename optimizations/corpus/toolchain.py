@@ -165,6 +165,15 @@ def source_command(
     return [clang, level, "-w", *program.flags[len(UNOPTIMISED) :], *more, *sources]
 
 
+def codegen_command(
+    program: Program, bitcode: Path, level: str, more: Sequence[str] = ()
+) -> list[str]:
+    """Returns the command that generates code from optimised bitcode."""
+    flags = [*program.flags[len(UNOPTIMISED) :], *more]
+    unchanged = ["-Xclang", "-disable-llvm-passes", "-x", "ir", str(bitcode)]
+    return [CLANG, level, "-w", *flags, *unchanged]
+
+
 def compile_source(
     program: Program, module: Module, to: Path, level: str, more: Sequence[str] = ()
 ) -> None:

@@ -3,7 +3,9 @@
 
 No decision of a policy may make wrong code. In each round, random policies of the
 plug-in allocate all functions of a program, LLVM's verifier checks the machine code,
-and the program must print the same as without optimisation::
+and the program must print the same as without optimisation. The verifier runs before
+and after LLVM's allocator, and in one of eight rounds behind each pass. The code before
+register allocation is always the same, so it is made only once::
 
     python -m mlbridge_optimizations.register_allocation.fuzz --decisions 50000000
 
@@ -39,6 +41,8 @@ from mlbridge_optimizations.corpus.runs import Tester
 from mlbridge_optimizations.show import Show, quiet
 
 LEVEL = "-O2"
+# One of so many rounds verifies the machine code behind each pass.
+THOROUGH = 8
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,10 @@ def flags_of(plugin: Path, seed: int) -> list[str]:
     }
     options = [f"regalloc-random-{name}={value}" for name, value in chances.items()]
     options += ["regalloc-policy=random", f"regalloc-seed={seed}", "print-statistics"]
-    verify = toolchain.mllvm(["-verify-machineinstrs"])
+    thorough = seed % THOROUGH == 0
+    verify = toolchain.mllvm(
+        ["-verify-machineinstrs" if thorough else "-verify-regalloc"]
+    )
     return [*toolchain.plugin_flags(plugin, *options), *verify]
 
 
@@ -138,10 +145,19 @@ def fuzz(
     Each seed compiles all programs. `jobs` programs are compiled in parallel.
     """
     made = 0
-    with ThreadPoolExecutor(jobs) as pool:
+    with (
+        TemporaryDirectory(prefix="mlbridge-fuzz-") as name,
+        ThreadPoolExecutor(jobs) as pool,
+    ):
+        bitcode = dict(
+            pool.map(lambda it: (it.name, _optimized(it, target, Path(name))), programs)
+        )
         for number in count(seed):
             flags = flags_of(plugin, number)
-            todo = [(corpus, program, target, flags, number) for program in programs]
+            todo = [
+                (corpus, program, target, flags, number, bitcode[program.name])
+                for program in programs
+            ]
             for found in pool.map(lambda it: _round(*it), todo):
                 made += found.decisions
                 show(min(made, decisions), decisions)
@@ -155,14 +171,34 @@ def works_with_stock(corpus: Corpus, program: Program, target: Target) -> bool:
 
     Some programs are configured for x86-64, or print what depends on the processor.
     """
-    return (
-        target.can_link(program) and not _round(corpus, program, target, [], 0).problem
-    )
+    if not target.can_link(program):
+        return False
+    with TemporaryDirectory(prefix="mlbridge-fuzz-") as folder:
+        try:
+            bitcode = _optimized(program, target, Path(folder))
+        except Error:
+            return False
+        return not _round(corpus, program, target, [], 0, bitcode).problem
+
+
+def _optimized(program: Program, target: Target, folder: Path) -> list[Path]:
+    """Compiles all files of a program to optimised bitcode in a folder."""
+    files = [folder / f"{program.name}-{n}.bc" for n in range(len(program.modules))]
+    for module, file in zip(program.modules, files, strict=True):
+        flags = [*target.flags, "-emit-llvm"]
+        toolchain.compile_source(program, module, file, LEVEL, flags)
+    return files
 
 
 def _round(
-    corpus: Corpus, program: Program, target: Target, more: Sequence[str], seed: int
+    corpus: Corpus,
+    program: Program,
+    target: Target,
+    more: Sequence[str],
+    seed: int,
+    bitcode: Sequence[Path],
 ) -> Round:
+    """Compiles a program from optimised bitcode, and runs its test."""
     flags = [*target.flags, *more]
     counts: Counter[str] = Counter()
     command: list[str] = []
@@ -171,9 +207,14 @@ def _round(
             objects = []
             for number, module in enumerate(program.modules):
                 file = Path(folder, f"{number}.o")
+                output = ["-c", "-o", str(file)]
+                # The user of the command has no bitcode.
                 command = toolchain.source_command(program, [module], LEVEL, flags)
-                command += ["-c", "-o", str(file)]
-                _, said = toolchain.run(command, folder=Path(program.root))
+                command += output
+                generate = toolchain.codegen_command(
+                    program, bitcode[number], LEVEL, flags
+                )
+                _, said = toolchain.run([*generate, *output], folder=Path(program.root))
                 for value, name in _COUNT.findall(said):
                     counts[name.decode()] += int(value)
                 objects.append(file)
