@@ -23,6 +23,7 @@
 
 #include "IR2Vec/IR2VecPrinter.h"
 #include "Inliner/Inliner.h"
+#include "LoopDistribution/LoopDistributionPass.h"
 #include "PhaseOrdering/EnvironmentPass.h"
 #include "PhaseOrdering/PhaseOrderingPass.h"
 #include "RegAlloc/AllocationEnvironment.h"
@@ -44,6 +45,7 @@ llvmGetPassPluginInfo() {
   Info.RegisterPassBuilderCallbacks = [](llvm::PassBuilder &PB) {
     MLBridge::registerInliner(PB);
     MLBridge::registerIR2Vec(PB);
+    MLBridge::registerLoopDistribution(PB);
     MLBridge::registerAllocationEnvironment(PB);
     MLBridge::registerPhaseOrdering(PB, MLBridge::registerInlinerInside);
     MLBridge::registerPhaseOrderingEnvironment(PB,

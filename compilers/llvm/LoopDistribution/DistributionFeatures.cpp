@@ -1,0 +1,157 @@
+//===- DistributionFeatures.cpp - What a distribution would do ------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Estimates from dependences and from TargetTransformInfo.
+///
+//===----------------------------------------------------------------------===//
+
+#include "LoopDistribution/DistributionFeatures.h"
+
+#include "LoopDistribution/AccessPattern.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/IVDescriptors.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/Instructions.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+static double valueOf(InstructionCost Cost) {
+  return Cost.isValid() ? double(Cost.getValue()) : 0.0;
+}
+
+DistributionDescriber::DistributionDescriber(const DependenceGraph &Graph,
+                                             const LoopAnalyses &Analyses)
+    : Graph(Graph), Analyses(Analyses), Latencies(Graph.nodes().size()) {
+  Loop &L = Graph.loop();
+  std::uint64_t Widest = 8;
+  for (const DependenceGraph::Node &Node : Graph.nodes())
+    for (Instruction *I : Node.Instructions) {
+      All.insert(I);
+      if (isa<LoadInst, StoreInst>(I))
+        Widest = std::max<std::uint64_t>(Widest, 8 * accessedBytes(*I));
+    }
+  const std::uint64_t Register =
+      Analyses.TTI
+          .getRegisterBitWidth(TargetTransformInfo::RGK_FixedWidthVector)
+          .getFixedValue();
+  Width = unsigned(std::max<std::uint64_t>(1, Register / Widest));
+
+  for (auto [Number, Node] : enumerate(Graph.nodes()))
+    for (Instruction *I : Node.Instructions) {
+      const auto Throughput = TargetTransformInfo::TCK_RecipThroughput;
+      Costs[I] = {valueOf(Analyses.TTI.getInstructionCost(I, Throughput)),
+                  costIfVectorized(*I)};
+      if (Node.Instructions.size() > 1 && !Node.IsShared)
+        Latencies[Number] += valueOf(Analyses.TTI.getInstructionCost(
+            I, TargetTransformInfo::TCK_Latency));
+      auto *Phi = dyn_cast<PHINode>(I);
+      if (!Phi || Phi->getParent() != L.getHeader())
+        continue;
+      InductionDescriptor Inducted;
+      RecurrenceDescriptor Reduced;
+      if (InductionDescriptor::isInductionPHI(Phi, &L, &Analyses.SE,
+                                              Inducted) ||
+          RecurrenceDescriptor::isFixedOrderRecurrence(Phi, &L, &Analyses.DT))
+        continue;
+      const bool IsReduction = RecurrenceDescriptor::isReductionPHI(
+          Phi, &L, Reduced, &Analyses.DB, &Analyses.AC, &Analyses.DT,
+          &Analyses.SE);
+      if (!IsReduction || Reduced.getExactFPMathInst())
+        Preventing.insert(Phi);
+    }
+}
+
+/// Returns the estimated cycles of Width iterations of an instruction.
+double DistributionDescriber::costIfVectorized(const Instruction &I) const {
+  const TargetTransformInfo &TTI = Analyses.TTI;
+  const auto Kind = TargetTransformInfo::TCK_RecipThroughput;
+  if (Width == 1 || isa<PHINode>(I) || I.isTerminator() ||
+      isa<GetElementPtrInst>(I))
+    return 0;
+  auto &Mutable = const_cast<Instruction &>(I);
+  Type *Scalar =
+      isa<LoadInst, StoreInst>(I) ? getLoadStoreType(&Mutable) : I.getType();
+  const double Separate = Width * valueOf(TTI.getInstructionCost(&I, Kind));
+  if (!VectorType::isValidElementType(Scalar))
+    return Separate;
+  auto *Vector = FixedVectorType::get(Scalar, Width);
+  if (isa<LoadInst, StoreInst>(I))
+    return strideOf(I, Graph.loop(), Analyses.SE) == Stride::Consecutive
+               ? valueOf(TTI.getMemoryOpCost(
+                     I.getOpcode(), Vector, getLoadStoreAlignment(&Mutable),
+                     getLoadStoreAddressSpace(&Mutable), Kind))
+               : 2 * Separate;
+  if (isa<BinaryOperator>(I))
+    return valueOf(TTI.getArithmeticInstrCost(I.getOpcode(), Vector, Kind));
+  return valueOf(TTI.getInstructionCost(&I, Kind));
+}
+
+bool DistributionDescriber::canVectorize(const Contents &Loop) const {
+  if (any_of(Preventing, [&](const Instruction *I) {
+        return Loop.contains(const_cast<Instruction *>(I));
+      }))
+    return false;
+  return none_of(Graph.memoryDependences(), [&](const auto &D) {
+    return D.PreventsVectors && Loop.contains(D.First) &&
+           Loop.contains(D.Second);
+  });
+}
+
+std::array<float, DistributionColumns>
+DistributionDescriber::describe(const DistributionPlan &Plan) const {
+  using Column = DistributionColumn;
+  std::array<double, DistributionColumns> Row{};
+  const auto At = [&](Column C) -> double & { return Row[std::size_t(C)]; };
+  double Stores = 0, VectorStores = 0;
+  for (const DistributionPlan::PlannedLoop &Each : Plan.loops()) {
+    // A trivial plan has no contents.
+    const Contents &Loop = Plan.isTrivial() ? All : Each.Contents;
+    const bool IsVector = canVectorize(Loop);
+    double Scalar = 1, Vector = 1, Slowest = 0;
+    for (const Instruction *I : Loop) {
+      const Cost &C = Costs.at(I);
+      Scalar += C.Scalar;
+      Vector += C.Vector;
+      At(Column::Loads) += isa<LoadInst>(I);
+      Stores += isa<StoreInst>(I);
+      VectorStores += IsVector && isa<StoreInst>(I);
+      Slowest = std::max(Slowest, Latencies[Graph.nodeOf(*I)]);
+    }
+    At(Column::Loops) += 1;
+    At(Column::Vector) += IsVector;
+    At(Column::Instructions) += double(Loop.size());
+    for (const auto &[Value, How] : Each.Transfers)
+      At(How.Store ? Column::Reloads : Column::Arrays) += 1;
+    At(Column::Scalar) += std::max(Scalar, Slowest);
+    At(Column::Cycles) +=
+        IsVector ? std::min(Scalar, Vector / Width) : std::max(Scalar, Slowest);
+    At(Column::Latency) = std::max(At(Column::Latency), Slowest);
+  }
+  At(Column::Repeated) =
+      At(Column::Instructions) / std::max(1.0, double(All.size()));
+  At(Column::VectorShare) = Stores == 0 ? 0 : VectorStores / Stores;
+  std::array<float, DistributionColumns> Result{};
+  for (std::size_t I = 0; I < DistributionColumns; ++I) {
+    const bool IsRatio =
+        Column(I) == Column::VectorShare || Column(I) == Column::Repeated;
+    Result[I] = float(IsRatio ? Row[I] : std::log1p(Row[I]));
+  }
+  return Result;
+}
+
+} // namespace MLBridge

@@ -1,0 +1,45 @@
+//===- LoopDistributionPass.h - Learned decisions about loops ---*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The pass that distributes innermost loops and sets their factors. With
+/// `-mlbridge-loop-distribution=SPEC` or `-mlbridge-loop-factors=SPEC`, it runs
+/// at -O2 and -O3 before vectorization:
+/// \code
+///   clang -O3 -fpass-plugin=X.so -mllvm -mlbridge-loop-distribution=SPEC
+///   opt -load-pass-plugin=X.so -mlbridge-loop-distribution=SPEC
+///       -passes=mlbridge-loop-distribution
+///   opt -load-pass-plugin=X.so -passes='print<mlbridge-loop-distribution>'
+/// \endcode
+/// The last command prints a line of JSON for each loop: its nodes and edges,
+/// its legal distributions, and its legal factors.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPDISTRIBUTIONPASS_H
+#define MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPDISTRIBUTIONPASS_H
+
+#include "llvm/IR/PassManager.h"
+
+namespace llvm {
+class PassBuilder;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// Registers the passes with \p PB.
+void registerLoopDistribution(llvm::PassBuilder &PB);
+
+/// Registers the passes with a pass builder inside an episode of phase
+/// ordering.
+void registerLoopDistributionInside(llvm::PassBuilder &Inner, llvm::Module &M,
+                                    llvm::ModuleAnalysisManager &Outer);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPDISTRIBUTIONPASS_H

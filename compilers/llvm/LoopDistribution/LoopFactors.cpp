@@ -1,0 +1,153 @@
+//===- LoopFactors.cpp - Factors of vectorizing and unrolling -------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads and writes the metadata of loops, and asks LLVM's vectorizer what is
+/// legal.
+///
+//===----------------------------------------------------------------------===//
+
+#include "LoopDistribution/LoopFactors.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/LoopAccessAnalysis.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Metadata.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+#include "llvm/Transforms/Vectorize/LoopVectorizationLegality.h"
+
+#include <algorithm>
+#include <iterator>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+ArrayRef<LoopFactors> factorChoices() {
+  static constexpr LoopFactors Choices[] = {
+      {0, 0, 0},                         // LLVM's choice
+      {1, 1, 1},  {1, 1, 2},  {1, 1, 4}, // scalar, unrolled
+      {1, 1, 8},  {1, 2, 0},  {1, 4, 0}, // scalar, interleaved
+      {2, 1, 0},  {2, 2, 0},  {2, 4, 0},  {4, 1, 0}, {4, 2, 0},
+      {4, 4, 0},  {8, 1, 0},  {8, 2, 0},  {8, 4, 0}, {16, 1, 0},
+      {16, 2, 0}, {16, 4, 0}, {32, 1, 0}, {32, 2, 0}};
+  return Choices;
+}
+
+/// The prefixes of the metadata that the factors replace.
+static constexpr StringLiteral Replaced[] = {
+    "llvm.loop.vectorize.", "llvm.loop.interleave.", "llvm.loop.unroll.",
+    "llvm.loop.isvectorized"};
+
+static bool isPragma(const MDOperand &Operand) {
+  const auto *Node = dyn_cast_or_null<MDNode>(Operand);
+  const auto *Name = Node && Node->getNumOperands() != 0
+                         ? dyn_cast<MDString>(Node->getOperand(0))
+                         : nullptr;
+  if (!Name)
+    return false;
+  const StringRef Text = Name->getString();
+  return Text == StringRef(DecidedMark) ||
+         Text.starts_with("llvm.loop.distribute.") ||
+         Text == "llvm.loop.disable_nonforced" ||
+         any_of(Replaced,
+                [&](StringRef Prefix) { return Text.starts_with(Prefix); });
+}
+
+bool isDecided(const Loop &L) {
+  const MDNode *Properties = L.getLoopID();
+  return Properties && any_of(drop_begin(Properties->operands()), isPragma);
+}
+
+void markDecided(Loop &L) { addStringMetadataToLoop(&L, DecidedMark, 1); }
+
+void setFactors(Loop &L, LoopFactors Factors) {
+  LLVMContext &Context = L.getHeader()->getContext();
+  if (Factors.Width != 0)
+    addStringMetadataToLoop(&L, "llvm.loop.vectorize.width",
+                            unsigned(Factors.Width));
+  if (Factors.Interleave != 0)
+    addStringMetadataToLoop(&L, "llvm.loop.interleave.count",
+                            unsigned(Factors.Interleave));
+  if (Factors.Unroll > 1)
+    addStringMetadataToLoop(&L, "llvm.loop.unroll.count",
+                            unsigned(Factors.Unroll));
+  if (Factors.Unroll == 1) {
+    MDNode *Disable = MDNode::get(
+        Context, MDString::get(Context, "llvm.loop.unroll.disable"));
+    L.setLoopID(
+        makePostTransformationMetadata(Context, L.getLoopID(), {}, {Disable}));
+  }
+}
+
+std::vector<float> legalFactors(const DependenceGraph &Graph,
+                                const LoopAnalyses &Analyses) {
+  Loop &L = Graph.loop();
+  const ArrayRef<LoopFactors> Choices = factorChoices();
+  std::vector<float> Legal(Choices.size());
+  Legal[0] = 1;
+  Function &F = *L.getHeader()->getParent();
+  LoopVectorizeHints Hints(&L, /*InterleaveOnlyWhenForced=*/false,
+                           Analyses.ORE);
+  LoopVectorizationRequirements Requirements;
+  PredicatedScalarEvolution Predicated(Analyses.SE, L);
+  LoopVectorizationLegality Legality(
+      &L, Predicated, &Analyses.DT, &Analyses.TTI, &Analyses.TLI, &F,
+      Graph.accessManager(), &Analyses.LI, &Analyses.ORE, &Requirements, &Hints,
+      &Analyses.DB, &Analyses.AC, /*AllowRuntimeSCEVChecks=*/true,
+      &Analyses.AA);
+  const bool CanVectorize = Legality.canVectorize(/*UseVPlanNativePath=*/false);
+  const bool KeepsOrder = Requirements.getExactFPInst() == nullptr;
+
+  unsigned Smallest = 64, Widest = 8, Instructions = 0;
+  for (const BasicBlock *Block : L.blocks())
+    for (const Instruction &I : *Block) {
+      ++Instructions;
+      if (!isa<LoadInst, StoreInst>(I))
+        continue;
+      const Type *T = getLoadStoreType(const_cast<Instruction *>(&I));
+      const unsigned Bits = T->getScalarSizeInBits();
+      Widest = std::max(Widest, Bits ? Bits : 64);
+      Smallest = std::min(Smallest, Bits ? Bits : 64);
+    }
+  Smallest = std::max(Smallest, 8U);
+  const auto Register = unsigned(
+      Analyses.TTI
+          .getRegisterBitWidth(TargetTransformInfo::RGK_FixedWidthVector)
+          .getFixedValue());
+  const std::uint64_t SafeBits =
+      Graph.accesses().getDepChecker().getMaxSafeVectorWidthInBits();
+  const unsigned Iterations = Analyses.SE.getSmallConstantTripCount(&L);
+  // LLVM takes very long for larger loop bodies.
+  constexpr unsigned MaxBody = 2048;
+  for (auto [Choice, IsLegal] : zip_equal(Choices, Legal)) {
+    const auto Width = unsigned(Choice.Width);
+    const auto Interleave = unsigned(std::max(Choice.Interleave, 1));
+    const auto Unroll = unsigned(std::max(Choice.Unroll, 1));
+    if (Choice.areDefault())
+      continue;
+    const unsigned Copies = std::max(Width, 1U) * Interleave * Unroll;
+    bool Fits = Instructions * Copies <= MaxBody &&
+                (Iterations == 0 || Copies <= Iterations);
+    if (Width > 1 || Interleave > 1)
+      Fits &= CanVectorize && KeepsOrder;
+    // Two registers of the smallest elements are the widest useful vectors.
+    if (Width > 1)
+      Fits &= Width * Smallest <= 2 * Register &&
+              std::uint64_t(Width) * Widest <= SafeBits;
+    IsLegal = Fits;
+  }
+  return Legal;
+}
+
+} // namespace MLBridge

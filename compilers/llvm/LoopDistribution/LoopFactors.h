@@ -1,0 +1,62 @@
+//===- LoopFactors.h - Factors of vectorizing and unrolling -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The factors by which a loop is vectorized, interleaved and unrolled. They
+/// are metadata of the loop, which LLVM's passes read.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPFACTORS_H
+#define MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPFACTORS_H
+
+#include "LoopDistribution/DependenceGraph.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace llvm {
+class Loop;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// A factor of 0 means that LLVM decides.
+struct LoopFactors {
+  std::int32_t Width = 0, Interleave = 0, Unroll = 0;
+
+  /// True if LLVM decides everything.
+  bool areDefault() const { return !Width && !Interleave && !Unroll; }
+};
+
+/// The factors among which a model chooses. The first ones are LLVM's.
+llvm::ArrayRef<LoopFactors> factorChoices();
+
+/// Returns 1 for each of factorChoices() that is legal for a loop, and
+/// otherwise 0. The first choice is always legal. A choice is illegal if LLVM
+/// would not obey it, or if it would reorder floating-point operations that the
+/// source orders. The function does not change the loop.
+std::vector<float> legalFactors(const DependenceGraph &Graph,
+                                const LoopAnalyses &Analyses);
+
+/// Sets the metadata of \p L. Replaces earlier factors.
+void setFactors(llvm::Loop &L, LoopFactors Factors);
+
+/// The name of the metadata that marks a loop about which a model has decided.
+/// Later runs, for example at link time, leave such a loop as it is.
+inline constexpr char DecidedMark[] = "mlbridge.loop.decided";
+
+/// True if \p L has the mark, or if the source contains pragmas about the loop.
+bool isDecided(const llvm::Loop &L);
+void markDecided(llvm::Loop &L);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPFACTORS_H

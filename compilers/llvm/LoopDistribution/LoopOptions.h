@@ -1,0 +1,72 @@
+//===- LoopOptions.h - The options of loop distribution ---------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Functions that return the values of the options of loop distribution and of
+/// loop factors.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPOPTIONS_H
+#define MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPOPTIONS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace MLBridge {
+
+/// What a model of loop distribution decides at once.
+enum class DistributionForm {
+  Question, ///< The whole distribution of a loop.
+  Dialogue, ///< Each step, by two agents.
+};
+
+/// Decisions that are the same for all loops, for tests and measurements.
+struct FixedLoopDecisions {
+  /// A number for each seed. It applies to loops with this number of seeds.
+  std::vector<std::int64_t> Partition;
+  /// An index of factorChoices().
+  std::optional<unsigned> Factors;
+  /// If set, only this loop of the module is changed. The loops that a model
+  /// would be asked about are counted from 0.
+  std::optional<unsigned> OnlyLoop;
+};
+
+/// The options with which loops are decided about.
+struct LoopOptions {
+  /// The value of `-mlbridge-loop-distribution=SPEC`, or an empty string.
+  llvm::StringRef DistributionSpec;
+  /// The value of `-mlbridge-loop-factors=SPEC`, or an empty string.
+  llvm::StringRef FactorsSpec;
+  DistributionForm Form = DistributionForm::Question;
+  FixedLoopDecisions Fixed;
+  /// The seed of random decisions.
+  std::optional<unsigned> RandomSeed;
+  /// True if loops are printed before vectorization, as JSON.
+  bool Print = false;
+
+  /// True if anything decides about distribution.
+  bool distributes() const {
+    return !DistributionSpec.empty() || !Fixed.Partition.empty() || RandomSeed;
+  }
+  /// True if anything decides about factors.
+  bool setsFactors() const {
+    return !FactorsSpec.empty() || Fixed.Factors || RandomSeed;
+  }
+};
+
+/// Returns the options of the command line.
+LoopOptions loopOptions();
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPOPTIONS_H

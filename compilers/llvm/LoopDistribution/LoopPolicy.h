@@ -1,0 +1,60 @@
+//===- LoopPolicy.h - What decides about loops ------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A LoopPolicy decides how loops are distributed, and by which factors they
+/// are vectorized, interleaved and unrolled.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPPOLICY_H
+#define MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPPOLICY_H
+
+#include "LoopDistribution/DependenceGraph.h"
+#include "LoopDistribution/LoopOptions.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace MLBridge {
+
+class LoopPolicy {
+public:
+  virtual ~LoopPolicy() = default;
+  /// Returns an argument of DistributionPlan::make(), or std::nullopt to leave
+  /// the loop as it is. The graph has several seeds. The result need not be
+  /// legal.
+  virtual std::optional<std::vector<std::int64_t>>
+  partition(const DependenceGraph &Graph, const LoopAnalyses &Analyses) = 0;
+  /// Returns an index of factorChoices(), or std::nullopt for LLVM's choice.
+  /// \p Legal is the result of legalFactors(). The result need not be legal.
+  virtual std::optional<std::int64_t> factors(const DependenceGraph &Graph,
+                                              const LoopAnalyses &Analyses,
+                                              llvm::ArrayRef<float> Legal) = 0;
+  /// Reports that an answer of the policy was illegal.
+  virtual void refuse(Error Why) = 0;
+  /// Writes the policy's buffers, for example a log.
+  virtual void flush() {}
+};
+
+/// Returns the policy that \p Options name for \p M, or null if no option names
+/// one. If a model cannot be opened, reports the error and returns null.
+std::unique_ptr<LoopPolicy> makeLoopPolicy(const LoopOptions &Options,
+                                           llvm::Module &M);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPPOLICY_H

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Distributes loops at random and compares what the programs print.
+
+No decision about a loop may make wrong code. Each round generates a program with random
+loops, and compiles it with several random policies of the plug-in. All executables must
+print the same as without optimisation::
+
+    python -m mlbridge_optimizations.loop_distribution.fuzz --decisions 1000000
+
+In one of eight compiles, LLVM verifies the code behind each pass.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from mlbridge.errors import Error, ModelError
+from mlbridge.terminal import console, errors
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.loop_distribution.generator import program
+from mlbridge_optimizations.show import Show, quiet
+
+RUN_SECONDS = 60.0
+# One of so many compiles verifies the code behind each pass.
+THOROUGH = 8
+# Floating-point contraction would change results.
+FLAGS = ("-w", "-ffp-contract=off")
+
+_COUNTS = re.compile(
+    rb"(?P<loops>\d+) loops, (?P<declined>\d+) declined; (?P<partitions>\d+) "
+    rb"partitions: (?P<distributed>\d+) distributed, (?P<illegal>\d+) illegal; "
+    rb"(?P<factors>\d+) factors: (?P<factors_set>\d+) set"
+)
+# Warnings and remarks that no option asked for.
+_UNWANTED = re.compile(rb"^.*(?:warning|remark|error):.*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Round:
+    """A program that several random policies have compiled.
+
+    Attributes:
+        counts: sums over the policies of what the plug-in counts.
+        problems: descriptions of wrong programs and failed compiles.
+    """
+
+    seed: int
+    counts: dict[str, int] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def decisions(self) -> int:
+        """The number of random decisions."""
+        return self.counts.get("partitions", 0) + self.counts.get("factors", 0)
+
+
+def compile_at_random(
+    source: Path, executable: Path, plugin: Path, seed: int, march: str
+) -> bytes:
+    """Compiles with the random policy of a seed. Returns the compiler's messages."""
+    options = toolchain.plugin_flags(plugin, f"loop-seed={seed}", "print-statistics")
+    if seed % THOROUGH:
+        command = ["clang-22", "-O3", *FLAGS, march, *options]
+        return toolchain.run([*command, str(source), "-o", str(executable)])[1]
+    # Only opt can verify each pass.
+    bitcode, optimised = source.with_suffix(".bc"), executable.with_suffix(".bc")
+    unoptimised = ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
+    toolchain.run(
+        [
+            "clang-22",
+            "-O3",
+            *FLAGS,
+            march,
+            *unoptimised,
+            str(source),
+            "-o",
+            str(bitcode),
+        ]
+    )
+    given = [f"-mlbridge-loop-seed={seed}", "-mlbridge-print-statistics"]
+    verify = ["-verify-each", "-verify-loop-info", "-verify-dom-info"]
+    load = [f"-load-pass-plugin={plugin}", "-load", str(plugin)]
+    command = ["opt-22", "-passes=default<O3>", *load, *given, *verify, str(bitcode)]
+    said = toolchain.run([*command, "-o", str(optimised)])[1]
+    generate = ["clang-22", "-O3", "-w", "-Xclang", "-disable-llvm-passes", march]
+    toolchain.run([*generate, str(optimised), "-o", str(executable)])
+    return said
+
+
+def output_of(executable: Path) -> bytes:
+    """Runs a program. Raises ModelError if it fails or does not end."""
+    try:
+        done = subprocess.run(
+            [str(executable)], capture_output=True, check=False, timeout=RUN_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise ModelError(f"no end after {RUN_SECONDS:g} s") from None
+    if done.returncode:
+        raise ModelError(f"exit status {done.returncode}")
+    return done.stdout
+
+
+def one_round(
+    seed: int,
+    policies: int,
+    plugin: Path,
+    march: Sequence[str],
+    text: str | None = None,
+) -> Round:
+    """Compiles one program with several policies. By default, generates the program."""
+    counts: dict[str, int] = {}
+    problems = []
+    with TemporaryDirectory(prefix="mlbridge-loops-") as name:
+        source = Path(name, "loops.c")
+        source.write_text(program(seed) if text is None else text)
+        reference = Path(name, "reference")
+        toolchain.run(["clang-22", "-O0", *FLAGS, str(source), "-o", str(reference)])
+        expected = output_of(reference)
+        for policy in range(policies):
+            executable = Path(name, "program")
+            number = seed * policies + policy
+            flag = march[number // THOROUGH % len(march)]
+            try:
+                said = compile_at_random(source, executable, plugin, number, flag)
+                found = _COUNTS.search(said)
+                if found is None:
+                    raise ModelError(f"no statistics: {said[-500:]!r}")
+                for key, value in found.groupdict().items():
+                    counts[key] = counts.get(key, 0) + int(value)
+                if unwanted := _UNWANTED.search(said):
+                    raise ModelError(unwanted.group().decode())
+                if output_of(executable) != expected:
+                    raise ModelError("other output than at -O0")
+            except Error as error:
+                problems.append(f"program {seed}, policy {number}, {flag}: {error}")
+    return Round(seed, counts, tuple(problems))
+
+
+def targets() -> list[str]:
+    """Returns clang's flags for the baseline, and for AVX2 if this CPU has it."""
+    info = Path("/proc/cpuinfo")
+    flags = info.read_text() if info.exists() else ""
+    wide = all(f" {name}" in flags for name in ("avx2", "fma", "bmi2"))
+    return ["-march=x86-64", *(["-march=x86-64-v3"] if wide else [])]
+
+
+def fuzz(
+    decisions: int,
+    plugin: Path,
+    *,
+    seed: int = 0,
+    policies: int = 16,
+    jobs: int = 1,
+    show: Show = quiet,
+) -> Iterator[Round]:
+    """Yields rounds until they have made so many decisions together."""
+    made = 0
+    march = targets()
+    with ThreadPoolExecutor(jobs) as pool:
+        for first in count(seed, jobs):
+            rounds = pool.map(
+                lambda number: one_round(number, policies, plugin, march),
+                range(first, first + jobs),
+            )
+            for found in rounds:
+                made += found.decisions
+                show(min(made, decisions), decisions)
+                yield found
+            if made >= decisions:
+                return
+
+
+def main(
+    decisions: Annotated[
+        int, typer.Option(min=1, help="Stop after so many decisions.")
+    ] = 100_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first program.")] = 0,
+    policies: Annotated[
+        int, typer.Option(min=1, help="Random policies for each program.")
+    ] = 16,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Programs in parallel.")
+    ] = os.cpu_count() or 1,
+    plugin: Annotated[Path, typer.Option(help="MLBridgeLLVM.so.")] = Path(
+        "build/release/lib/MLBridgeLLVM.so"
+    ),
+    out: Annotated[
+        Path, typer.Option(help="File for the rounds, to which lines are appended.")
+    ] = Path("build/loop-fuzz.jsonl"),
+) -> None:
+    """Check that random decisions about loops do not change what programs print."""
+    total: dict[str, int] = {}
+    wrong = programs = 0
+    with ProgressBars() as bars, out.open("a", encoding="utf-8") as log:
+        for one in fuzz(
+            decisions,
+            plugin.resolve(),
+            seed=seed,
+            policies=policies,
+            jobs=jobs,
+            show=lambda done, of: bars.show_stage("Decisions", done, of),
+        ):
+            programs += 1
+            wrong += len(one.problems)
+            for name, value in one.counts.items():
+                total[name] = total.get(name, 0) + value
+            print(json.dumps(asdict(one)), file=log, flush=True)
+            for problem in one.problems:
+                errors.print(problem, style="red", soft_wrap=True, markup=False)
+    table = Table("result", "number", title="Random decisions about loops")
+    table.add_row("programs", f"{programs:,}")
+    for name, value in total.items():
+        table.add_row(name.replace("_", " "), f"{value:,}")
+    table.add_row("wrong compiles", f"{wrong:,}")
+    console.print(table)
+    if wrong:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

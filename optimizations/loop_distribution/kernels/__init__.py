@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernels on which decisions about loops are measured.
+
+``tsvc`` has the 151 patterns of the Test Suite for Vectorizing Compilers, and
+``polybench`` the 30 problems of PolyBench, both written for this project. Each kernel
+is compiled alone and verified against -O0.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+# A model is judged on the families of a fold after training on all others.
+FOLDS = (
+    ("linear_dependence", "blas"),
+    ("distribution", "solvers"),
+    ("control_flow", "stencils"),
+    ("reductions", "others"),
+    ("addressing",),
+)
+
+# Where the data of a kernel fit.
+LEVELS = ("L1", "L2", "memory")
+
+# By level: the number of rows of TSVC's matrices, and of elements of PolyBench's
+# vectors.
+_ROWS = (32, 128, 2048)
+_ELEMENTS = {
+    "linear": (2000, 16000, 4_000_000),
+    "square": (40, 120, 1200),
+    "cubic": (40, 80, 240),
+    "cube": (14, 32, 160),
+}
+
+_KERNEL = re.compile(
+    r'^KERNEL\((\w+), "([^"]*)"(?:, (\w+))?\) \{\n.*?^\}\n', re.MULTILINE | re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A loop nest.
+
+    Attributes:
+        suite: ``tsvc`` or ``polybench``.
+        family: the file that contains the kernel.
+        exercises: what is special about the kernel.
+        work: how the work grows, for PolyBench, or an empty string.
+        text: the function, with its macro.
+    """
+
+    suite: str
+    family: str
+    name: str
+    exercises: str
+    work: str
+    text: str
+
+    @property
+    def fold(self) -> int:
+        """The index of the kernel's fold."""
+        return next(n for n, families in enumerate(FOLDS) if self.family in families)
+
+    @property
+    def header(self) -> Path:
+        """The file that declares the kernel's data."""
+        return FOLDER / self.suite / f"{self.suite}.h"
+
+    def definitions(self, level: str) -> list[str]:
+        """Returns clang's flags that choose the size of the data."""
+        number = LEVELS.index(level)
+        if self.suite == "tsvc":
+            return ["-DTSVC", f"-DM={_ROWS[number]}"]
+        flags = [f"-DN={_ELEMENTS[self.work][number]}"]
+        flags += ["-DLINEAR"] if self.work == "linear" else []
+        return [*flags, *(["-DCUBE"] if self.work == "cube" else [])]
+
+    def source(self) -> str:
+        """Returns a C file with the kernel as a function named ``VARIANT``."""
+        before = self.header.parent / f"{self.family}.c"
+        # Constants such as the number of steps.
+        extra = re.findall(r"^#define .*$", before.read_text(), re.MULTILINE)
+        lines = [f'#include "{self.header}"', *extra, "#undef KERNEL"]
+        lines += ["#define KERNEL(...) __attribute__((noinline)) real VARIANT(void)"]
+        return "\n".join([*lines, self.text])
+
+
+@cache
+def kernels() -> dict[str, Kernel]:
+    """Returns all kernels by name."""
+    found = {}
+    for suite in ("tsvc", "polybench"):
+        for file in sorted((FOLDER / suite).glob("*.c")):
+            for match in _KERNEL.finditer(file.read_text(encoding="utf-8")):
+                name, exercises, work = match.groups(default="")
+                text = match.group()
+                found[name] = Kernel(suite, file.stem, name, exercises, work, text)
+    return found

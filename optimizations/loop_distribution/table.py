@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures all legal decisions about the loops of kernels (brute force).
+
+The table is what models are trained and judged on: for each loop, what a model sees,
+and the time of each choice relative to stock clang. A choice changes one loop of a
+kernel and leaves the others as they are.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import Error, Malformed
+from mlbridge_optimizations.corpus.toolchain import plugin_flags
+from mlbridge_optimizations.loop_distribution.kernels import Kernel
+from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
+
+# Kernels with more loops and loops with more distributions are measured in part.
+MOST_LOOPS, MOST_DISTRIBUTIONS = 6, 32
+
+STOCK, AGAIN, LLVM = "stock", "again", "llvm"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was measured of one loop.
+
+    Attributes:
+        decision: ``distribution`` or ``factors``.
+        number: the loop's number among those that this decision is made about.
+        features: what a model sees, by name.
+        options: the rows of ``distributions``, or the indices of legal factors. The
+            first one leaves the loop as it is.
+        ratios: the time of each option relative to stock clang, medians of the rounds.
+        spread: half the width of the 95 % interval of each ratio.
+    """
+
+    decision: str
+    number: int
+    features: dict[str, Any]
+    options: list[int]
+    ratios: list[float]
+    spread: list[float]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel's measured choices.
+
+    Attributes:
+        nanoseconds: the time of a call with stock clang.
+        again: the ratio of two equal variants, which is the noise.
+        llvm: the ratio with LLVM's ``-enable-loop-distribute``.
+        declined: why loops cannot be decided about.
+        error: why the kernel could not be measured, or an empty string.
+    """
+
+    kernel: str
+    level: str
+    nanoseconds: float = 0.0
+    again: float = 1.0
+    llvm: float = 1.0
+    loops: list[Choices] = field(default_factory=list)
+    declined: list[str] = field(default_factory=list)
+    error: str = ""
+
+
+def spread_of(ratios: NDArray[np.float64]) -> float:
+    """Returns half the width of the 95 % interval of the median, by bootstrap."""
+    draw = np.random.default_rng(0)
+    samples = draw.choice(ratios, (200, len(ratios)))
+    low, high = np.percentile(np.median(samples, axis=1), [2.5, 97.5])
+    return float(high - low) / 2
+
+
+def variants_of(
+    loops: Sequence[dict[str, Any]], plugin: Path
+) -> tuple[dict[str, list[str]], list[tuple[str, int, dict[str, Any], list[int]]]]:
+    """Returns the variants of a kernel, and the loops whose options they are.
+
+    The variant of an option is called ``distribution 0 2``, for option 2 of loop 0.
+    """
+    variants: dict[str, list[str]] = {STOCK: [], AGAIN: []}
+    variants[LLVM] = ["-mllvm", "-enable-loop-distribute"]
+    asked = []
+    understood = [loop for loop in loops if "declined" not in loop][:MOST_LOOPS]
+    for number, loop in enumerate(x for x in understood if len(x["seeds"]) > 1):
+        options = list(range(min(len(loop["distributions"]), MOST_DISTRIBUTIONS)))
+        for option in options[1:]:
+            row = loop["distributions"][option]
+            numbers = ",".join(str(row[seed]) for seed in loop["seeds"])
+            flags = plugin_flags(
+                plugin, f"loop-partition={numbers}", f"loop-number={number}"
+            )
+            variants[f"distribution {number} {option}"] = flags
+        asked.append(("distribution", number, loop, options))
+    for number, loop in enumerate(understood):
+        options = [index for index, legal in enumerate(loop["factors"]) if legal]
+        for option in options[1:]:
+            flags = plugin_flags(
+                plugin, f"loop-choice={option}", f"loop-number={number}"
+            )
+            variants[f"factors {number} {option}"] = flags
+        asked.append(("factors", number, loop, options))
+    return variants, asked
+
+
+def measure_kernel(
+    kernel: Kernel, level: str, plugin: Path, *, rounds: int = 11, jobs: int = 1
+) -> Entry:
+    """Measures all choices about a kernel's loops."""
+    try:
+        loops = loops_of(kernel, level, plugin)
+        variants, asked = variants_of(loops, plugin)
+        found = measure(kernel, level, variants, rounds=rounds, jobs=jobs)
+    except Error as error:
+        return Entry(kernel.name, level, error=str(error))
+    measured = []
+    for decision, number, loop, options in asked:
+        ratios, spread = [1.0], [0.0]
+        for option in options[1:]:
+            values = found.ratios(f"{decision} {number} {option}")
+            ratios.append(float(np.median(values)))
+            spread.append(spread_of(values))
+        measured.append(Choices(decision, number, loop, options, ratios, spread))
+    return Entry(
+        kernel.name,
+        level,
+        float(np.median(found.nanoseconds[:, 0])),
+        float(np.median(found.ratios(AGAIN))),
+        float(np.median(found.ratios(LLVM))),
+        measured,
+        [loop["declined"] for loop in loops if "declined" in loop],
+    )
+
+
+def make_table(
+    kernels: Iterable[Kernel],
+    levels: Sequence[str],
+    plugin: Path,
+    file: Path,
+    *,
+    rounds: int = 11,
+    jobs: int = 1,
+    advance: Callable[[Entry], None] = lambda entry: None,
+) -> None:
+    """Measures kernels at several levels. Skips what the file already has."""
+    known = {(entry.kernel, entry.level) for entry in read_table(file)}
+    with file.open("a", encoding="utf-8") as out:
+        for level in levels:
+            for kernel in kernels:
+                if (kernel.name, level) in known:
+                    continue
+                entry = measure_kernel(kernel, level, plugin, rounds=rounds, jobs=jobs)
+                print(json.dumps(asdict(entry)), file=out, flush=True)
+                advance(entry)
+
+
+def read_table(file: Path) -> Iterator[Entry]:
+    """Yields the entries of a file. Raises Malformed if the file is damaged."""
+    if not file.exists():
+        return
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+            yield Entry(**{**row, "loops": [Choices(**loop) for loop in row["loops"]]})
+        except (ValueError, TypeError, KeyError) as error:
+            raise Malformed(f"{file}, line {number}: {error}") from error
