@@ -113,9 +113,11 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
   for (const BasicBlock *Block : L.blocks())
     for (const Instruction &I : *Block) {
       ++Instructions;
-      if (!isa<LoadInst, StoreInst>(I))
+      if (!isa<LoadInst, StoreInst, PHINode>(I))
         continue;
-      const Type *T = getLoadStoreType(const_cast<Instruction *>(&I));
+      const Type *T = isa<PHINode>(I)
+                          ? I.getType()
+                          : getLoadStoreType(const_cast<Instruction *>(&I));
       const unsigned Bits = T->getScalarSizeInBits();
       Widest = std::max(Widest, Bits ? Bits : 64);
       Smallest = std::min(Smallest, Bits ? Bits : 64);
@@ -125,8 +127,12 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
       Analyses.TTI
           .getRegisterBitWidth(TargetTransformInfo::RGK_FixedWidthVector)
           .getFixedValue());
-  const std::uint64_t SafeBits =
-      Graph.accesses().getDepChecker().getMaxSafeVectorWidthInBits();
+  // The vectorizer ignores wider vectors, and prints a remark.
+  const MemoryDepChecker &Checker = Graph.accesses().getDepChecker();
+  std::uint64_t SafeBits = Checker.getMaxSafeVectorWidthInBits();
+  if (!Checker.isSafeForAnyStoreLoadForwardDistances())
+    SafeBits =
+        std::min(SafeBits, Checker.getStoreLoadForwardSafeDistanceInBits());
   const unsigned Iterations = Analyses.SE.getSmallConstantTripCount(&L);
   // LLVM takes very long for larger loop bodies.
   constexpr unsigned MaxBody = 2048;

@@ -28,9 +28,10 @@ namespace MLBridge {
 
 namespace {
 
-class FixedPolicy final : public LoopPolicy {
+class FixedLoopPolicy final : public LoopPolicy {
 public:
-  explicit FixedPolicy(FixedLoopDecisions Fixed) : Fixed(std::move(Fixed)) {}
+  explicit FixedLoopPolicy(FixedLoopDecisions Fixed)
+      : Fixed(std::move(Fixed)) {}
 
   std::optional<std::vector<std::int64_t>>
   partition(const DependenceGraph &Graph, const LoopAnalyses &) override {
@@ -60,9 +61,9 @@ private:
   unsigned Distributed = 0, Vectorized = 0;
 };
 
-class RandomPolicy final : public LoopPolicy {
+class RandomLoopPolicy final : public LoopPolicy {
 public:
-  RandomPolicy(unsigned Seed, const Module &M)
+  RandomLoopPolicy(unsigned Seed, const Module &M)
       : Generator(Seed ^
                   xxh3_64bits(sys::path::filename(M.getModuleIdentifier()))) {}
 
@@ -108,9 +109,9 @@ std::unique_ptr<LoopPolicy> makeLoopPolicy(const LoopOptions &Options,
   if (!Options.DistributionSpec.empty() || !Options.FactorsSpec.empty())
     return LoopModels::open(Options, M);
   if (Options.RandomSeed)
-    return std::make_unique<RandomPolicy>(*Options.RandomSeed, M);
+    return std::make_unique<RandomLoopPolicy>(*Options.RandomSeed, M);
   if (!Options.Fixed.Partition.empty() || Options.Fixed.Factors)
-    return std::make_unique<FixedPolicy>(Options.Fixed);
+    return std::make_unique<FixedLoopPolicy>(Options.Fixed);
   return nullptr;
 }
 

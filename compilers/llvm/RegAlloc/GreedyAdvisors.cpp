@@ -34,9 +34,9 @@ using namespace llvm;
 
 namespace MLBridge {
 
-static thread_local GreedyAdvisors Current;
+static thread_local GreedyAdvisors CurrentAdvisors;
 
-void setGreedyAdvisors(GreedyAdvisors Advisors) { Current = Advisors; }
+void setGreedyAdvisors(GreedyAdvisors Advisors) { CurrentAdvisors = Advisors; }
 
 namespace {
 
@@ -122,14 +122,15 @@ public:
   getAdvisor(const MachineFunction &MF, const RAGreedy &RA,
              MachineBlockFrequencyInfo *Frequencies,
              MachineLoopInfo *Loops) override {
-    if (Current.Eviction == EvictionBy::Weight)
+    if (CurrentAdvisors.Eviction == EvictionBy::Weight)
       return std::make_unique<EvictionByWeight>(MF, RA);
     std::unique_ptr<RegAllocEvictionAdvisor> Advisor =
         Stock.getProvider().getAdvisor(MF, RA, Frequencies, Loops);
-    if (!Current.EvictionModel)
+    if (!CurrentAdvisors.EvictionModel)
       return Advisor;
     return makeModelEviction(MF, RA, *Frequencies, *Loops,
-                             *Current.EvictionModel, std::move(Advisor));
+                             *CurrentAdvisors.EvictionModel,
+                             std::move(Advisor));
   }
 
 private:
@@ -158,13 +159,13 @@ public:
   std::unique_ptr<RegAllocPriorityAdvisor>
   getAdvisor(const MachineFunction &MF, const RAGreedy &RA,
              SlotIndexes &Indexes) override {
-    if (Current.Priority == PriorityBy::Size)
+    if (CurrentAdvisors.Priority == PriorityBy::Size)
       return std::make_unique<PriorityBySize>(MF, RA, &Indexes);
     std::unique_ptr<RegAllocPriorityAdvisor> Advisor =
         Stock.getProvider().getAdvisor(MF, RA, Indexes);
-    if (!Current.PriorityModel)
+    if (!CurrentAdvisors.PriorityModel)
       return Advisor;
-    return makeModelPriority(MF, RA, Indexes, *Current.PriorityModel,
+    return makeModelPriority(MF, RA, Indexes, *CurrentAdvisors.PriorityModel,
                              std::move(Advisor));
   }
 
