@@ -36,6 +36,14 @@
 #include "llvm/Passes/PassPlugin.h"
 #endif
 
+/// Registers the optimisations that also run inside an episode of phase
+/// ordering.
+static void registerInside(llvm::PassBuilder &Inner, llvm::Module &M,
+                           llvm::ModuleAnalysisManager &Outer) {
+  MLBridge::registerInlinerInside(Inner, M, Outer);
+  MLBridge::registerLoopDistribution(Inner);
+}
+
 extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
   llvm::PassPluginLibraryInfo Info{};
@@ -47,9 +55,8 @@ llvmGetPassPluginInfo() {
     MLBridge::registerIR2Vec(PB);
     MLBridge::registerLoopDistribution(PB);
     MLBridge::registerAllocationEnvironment(PB);
-    MLBridge::registerPhaseOrdering(PB, MLBridge::registerInlinerInside);
-    MLBridge::registerPhaseOrderingEnvironment(PB,
-                                               MLBridge::registerInlinerInside);
+    MLBridge::registerPhaseOrdering(PB, registerInside);
+    MLBridge::registerPhaseOrderingEnvironment(PB, registerInside);
   };
   return Info;
 }

@@ -35,6 +35,7 @@
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
 #include "llvm/Passes/OptimizationLevel.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -336,7 +337,7 @@ private:
 
 } // namespace
 
-static void registerPasses(PassBuilder &PB) {
+void registerLoopDistribution(PassBuilder &PB) {
   const LoopOptions Options = loopOptions();
   const auto Shared = std::make_shared<PolicyOfModule>(Options);
   PB.registerPipelineParsingCallback(
@@ -368,13 +369,6 @@ static void registerPasses(PassBuilder &PB) {
       [Shared](ModulePassManager &MPM, OptimizationLevel, ThinOrFullLTOPhase) {
         MPM.addPass(FinishPass(Shared));
       });
-}
-
-void registerLoopDistribution(PassBuilder &PB) { registerPasses(PB); }
-
-void registerLoopDistributionInside(PassBuilder &Inner, Module &,
-                                    ModuleAnalysisManager &) {
-  registerPasses(Inner);
 }
 
 } // namespace MLBridge

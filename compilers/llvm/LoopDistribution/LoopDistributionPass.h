@@ -24,21 +24,15 @@
 #ifndef MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPDISTRIBUTIONPASS_H
 #define MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPDISTRIBUTIONPASS_H
 
-#include "llvm/IR/PassManager.h"
-
 namespace llvm {
 class PassBuilder;
 } // namespace llvm
 
 namespace MLBridge {
 
-/// Registers the passes with \p PB.
+/// Registers the passes with \p PB, the pass builder of a compiler or of an
+/// episode of phase ordering. The passes of one pass builder share a policy.
 void registerLoopDistribution(llvm::PassBuilder &PB);
-
-/// Registers the passes with a pass builder inside an episode of phase
-/// ordering.
-void registerLoopDistributionInside(llvm::PassBuilder &Inner, llvm::Module &M,
-                                    llvm::ModuleAnalysisManager &Outer);
 
 } // namespace MLBridge
 
