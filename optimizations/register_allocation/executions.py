@@ -46,7 +46,8 @@ class Executed:
 
     Attributes:
         seconds: greedy's user time, the median of all rounds.
-        time: the median ratio of user times in a round.
+        time: the median ratio of user times in a round, or 0 if the program is too
+            short for the clock.
         instructions: the ratio of executed instructions, or 0 if they were not counted.
         reads: the ratio of reads of memory, or 0.
         writes: the ratio of writes of memory, or 0.
@@ -165,7 +166,7 @@ def _of_program(
     base = counted[GREEDY]
     results = {}
     for row, pairs in times.items():
-        ratios = [after / before for before, after in pairs]
+        ratios = [after / before for before, after in pairs if before > 0] or [0.0]
         own = counted[row]
         shares = (
             [getattr(own, what) / getattr(base, what) for what in _COUNTS]
