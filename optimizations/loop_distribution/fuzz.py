@@ -10,25 +10,23 @@ print the same as without optimisation::
 In one of eight compiles, LLVM verifies the code behind each pass.
 """
 
-import json
 import os
 import re
-import subprocess
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from mlbridge.errors import Error, ModelError
-from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.fuzzing import conclude, logged
 from mlbridge_optimizations.loop_distribution.generator import program
 from mlbridge_optimizations.show import Show, quiet
 
@@ -72,44 +70,28 @@ def compile_at_random(
     """Compiles with the random policy of a seed. Returns the compiler's messages."""
     options = toolchain.plugin_flags(plugin, f"loop-seed={seed}", "print-statistics")
     if seed % THOROUGH:
-        command = ["clang-22", "-O3", *FLAGS, march, *options]
+        command = [toolchain.CLANG, "-O3", *FLAGS, march, *options]
         return toolchain.run([*command, str(source), "-o", str(executable)])[1]
     # Only opt can verify each pass.
     bitcode, optimised = source.with_suffix(".bc"), executable.with_suffix(".bc")
     unoptimised = ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"]
-    toolchain.run(
-        [
-            "clang-22",
-            "-O3",
-            *FLAGS,
-            march,
-            *unoptimised,
-            str(source),
-            "-o",
-            str(bitcode),
-        ]
-    )
+    command = [toolchain.CLANG, "-O3", *FLAGS, march, *unoptimised, str(source)]
+    toolchain.run([*command, "-o", str(bitcode)])
     given = [f"-mlbridge-loop-seed={seed}", "-mlbridge-print-statistics"]
     verify = ["-verify-each", "-verify-loop-info", "-verify-dom-info"]
     load = [f"-load-pass-plugin={plugin}", "-load", str(plugin)]
-    command = ["opt-22", "-passes=default<O3>", *load, *given, *verify, str(bitcode)]
+    command = [
+        toolchain.OPT,
+        "-passes=default<O3>",
+        *load,
+        *given,
+        *verify,
+        str(bitcode),
+    ]
     said = toolchain.run([*command, "-o", str(optimised)])[1]
-    generate = ["clang-22", "-O3", "-w", "-Xclang", "-disable-llvm-passes", march]
+    generate = [toolchain.CLANG, "-O3", "-w", "-Xclang", "-disable-llvm-passes", march]
     toolchain.run([*generate, str(optimised), "-o", str(executable)])
     return said
-
-
-def output_of(executable: Path) -> bytes:
-    """Runs a program. Raises ModelError if it fails or does not end."""
-    try:
-        done = subprocess.run(
-            [str(executable)], capture_output=True, check=False, timeout=RUN_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise ModelError(f"no end after {RUN_SECONDS:g} s") from None
-    if done.returncode:
-        raise ModelError(f"exit status {done.returncode}")
-    return done.stdout
 
 
 def one_round(
@@ -120,14 +102,16 @@ def one_round(
     text: str | None = None,
 ) -> Round:
     """Compiles one program with several policies. By default, generates the program."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     problems = []
     with TemporaryDirectory(prefix="mlbridge-loops-") as name:
         source = Path(name, "loops.c")
         source.write_text(program(seed) if text is None else text)
         reference = Path(name, "reference")
-        toolchain.run(["clang-22", "-O0", *FLAGS, str(source), "-o", str(reference)])
-        expected = output_of(reference)
+        toolchain.run(
+            [toolchain.CLANG, "-O0", *FLAGS, str(source), "-o", str(reference)]
+        )
+        expected, _ = toolchain.run([reference], seconds=RUN_SECONDS)
         for policy in range(policies):
             executable = Path(name, "program")
             number = seed * policies + policy
@@ -137,15 +121,15 @@ def one_round(
                 found = _COUNTS.search(said)
                 if found is None:
                     raise ModelError(f"no statistics: {said[-500:]!r}")
-                for key, value in found.groupdict().items():
-                    counts[key] = counts.get(key, 0) + int(value)
+                counts.update({k: int(v) for k, v in found.groupdict().items()})
                 if unwanted := _UNWANTED.search(said):
                     raise ModelError(unwanted.group().decode())
-                if output_of(executable) != expected:
+                printed, _ = toolchain.run([executable], seconds=RUN_SECONDS)
+                if printed != expected:
                     raise ModelError("other output than at -O0")
             except Error as error:
                 problems.append(f"program {seed}, policy {number}, {flag}: {error}")
-    return Round(seed, counts, tuple(problems))
+    return Round(seed, dict(counts), tuple(problems))
 
 
 def targets() -> list[str]:
@@ -201,32 +185,29 @@ def main(
     ] = Path("build/loop-fuzz.jsonl"),
 ) -> None:
     """Check that random decisions about loops do not change what programs print."""
-    total: dict[str, int] = {}
-    wrong = programs = 0
-    with ProgressBars() as bars, out.open("a", encoding="utf-8") as log:
-        for one in fuzz(
-            decisions,
-            plugin.resolve(),
-            seed=seed,
-            policies=policies,
-            jobs=jobs,
-            show=lambda done, of: bars.show_stage("Decisions", done, of),
-        ):
-            programs += 1
-            wrong += len(one.problems)
-            for name, value in one.counts.items():
-                total[name] = total.get(name, 0) + value
-            print(json.dumps(asdict(one)), file=log, flush=True)
-            for problem in one.problems:
-                errors.print(problem, style="red", soft_wrap=True, markup=False)
-    table = Table("result", "number", title="Random decisions about loops")
-    table.add_row("programs", f"{programs:,}")
-    for name, value in total.items():
-        table.add_row(name.replace("_", " "), f"{value:,}")
-    table.add_row("wrong compiles", f"{wrong:,}")
-    console.print(table)
-    if wrong:
-        raise typer.Exit(1)
+    with ProgressBars() as bars:
+        rounds = logged(
+            fuzz(
+                decisions,
+                plugin.resolve(),
+                seed=seed,
+                policies=policies,
+                jobs=jobs,
+                show=lambda done, of: bars.show_stage("Decisions", done, of),
+            ),
+            out,
+            lambda one: one.problems,
+        )
+    total: Counter[str] = Counter()
+    for one in rounds:
+        total.update(one.counts)
+    numbers = {name.replace("_", " "): value for name, value in total.items()}
+    wrong = sum(len(one.problems) for one in rounds)
+    conclude(
+        "Random decisions about loops",
+        {"programs": len(rounds), **numbers, "wrong compiles": wrong},
+        "wrong compiles",
+    )
 
 
 if __name__ == "__main__":

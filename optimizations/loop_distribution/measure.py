@@ -39,11 +39,9 @@ class Measured:
     names: tuple[str, ...]
     nanoseconds: Times
 
-    def ratios(self, name: str, base: str | None = None) -> Times:
-        """Returns the times relative to another variant, by default the first one."""
-        own = self.nanoseconds[:, self.names.index(name)]
-        other = self.nanoseconds[:, self.names.index(base) if base else 0]
-        return own / other
+    def ratios(self, name: str) -> Times:
+        """Returns the times relative to stock clang."""
+        return self.nanoseconds[:, self.names.index(name)] / self.nanoseconds[:, 0]
 
 
 def compile_variants(
@@ -70,17 +68,8 @@ def compile_variants(
         target = str(folder / f"{number}.o")
         # The check at -O0 is the last variant.
         name = f"-DVARIANT=kernel_{(number or len(options)) - 1}"
-        command = [
-            toolchain.CLANG,
-            *flags,
-            *sizes,
-            name,
-            "-c",
-            str(source),
-            "-o",
-            target,
-        ]
-        toolchain.run(command)
+        command = [toolchain.CLANG, *flags, *sizes, name, "-c", str(source)]
+        toolchain.run([*command, "-o", target])
         return target
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -14,7 +14,6 @@ For AArch64, programs in C that need no library run under qemu::
     python -m mlbridge_optimizations.register_allocation.fuzz --target aarch64
 """
 
-import json
 import os
 import re
 import shlex
@@ -22,7 +21,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,12 +29,12 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from mlbridge.errors import Error, InvalidArgument
-from mlbridge.terminal import console, errors
+from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.fuzzing import conclude, logged
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
 from mlbridge_optimizations.corpus.runs import Tester
 from mlbridge_optimizations.show import Show, quiet
@@ -279,29 +278,29 @@ def main(
     if kind.emulator:
         chosen = [one for one in chosen if works_with_stock(found, one, kind)]
         console.print(f"Programs for {target}: {', '.join(one.name for one in chosen)}")
-    rounds = []
-    with ProgressBars() as bars, out.open("a", encoding="utf-8") as log:
-        for one in fuzz(
-            *(found, chosen, plugin.resolve(), decisions),
-            target=kind,
-            seed=seed,
-            jobs=jobs,
-            show=lambda done, of: bars.show_stage("Decisions", done, of),
-        ):
-            rounds.append(one)
-            print(json.dumps(asdict(one)), file=log, flush=True)
-            if one.problem:
-                text = f"{one.program}, seed {one.seed}: {one.problem}; {one.command}"
-                errors.print(text, style="red", soft_wrap=True, markup=False)
-    table = Table("result", "number", title="Register allocation at random")
-    table.add_row("programs compiled", f"{len(rounds):,}")
+    with ProgressBars() as bars:
+        rounds = logged(
+            fuzz(
+                *(found, chosen, plugin.resolve(), decisions),
+                target=kind,
+                seed=seed,
+                jobs=jobs,
+                show=lambda done, of: bars.show_stage("Decisions", done, of),
+            ),
+            out,
+            _problems_of,
+        )
+    numbers = {"programs compiled": len(rounds)}
     for name in ("decisions", "evicted", "split", "spilled", "recoloured", "left"):
-        table.add_row(name, f"{sum(getattr(one, name) for one in rounds):,}")
-    wrong = sum(bool(one.problem) for one in rounds)
-    table.add_row("wrong programs", f"{wrong:,}")
-    console.print(table)
-    if wrong:
-        raise typer.Exit(1)
+        numbers[name] = sum(getattr(one, name) for one in rounds)
+    numbers["wrong programs"] = sum(bool(one.problem) for one in rounds)
+    conclude("Register allocation at random", numbers, "wrong programs")
+
+
+def _problems_of(one: Round) -> list[str]:
+    if not one.problem:
+        return []
+    return [f"{one.program}, seed {one.seed}: {one.problem}; {one.command}"]
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ public:
 
   std::size_t size() const { return Partitions.size() / Nodes; }
   /// Returns a candidate as an argument of DistributionPlan::make(), or
-  /// std::nullopt if there is none with this index.
+  /// std::nullopt if \p Index is not below size().
   std::optional<std::vector<std::int64_t>> at(std::int64_t Index) const {
     if (Index < 0 || std::uint64_t(Index) >= size())
       return std::nullopt;

@@ -16,7 +16,6 @@
 #include "LoopDistribution/AccessPattern.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Analysis/IVDescriptors.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -30,10 +29,6 @@ using namespace llvm;
 
 namespace MLBridge {
 
-static double valueOf(InstructionCost Cost) {
-  return Cost.isValid() ? double(Cost.getValue()) : 0.0;
-}
-
 DistributionDescriber::DistributionDescriber(const DependenceGraph &Graph,
                                              const LoopAnalyses &Analyses)
     : Graph(Graph), Analyses(Analyses), Latencies(Graph.nodes().size()) {
@@ -45,33 +40,20 @@ DistributionDescriber::DistributionDescriber(const DependenceGraph &Graph,
       if (isa<LoadInst, StoreInst>(I))
         Widest = std::max<std::uint64_t>(Widest, 8 * accessedBytes(*I));
     }
-  const std::uint64_t Register =
-      Analyses.TTI
-          .getRegisterBitWidth(TargetTransformInfo::RGK_FixedWidthVector)
-          .getFixedValue();
-  Width = unsigned(std::max<std::uint64_t>(1, Register / Widest));
+  Width = unsigned(
+      std::max<std::uint64_t>(1, vectorRegisterBits(Analyses) / Widest));
 
   for (auto [Number, Node] : enumerate(Graph.nodes()))
     for (Instruction *I : Node.Instructions) {
-      const auto Throughput = TargetTransformInfo::TCK_RecipThroughput;
-      Costs[I] = {valueOf(Analyses.TTI.getInstructionCost(I, Throughput)),
-                  costIfVectorized(*I)};
+      Costs[I] = {cyclesOf(*I, Analyses), costIfVectorized(*I)};
       if (Node.Instructions.size() > 1 && !Node.IsShared)
-        Latencies[Number] += valueOf(Analyses.TTI.getInstructionCost(
-            I, TargetTransformInfo::TCK_Latency));
+        Latencies[Number] += latencyOf(*I, Analyses);
       auto *Phi = dyn_cast<PHINode>(I);
       if (!Phi || Phi->getParent() != L.getHeader())
         continue;
-      InductionDescriptor Inducted;
-      RecurrenceDescriptor Reduced;
-      if (InductionDescriptor::isInductionPHI(Phi, &L, &Analyses.SE,
-                                              Inducted) ||
-          RecurrenceDescriptor::isFixedOrderRecurrence(Phi, &L, &Analyses.DT))
-        continue;
-      const bool IsReduction = RecurrenceDescriptor::isReductionPHI(
-          Phi, &L, Reduced, &Analyses.DB, &Analyses.AC, &Analyses.DT,
-          &Analyses.SE);
-      if (!IsReduction || Reduced.getExactFPMathInst())
+      const PhiKinds Kinds = kindsOf(*Phi, L, Analyses);
+      const bool IsFreeReduction = Kinds.IsReduction && !Kinds.IsOrdered;
+      if (!Kinds.IsInduction && !Kinds.IsFixedOrder && !IsFreeReduction)
         Preventing.insert(Phi);
     }
 }
@@ -86,19 +68,19 @@ double DistributionDescriber::costIfVectorized(const Instruction &I) const {
   auto &Mutable = const_cast<Instruction &>(I);
   Type *Scalar =
       isa<LoadInst, StoreInst>(I) ? getLoadStoreType(&Mutable) : I.getType();
-  const double Separate = Width * valueOf(TTI.getInstructionCost(&I, Kind));
+  const double Separate = Width * cyclesOf(I, Analyses);
   if (!VectorType::isValidElementType(Scalar))
     return Separate;
   auto *Vector = FixedVectorType::get(Scalar, Width);
   if (isa<LoadInst, StoreInst>(I))
     return strideOf(I, Graph.loop(), Analyses.SE) == Stride::Consecutive
-               ? valueOf(TTI.getMemoryOpCost(
+               ? cyclesOf(TTI.getMemoryOpCost(
                      I.getOpcode(), Vector, getLoadStoreAlignment(&Mutable),
                      getLoadStoreAddressSpace(&Mutable), Kind))
                : 2 * Separate;
   if (isa<BinaryOperator>(I))
-    return valueOf(TTI.getArithmeticInstrCost(I.getOpcode(), Vector, Kind));
-  return valueOf(TTI.getInstructionCost(&I, Kind));
+    return cyclesOf(TTI.getArithmeticInstrCost(I.getOpcode(), Vector, Kind));
+  return cyclesOf(I, Analyses);
 }
 
 bool DistributionDescriber::canVectorize(const Contents &Loop) const {

@@ -63,7 +63,7 @@ private:
   const LoopAnalyses &Analyses;
   /// All instructions of the loop.
   llvm::SmallPtrSet<llvm::Instruction *, 32> All;
-  /// Phis and stores that prevent vectors.
+  /// Phis that prevent vectors.
   llvm::SmallPtrSet<const llvm::Instruction *, 8> Preventing;
   llvm::DenseMap<const llvm::Instruction *, Cost> Costs;
   /// The latency of each node that is a recurrence.

@@ -181,7 +181,7 @@ DistributionPlan::obstacle(unsigned Number, const Instruction &Load) const {
 }
 
 /// Plans an array that passes \p Value from an earlier loop. Returns false if
-/// there is no such loop, or if the array may be too large.
+/// no earlier loop computes the value, or if the array may be too large.
 bool DistributionPlan::tryArray(unsigned Number, Instruction &Value) {
   if (Arrays.contains(&Value))
     return true;

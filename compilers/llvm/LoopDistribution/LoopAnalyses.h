@@ -8,20 +8,28 @@
 ///
 /// \file
 /// LoopAnalyses holds references to LLVM's analyses of a function, which all
-/// parts of loop distribution use.
+/// parts of loop distribution use. The functions answer questions that several
+/// parts ask.
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPANALYSES_H
 #define MLBRIDGE_LLVM_LOOPDISTRIBUTION_LOOPANALYSES_H
 
+#include "llvm/Support/InstructionCost.h"
+
+#include <cstdint>
+
 namespace llvm {
 class AAResults;
 class AssumptionCache;
 class DemandedBits;
 class DominatorTree;
+class Instruction;
+class Loop;
 class LoopInfo;
 class OptimizationRemarkEmitter;
+class PHINode;
 class ScalarEvolution;
 class TargetLibraryInfo;
 class TargetTransformInfo;
@@ -40,6 +48,28 @@ struct LoopAnalyses {
   llvm::DemandedBits &DB;
   llvm::OptimizationRemarkEmitter &ORE;
 };
+
+/// What a phi in the header of a loop can be.
+struct PhiKinds {
+  bool IsInduction = false;
+  /// Its value is one that an earlier iteration has computed.
+  bool IsFixedOrder = false;
+  bool IsReduction = false;
+  /// A floating-point reduction whose order the source fixes.
+  bool IsOrdered = false;
+};
+PhiKinds kindsOf(llvm::PHINode &Phi, llvm::Loop &L,
+                 const LoopAnalyses &Analyses);
+
+/// Return LLVM's estimates of the reciprocal throughput and of the latency of
+/// an instruction, in cycles, or 0 if they are unknown.
+double cyclesOf(const llvm::Instruction &I, const LoopAnalyses &Analyses);
+double latencyOf(const llvm::Instruction &I, const LoopAnalyses &Analyses);
+/// Returns a cost of LLVM, or 0 if it is unknown.
+double cyclesOf(llvm::InstructionCost Cost);
+
+/// Returns the width of the target's vector registers.
+std::uint64_t vectorRegisterBits(const LoopAnalyses &Analyses);
 
 } // namespace MLBridge
 

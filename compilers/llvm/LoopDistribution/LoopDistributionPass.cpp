@@ -146,11 +146,11 @@ public:
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
     if (FAM.getResult<LoopAnalysis>(F).empty() || F.hasOptSize())
       return PreservedAnalyses::all();
-    const FunctionAnalyses Own(F, FAM);
-    const LoopAnalyses &Analyses = *Own;
     LoopPolicy *Policy = Shared->get(*F.getParent());
     if (!Policy)
       return PreservedAnalyses::all();
+    const FunctionAnalyses Own(F, FAM);
+    const LoopAnalyses &Analyses = *Own;
     bool HasChanged = false;
     for (Loop *L : innermostLoops(Analyses.LI)) {
       Expected<DependenceGraph> Graph = DependenceGraph::build(*L, Analyses);
@@ -160,19 +160,29 @@ public:
         explain(*L, Analyses, PassName, "NotAnalyzed", Graph.takeError());
         continue;
       }
-      SmallVector<Loop *, 4> Loops = {L};
+      std::optional<DistributedLoops> Distributed;
       if (Shared->options().distributes() && Graph->seeds().size() > 1)
-        if (auto Distributed = distributeLoop(*Graph, Analyses, *Policy)) {
-          HasChanged = true;
-          Loops = std::move(Distributed->Loops);
-          if (Distributed->Fallback)
-            markDecided(*Distributed->Fallback);
+        Distributed = distributeLoop(*Graph, Analyses, *Policy);
+      const bool SetsFactors = Shared->options().setsFactors();
+      if (!Distributed) {
+        if (SetsFactors)
+          chooseFactors(*Graph, Analyses, *Policy);
+        continue;
+      }
+      HasChanged = true;
+      if (Distributed->Fallback)
+        markDecided(*Distributed->Fallback);
+      for (Loop *Each : Distributed->Loops) {
+        if (SetsFactors) {
+          Expected<DependenceGraph> Part =
+              DependenceGraph::build(*Each, Analyses);
+          if (Part)
+            chooseFactors(*Part, Analyses, *Policy);
+          else
+            explain(*Each, Analyses, FactorsPass, "NotAnalyzed",
+                    Part.takeError());
         }
-      for (Loop *Each : Loops) {
-        if (Shared->options().setsFactors())
-          chooseFactors(*Each, Analyses, *Policy);
-        if (Loops.size() > 1)
-          markDecided(*Each);
+        markDecided(*Each);
       }
     }
     // Factors are metadata, which no analysis depends on.
@@ -206,9 +216,7 @@ private:
         DistributionPlan::make(Graph, *Partition, Analyses);
     if (!Plan) {
       ++Shared->counts().Illegal;
-      Error Why = Plan.takeError();
-      explain(L, Analyses, PassName, "Illegal", Why);
-      Policy.refuse(std::move(Why));
+      explain(L, Analyses, PassName, "Illegal", Plan.takeError());
       return std::nullopt;
     }
     if (Plan->isTrivial())
@@ -223,26 +231,21 @@ private:
     return distribute(*Plan, Analyses);
   }
 
-  void chooseFactors(Loop &L, const LoopAnalyses &Analyses,
+  void chooseFactors(const DependenceGraph &Graph, const LoopAnalyses &Analyses,
                      LoopPolicy &Policy) {
-    Expected<DependenceGraph> Graph = DependenceGraph::build(L, Analyses);
-    if (!Graph) {
-      explain(L, Analyses, FactorsPass, "NotAnalyzed", Graph.takeError());
-      return;
-    }
-    const std::vector<float> Legal = legalFactors(*Graph, Analyses);
-    const auto Choice = Policy.factors(*Graph, Analyses, Legal);
+    Loop &L = Graph.loop();
+    const std::vector<float> Legal = legalFactors(Graph, Analyses);
+    const auto Choice = Policy.factors(Graph, Analyses, Legal);
     if (!Choice)
       return;
     ++Shared->counts().FactorDecisions;
-    if (*Choice < 0 || std::uint64_t(*Choice) >= Legal.size() ||
-        Legal[std::size_t(*Choice)] == 0) {
+    if (!allows(Legal, *Choice)) {
       Error Why(ErrorCode::Model, "expected factors below " +
                                       std::to_string(Legal.size()) +
                                       " that action_mask allows, found " +
                                       std::to_string(*Choice));
       explain(L, Analyses, FactorsPass, "Illegal", Why);
-      Policy.refuse(std::move(Why));
+      Policy.refuseFactors(Why);
       return;
     }
     const LoopFactors Factors = factorChoices()[std::size_t(*Choice)];

@@ -44,10 +44,10 @@ ArrayRef<LoopFactors> factorChoices() {
   return Choices;
 }
 
-/// The prefixes of the metadata that the factors replace.
-static constexpr StringLiteral Replaced[] = {
-    "llvm.loop.vectorize.", "llvm.loop.interleave.", "llvm.loop.unroll.",
-    "llvm.loop.isvectorized"};
+/// The prefixes of the metadata that say how a loop is transformed.
+static constexpr StringLiteral PragmaPrefixes[] = {
+    "llvm.loop.distribute.", "llvm.loop.vectorize.", "llvm.loop.interleave.",
+    "llvm.loop.unroll.", "llvm.loop.isvectorized"};
 
 static bool isPragma(const MDOperand &Operand) {
   const auto *Node = dyn_cast_or_null<MDNode>(Operand);
@@ -58,9 +58,8 @@ static bool isPragma(const MDOperand &Operand) {
     return false;
   const StringRef Text = Name->getString();
   return Text == StringRef(DecidedMark) ||
-         Text.starts_with("llvm.loop.distribute.") ||
          Text == "llvm.loop.disable_nonforced" ||
-         any_of(Replaced,
+         any_of(PragmaPrefixes,
                 [&](StringRef Prefix) { return Text.starts_with(Prefix); });
 }
 
@@ -123,10 +122,7 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
       Smallest = std::min(Smallest, Bits ? Bits : 64);
     }
   Smallest = std::max(Smallest, 8U);
-  const auto Register = unsigned(
-      Analyses.TTI
-          .getRegisterBitWidth(TargetTransformInfo::RGK_FixedWidthVector)
-          .getFixedValue());
+  const std::uint64_t Register = vectorRegisterBits(Analyses);
   // The vectorizer ignores wider vectors, and prints a remark.
   const MemoryDepChecker &Checker = Graph.accesses().getDepChecker();
   std::uint64_t SafeBits = Checker.getMaxSafeVectorWidthInBits();
@@ -149,7 +145,7 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
       Fits &= CanVectorize && KeepsOrder;
     // Two registers of the smallest elements are the widest useful vectors.
     if (Width > 1)
-      Fits &= Width * Smallest <= 2 * Register &&
+      Fits &= std::uint64_t(Width) * Smallest <= 2 * Register &&
               std::uint64_t(Width) * Widest <= SafeBits;
     IsLegal = Fits;
   }

@@ -46,7 +46,7 @@ llvm::ArrayRef<LoopFactors> factorChoices();
 std::vector<float> legalFactors(const DependenceGraph &Graph,
                                 const LoopAnalyses &Analyses);
 
-/// Sets the metadata of \p L. Replaces earlier factors.
+/// Sets the metadata of \p L, which must not be decided yet.
 void setFactors(llvm::Loop &L, LoopFactors Factors);
 
 /// The name of the metadata that marks a loop about which a model has decided.

@@ -101,11 +101,6 @@ static Error illegal(StringRef Agent, std::int64_t Choice,
                        Agent, Choices, Choice));
 }
 
-static bool allows(ArrayRef<float> Mask, std::int64_t Choice) {
-  return Choice >= 0 && std::uint64_t(Choice) < Mask.size() &&
-         Mask[std::size_t(Choice)] != 0;
-}
-
 std::unique_ptr<LoopModels> LoopModels::open(const LoopOptions &Options,
                                              Module &M) {
   std::unique_ptr<LoopModels> Result(new LoopModels(Options, M));
@@ -161,13 +156,12 @@ void LoopModels::fail(Model &Asked, const Error &Failure) {
   }
 }
 
-void LoopModels::refuse(Error Why) {
-  // Illegal distributions are remarks of the pass. They are no failures of the
-  // model, because a mask for each of them would take too long.
-  if (Last == &Factors)
-    fail(Factors, {Why.code(), Factors.Session->runner().describe() + ": " +
-                                   Why.message()});
+void LoopModels::reject(Model &Asked, const Error &Why) {
+  fail(Asked,
+       {Why.code(), Asked.Session->runner().describe() + ": " + Why.message()});
 }
+
+void LoopModels::refuseFactors(const Error &Why) { reject(Factors, Why); }
 
 void LoopModels::flush() {
   for (Model *Each : {&Distribution, &Factors})
@@ -176,7 +170,6 @@ void LoopModels::flush() {
 }
 
 template <typename T> std::optional<T> LoopModels::request(Model &Asked) {
-  Last = &Asked;
   MLModelRunner &Runner = Asked.Session->runner();
   const Clock::time_point Begin = Clock::now();
   Expected<Advice> Reply = Runner.ask(Features, AdviceSpec::of<T>());
@@ -220,13 +213,12 @@ LoopModels::partition(const DependenceGraph &Graph,
   if (Result->size() == 1)
     if (auto Chosen = Candidates.at(Result->front()))
       return Chosen;
-  fail(Distribution,
-       {ErrorCode::Model,
-        formatv("{0}: expected an index below {1}, or {2} numbers, a loop for "
-                "each node; found [{3}]",
-                Distribution.Session->runner().describe(), Candidates.size(),
-                Graph.nodes().size(),
-                make_range(Result->begin(), Result->end()))});
+  reject(Distribution,
+         {ErrorCode::Model,
+          formatv("expected an index below {0}, or {1} numbers, a loop for "
+                  "each node; found [{2}]",
+                  Candidates.size(), Graph.nodes().size(),
+                  make_range(Result->begin(), Result->end()))});
   return std::nullopt;
 }
 
@@ -248,10 +240,7 @@ LoopModels::dialogue(const DependenceGraph &Graph, const LoopAnalyses &Analyses,
     if (!Choice)
       return std::nullopt;
     if (!allows(Mask, *Choice)) {
-      const Error Why = illegal(Agent, *Choice, Mask.size());
-      fail(Distribution,
-           {Why.code(),
-            Distribution.Session->runner().describe() + ": " + Why.message()});
+      reject(Distribution, illegal(Agent, *Choice, Mask.size()));
       return std::nullopt;
     }
     return unsigned(*Choice);

@@ -57,7 +57,7 @@ public:
   std::optional<std::int64_t> factors(const DependenceGraph &Graph,
                                       const LoopAnalyses &Analyses,
                                       llvm::ArrayRef<float> Legal) override;
-  void refuse(Error Why) override;
+  void refuseFactors(const Error &Why) override;
   void flush() override;
 
 private:
@@ -75,6 +75,8 @@ private:
   /// Sends Features. Returns std::nullopt if the model defers or fails.
   template <typename T> std::optional<T> request(Model &Asked);
   void fail(Model &Asked, const Error &Failure);
+  /// Fails because a reply is wrong. The message also names the model.
+  void reject(Model &Asked, const Error &Why);
   std::optional<std::vector<std::int64_t>>
   dialogue(const DependenceGraph &Graph, const LoopAnalyses &Analyses,
            const class LoopObservation &Observation);
@@ -83,7 +85,6 @@ private:
   const DistributionForm Form;
   llvm::Module &M;
   Model Distribution, Factors;
-  Model *Last = nullptr;
   std::optional<EmbeddingVocabulary> Vocabulary;
   FeatureSet Features;
 };

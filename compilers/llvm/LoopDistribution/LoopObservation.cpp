@@ -17,11 +17,9 @@
 #include "LoopDistribution/AccessPattern.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Analysis/IVDescriptors.h"
 #include "llvm/Analysis/LoopAccessAnalysis.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
-#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -65,12 +63,6 @@ static LoopObservation::NodeColumn columnOf(const Instruction &I) {
 
 static float logOf(double Count) {
   return float(std::log1p(std::max(Count, 0.0)));
-}
-
-static float costOf(const Instruction &I, const TargetTransformInfo &TTI,
-                    TargetTransformInfo::TargetCostKind Kind) {
-  const InstructionCost Cost = TTI.getInstructionCost(&I, Kind);
-  return Cost.isValid() ? float(Cost.getValue()) : 0.0F;
 }
 
 LoopObservation::LoopObservation(const DependenceGraph &Graph,
@@ -117,20 +109,16 @@ void LoopObservation::describeNode(const DependenceGraph &Graph,
       Row[LiveOut] = 1;
     if (!Analyses.DT.dominates(I->getParent(), L.getLoopLatch()))
       Row[Conditional] = 1;
-    Row[Throughput] +=
-        costOf(*I, Analyses.TTI, TargetTransformInfo::TCK_RecipThroughput);
-    Row[Latency] += costOf(*I, Analyses.TTI, TargetTransformInfo::TCK_Latency);
+    Row[Throughput] += float(cyclesOf(*I, Analyses));
+    Row[Latency] += float(latencyOf(*I, Analyses));
     if (auto *Phi = dyn_cast<PHINode>(I);
         Phi && Phi->getParent() == L.getHeader()) {
       Row[Recurrence] = 1;
-      InductionDescriptor Inducted;
-      RecurrenceDescriptor Reduced;
-      if (InductionDescriptor::isInductionPHI(Phi, &L, &Analyses.SE, Inducted))
+      const PhiKinds Kinds = kindsOf(*Phi, L, Analyses);
+      if (Kinds.IsInduction)
         Row[Induction] = 1;
-      else if (RecurrenceDescriptor::isReductionPHI(Phi, &L, Reduced,
-                                                    &Analyses.DB, &Analyses.AC,
-                                                    &Analyses.DT, &Analyses.SE))
-        Row[Reduced.getExactFPMathInst() ? Ordered : Reduction] = 1;
+      else if (Kinds.IsReduction)
+        Row[Kinds.IsOrdered ? Ordered : Reduction] = 1;
     }
     if (!I->isTerminator() && !isa<PHINode>(I))
       Row[columnOf(*I)] += 1;
@@ -186,10 +174,7 @@ void LoopObservation::describeLoop(const DependenceGraph &Graph,
       Checker.isSafeForAnyVectorWidth()
           ? logOf(4096)
           : logOf(double(Checker.getMaxSafeVectorWidthInBits()));
-  LoopRow[RegisterWidth] = logOf(
-      double(Analyses.TTI
-                 .getRegisterBitWidth(TargetTransformInfo::RGK_FixedWidthVector)
-                 .getFixedValue()));
+  LoopRow[RegisterWidth] = logOf(double(vectorRegisterBits(Analyses)));
   LoopRow[SmallestElement] = Smallest;
   LoopRow[LargestElement] = Largest;
 }

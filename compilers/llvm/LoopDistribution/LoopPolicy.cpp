@@ -54,8 +54,6 @@ public:
     return *Fixed.Factors;
   }
 
-  void refuse(Error) override {}
-
 private:
   const FixedLoopDecisions Fixed;
   unsigned Distributed = 0, Vectorized = 0;
@@ -92,8 +90,6 @@ public:
         Choices.push_back(std::int64_t(Index));
     return Choices[below(Choices.size())];
   }
-
-  void refuse(Error) override {}
 
 private:
   /// Returns a number below \p Limit. The remainder's bias does not matter.

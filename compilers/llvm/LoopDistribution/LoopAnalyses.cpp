@@ -1,0 +1,60 @@
+//===- LoopAnalyses.cpp - The analyses of a function's loops --------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Questions to LLVM's analyses that several parts ask.
+///
+//===----------------------------------------------------------------------===//
+
+#include "LoopDistribution/LoopAnalyses.h"
+
+#include "llvm/Analysis/IVDescriptors.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Instructions.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+PhiKinds kindsOf(PHINode &Phi, Loop &L, const LoopAnalyses &Analyses) {
+  PhiKinds Kinds;
+  InductionDescriptor Inducted;
+  Kinds.IsInduction =
+      InductionDescriptor::isInductionPHI(&Phi, &L, &Analyses.SE, Inducted);
+  Kinds.IsFixedOrder =
+      RecurrenceDescriptor::isFixedOrderRecurrence(&Phi, &L, &Analyses.DT);
+  RecurrenceDescriptor Reduced;
+  Kinds.IsReduction = RecurrenceDescriptor::isReductionPHI(
+      &Phi, &L, Reduced, &Analyses.DB, &Analyses.AC, &Analyses.DT,
+      &Analyses.SE);
+  Kinds.IsOrdered = Kinds.IsReduction && Reduced.getExactFPMathInst();
+  return Kinds;
+}
+
+double cyclesOf(const Instruction &I, const LoopAnalyses &Analyses) {
+  return cyclesOf(Analyses.TTI.getInstructionCost(
+      &I, TargetTransformInfo::TCK_RecipThroughput));
+}
+
+double latencyOf(const Instruction &I, const LoopAnalyses &Analyses) {
+  return cyclesOf(
+      Analyses.TTI.getInstructionCost(&I, TargetTransformInfo::TCK_Latency));
+}
+
+double cyclesOf(InstructionCost Cost) {
+  return Cost.isValid() ? double(Cost.getValue()) : 0.0;
+}
+
+std::uint64_t vectorRegisterBits(const LoopAnalyses &Analyses) {
+  return Analyses.TTI
+      .getRegisterBitWidth(TargetTransformInfo::RGK_FixedWidthVector)
+      .getFixedValue();
+}
+
+} // namespace MLBridge

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What fuzz tests of optimisations share: the log of their rounds, and a summary."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+from rich.table import Table
+
+from mlbridge.terminal import console, errors
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+R = TypeVar("R", bound="DataclassInstance")
+"""A round, which is a dataclass."""
+
+
+def logged(
+    rounds: Iterable[R], out: Path, problems_of: Callable[[R], Iterable[str]]
+) -> list[R]:
+    """Returns all rounds. Appends each to a file as JSON, and prints its problems."""
+    done = []
+    with out.open("a", encoding="utf-8") as log:
+        for one in rounds:
+            done.append(one)
+            print(json.dumps(asdict(one)), file=log, flush=True)
+            for problem in problems_of(one):
+                errors.print(problem, style="red", soft_wrap=True, markup=False)
+    return done
+
+
+def conclude(title: str, numbers: Mapping[str, int], wrong: str) -> None:
+    """Prints the numbers. If the one called ``wrong`` is not 0, raises typer.Exit."""
+    table = Table("result", "number", title=title)
+    for name, value in numbers.items():
+        table.add_row(name, f"{value:,}")
+    console.print(table)
+    if numbers[wrong]:
+        raise typer.Exit(1)
