@@ -42,6 +42,8 @@ from mlbridge_optimizations.show import Show, quiet
 LEVEL = "-O2"
 # One of so many rounds verifies the machine code behind each pass.
 THOROUGH = 8
+# The C library overwrites freed memory, so that its use is likely to crash.
+ENVIRONMENT = ("env", "MALLOC_PERTURB_=165")
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,9 @@ def _round(
                 generate = toolchain.codegen_command(
                     program, bitcode[number], LEVEL, flags
                 )
-                _, said = toolchain.run([*generate, *output], folder=Path(program.root))
+                _, said = toolchain.run(
+                    [*ENVIRONMENT, *generate, *output], folder=Path(program.root)
+                )
                 for value, name in _COUNT.findall(said):
                     counts[name.decode()] += int(value)
                 objects.append(file)

@@ -89,6 +89,24 @@ void setFactors(Loop &L, LoopFactors Factors) {
   }
 }
 
+/// Returns the number of iterations that LLVM's vectorizer assumes, or 0.
+static unsigned assumedIterations(Loop &L, ScalarEvolution &SE) {
+  if (const unsigned Exact = SE.getSmallConstantTripCount(&L))
+    return Exact;
+  if (const auto Estimated = getLoopEstimatedTripCount(&L))
+    return *Estimated;
+  return SE.getSmallConstantMaxTripCount(&L);
+}
+
+/// True if the vectorizer would have to check assumptions at run time.
+static bool needsChecks(const LoopAccessInfo &Accesses,
+                        const PredicatedScalarEvolution &Predicated) {
+  return Accesses.getRuntimePointerChecking()->Need ||
+         !Accesses.getSymbolicStrides().empty() ||
+         !Accesses.getPSE().getPredicate().isAlwaysTrue() ||
+         !Predicated.getPredicate().isAlwaysTrue();
+}
+
 std::vector<float> legalFactors(const DependenceGraph &Graph,
                                 const LoopAnalyses &Analyses) {
   Loop &L = Graph.loop();
@@ -130,6 +148,13 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
     SafeBits =
         std::min(SafeBits, Checker.getStoreLoadForwardSafeDistanceInBits());
   const unsigned Iterations = Analyses.SE.getSmallConstantTripCount(&L);
+  const unsigned Assumed = assumedIterations(L, Analyses.SE);
+  // If a loop is shorter than this, the vectorizer refuses checks and
+  // remainders, and prints a remark.
+  constexpr unsigned MinIterations = 16;
+  const bool IsShort = Assumed != 0 && Assumed < MinIterations;
+  const bool AllowsVectors =
+      !IsShort || !needsChecks(Graph.accesses(), Predicated);
   // LLVM takes very long for larger loop bodies.
   constexpr unsigned MaxBody = 2048;
   for (auto [Choice, IsLegal] : zip_equal(Choices, Legal)) {
@@ -145,7 +170,8 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
       Fits &= CanVectorize && KeepsOrder;
     // Two registers of the smallest elements are the widest useful vectors.
     if (Width > 1)
-      Fits &= std::uint64_t(Width) * Smallest <= 2 * Register &&
+      Fits &= AllowsVectors && (!IsShort || Assumed % Copies == 0) &&
+              std::uint64_t(Width) * Smallest <= 2 * Register &&
               std::uint64_t(Width) * Widest <= SafeBits;
     IsLegal = Fits;
   }

@@ -399,6 +399,29 @@ bool RegisterAllocator::recolour(LiveInterval &Range,
 // The whole function
 //===----------------------------------------------------------------------===//
 
+/// Removes and moves stores to the stack. LLVM's spiller erases and shrinks
+/// ranges here without telling the matrix, so the matrix is empty meanwhile.
+void RegisterAllocator::optimizeSpills() {
+  const auto ForEachAssigned = [&](function_ref<void(LiveInterval &)> Visit) {
+    C.forEachRegister([&](Register Reg) {
+      if (C.VRM.hasPhys(Reg))
+        Visit(C.LIS.getInterval(Reg));
+    });
+  };
+  // The spiller gives the register of a range to the ranges that it splits off.
+  ForEachAssigned([&](LiveInterval &Range) {
+    const MCRegister Physical = C.VRM.getPhys(Range.reg());
+    C.Matrix.unassign(Range);
+    C.VRM.assignVirt2Phys(Range.reg(), Physical);
+  });
+  Spiller->postOptimization();
+  ForEachAssigned([&](LiveInterval &Range) {
+    const MCRegister Physical = C.VRM.getPhys(Range.reg());
+    C.VRM.clearVirt(Range.reg());
+    C.Matrix.assign(Range, Physical);
+  });
+}
+
 /// Greedy's data on each range ends with the highest register that it sees
 /// without a physical register, and its eviction reads the data of ranges that
 /// have one. Therefore greedy gets the highest of all registers.
@@ -437,7 +460,8 @@ AllocationStatistics RegisterAllocator::run() {
 
   if (Statistics.Spilled == 0 && Statistics.Split == 0)
     Before.restore();
-  Spiller->postOptimization();
+  if (Statistics.Spilled != 0)
+    optimizeSpills();
   for (MachineInstr *Dead : DeadRematerializations) {
     C.LIS.RemoveMachineInstrFromMaps(*Dead);
     Dead->eraseFromParent();

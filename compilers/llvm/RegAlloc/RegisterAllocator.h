@@ -109,6 +109,7 @@ private:
                 llvm::SmallVectorImpl<llvm::Register> &Fixed);
   void move(llvm::LiveInterval &Range, llvm::MCRegister To);
   void undoMoves(std::size_t Count);
+  void optimizeSpills();
   void leaveRest();
 
   llvm::SmallVector<Colour, 32> coloursOf(const llvm::LiveInterval &Range);

@@ -50,6 +50,7 @@ class Kernel:
         exercises: what is special about the kernel.
         work: how the work grows, for PolyBench, or an empty string.
         text: the function, with its macro.
+        constants: definitions of macros, such as the number of steps.
     """
 
     suite: str
@@ -58,6 +59,7 @@ class Kernel:
     exercises: str
     work: str
     text: str
+    constants: tuple[str, ...] = ()
 
     @property
     def fold(self) -> int:
@@ -80,10 +82,7 @@ class Kernel:
 
     def source(self) -> str:
         """Returns a C file with the kernel as a function named ``VARIANT``."""
-        before = self.header.parent / f"{self.family}.c"
-        # Constants such as the number of steps.
-        extra = re.findall(r"^#define .*$", before.read_text(), re.MULTILINE)
-        lines = [f'#include "{self.header}"', *extra, "#undef KERNEL"]
+        lines = [f'#include "{self.header}"', *self.constants, "#undef KERNEL"]
         lines += ["#define KERNEL(...) __attribute__((noinline)) real VARIANT(void)"]
         return "\n".join([*lines, self.text])
 
@@ -94,8 +93,11 @@ def kernels() -> dict[str, Kernel]:
     found = {}
     for suite in ("tsvc", "polybench"):
         for file in sorted((FOLDER / suite).glob("*.c")):
-            for match in _KERNEL.finditer(file.read_text(encoding="utf-8")):
+            code = file.read_text(encoding="utf-8")
+            constants = tuple(re.findall(r"^#define .*$", code, re.MULTILINE))
+            for match in _KERNEL.finditer(code):
                 name, exercises, work = match.groups(default="")
-                text = match.group()
-                found[name] = Kernel(suite, file.stem, name, exercises, work, text)
+                found[name] = Kernel(
+                    *(suite, file.stem, name, exercises, work, match.group(), constants)
+                )
     return found
