@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 
 from mlbridge.errors import ModelError
@@ -34,14 +36,27 @@ class Measured:
     Attributes:
         names: the variants; the first one is stock clang.
         nanoseconds: float64[rounds, variants], the time of a call.
+        same: the variants whose machine code equals stock clang's.
     """
 
     names: tuple[str, ...]
     nanoseconds: Times
+    same: frozenset[str] = frozenset()
 
     def ratios(self, name: str) -> Times:
         """Returns the times relative to stock clang."""
         return self.nanoseconds[:, self.names.index(name)] / self.nanoseconds[:, 0]
+
+
+def code_of(file: Path) -> bytes:
+    """Returns the machine code of an object, without names and relocations."""
+    with file.open("rb") as opened:
+        sections = ELFFile(opened).iter_sections()
+        return b"".join(
+            section.data()
+            for section in sections
+            if section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR
+        )
 
 
 def compile_variants(
@@ -50,9 +65,10 @@ def compile_variants(
     variants: Mapping[str, Sequence[str]],
     folder: Path,
     jobs: int = 1,
-) -> Path:
+) -> tuple[Path, frozenset[str]]:
     """Compiles a program with a kernel's variants: their names, and clang's flags.
 
+    Returns the program, and the variants whose machine code equals the first one's.
     Raises ModelError if clang fails or a variant computes something else than at -O0.
     """
     source = folder / "kernel.c"
@@ -86,7 +102,11 @@ def compile_variants(
     for name, found in zip(variants, hashes, strict=False):
         if found != hashes[-1]:
             raise ModelError(f"{kernel.name}, {level}: {name} computes another result")
-    return folder / "driver"
+    stock, *others = (code_of(Path(name)) for name in objects[1:])
+    same = [
+        n for n, code in zip(list(variants)[1:], others, strict=True) if code == stock
+    ]
+    return folder / "driver", frozenset(same)
 
 
 def measure(
@@ -100,13 +120,13 @@ def measure(
 ) -> Measured:
     """Measures a kernel's variants. See compile_variants()."""
     with TemporaryDirectory(prefix="mlbridge-kernel-") as name:
-        program = compile_variants(kernel, level, variants, Path(name), jobs)
+        program, same = compile_variants(kernel, level, variants, Path(name), jobs)
         command = [str(program), "time", str(rounds), f"{nanoseconds:.0f}"]
         said = toolchain.run(command, seconds=RUN_SECONDS)[0]
     rows = [
         [float(word) for word in line.split()] for line in said.decode().splitlines()
     ]
-    return Measured(tuple(variants), np.array(rows))
+    return Measured(tuple(variants), np.array(rows), same)
 
 
 def loops_of(kernel: Kernel, level: str, plugin: Path) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ kernel and leaves the others as they are.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,22 @@ def spread_of(ratios: NDArray[np.float64]) -> float:
     return float(high - low) / 2
 
 
+def flags_of(
+    plugin: Path, decision: str, number: int, features: Mapping[str, Any], option: int
+) -> list[str]:
+    """Returns clang's flags that make one choice about one loop of a kernel.
+
+    `number`, `features` and `option` are those of `Choices`.
+    """
+    if decision == "factors":
+        chosen = f"loop-choice={option}"
+    else:
+        row = features["distributions"][option]
+        numbers = ",".join(str(row[seed]) for seed in features["seeds"])
+        chosen = f"loop-partition={numbers}"
+    return plugin_flags(plugin, chosen, f"loop-number={number}")
+
+
 def variants_of(
     loops: Sequence[dict[str, Any]], plugin: Path
 ) -> tuple[dict[str, list[str]], list[tuple[str, int, dict[str, Any], list[int]]]]:
@@ -89,24 +105,17 @@ def variants_of(
     variants[LLVM] = ["-mllvm", "-enable-loop-distribute"]
     asked = []
     understood = [loop for loop in loops if "declined" not in loop][:MOST_LOOPS]
-    for number, loop in enumerate(x for x in understood if len(x["seeds"]) > 1):
+    several = [loop for loop in understood if len(loop["seeds"]) > 1]
+    for number, loop in enumerate(several):
         options = list(range(min(len(loop["distributions"]), MOST_DISTRIBUTIONS)))
-        for option in options[1:]:
-            row = loop["distributions"][option]
-            numbers = ",".join(str(row[seed]) for seed in loop["seeds"])
-            flags = plugin_flags(
-                plugin, f"loop-partition={numbers}", f"loop-number={number}"
-            )
-            variants[f"distribution {number} {option}"] = flags
         asked.append(("distribution", number, loop, options))
     for number, loop in enumerate(understood):
-        options = [index for index, legal in enumerate(loop["factors"]) if legal]
-        for option in options[1:]:
-            flags = plugin_flags(
-                plugin, f"loop-choice={option}", f"loop-number={number}"
-            )
-            variants[f"factors {number} {option}"] = flags
+        options = [index for index, legal in enumerate(loop["action_mask"]) if legal]
         asked.append(("factors", number, loop, options))
+    for decision, number, loop, options in asked:
+        for option in options[1:]:
+            flags = flags_of(plugin, decision, number, loop, option)
+            variants[f"{decision} {number} {option}"] = flags
     return variants, asked
 
 

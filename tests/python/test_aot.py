@@ -23,7 +23,7 @@ from conftest import MODULES, assert_close, assert_replies_alike, libraries_in
 from mlbridge import Features, ModelRunner, Unsupported, inprocess, serving
 from mlbridge.aot import compile_model, default_name
 from mlbridge.aot.check import check
-from mlbridge.aot.extents import generalise
+from mlbridge.aot.extents import generalise, points
 from mlbridge.cli import app
 from mlbridge.errors import InvalidArgument, Malformed, ModelError, SchemaMismatch
 from mlbridge.runtimes import tvm
@@ -454,6 +454,19 @@ def test_memory_of_a_free_size_on_the_stack_is_refused(tmp_path: Path) -> None:
     g.op("LSTM", ["x", *weights], ["", "y"], hidden_size=16)
     with pytest.raises(Unsupported, match="free extent's size on the stack"):
         compile_here(graph_of(g, [3, "n", 8], [1, "n", 16]), tmp_path)
+
+
+def test_primes_of_free_extents_are_far_apart() -> None:
+    """No number of one extent is another extent with an offset."""
+    names = [f"n{i}" for i in range(8)]
+    first, second = points(names, {2011}, 2003)
+    assert list(first) == list(second) == names
+    for name, value in first.items():
+        assert 2003 <= value < second[name] < 4001
+        assert 2011 not in (value, second[name])
+    ends = [0, *second.values()]
+    for before, value in zip(ends, first.values(), strict=False):
+        assert value > before + 64
 
 
 def test_numbers_that_follow_from_free_extents() -> None:

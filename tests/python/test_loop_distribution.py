@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlbridge.errors import Malformed, ModelError
+from mlbridge.errors import InvalidArgument, Malformed, ModelError
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.loop_distribution import fuzz, generator, table
 from mlbridge_optimizations.loop_distribution.kernels import FOLDS, LEVELS, kernels
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
-from programs import BUILD, FULL, ROOT
+from programs import BUILD, FULL, ROOT, run_cli
 
 PLUGIN = BUILD / "lib/MLBridgeLLVM.so"
 pytestmark = pytest.mark.skipif(
@@ -58,7 +58,7 @@ def test_a_distribution_is_measured() -> None:
     assert distribution.ratios[0] == 1.0
     assert 0 < distribution.ratios[2] < 0.9
     assert factors.options[0] == 0
-    assert len(factors.ratios) == len(factors.options) == sum(loop["factors"])
+    assert len(factors.ratios) == len(factors.options) == sum(loop["action_mask"])
     assert 0.5 < entry.again < 2
 
 
@@ -148,3 +148,82 @@ def test_many_random_decisions(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     made = sum(one["counts"]["partitions"] + one["counts"]["factors"] for one in rows)
     assert made >= 100_000
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Times of a few generated kernels."""
+    file = tmp_path_factory.mktemp("loops") / "times.jsonl"
+    options = ["--count", "8", "--seed", "9", "--rounds", "2", "--plugin", str(PLUGIN)]
+    said = run_cli("search", "loop-times", file, *options)
+    assert "has 8 more kernels" in said, said
+    return file
+
+
+def test_a_network_learns_from_times(measured: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs scripts/make-venv train")
+    entries = list(table.read_table(measured))
+    assert [entry.error for entry in entries] == [""] * 8
+    small = ["--epochs", "2", "--members", "1", "--hidden", "4", "--margin", "0"]
+    for decision in ("distribution", "factors"):
+        file = tmp_path / f"{decision}.onnx"
+        given = ["--times", str(measured), "--out", str(file), *small]
+        said = run_cli("search", "loop-model", decision, *given)
+        assert "was trained on" in said, said
+        kernel = kernels()["s241"]
+        spec = f"loop-{decision}=onnx:{file}"
+        flags = plugin_flags(PLUGIN, spec, "on-error=fatal")
+        found = measure(kernel, "L1", {"stock": [], "model": flags}, rounds=1)
+        assert found.nanoseconds.shape == (1, 2)
+
+
+def test_models_are_judged_on_other_families(measured: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs scripts/make-venv train")
+    from mlbridge_optimizations.loop_distribution import evaluate
+    from mlbridge_optimizations.loop_distribution.learning import fold_models
+    from mlbridge_optimizations.loop_distribution.settings import LearningOptions
+
+    entries = list(table.read_table(measured))
+    options = LearningOptions(epochs=1, members=1, hidden=4)
+    models = fold_models(entries, 0, options, tmp_path)
+    factors = evaluate.best_factors(entries)
+    entry = table.measure_kernel(kernels()["s212"], "L1", PLUGIN, rounds=3, jobs=2)
+    rows = evaluate.rows_of(PLUGIN, models, entry, factors)
+    assert list(rows)[:3] == ["stock", "again", "llvm"]
+    run = [evaluate.judge(kernels()["s212"], "L1", rows, rounds=5, jobs=2)]
+    assert run[0].error == ""
+    assert run[0].ratios["again"].same
+    # In another order, s212 can be vectorized.
+    best = evaluate.summarise(run, "best distribution")
+    assert best.changed == best.faster == 1
+    assert best.mean < 0.9
+    assert evaluate.summarise(run, "again") == evaluate.Summary(1, (1, 1), 0, 0, ())
+    wrong = replace(kernels()["s212"], text="KERNEL(s212) { return missing; }\n")
+    assert "missing" in evaluate.judge(wrong, "L1", rows).error
+
+
+def test_agents_distribute_measured_loops(measured: Path) -> None:
+    pytest.importorskip("ray", reason="needs scripts/make-venv train")
+    from mlbridge_optimizations.loop_distribution.environment import LoopEnv
+
+    entries = list(table.read_table(measured))
+    with pytest.raises(InvalidArgument, match="found none"):
+        LoopEnv([])
+    env = LoopEnv(entries, seed=1)
+    draw = np.random.default_rng(0)
+    ratios = []
+    for _ in range(50):
+        seen, _ = env.reset()
+        done = False
+        while not done:
+            ((agent, observation),) = seen.items()
+            assert env.observation_spaces[agent].contains(observation)
+            legal = observation["action_mask"].nonzero()[0]
+            seen, rewards, ended, _, infos = env.step({agent: draw.choice(legal)})
+            done = ended["__all__"]
+        assert set(rewards) == {"node", "partition"}
+        ratios.append(infos["node"]["ratio"])
+    # Legal actions end in legal distributions, which have been measured.
+    known = {r for e in entries for one in e.loops for r in one.ratios}
+    assert set(ratios) <= known
+    assert len(set(ratios)) > 3

@@ -246,7 +246,11 @@ def test_others_that_are_broken(
         EntryPoint("again", twice, group),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda group: points)
-    assert list(known()) == ["phase-ordering", "register-allocation"]
+    assert list(known()) == [
+        "loop-distribution",
+        "phase-ordering",
+        "register-allocation",
+    ]
     said = " ".join(caplog.messages)
     for why in ("No module named", "expected an Optimization", "a second phase-order"):
         assert why in said

@@ -14,6 +14,7 @@
 #include "LoopDistribution/DistributionFeatures.h"
 
 #include "LoopDistribution/AccessPattern.h"
+#include "LoopDistribution/VectorCosts.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -45,7 +46,8 @@ DistributionDescriber::DistributionDescriber(const DependenceGraph &Graph,
 
   for (auto [Number, Node] : enumerate(Graph.nodes()))
     for (Instruction *I : Node.Instructions) {
-      Costs[I] = {cyclesOf(*I, Analyses), costIfVectorized(*I)};
+      Costs[I] = {vectorCyclesOf(*I, 1, Graph, Analyses),
+                  vectorCyclesOf(*I, Width, Graph, Analyses)};
       if (Node.Instructions.size() > 1 && !Node.IsShared)
         Latencies[Number] += latencyOf(*I, Analyses);
       auto *Phi = dyn_cast<PHINode>(I);
@@ -56,31 +58,6 @@ DistributionDescriber::DistributionDescriber(const DependenceGraph &Graph,
       if (!Kinds.IsInduction && !Kinds.IsFixedOrder && !IsFreeReduction)
         Preventing.insert(Phi);
     }
-}
-
-/// Returns the estimated cycles of Width iterations of an instruction.
-double DistributionDescriber::costIfVectorized(const Instruction &I) const {
-  const TargetTransformInfo &TTI = Analyses.TTI;
-  const auto Kind = TargetTransformInfo::TCK_RecipThroughput;
-  if (Width == 1 || isa<PHINode>(I) || I.isTerminator() ||
-      isa<GetElementPtrInst>(I))
-    return 0;
-  auto &Mutable = const_cast<Instruction &>(I);
-  Type *Scalar =
-      isa<LoadInst, StoreInst>(I) ? getLoadStoreType(&Mutable) : I.getType();
-  const double Separate = Width * cyclesOf(I, Analyses);
-  if (!VectorType::isValidElementType(Scalar))
-    return Separate;
-  auto *Vector = FixedVectorType::get(Scalar, Width);
-  if (isa<LoadInst, StoreInst>(I))
-    return strideOf(I, Graph.loop(), Analyses.SE) == Stride::Consecutive
-               ? cyclesOf(TTI.getMemoryOpCost(
-                     I.getOpcode(), Vector, getLoadStoreAlignment(&Mutable),
-                     getLoadStoreAddressSpace(&Mutable), Kind))
-               : 2 * Separate;
-  if (isa<BinaryOperator>(I))
-    return cyclesOf(TTI.getArithmeticInstrCost(I.getOpcode(), Vector, Kind));
-  return cyclesOf(I, Analyses);
 }
 
 bool DistributionDescriber::canVectorize(const Contents &Loop) const {

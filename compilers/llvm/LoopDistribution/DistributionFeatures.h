@@ -57,7 +57,6 @@ private:
   using Contents = llvm::SmallPtrSetImpl<llvm::Instruction *>;
 
   bool canVectorize(const Contents &Loop) const;
-  double costIfVectorized(const llvm::Instruction &I) const;
 
   const DependenceGraph &Graph;
   const LoopAnalyses &Analyses;

@@ -15,8 +15,8 @@
 
 #include "LoopDistribution/DistributionCandidates.h"
 #include "LoopDistribution/DistributionPlan.h"
+#include "LoopDistribution/FactorCandidates.h"
 #include "LoopDistribution/LoopDistributor.h"
-#include "LoopDistribution/LoopFactors.h"
 #include "LoopDistribution/LoopObservation.h"
 #include "LoopDistribution/LoopOptions.h"
 #include "LoopDistribution/LoopPolicy.h"
@@ -313,9 +313,11 @@ private:
     const DistributionCandidates Candidates(Graph, Analyses);
     Observation.setFeatures(Features);
     Candidates.setFeatures(Features);
+    const std::vector<float> Legal = legalFactors(Graph, Analyses);
+    const FactorCandidates Factors(Graph, Analyses, Legal);
+    Factors.setFeatures(Features);
     for (const TensorView &Tensor : Features.tensors())
       Into[std::string(Tensor.Name)] = rows(Tensor);
-    Into["factors"] = json::Array(legalFactors(Graph, Analyses));
   }
 
   /// Returns a tensor of float or int32 as nested arrays.

@@ -15,7 +15,7 @@
 
 #include "LoopDistribution/DistributionCandidates.h"
 #include "LoopDistribution/DistributionPlan.h"
-#include "LoopDistribution/LoopFactors.h"
+#include "LoopDistribution/FactorCandidates.h"
 #include "LoopDistribution/LoopObservation.h"
 #include "Options.h"
 
@@ -271,14 +271,10 @@ std::optional<std::int64_t> LoopModels::factors(const DependenceGraph &Graph,
   Factors.Session->runner().switchContext(contextOf(Graph, M));
   const LoopObservation Observation(Graph, Analyses,
                                     Vocabulary ? &*Vocabulary : nullptr);
-  std::vector<std::int32_t> Choices;
-  for (const LoopFactors &Each : factorChoices())
-    Choices.insert(Choices.end(), {Each.Width, Each.Interleave, Each.Unroll});
+  const FactorCandidates Candidates(Graph, Analyses, Legal);
   Features.clear();
   Observation.setFeatures(Features);
-  Features.set("choices",
-               TensorRef(Choices, {std::int64_t(Choices.size() / 3), 3}));
-  Features.set("action_mask", Span<const float>(Legal.data(), Legal.size()));
+  Candidates.setFeatures(Features);
   return request<std::int64_t>(Factors);
 }
 

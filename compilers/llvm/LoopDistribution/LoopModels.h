@@ -17,14 +17,16 @@
 /// `distribution_features` float [c, 11] | `int64`, an index, or `int64[n]` |
 /// | node | `loop_of` int32 [n], `action_mask` float [s] | a seed's index |
 /// | partition | the same, `node` int32 | 0: same loop, 1: new loop |
-/// | factors | `choices` int32 [c, 3], `action_mask` float [c] | an index |
+/// | factors | `choices` int32 [c, 3], `factor_features` float [c, 6],
+/// `action_mask` float [c] | an index |
 ///
 /// `distributions` are legal distributions, as arguments of
 /// DistributionPlan::make(); the first one leaves the loop as it is. For their
-/// features, see DistributionFeatures.h. The advice to a question is the index
-/// of a row, or a number for each node. `loop_of` is -1 for nodes that are not
-/// placed yet. The agents of a dialogue place seed by seed. The first seed
-/// begins the first loop, so `partition` is not asked about it.
+/// features, see DistributionFeatures.h and FactorCandidates.h. The advice to a
+/// question is the index of a row, or a number for each node. `loop_of` is -1
+/// for nodes that are not placed yet. The agents of a dialogue place seed by
+/// seed. The first seed begins the first loop, so `partition` is not asked
+/// about it.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -51,6 +51,7 @@ class Kernel:
         work: how the work grows, for PolyBench, or an empty string.
         text: the function, with its macro.
         constants: definitions of macros, such as the number of steps.
+        element: the type of TSVC's elements.
     """
 
     suite: str
@@ -60,6 +61,7 @@ class Kernel:
     work: str
     text: str
     constants: tuple[str, ...] = ()
+    element: str = "float"
 
     @property
     def fold(self) -> int:
@@ -75,7 +77,8 @@ class Kernel:
         """Returns clang's flags that choose the size of the data."""
         number = LEVELS.index(level)
         if self.suite == "tsvc":
-            return ["-DTSVC", f"-DM={_ROWS[number]}"]
+            flags = ["-DTSVC", f"-DM={_ROWS[number]}", f"-DREAL={self.element}"]
+            return [*flags, *(["-DINTEGER"] if self.element[0] == "u" else [])]
         flags = [f"-DN={_ELEMENTS[self.work][number]}"]
         flags += ["-DLINEAR"] if self.work == "linear" else []
         return [*flags, *(["-DCUBE"] if self.work == "cube" else [])]

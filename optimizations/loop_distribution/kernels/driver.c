@@ -31,7 +31,11 @@ enum { COUNT = sizeof variants / sizeof *variants };
 static uint64_t state;
 static real draw(void) {
   state = state * 6364136223846793005u + 1442695040888963407u;
+#ifdef INTEGER
+  return (real)(state >> 40);
+#else
   return (real)(state >> 40) / (real)(1 << 24);
+#endif
 }
 static void fill(void *at, size_t bytes) {
   real *values = at;
@@ -51,7 +55,11 @@ _Alignas(64) real flat[2 * N];
 int ip[N];
 #define LARGEST aa
 int n1 = 1, n3 = 1, k = 1;
+#ifdef INTEGER
+real s1 = 5, s2 = 3, t = 100;
+#else
 real s1 = (real)0.5, s2 = (real)0.25, t = (real)0.4;
+#endif
 #define EACH(f)                                                                         \
   f(a) f(b) f(c) f(d) f(e) f(x) f(y) f(aa) f(bb) f(cc) f(flat)
 static void prepare(void) {
@@ -59,7 +67,8 @@ static void prepare(void) {
   for (int i = 0; i < N; ++i)
     ip[i] = i;
   for (int i = N - 1; i > 0; --i) {
-    int j = (int)(draw() * (real)i), swapped = ip[i];
+    draw();
+    int j = (int)((state >> 40) % (uint64_t)i), swapped = ip[i];
     ip[i] = ip[j];
     ip[j] = swapped;
   }

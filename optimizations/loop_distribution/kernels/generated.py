@@ -1,53 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Generates kernels with random loops, on which models are trained.
 
-The kernels use the arrays of TSVC's kernels, but none of its patterns is copied, so
-that the suites remain for the evaluation. Values stay in the range of normal numbers:
-each value is a mean, a product or a difference of values up to 1, and recurrences
-halve what they carry.
+The kernels use the arrays of TSVC's kernels, but copy none of them, so that the suites
+remain for the evaluation. Numbers stay normal: each value is a mean, a product or a
+difference of values up to 1, and recurrences halve what they carry. Integers wrap.
 """
 
 import random
+import re
 from dataclasses import dataclass, field
 
 from mlbridge_optimizations.loop_distribution.kernels import Kernel
 
 VECTORS = ("a", "b", "c", "d", "e")
 MATRICES = ("aa", "bb", "cc")
+ELEMENTS = {"float": 5.0, "double": 2.5, "uint32_t": 1.5, "uint8_t": 1.0}
 
 FAMILY = "generated"
 
+_FLOATING = ("#define HALF(x) ((x) * (real)0.5)", "#define NUMBER(x) ((real)(x))")
+_INTEGER = (
+    "#define HALF(x) ((real)((x) >> 1))",
+    "#define NUMBER(x) ((real)(100 * (x)))",
+)
 
-@dataclass
+
+@dataclass(frozen=True)
 class _Shape:
-    """A loop nest: its head, and how its arrays are indexed."""
+    """A loop nest.
 
-    head: str
+    Attributes:
+        outer: the heads of the outer loops.
+        inner: the head of the innermost loop, whose variable is `variable`.
+        indices: indices of elements, with a place for an offset.
+        fixed: elements that each iteration of the innermost loop uses.
+    """
+
     weight: float
+    inner: str
     arrays: tuple[str, ...]
-    # Indices of the element of the iteration, with an offset.
     indices: tuple[str, ...]
-    # Elements that other iterations of the innermost loop use, too.
+    outer: str = ""
     fixed: tuple[str, ...] = ()
-    bodies: int = 1
+    variable: str = "i"
 
 
-_FULL = "for (int i = 4; i < N - 4; i++)"
-_INNER = "for (int j = 4; j < M - 4; j++)"
-_NEST = f"for (int i = 4; i < M - 4; i++)\n    {_INNER}"
+def _nest(weight: float, *indices: str, fixed: tuple[str, ...] = ("a[i]",)) -> _Shape:
+    inner, outer = "for (int j = 4; j < M - 4; j++)", "for (int i = 4; i < M - 4; i++)"
+    return _Shape(weight, inner, MATRICES, indices, outer, fixed, "j")
+
+
 _SHAPES = (
-    _Shape(_FULL, 10, VECTORS, ("[i{}]",), ("a[1]", "b[2]")),
-    _Shape("for (int i = N - 5; i >= 4; i--)", 1, VECTORS, ("[i{}]",)),
-    _Shape("for (int i = 4; i < N - 4; i += 2)", 1, VECTORS, ("[i{}]",)),
-    _Shape("for (int i = 4; i < N / 2 - 4; i++)", 1.5, VECTORS, ("[i{}]", "[2 * i{}]")),
-    _Shape("for (int i = n1 + 3; i < N - 4; i += n3)", 0.5, VECTORS, ("[i{}]",)),
-    _Shape("for (int i = 4; i < N - 4 - k; i++)", 0.7, VECTORS, ("[i{}]", "[i + k]")),
-    _Shape(_NEST, 2, MATRICES, ("[i][j{}]", "[i][j{}]", "[i - 1][j]"), ("a[i]",)),
-    _Shape(_NEST, 1.5, MATRICES, ("[j{}][i]", "[j{}][i]", "[j][i - 1]"), ("b[i]",)),
-    _Shape(_NEST, 1, MATRICES, ("[i][j{}]", "[j][i]"), ("a[i]", "b[i]")),
+    _Shape(9, "for (int i = 4; i < N - 4; i++)", VECTORS, ("[i{}]",), "", ("a[1]",)),
+    _Shape(1, "for (int i = N - 5; i >= 4; i--)", VECTORS, ("[i{}]",)),
+    _Shape(1, "for (int i = 4; i < N - 4; i += 2)", VECTORS, ("[i{}]",)),
     _Shape(
-        f"for (int i = 4; i < M - 4; i++)\n    {_INNER.replace('4; j', 'i; j')}",
-        *(0.7, MATRICES, ("[i][j{}]", "[j{}][i]"), ("a[i]",)),
+        *(1.5, "for (int i = 4; i < N / 2 - 4; i++)", VECTORS),
+        ("[i{}]", "[2 * i{}]"),
+    ),
+    _Shape(0.5, "for (int i = n1 + 3; i < N - 4; i += n3)", VECTORS, ("[i{}]",)),
+    _Shape(0.7, "for (int i = 4; i < N - 4 - k; i++)", VECTORS, ("[i{}]", "[i + k]")),
+    _nest(3, "[i][j{}]", "[i][j{}]", "[i - 1][j]"),
+    _nest(2, "[j{}][i]", "[j{}][i]", "[j][i - 1]", fixed=("b[i]",)),
+    _nest(1.5, "[i][j{}]", "[j][i]", fixed=("a[i]", "b[i]", "aa[i][4]")),
+    _Shape(
+        *(0.7, "for (int j = 4; j < i; j++)", MATRICES, ("[i][j{}]", "[j{}][i]")),
+        *("for (int i = 5; i < M - 4; i++)", ("a[i]",), "j"),
     ),
 )
 
@@ -58,22 +76,22 @@ class _Writer:
 
     draw: random.Random
     shape: _Shape
+    is_integer: bool
     # How likely a statement reads what another one writes.
     reuse: float
     offsets: list[int]
     lines: list[str] = field(default_factory=list)
     before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
     scalars: list[str] = field(default_factory=list)
-    result: str = "0"
 
     def element(self, array: str | None = None, *, offset: int | None = None) -> str:
         if array is None:
             pool = self.shape.arrays
             if self.written and self.draw.random() < self.reuse:
-                array = self.draw.choice(self.written)
-            else:
-                array = self.draw.choice(pool)
+                pool = tuple(self.written)
+            array = self.draw.choice(pool)
         index = self.draw.choice(self.shape.indices)
         if offset is None:
             offset = self.draw.choice(self.offsets)
@@ -85,30 +103,33 @@ class _Writer:
         if self.scalars and kind < 0.25:
             return self.draw.choice(self.scalars)
         if kind < 0.33:
-            return self.draw.choice(["s1", "s2", "t", "(real)0.3", "(real)0.7"])
-        if kind < 0.36 and self.shape.fixed:
+            return self.draw.choice(["s1", "s2", "t", "NUMBER(0.3)", "NUMBER(0.7)"])
+        if kind < 0.38 and self.shape.fixed:
             return self.draw.choice(self.shape.fixed)
-        if kind < 0.38 and self.shape.arrays is VECTORS:
+        if kind < 0.40 and self.shape.arrays is VECTORS:
             return f"{self.draw.choice('xy')}[ip[i]]"
         return self.element()
 
     def expression(self, terms: int) -> str:
         text = self.operand()
         for _ in range(terms):
-            other = self.operand()
-            text = self.draw.choices(
-                [
-                    f"{text} * {other}",
-                    f"({text} + {other}) * (real)0.5",
-                    f"({text} - {other} * {self.operand()}) * (real)0.5",
-                    f"({text} + {other} * {self.operand()}) * (real)0.5",
-                    f"{text} / ({other} * {other} + (real)1)",
-                    f"sqrtf(fabsf({text})) * (real)0.5",
-                    f"({other} > (real)0.5 ? {text} : {self.operand()})",
-                ],
-                [3, 3, 2, 4, 0.5, 0.3, 0.5],
-            )[0]
-        return text
+            other, third = self.operand(), self.operand()
+            forms = {
+                f"{text} * {other}": 3.0,
+                f"HALF({text} + {other})": 3.0,
+                f"HALF({text} - {other} * {third})": 2.0,
+                f"HALF({text} + {other} * {third})": 4.0,
+                f"({other} > NUMBER(0.5) ? {text} : {third})": 0.5,
+            }
+            if self.is_integer:
+                forms |= {f"({text} ^ {other})": 2.0, f"({text} & {other})": 1.0}
+            else:
+                forms |= {
+                    f"{text} / ({other} * {other} + (real)1)": 0.5,
+                    f"HALF(sqrt(fabs({text})))": 0.3,
+                }
+            text = self.draw.choices(list(forms), list(forms.values()))[0]
+        return f"(real)({text})" if self.is_integer else text
 
     def terms(self) -> int:
         return self.draw.choices([0, 1, 2, 3, 5, 8], [1, 4, 4, 3, 1.5, 0.5])[0]
@@ -119,26 +140,25 @@ class _Writer:
         if self.draw.random() < 0.06 and self.written:
             array = self.draw.choice(self.written)
         self.written.append(array)
-        return self.element(array, offset=0 if self.draw.random() < 0.85 else None)
+        return self.element(array, offset=0 if self.draw.random() < 0.9 else None)
 
     def assignment(self) -> None:
         target, value = self.target(), self.expression(self.terms())
-        sign = self.draw.choice(["=", "=", "=", "+=", "-="])
-        half = f"{target} * (real)0.5 {sign[0]} " if sign != "=" else ""
-        self.lines.append(f"{target} = {half}{value};")
+        sign = self.draw.choice(["", "", "", "+", "-"])
+        self.lines.append(
+            f"{target} = HALF({target} {sign} {value});"
+            if sign
+            else f"{target} = {value};"
+        )
 
     def recurrence(self) -> None:
-        """Carries a value from an iteration to the next one through memory."""
-        target = self.target()
-        array = self.written[-1]
+        """Carries a value from an iteration to a later one through memory."""
+        self.target()
+        array, index = self.written[-1], self.shape.indices[0]
         back = self.draw.choice([1, 1, 1, 2, 4])
-        index = self.shape.indices[0]
         now, old = index.format(""), index.format(f" - {back}")
-        target, carried = f"{array}{now}", f"{array}{old}"
-        self.lines.append(
-            f"{target} = {carried} * (real)0.5 + {self.expression(self.terms())}"
-            " * (real)0.5;"
-        )
+        value = self.expression(self.terms())
+        self.lines.append(f"{array}{now} = HALF({array}{old} + {value});")
 
     def temporary(self) -> None:
         name = f"v{len(self.lines)}"
@@ -148,74 +168,82 @@ class _Writer:
     def carried(self) -> None:
         """Uses a scalar of the iteration before."""
         name = f"w{len(self.lines)}"
-        self.before.append(f"real {name} = (real)0.5;")
+        self.before.append(f"real {name} = NUMBER(0.5);")
         if self.draw.random() < 0.5:
-            self.lines.append(f"{self.target()} = ({name} + {self.operand()}) * s1;")
+            self.lines.append(f"{self.target()} = HALF({name} + {self.operand()});")
             self.lines.append(f"{name} = {self.element()};")
         else:
-            self.lines.append(
-                f"{name} = {name} * (real)0.5 + {self.expression(1)} * (real)0.5;"
-            )
+            self.lines.append(f"{name} = HALF({name} + {self.expression(1)});")
             self.lines.append(f"{self.target()} = {name};")
 
     def reduction(self) -> None:
         name = f"r{len(self.lines)}"
-        self.before.append(f"real {name} = (real)0;")
+        self.before.append(f"real {name} = 0;")
         value = self.expression(self.terms())
-        self.lines.append(
-            self.draw.choice(
-                [
-                    f"{name} += {value};",
-                    f"if ({value} > {name}) {name} = {self.operand()};",
-                ]
-            )
-        )
-        self.result = name
+        form = self.draw.choice(["sum", "sum", "difference", "maximum"])
+        if form == "maximum":
+            self.lines.append(f"if ({value} > {name}) {name} = {self.operand()};")
+        else:
+            self.lines.append(f"{name} {'+' if form == 'sum' else '-'}= {value};")
+        place = "d[i]" if self.shape.outer else "d[1]"
+        self.after.append(f"{place} = {name};")
 
     def condition(self) -> None:
         test = f"{self.operand()} {self.draw.choice('<>')} {self.operand()}"
         store = f"{self.target()} = {self.expression(self.terms())};"
         other = f"{self.target()} = {self.expression(self.terms())};"
-        form = self.draw.random()
-        if form < 0.5:
-            self.lines.append(f"if ({test}) {store}")
-        elif form < 0.75:
-            self.lines.append(f"if ({test}) {{ {store} {other} }}")
-        else:
-            self.lines.append(f"if ({test}) {store} else {other}")
+        form = self.draw.choice(
+            ["if (%s) %s", "if (%s) %s", "if (%s) { %s %s }", "if (%s) %s else %s"]
+        )
+        self.lines.append(form % (test, store, other)[: form.count("%s")])
 
     def scatter(self) -> None:
+        value = self.expression(self.terms())
         if self.shape.arrays is VECTORS:
-            array = self.draw.choice("xy")
-            self.lines.append(f"{array}[ip[i]] = {self.expression(self.terms())};")
+            self.lines.append(f"{self.draw.choice('xy')}[ip[i]] = {value};")
         else:
-            self.assignment()
+            self.lines.append(f"{self.target()} = {value};")
+
+    def unroll(self, times: int) -> str:
+        """Repeats the body, as in loops that are unrolled by hand. Returns its head."""
+        body = " ".join(self.lines)
+        variable = self.shape.variable
+        self.lines = [
+            "{ " + re.sub(rf"\b{variable}\b", f"({variable} + {k})", body) + " }"
+            for k in range(times)
+        ]
+        head = self.shape.inner.replace("- 4;", f"- {times + 4};")
+        return head.replace(f"{variable}++", f"{variable} += {times}")
 
 
 def kernel(seed: int) -> Kernel:
     """Returns the kernel that a seed determines."""
     draw = random.Random(seed)
     shape = draw.choices(_SHAPES, [each.weight for each in _SHAPES])[0]
-    offsets = draw.choice(
-        [[0], [0], [0], [0, 0, 0, 1], [0, 0, -1], [0, 0, 0, 1, -1], [0, 1, -2]]
-    )
-    writer = _Writer(draw, shape, draw.choice([0.0, 0.1, 0.2, 0.4]), offsets)
+    element = draw.choices(list(ELEMENTS), list(ELEMENTS.values()))[0]
+    offsets = [[0], [0], [0], [0, 0, 0, 1], [0, 0, -1], [0, 0, 0, 1, -1], [0, 1, -2]]
+    is_integer = element[0] == "u"
+    reuse = draw.choice([0.0, 0.1, 0.2, 0.4])
+    writer = _Writer(draw, shape, is_integer, reuse, draw.choice(offsets))
     kinds = {
         writer.assignment: 10.0,
         writer.recurrence: draw.choice([0.0, 0.0, 0.0, 2.0, 5.0]),
         writer.temporary: draw.choice([0.0, 1.0, 3.0]),
         writer.carried: draw.choice([0.0, 0.0, 0.0, 2.0]),
-        writer.reduction: draw.choice([0.0, 0.0, 0.0, 3.0]),
+        writer.reduction: draw.choice([0.0, 0.0, 3.0, 20.0]),
         writer.condition: draw.choice([0.0, 0.0, 0.0, 3.0]),
         writer.scatter: draw.choice([0.0, 0.0, 0.0, 0.0, 2.0]),
     }
-    for _ in range(draw.choices([1, 2, 3, 4, 5, 6], [1.5, 3, 3, 2, 1, 0.5])[0]):
+    for _ in range(draw.choices([1, 2, 3, 4, 5, 6], [2, 3, 3, 2, 1, 0.5])[0]):
         draw.choices(list(kinds), list(kinds.values()))[0]()
-    body = "\n      ".join(writer.lines)
-    before = "\n  ".join(writer.before)
-    name = f"g{seed}"
-    text = (
-        f'KERNEL({name}, "random statements") {{\n  {before}\n'
-        f"  {shape.head} {{\n      {body}\n  }}\n  return {writer.result};\n}}\n"
-    )
-    return Kernel("tsvc", FAMILY, name, "random statements", "", text)
+    head = shape.inner
+    if len(writer.lines) < 3 and "++" in head and draw.random() < 0.25:
+        head = writer.unroll(draw.choice([2, 3, 4, 5]))
+    lines = [*writer.before, f"{head} {{", *writer.lines, "}", *writer.after]
+    if shape.outer:
+        lines = [f"{shape.outer} {{", *lines, "}"]
+    name, about = f"g{seed}", "random statements"
+    body = "\n  ".join([*lines, "return 0;"])
+    text = f'KERNEL({name}, "{about}") {{\n  {body}\n}}\n'
+    constants = _INTEGER if is_integer else _FLOATING
+    return Kernel("tsvc", FAMILY, name, about, "", text, constants, element)

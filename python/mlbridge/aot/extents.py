@@ -26,7 +26,7 @@ _MAX_OFFSET = 64
 _LEAST_PRIME = 2003
 _MOST_PRIME = 1 << 17
 # The length of an interval that contains enough primes for any model.
-_NEAR = 256
+_NEAR = 1536
 
 
 def starts(constants: set[int]) -> list[int]:
@@ -45,15 +45,23 @@ def starts(constants: set[int]) -> list[int]:
 def points(
     variables: Sequence[str], taken: set[int], start: int
 ) -> tuple[Point, Point]:
-    """Returns two primes per variable, from `start`, that divide no size in `taken`."""
-    primes = (
-        n
-        for n in itertools.count(start | 1, 2)
-        if all(n % d for d in range(3, int(n**0.5) + 1, 2))
-        and not any(size and size % n == 0 for size in taken)
-    )
-    pairs = {variable: (next(primes), next(primes)) for variable in variables}
-    return {v: a for v, (a, _) in pairs.items()}, {v: b for v, (_, b) in pairs.items()}
+    """Returns two primes per variable, from `start`, that divide no size in `taken`.
+
+    The primes of different variables are so far apart that no offset makes one from
+    another.
+    """
+    first: dict[str, int] = {}
+    second: dict[str, int] = {}
+    for variable in variables:
+        primes = (
+            n
+            for n in itertools.count(start | 1, 2)
+            if all(n % d for d in range(3, int(n**0.5) + 1, 2))
+            and not any(size and size % n == 0 for size in taken)
+        )
+        first[variable], second[variable] = next(primes), next(primes)
+        start = second[variable] + _MAX_OFFSET + 1
+    return first, second
 
 
 def generalise(texts: tuple[str, str], at: tuple[Point, Point]) -> str:

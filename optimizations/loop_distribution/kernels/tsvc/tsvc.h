@@ -3,13 +3,18 @@
    KERNEL, so that each kernel has its own object. */
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifndef M
 #define M 32
 #endif
 #define N (M * M)
 
-typedef float real;
+/* The type of the elements. With INTEGER, it is an unsigned integer. */
+#ifndef REAL
+#define REAL float
+#endif
+typedef REAL real;
 typedef real vector[N];
 typedef real matrix[M][M];
 

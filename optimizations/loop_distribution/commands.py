@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The commands of ``mlbridge search`` and ``mlbridge evaluate`` about loops."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from typer import Argument, Option
+
+from mlbridge.doctor import find_llvm_plugin
+from mlbridge.errors import InvalidArgument
+from mlbridge.options import with_options
+from mlbridge.terminal import console
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.extras import need
+
+from .kernels import FOLDS, LEVELS, Kernel, kernels
+from .settings import LearningOptions
+
+if TYPE_CHECKING:
+    from .evaluate import Judged
+    from .table import Entry
+
+SUITES = ("tsvc", "polybench")
+GENERATED = "generated"
+
+Plugin = Annotated[
+    Path | None,
+    Option(help="MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
+]
+Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]
+Levels = Annotated[
+    str, Option(help="Where the data fit, with commas: L1, L2 or memory.")
+]
+Times = Annotated[
+    list[Path],
+    Option(
+        "--times",
+        metavar="FILE.jsonl",
+        help="Times that `mlbridge search loop-times` measured. May be repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The options of a brute force."""
+
+    out: Annotated[
+        Path, Argument(metavar="FILE.jsonl", help="File to which lines are appended.")
+    ]
+    kernels: Annotated[
+        str,
+        Option(
+            help="generated: random kernels, to train on. suites: those like TSVC's and"
+            " PolyBench's, to judge models."
+        ),
+    ] = GENERATED
+    levels: Levels = "L1"
+    count: Annotated[int, Option(min=1, help="The number of random kernels.")] = 1200
+    seed: Annotated[int, Option(min=0, help="Seed of the first random kernel.")] = 0
+    rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 11
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The files of a training."""
+
+    decision: Annotated[
+        str, Argument(metavar="DECISION", help="distribution or factors.")
+    ]
+    times: Times
+    out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")]
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The options of an evaluation."""
+
+    times: Times
+    models: Annotated[
+        Path, Option(help="Folder of the folds' models. Missing ones are trained.")
+    ] = Path("build/loops/folds")
+    levels: Levels = "L1,L2"
+    runs: Annotated[int, Option(min=1, help="Repetitions of everything.")] = 2
+    rounds: Annotated[int, Option(min=1, help="Measurements of each row.")] = 31
+    json: Annotated[
+        Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
+    ] = None
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
+def _plugin(given: Path | None) -> Path:
+    found = given or find_llvm_plugin()
+    if found is None or not found.is_file():
+        raise InvalidArgument(
+            f"{found or 'MLBridgeLLVM.so'}: there is no such plug-in; build it with"
+            " `make build`, or name it with --plugin"
+        )
+    return found.resolve()
+
+
+def _levels(given: str) -> list[str]:
+    found = given.split(",")
+    if unknown := [level for level in found if level not in LEVELS]:
+        raise InvalidArgument(
+            f"--levels: expected {', '.join(LEVELS)}, found {unknown[0]!r}"
+        )
+    return found
+
+
+def _times(context: typer.Context, measured: Measured) -> None:
+    """Measure all legal decisions about the loops of kernels (brute force).
+
+    Each line of the file has what a model sees of a kernel's loops, and the time of
+    each choice relative to stock clang. Kernels that the file already has are skipped.
+
+    ```sh
+    mlbridge search loop-times build/loops/generated.jsonl
+    mlbridge search loop-times build/loops/suites.jsonl --kernels suites
+    ```
+    """
+    from .kernels.generated import kernel
+    from .table import make_table
+
+    if measured.kernels == GENERATED:
+        numbers = range(measured.seed, measured.seed + measured.count)
+        chosen = [kernel(number) for number in numbers]
+    elif measured.kernels == "suites":
+        chosen = list(kernels().values())
+    else:
+        raise InvalidArgument(
+            f"--kernels: expected generated or suites, found {measured.kernels!r}"
+        )
+    levels = _levels(measured.levels)
+    measured.out.parent.mkdir(parents=True, exist_ok=True)
+    total, done = len(levels) * len(chosen), 0
+    with ProgressBars() as bars:
+
+        def advance(_: "Entry") -> None:
+            nonlocal done
+            done += 1
+            bars.show_stage("Kernels", done, total)
+
+        make_table(
+            *(chosen, levels, _plugin(measured.plugin), measured.out),
+            rounds=measured.rounds,
+            jobs=measured.jobs,
+            advance=advance,
+        )
+    console.print(f"{measured.out} has {done} more kernels.")
+
+
+def _entries(files: Sequence[Path]) -> "list[Entry]":
+    from .table import read_table
+
+    found = [entry for file in files for entry in read_table(file) if not entry.error]
+    if not found:
+        raise InvalidArgument(
+            f"{', '.join(map(str, files))}: expected measured kernels, found none;"
+            " measure them with `mlbridge search loop-times`"
+        )
+    return found
+
+
+def _model(context: typer.Context, learned: Learned, learning: LearningOptions) -> None:
+    r"""Train a model of loop distribution or of loop factors on measured times.
+
+    ```sh
+    mlbridge search loop-model distribution --times build/loops/generated.jsonl \
+      --out distribution.onnx
+    clang-22 -O3 -fpass-plugin=MLBridgeLLVM.so \
+      -mllvm -mlbridge-loop-distribution=onnx:distribution.onnx -c a.c
+    ```
+    """
+    need("training", ("onnx", "onnxruntime", "torch"))
+    from .learning import DECISIONS, examples, write_model
+
+    if learned.decision not in DECISIONS:
+        raise InvalidArgument(
+            f"expected {' or '.join(DECISIONS)}, found {learned.decision!r}"
+        )
+    given = examples(_entries(learned.times), learned.decision)
+    with ProgressBars() as bars:
+        write_model(
+            *(learned.decision, given, learning, learned.out),
+            seed=learned.seed,
+            show=lambda done, of: bars.show_stage("Networks", done, of),
+        )
+    console.print(f"{learned.out} was trained on {len(given)} loops.")
+
+
+def _evaluate(
+    context: typer.Context, judgement: Judgement, learning: LearningOptions
+) -> None:
+    r"""Judge models on the kernels of families that they have not seen.
+
+    For each of five folds, models are trained on the other folds' kernels and on the
+    generated ones. The times are relative to stock clang -O3, which runs beside them.
+
+    ```sh
+    mlbridge evaluate loops --times build/loops/generated.jsonl \
+      --times build/loops/suites.jsonl
+    ```
+    """
+    need("training", ("onnx", "onnxruntime", "torch"))
+    from .evaluate import best_factors, repeat, rows_of
+    from .learning import fold_models
+
+    plugin = _plugin(judgement.plugin)
+    entries = _entries(judgement.times)
+    known = kernels()
+    measured = {(entry.kernel, entry.level): entry for entry in entries}
+    with ProgressBars() as bars:
+        models = {
+            fold: fold_models(
+                *(entries, fold, learning, judgement.models / f"fold-{fold}"),
+                show=partial(bars.show_stage, f"Training of fold {fold}"),
+            )
+            for fold in range(len(FOLDS))
+        }
+        factors = best_factors(e for e in entries if e.kernel not in known)
+
+        def rows(kernel: Kernel, level: str) -> dict[str, list[str]]:
+            entry = measured.get((kernel.name, level))
+            return rows_of(plugin, models[kernel.fold], entry, factors)
+
+        runs = repeat(
+            *(list(known.values()), _levels(judgement.levels), rows),
+            runs=judgement.runs,
+            rounds=judgement.rounds,
+            jobs=judgement.jobs,
+            show=lambda done, of: bars.show_stage("Kernels", done, of),
+        )
+    for level in _levels(judgement.levels):
+        for suite in SUITES:
+            _print([[o for o in run if _is_of(o, level, suite)] for run in runs])
+    if judgement.json:
+        plain = [[asdict(one) for one in run] for run in runs]
+        judgement.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def _is_of(judged: "Judged", level: str, suite: str) -> bool:
+    return judged.level == level and kernels()[judged.kernel].suite == suite
+
+
+def _print(runs: "Sequence[Sequence[Judged]]") -> None:
+    """Prints the first run. A kernel is slower if it is in all runs."""
+    from .evaluate import summarise
+
+    first = runs[0]
+    title = f"{kernels()[first[0].kernel].suite}, {first[0].level}: time / stock clang"
+    table = Table(title=title)
+    table.add_column("choices")
+    for column in ("mean", "95 %", "other code", "faster", "slower"):
+        table.add_column(column, justify="right")
+    for row in next(one.ratios for one in first if not one.error):
+        found = [summarise(run, row) for run in runs]
+        slower = set.intersection(*(set(one.slower) for one in found))
+        one = found[0]
+        table.add_row(
+            row,
+            f"{one.mean:.4f}",
+            f"{one.interval[0]:.3f}-{one.interval[1]:.3f}",
+            str(one.changed),
+            str(one.faster),
+            f"{len(slower)}",
+        )
+    console.print(table)
+    if failed := [one for one in first if one.error]:
+        console.print(f"Not measured: {', '.join(one.kernel for one in failed)}")
+
+
+COMMANDS = {
+    "evaluate loops": with_options(_evaluate, Judgement, LearningOptions),
+    "search loop-model": with_options(_model, Learned, LearningOptions),
+    "search loop-times": with_options(_times, Measured),
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Describes loop distribution, so that `mlbridge train` can train a model."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from mlbridge_optimizations.optimization import (
+    Choice,
+    Metric,
+    ModelFile,
+    Optimization,
+    PerAgent,
+)
+
+from .commands import COMMANDS
+
+if TYPE_CHECKING:
+    from .agents import AgentNetwork
+    from .environment import LoopEnv
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """The options of the environment on the command line."""
+
+    times: Annotated[
+        Path,
+        Option(help="Times that `mlbridge search loop-times` measured."),
+    ] = Path("build/loops/generated.jsonl")
+    order: Annotated[int, Option(help="Random seed of the loops' order.")] = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "times", self.times.resolve())
+
+
+def _make_env(settings: LoopSettings, worker: int) -> "LoopEnv":
+    from .environment import LoopEnv
+    from .table import read_table
+
+    entries = list(read_table(settings.times))
+    return LoopEnv(entries, seed=1000 * settings.order + worker)
+
+
+def _network(actions: int | None, settings: LoopSettings, *_: Any) -> "AgentNetwork":
+    from .agents import AgentNetwork
+
+    return AgentNetwork(actions)
+
+
+def ratio_of(total: float, info: Mapping[str, Any]) -> float:
+    """Returns the time relative to stock clang's."""
+    return float(info.get("ratio", math.e))
+
+
+def _first(observation: Mapping[str, Any]) -> int:
+    return int(observation["action_mask"].argmax())
+
+
+def _same_loop(settings: LoopSettings) -> PerAgent[Choice]:
+    """Leaves the loop as it is if that is legal."""
+    return {"node": _first, "partition": _first}
+
+
+def _last(observation: Mapping[str, Any]) -> int:
+    return int(observation["action_mask"].nonzero()[0][-1])
+
+
+def _new_loops(settings: LoopSettings) -> PerAgent[Choice]:
+    """Begins a new loop wherever that is legal."""
+    return {"node": _first, "partition": _last}
+
+
+OPTIMIZATION = Optimization(
+    "loop-distribution",
+    "Learn into which loops a loop is distributed.",
+    make_env=_make_env,
+    settings=LoopSettings,
+    network={"node": partial(_network, None), "partition": partial(_network, 2)},
+    baselines={"one": _same_loop, "many": _new_loops},
+    model_file=lambda settings, seed: ModelFile(),
+    commands=COMMANDS,
+    metric=Metric("ratio", "time / stock clang's time", ratio_of, 1.0, is_cost=True),
+)
