@@ -165,8 +165,6 @@ class Chooser(nn.Module):
     """
 
     features: ClassVar[tuple[FeatureSpec, ...]]
-    agree: ClassVar[bool] = False
-    """Whether each network alone must estimate that half of the margin is saved."""
 
     def __init__(self, members: Sequence[nn.Module], margin: float) -> None:
         super().__init__()
@@ -175,11 +173,7 @@ class Chooser(nn.Module):
 
     def choose(self, features: Features, legal: Tensor | None = None) -> Tensor:
         """Returns the choice with the lowest estimate if it saves enough, or 0."""
-        every = torch.stack([member(features) for member in self.members])
-        found = every.mean(dim=0)
-        if self.agree:
-            agreed = every.amax(dim=0) < -self.margin / 2
-            found = torch.where(agreed, found, torch.zeros_like(found))
+        found = torch.stack([member(features) for member in self.members]).mean(dim=0)
         if legal is not None:
             found = torch.where(legal > 0, found, torch.zeros_like(found))
         saves = (found.amin(dim=0, keepdim=True) < -self.margin).to(torch.int64)
@@ -217,12 +211,8 @@ class DistributionChooser(Chooser):
 
 
 class FactorsChooser(Chooser):
-    """Chooses legal factors.
+    """Chooses legal factors."""
 
-    A wrong width can take several times as long, so the networks must agree.
-    """
-
-    agree = True
     features: ClassVar = (
         *DistributionChooser.features[:3],
         FeatureSpec("choices", "int32", ("c", 3), low=0, high=32),

@@ -204,12 +204,15 @@ def test_models_are_judged_on_other_families(measured: Path, tmp_path: Path) -> 
 
 def test_agents_distribute_measured_loops(measured: Path) -> None:
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge_optimizations.loop_distribution.environment import LoopEnv
+    from mlbridge_optimizations.loop_distribution.environment import (
+        LoopEnv,
+        observation_spaces,
+    )
 
     entries = list(table.read_table(measured))
     with pytest.raises(InvalidArgument, match="found none"):
         LoopEnv([])
-    env = LoopEnv(entries, seed=1)
+    env, spaces = LoopEnv(entries, seed=1), observation_spaces()
     draw = np.random.default_rng(0)
     ratios = []
     for _ in range(50):
@@ -217,7 +220,7 @@ def test_agents_distribute_measured_loops(measured: Path) -> None:
         done = False
         while not done:
             ((agent, observation),) = seen.items()
-            assert env.observation_spaces[agent].contains(observation)
+            assert spaces[agent].contains(observation)
             legal = observation["action_mask"].nonzero()[0]
             seen, rewards, ended, _, infos = env.step({agent: draw.choice(legal)})
             done = ended["__all__"]
