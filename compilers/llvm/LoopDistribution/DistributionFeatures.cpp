@@ -32,7 +32,7 @@ namespace MLBridge {
 
 DistributionDescriber::DistributionDescriber(const DependenceGraph &Graph,
                                              const LoopAnalyses &Analyses)
-    : Graph(Graph), Analyses(Analyses), Latencies(Graph.nodes().size()) {
+    : Graph(Graph), Latencies(Graph.nodes().size()) {
   Loop &L = Graph.loop();
   std::uint64_t Widest = 8;
   for (const DependenceGraph::Node &Node : Graph.nodes())

@@ -59,7 +59,6 @@ private:
   bool canVectorize(const Contents &Loop) const;
 
   const DependenceGraph &Graph;
-  const LoopAnalyses &Analyses;
   /// All instructions of the loop.
   llvm::SmallPtrSet<llvm::Instruction *, 32> All;
   /// Phis that prevent vectors.
