@@ -80,7 +80,8 @@ public:
           Interleave * Unroll;
     double &Remainder = At(FactorColumn::Remainder);
     if (Iterations != 0) {
-      At(FactorColumn::Iterations) = Iterations / Copies;
+      const unsigned Vectorized = Iterations / Copies;
+      At(FactorColumn::Iterations) = Vectorized;
       Remainder = double(Iterations % Copies) / Iterations;
     }
     // The iterations that remain are not vectorized.

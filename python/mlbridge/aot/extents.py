@@ -25,18 +25,20 @@ _MAX_DEGREE = 3
 _MAX_OFFSET = 64
 _LEAST_PRIME = 2003
 _MOST_PRIME = 1 << 17
-# The length of an interval that contains enough primes for any model.
-_NEAR = 1536
+# The length of an interval that contains the primes of a free extent.
+_NEAR = 160
 
 
-def starts(constants: set[int]) -> list[int]:
-    """Returns the numbers from which to search for primes. Try them in this order.
+def starts(constants: set[int], extents: int = 1) -> list[int]:
+    """Returns the numbers from which to search for primes of so many free extents.
+
+    Try the numbers in this order.
 
     Code from the first start is valid for all sizes, because the start is above all
     constants. Code from another start is valid only for sizes up to the primes.
     """
     low = _LEAST_PRIME
-    while near := [c for c in constants if low <= c <= low + _NEAR]:
+    while near := [c for c in constants if low <= c <= low + _NEAR * extents]:
         low = max(near) + 1
     high = max(constants, default=0) + 1
     return [high, low] if low < high <= _MOST_PRIME else [low]

@@ -130,7 +130,7 @@ def _code(
         return code([{}], ({}, {})), {}
     constants = graph.constants()
     refusals: list[Unsupported] = []
-    for start in starts(constants):
+    for start in starts(constants, len(variables)):
         at = two_points(list(variables.values()), graph.fixed_extents(), start)
         sizes = [{s: point[v] for s, v in variables.items()} for point in at]
         most = sizes[1] if any(c > start for c in constants) else {}
