@@ -48,7 +48,8 @@ class AgentNetwork(nn.Module):
             index = observation["seeds"].to(torch.int64)
         else:
             index = observation["node"].to(torch.int64).reshape(-1, 1)
-        rows = nodes.gather(1, index.unsqueeze(2).expand(-1, -1, NODE_COLUMNS))
+        numbers = torch.arange(nodes.shape[1], device=nodes.device)
+        rows = (index.unsqueeze(2) == numbers).to(nodes.dtype) @ nodes
         each = context.unsqueeze(1).expand(-1, rows.shape[1], -1)
         scores = self.score(torch.cat([rows, each], dim=2))
         logits = scores.squeeze(2) if self.actions is None else scores.squeeze(1)
