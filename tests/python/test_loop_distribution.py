@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("elftools", reason="needs scripts/make-venv train")
+
 from mlbridge.errors import InvalidArgument, Malformed, ModelError
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.loop_distribution import fuzz, generator, table
