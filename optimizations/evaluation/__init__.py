@@ -18,6 +18,14 @@ def middle(drawn: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def median_interval(
+    values: NDArray[np.float64], draws: int = DRAWS
+) -> tuple[float, float]:
+    """Returns the middle 95 % of the medians of resampled values."""
+    chosen = np.random.default_rng(0).choice(values, (draws, len(values)))
+    return middle(np.median(chosen, axis=1))
+
+
 def mean_interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
     """Returns the middle 95 % of the means of resampled values."""
     array = np.asarray(values, float)

@@ -13,28 +13,22 @@ import typer
 from rich.table import Table
 from typer import Argument, Option
 
-from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import Jobs, Plugin, plugin_of
 from mlbridge_optimizations.extras import need
 
-from .kernels import FOLDS, LEVELS, Kernel, kernels
+from .kernels import FOLDS, LEVELS, SUITES, Kernel, kernels
 from .settings import LearningOptions
 
 if TYPE_CHECKING:
     from .evaluate import Judged
     from .table import Entry
 
-SUITES = ("tsvc", "polybench")
 GENERATED = "generated"
 
-Plugin = Annotated[
-    Path | None,
-    Option(help="MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
-]
-Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]
 Levels = Annotated[
     str, Option(help="Where the data fit, with commas: L1, L2 or memory.")
 ]
@@ -100,16 +94,6 @@ class Judgement:
     jobs: Jobs = os.cpu_count() or 1
 
 
-def _plugin(given: Path | None) -> Path:
-    found = given or find_llvm_plugin()
-    if found is None or not found.is_file():
-        raise InvalidArgument(
-            f"{found or 'MLBridgeLLVM.so'}: there is no such plug-in; build it with"
-            " `make build`, or name it with --plugin"
-        )
-    return found.resolve()
-
-
 def _levels(given: str) -> list[str]:
     found = given.split(",")
     if unknown := [level for level in found if level not in LEVELS]:
@@ -153,7 +137,7 @@ def _times(context: typer.Context, measured: Measured) -> None:
             bars.show_stage("Kernels", done, total)
 
         make_table(
-            *(chosen, levels, _plugin(measured.plugin), measured.out),
+            *(chosen, levels, plugin_of(measured.plugin), measured.out),
             rounds=measured.rounds,
             jobs=measured.jobs,
             advance=advance,
@@ -217,7 +201,7 @@ def _evaluate(
     from .evaluate import best_factors, repeat, rows_of
     from .learning import fold_models
 
-    plugin = _plugin(judgement.plugin)
+    plugin = plugin_of(judgement.plugin)
     entries = _entries(judgement.times)
     known = kernels()
     measured = {(entry.kernel, entry.level): entry for entry in entries}

@@ -30,9 +30,10 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
 from mlbridge.envs import Padded
 from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.loop_distribution.networks import NODE_COLUMNS
 from mlbridge_optimizations.loop_distribution.table import Choices, Entry
 
-NODES, SEEDS, NODE_COLUMNS = 96, 8, 25
+NODES, SEEDS = 96, 8
 """Loops with more nodes are left out. There are never more seeds."""
 
 

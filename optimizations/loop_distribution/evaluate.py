@@ -14,7 +14,7 @@ import numpy as np
 
 from mlbridge.errors import Error
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
-from mlbridge_optimizations.evaluation import mean_interval, middle
+from mlbridge_optimizations.evaluation import mean_interval, median_interval
 from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import Times, measure
 from mlbridge_optimizations.loop_distribution.table import (
@@ -65,9 +65,7 @@ class Judged:
 
 def ratio_of(values: Times, *, same: bool) -> Ratio:
     """Returns the median of ratios, and its interval."""
-    draw = np.random.default_rng(0)
-    medians = np.median(draw.choice(values, (1000, len(values))), axis=1)
-    low, high = middle(medians)
+    low, high = median_interval(values, 1000)
     return Ratio(float(np.median(values)), low, high, same)
 
 

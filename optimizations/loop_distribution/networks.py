@@ -115,7 +115,7 @@ class DistributionNetwork(_Network):
 
     inputs = ("nodes", "edges", "loop", "distributions", "distribution_features")
 
-    def __init__(self, hidden: int = 32, steps: int = 3) -> None:
+    def __init__(self, hidden: int, steps: int) -> None:
         columns = 2 * DISTRIBUTION_COLUMNS + LOOP_COLUMNS + hidden
         super().__init__(hidden, steps, columns)
         self.part = nn.Linear(hidden, hidden)
@@ -140,7 +140,7 @@ class FactorsNetwork(_Network):
 
     inputs = ("nodes", "edges", "loop", "choices", "factor_features")
 
-    def __init__(self, hidden: int = 32, steps: int = 3) -> None:
+    def __init__(self, hidden: int, steps: int) -> None:
         columns = 2 * FACTOR_COLUMNS + LOOP_COLUMNS + 2 * hidden + 6
         super().__init__(hidden, steps, columns)
 

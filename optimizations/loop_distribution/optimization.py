@@ -13,7 +13,6 @@ from typer import Option
 from mlbridge_optimizations.optimization import (
     Choice,
     Metric,
-    ModelFile,
     Optimization,
     PerAgent,
 )
@@ -83,7 +82,6 @@ OPTIMIZATION = Optimization(
     settings=LoopSettings,
     network={"node": partial(_network, None), "partition": partial(_network, 2)},
     baselines={"one": _same_loop, "many": _new_loops},
-    model_file=lambda settings, seed: ModelFile(),
     commands=COMMANDS,
     metric=Metric("ratio", "time / stock clang's time", ratio_of, 1.0, is_cost=True),
 )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import Error, Malformed
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
+from mlbridge_optimizations.evaluation import median_interval
 from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
 
@@ -72,10 +73,8 @@ class Entry:
 
 def spread_of(ratios: NDArray[np.float64]) -> float:
     """Returns half the width of the 95 % interval of the median, by bootstrap."""
-    draw = np.random.default_rng(0)
-    samples = draw.choice(ratios, (200, len(ratios)))
-    low, high = np.percentile(np.median(samples, axis=1), [2.5, 97.5])
-    return float(high - low) / 2
+    low, high = median_interval(ratios, 200)
+    return (high - low) / 2
 
 
 def flags_of(

@@ -12,11 +12,11 @@ import typer
 from rich.table import Table
 from typer import Argument, Option
 
-from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import Jobs, Plugin, plugin_of
 from mlbridge_optimizations.extras import need
 
 from .evolve import Evolution
@@ -26,11 +26,6 @@ VALIDATION = "flac,jq,libpng,minisat"
 """The programs that choose among generations, and are not trained on."""
 
 Functions = Annotated[Path, Option(help="Folder of the functions to train on.")]
-Plugin = Annotated[
-    Path | None,
-    Option(help="MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
-]
-Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]
 
 
 @dataclass(frozen=True)
@@ -168,16 +163,6 @@ class Headroom:
     jobs: Jobs = os.cpu_count() or 1
 
 
-def _plugin(given: Path | None) -> Path:
-    found = given or find_llvm_plugin()
-    if found is None or not found.is_file():
-        raise InvalidArgument(
-            f"{found or 'MLBridgeLLVM.so'}: there is no such plug-in; build it with"
-            " `make build`, or name it with --plugin"
-        )
-    return found.resolve()
-
-
 def _functions(context: typer.Context, extracted: Extracted) -> None:
     """Write the functions of a corpus that are hard to allocate to bitcode files.
 
@@ -198,7 +183,7 @@ def _functions(context: typer.Context, extracted: Extracted) -> None:
     with ProgressBars() as bars:
         files = extract(
             corpus.select(extracted.split, only=only),
-            _plugin(extracted.plugin),
+            plugin_of(extracted.plugin),
             extracted.functions,
             jobs=extracted.jobs,
             show=lambda done, of: bars.show_stage("Modules", done, of),
@@ -249,7 +234,7 @@ def _imitation(
     lines: list[str] = []
     with ProgressBars() as bars:
         for iteration, weights in train(
-            *(training, validation, _plugin(imitated.plugin), policies, imitation),
+            *(training, validation, plugin_of(imitated.plugin), policies, imitation),
             imitated.out,
             jobs=imitated.jobs,
             show=lambda done, of: bars.show_stage("Modules", done, of),
@@ -293,7 +278,7 @@ def _vocabulary(
     with ProgressBars() as bars:
         triplets = triplets_of(
             modules,
-            _plugin(files.plugin),
+            plugin_of(files.plugin),
             jobs=files.jobs,
             show=lambda done, of: bars.show_stage("Modules", done, of),
         )
@@ -346,7 +331,7 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
             network,
             training,
             validation,
-            _plugin(trained.plugin),
+            plugin_of(trained.plugin),
             evolution,
             trained.jobs,
         ):
@@ -400,7 +385,7 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
         found = measure(
             corpus.select(evaluated.split, only=only),
             rows,
-            _plugin(evaluated.plugin),
+            plugin_of(evaluated.plugin),
             jobs=evaluated.jobs,
             show=lambda done, of: bars.show_stage("Compile", done, of),
         )
@@ -460,7 +445,7 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
             f"{options.functions}: expected bitcode files, found none; write them with"
             " `mlbridge search allocation-functions`"
         )
-    plugin = _plugin(options.plugin)
+    plugin = plugin_of(options.plugin)
     basic: dict[tuple[str, str], float] = {}
     modules: list[Path] = []
     for file in draw_modules(files, options.seed):
@@ -542,7 +527,7 @@ def _executions(
             corpus,
             programs,
             rows,
-            _plugin(evaluated.plugin),
+            plugin_of(evaluated.plugin),
             rounds=measured.rounds,
             counts=measured.count,
             jobs=evaluated.jobs,

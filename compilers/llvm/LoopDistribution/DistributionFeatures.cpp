@@ -18,9 +18,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/ScalarEvolution.h"
-#include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/Instructions.h"
 
 #include <algorithm>
@@ -44,20 +41,19 @@ DistributionDescriber::DistributionDescriber(const DependenceGraph &Graph,
   Width = unsigned(
       std::max<std::uint64_t>(1, vectorRegisterBits(Analyses) / Widest));
 
-  for (auto [Number, Node] : enumerate(Graph.nodes()))
+  for (auto [Number, Node] : enumerate(Graph.nodes())) {
+    Latencies[Number] = recurrenceLatencyOf(Node, Analyses);
     for (Instruction *I : Node.Instructions) {
       Costs[I] = {vectorCyclesOf(*I, 1, Graph, Analyses),
                   vectorCyclesOf(*I, Width, Graph, Analyses)};
-      if (Node.Instructions.size() > 1 && !Node.IsShared)
-        Latencies[Number] += latencyOf(*I, Analyses);
       auto *Phi = dyn_cast<PHINode>(I);
       if (!Phi || Phi->getParent() != L.getHeader())
         continue;
       const PhiKinds Kinds = kindsOf(*Phi, L, Analyses);
-      const bool IsFreeReduction = Kinds.IsReduction && !Kinds.IsOrdered;
-      if (!Kinds.IsInduction && !Kinds.IsFixedOrder && !IsFreeReduction)
+      if (!Kinds.IsInduction && !Kinds.IsFixedOrder && !Kinds.isFreeReduction())
         Preventing.insert(Phi);
     }
+  }
 }
 
 bool DistributionDescriber::canVectorize(const Contents &Loop) const {

@@ -42,21 +42,16 @@ public:
         RegisterBits(vectorRegisterBits(Analyses)) {
     Loop &L = Graph.loop();
     for (const DependenceGraph::Node &Node : Graph.nodes()) {
-      double Latency = 0;
       bool IsReduction = false;
       for (Instruction *I : Node.Instructions) {
         const unsigned Bits = I->getType()->getScalarSizeInBits();
         ElementBits.push_back(std::max(Bits, 1U));
-        if (Node.Instructions.size() > 1 && !Node.IsShared)
-          Latency += latencyOf(*I, Analyses);
         if (auto *Phi = dyn_cast<PHINode>(I);
-            Phi && Phi->getParent() == L.getHeader()) {
-          const PhiKinds Kinds = kindsOf(*Phi, L, Analyses);
-          IsReduction |= Kinds.IsReduction && !Kinds.IsOrdered;
-        }
+            Phi && Phi->getParent() == L.getHeader())
+          IsReduction |= kindsOf(*Phi, L, Analyses).isFreeReduction();
       }
       double &Slowest = IsReduction ? SlowestReduction : SlowestRecurrence;
-      Slowest = std::max(Slowest, Latency);
+      Slowest = std::max(Slowest, recurrenceLatencyOf(Node, Analyses));
     }
   }
 

@@ -57,6 +57,9 @@ struct PhiKinds {
   bool IsReduction = false;
   /// A floating-point reduction whose order the source fixes.
   bool IsOrdered = false;
+
+  /// True for a reduction whose order may change.
+  bool isFreeReduction() const { return IsReduction && !IsOrdered; }
 };
 PhiKinds kindsOf(llvm::PHINode &Phi, llvm::Loop &L,
                  const LoopAnalyses &Analyses);

@@ -143,4 +143,13 @@ double vectorCyclesOf(const Instruction &I, unsigned Width,
   return Width * Scalar;
 }
 
+double recurrenceLatencyOf(const DependenceGraph::Node &Node,
+                           const LoopAnalyses &Analyses) {
+  double Sum = 0;
+  if (Node.Instructions.size() > 1 && !Node.IsShared)
+    for (const Instruction *I : Node.Instructions)
+      Sum += latencyOf(*I, Analyses);
+  return Sum;
+}
+
 } // namespace MLBridge

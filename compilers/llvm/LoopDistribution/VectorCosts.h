@@ -27,6 +27,11 @@ double vectorCyclesOf(const llvm::Instruction &I, unsigned Width,
                       const DependenceGraph &Graph,
                       const LoopAnalyses &Analyses);
 
+/// Returns the estimated cycles of an iteration of \p Node if it is a
+/// recurrence that the loop's branches do not need, or 0.
+double recurrenceLatencyOf(const DependenceGraph::Node &Node,
+                           const LoopAnalyses &Analyses);
+
 } // namespace MLBridge
 
 #endif // MLBRIDGE_LLVM_LOOPDISTRIBUTION_VECTORCOSTS_H

@@ -13,6 +13,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 
+SUITES = ("tsvc", "polybench")
+
 # A model is judged on the families of a fold after training on all others.
 FOLDS = (
     ("linear_dependence", "blas"),
@@ -94,7 +96,7 @@ class Kernel:
 def kernels() -> dict[str, Kernel]:
     """Returns all kernels by name."""
     found = {}
-    for suite in ("tsvc", "polybench"):
+    for suite in SUITES:
         for file in sorted((FOLDER / suite).glob("*.c")):
             code = file.read_text(encoding="utf-8")
             constants = tuple(re.findall(r"^#define .*$", code, re.MULTILINE))

@@ -29,7 +29,7 @@ _MOST_PRIME = 1 << 17
 _NEAR = 160
 
 
-def starts(constants: set[int], extents: int = 1) -> list[int]:
+def starts(constants: set[int], extents: int) -> list[int]:
     """Returns the numbers from which to search for primes of so many free extents.
 
     Try the numbers in this order.
@@ -54,15 +54,17 @@ def points(
     """
     first: dict[str, int] = {}
     second: dict[str, int] = {}
+    primes = (
+        n
+        for n in itertools.count(start | 1, 2)
+        if all(n % d for d in range(3, int(n**0.5) + 1, 2))
+        and not any(size and size % n == 0 for size in taken)
+    )
+    least = start
     for variable in variables:
-        primes = (
-            n
-            for n in itertools.count(start | 1, 2)
-            if all(n % d for d in range(3, int(n**0.5) + 1, 2))
-            and not any(size and size % n == 0 for size in taken)
-        )
-        first[variable], second[variable] = next(primes), next(primes)
-        start = second[variable] + _MAX_OFFSET + 1
+        first[variable] = next(n for n in primes if n >= least)
+        second[variable] = next(primes)
+        least = second[variable] + _MAX_OFFSET + 1
     return first, second
 
 
