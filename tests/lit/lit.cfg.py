@@ -56,6 +56,9 @@ config.environment["PATH"] = os.pathsep.join([*tools, os.environ["PATH"]])
 if config.mlbridge_has_grpc.lower() in ("1", "on", "true", "yes"):
     config.available_features.add("grpc")
 
+if config.mlbridge_sanitizer_runtime:
+    config.available_features.add("sanitized")
+
 if config.mlbridge_plugin_without_models:
     config.available_features.add("builtin-models")
 
