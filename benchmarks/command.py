@@ -16,6 +16,7 @@ COMMANDS = {
     "neighbour": "rtt.neighbour:neighbour_command",
     "inliner": "inliner.command:inliner_command",
     "allocation": "register_allocation.command:allocation_command",
+    "loops": "loop_distribution.command:loops_command",
     "threads": "threads.threads:threads_command",
     "overhead": "overhead.overhead:overhead_command",
     "compile-time": "phase_ordering.command:compile_time_command",

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge import inprocess
-from mlbridge.errors import ModelError, OSFailure, PeerClosed, Timeout
+from mlbridge.errors import Error, ModelError, OSFailure, PeerClosed, Timeout
 from mlbridge_optimizations.corpus import toolchain
 
 # The checkout, which contains the plug-in and the models.
@@ -26,9 +26,18 @@ ROOT = Path(__file__).resolve().parents[2]
 # The programs' sources, which are downloaded when they are needed.
 WORKLOADS = ROOT / "build" / "workloads"
 SWEEP_SECONDS = 120.0  # The time limit of a sweep.
+START_SECONDS = 120.0  # The time limit for a server's start.
 ENDING_SECONDS = 5.0
 # The clients of `mlbridge bench rtt`, `serve` and `neighbour`.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
+# The flows whose model is in another process: its address, and the options of the
+# compiler's spec.
+SERVED = {
+    "gRPC": ("grpc+unix:{}", ""),
+    "pipe, JSON": ("pipe:{}", "?serdes=json"),
+    "pipe, bitstream": ("pipe:{}", "?serdes=bitstream"),
+    "shm": ("shm:{}", ""),
+}
 # Use one thread, because a single product is too short to benefit from a second one.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
@@ -190,6 +199,53 @@ def end_of(said: IO[bytes]) -> str:
     """Returns the last 2000 characters of a process's output file."""
     said.seek(0)
     return said.read().decode(errors="replace").strip()[-2000:]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running model process."""
+
+    process: "subprocess.Popen[bytes]"
+    start_seconds: float  # The time until the server accepted connections.
+
+    def cpu_seconds(self) -> float:
+        """Returns the server's CPU time so far."""
+        return cpu_seconds_of(self.process.pid)
+
+
+@contextmanager
+def listening(
+    spec: str,
+    command: Sequence[str | Path],
+    variables: Mapping[str, str] = ENVIRONMENT,
+) -> Iterator[Server]:
+    """Starts the command that serves a spec, and ends the server after the body."""
+    scheme, _, path = spec.partition(":")
+    listener = Path(path if scheme.startswith("grpc") else f"{path}.sock")
+    start = time.monotonic()
+    # Redirect stderr, because on our terminal the server would draw its status.
+    with (
+        tempfile.TemporaryFile() as said,
+        started(command, stderr=said, variables=variables) as process,
+    ):
+
+        def ended() -> PeerClosed:
+            return PeerClosed(
+                f"the server of {spec} ended with {process.returncode}: {end_of(said)}"
+            )
+
+        while not listener.exists():
+            if process.poll() is not None:
+                raise ended()
+            if time.monotonic() - start > START_SECONDS:
+                raise Timeout(f"no server at {spec} after {START_SECONDS:g} s")
+            time.sleep(0.01)
+        try:
+            yield Server(process, time.monotonic() - start)
+        except Error as failure:
+            if process.poll() is not None:
+                raise ended() from failure
+            raise
 
 
 @dataclass(frozen=True)

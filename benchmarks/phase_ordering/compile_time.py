@@ -21,23 +21,20 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
-from mlbridge_benchmarks.common.processes import own_cpu_seconds, timed
+from mlbridge_benchmarks.common.processes import (
+    SERVED,
+    Server,
+    own_cpu_seconds,
+    timed,
+)
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 
 from .original import OriginalTools
-from .task import Deployed, Sample, Server, in_process_specs, need_grpc, served
+from .task import Deployed, Sample, in_process_specs, need_grpc, served
 
 ORIGINAL, STOCK = "original", "clang -Oz"
-
-# The server's address, and the options of the compiler's spec.
-SERVED = {
-    "gRPC": ("grpc+unix:{}", ""),
-    "pipe, JSON": ("pipe:{}", "?serdes=json"),
-    "pipe, bitstream": ("pipe:{}", "?serdes=bitstream"),
-    "shm": ("shm:{}", ""),
-}
 
 INSIDE = (*SERVED, "onnx", "aot")  # The flows that are clang with the plug-in.
 FLOWS = (ORIGINAL, *INSIDE, STOCK)

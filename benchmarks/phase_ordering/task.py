@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The modules, models and servers of the phase-ordering benchmarks."""
 
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mlbridge import grpc
-from mlbridge.errors import Error, InvalidArgument, PeerClosed, Timeout, Unsupported
+from mlbridge.errors import InvalidArgument, Unsupported
 from mlbridge.files import spec_of
-from mlbridge_benchmarks.common.processes import cpu_seconds_of, end_of, started
+from mlbridge_benchmarks.common.processes import Server, listening
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
@@ -24,7 +21,6 @@ from mlbridge_optimizations.phase_ordering.model.model import Model
 # Limits on the number of instructions of a module.
 FEWEST, MOST = 300, 6000
 SEEN = ("embedding", "actions")  # The observation of random policies.
-START_SECONDS = 60.0  # The time limit for a server's start.
 
 
 @dataclass(frozen=True)
@@ -139,42 +135,7 @@ def need_grpc(spec: str) -> None:
         raise Unsupported(f"{missing}; --flow NAME measures the others") from None
 
 
-@dataclass(frozen=True)
-class Server:
-    """A running `mlbridge serve`."""
-
-    process: "subprocess.Popen[bytes]"
-    start_seconds: float  # The time until the server accepted connections.
-
-    def cpu_seconds(self) -> float:
-        """Returns the server's CPU time so far."""
-        return cpu_seconds_of(self.process.pid)
-
-
-@contextmanager
-def served(model: Path, place: str) -> Iterator[Server]:
-    """Starts a server of a model, and ends the server after the body."""
-    scheme, _, path = place.partition(":")
-    listener = Path(path if scheme.startswith("grpc") else f"{path}.sock")
-    start = time.monotonic()
-    command = [sys.executable, "-m", "mlbridge", "serve", str(model), "--at", place]
-    # Redirect stderr, because on our terminal the server would draw its status.
-    with tempfile.TemporaryFile() as said, started(command, stderr=said) as process:
-
-        def ended() -> PeerClosed:
-            return PeerClosed(
-                f"the server of {place} ended with {process.returncode}: {end_of(said)}"
-            )
-
-        while not listener.exists():
-            if process.poll() is not None:
-                raise ended()
-            if time.monotonic() - start > START_SECONDS:
-                raise Timeout(f"no server at {place} after {START_SECONDS:g} s")
-            time.sleep(0.01)
-        try:
-            yield Server(process, time.monotonic() - start)
-        except Error as failure:
-            if process.poll() is not None:
-                raise ended() from failure
-            raise
+def served(model: Path, spec: str) -> AbstractContextManager[Server]:
+    """Starts `mlbridge serve` with a model. See `listening`."""
+    command = [sys.executable, "-m", "mlbridge", "serve", str(model), "--at", spec]
+    return listening(spec, command)

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from mlbridge.errors import ModelError, PeerClosed, Timeout
+from mlbridge.errors import ModelError
 from mlbridge.extras import need
 from mlbridge.files import spec_of
 from mlbridge.terminal import TableConsole
@@ -29,11 +29,10 @@ from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import (
     ROOT,
     WORKLOADS,
-    end_of,
     existing,
+    listening,
     placements,
     runtimes,
-    started,
     timed,
 )
 from mlbridge_benchmarks.common.tables import Bound, bounds_table, number, plain_table
@@ -52,7 +51,7 @@ BASE = "torch-grpc"
 # Limits on the time relative to the model in PyTorch behind gRPC.
 LIMITS = {"allocation": 1 / 20, "compile": 1 / 12.4}
 
-START_SECONDS = 120.0
+SERVER = "mlbridge_benchmarks.register_allocation.model"
 _PASSES = ("ML-Compiler-Bridge register allocation", "Greedy Register Allocator")
 _WALL = re.compile(r"([\d.]+) \( *[\d.]+%\)  ([A-Z].*)$", re.MULTILINE)
 
@@ -108,34 +107,16 @@ def compile_all(
 
 
 @contextmanager
-def served(runtime: str, models: Path, core: int, socket: Path) -> Iterator[str]:
-    """Starts a server on a core, and ends it after the body. Yields its spec."""
-    spec = f"grpc+unix:{socket}"
-    module = "mlbridge_benchmarks.register_allocation.model"
-    command = [sys.executable, "-m", module, spec, runtime, str(core), str(models)]
-    start = time.monotonic()
-    with (
-        tempfile.TemporaryFile() as said,
-        started(command, stderr=said, variables=runtimes()) as process,
-    ):
-        while not socket.exists():
-            if process.poll() is not None:
-                raise PeerClosed(f"the server of {spec} ended: {end_of(said)}")
-            if time.monotonic() - start > START_SECONDS:
-                raise Timeout(f"no server at {spec} after {START_SECONDS:g} s")
-            time.sleep(0.01)
-        yield spec
-
-
-@contextmanager
 def spec_for(flow: str, models: Path, folder: Path) -> Iterator[str]:
     """Yields the spec of a flow. Its server runs until the body ends.
 
     For aot, compiles the models. Files are written to the folder.
     """
     if flow in SERVED:
-        core = placements()[-1].model
-        with served(SERVED[flow], models, core, folder / f"{flow}.sock") as spec:
+        spec = f"grpc+unix:{folder / flow}.sock"
+        command = [sys.executable, "-m", SERVER, spec, SERVED[flow]]
+        command += [str(placements()[-1].model), str(models)]
+        with listening(spec, command, runtimes()):
             yield f"{spec}?timeout=60s"
         return
     if flow == "onnx":

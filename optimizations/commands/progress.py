@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shows progress as bars on a terminal, or as lines in a file."""
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.progress import (
@@ -48,3 +49,11 @@ class ProgressBars(Progress):
         if stage not in self._stages:
             self._stages[stage] = self.add_task(stage)
         self.update(self._stages[stage], completed=done, total=total)
+
+    def steps(self, stage: str, total: int) -> Callable[..., None]:
+        """Shows a stage. Call the returned function after each of `total` steps.
+
+        Its arguments are ignored.
+        """
+        self.show_stage(stage, 0, total)
+        return lambda *_: self.update(self._stages[stage], advance=1)

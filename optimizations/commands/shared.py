@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options that the commands of several optimisations share."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,17 @@ Plugin = Annotated[
     Option(help="MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
 ]
 Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """The options of a comparison of running programs."""
+
+    rounds: Annotated[int, Option(min=1, help="Pairs of runs for each row.")] = 5
+    count: Annotated[
+        bool,
+        Option(help="Also count instructions with valgrind, which takes minutes."),
+    ] = True
 
 
 def plugin_of(given: Path | None) -> Path:

@@ -17,7 +17,12 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import Jobs, Plugin, plugin_of
+from mlbridge_optimizations.commands.shared import (
+    ExecutionOptions,
+    Jobs,
+    Plugin,
+    plugin_of,
+)
 from mlbridge_optimizations.extras import need
 
 from .kernels import FOLDS, LEVELS, SUITES, Kernel, kernels
@@ -94,6 +99,25 @@ class Judgement:
     jobs: Jobs = os.cpu_count() or 1
 
 
+@dataclass(frozen=True)
+class Programs:
+    """The options of an evaluation on programs."""
+
+    corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
+    split: Annotated[str, Option(help="Split: training, held-out or generated.")] = (
+        "training"
+    )
+    programs: Annotated[
+        str, Option(help="Names of programs, with commas. [default: all]")
+    ] = ""
+    march: Annotated[str, Option(help="clang's option -march.")] = "x86-64-v3"
+    json: Annotated[
+        Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
+    ] = None
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
 def _levels(given: str) -> list[str]:
     found = given.split(",")
     if unknown := [level for level in found if level not in LEVELS]:
@@ -128,21 +152,13 @@ def _times(context: typer.Context, measured: Measured) -> None:
         )
     levels = _levels(measured.levels)
     measured.out.parent.mkdir(parents=True, exist_ok=True)
-    total, done = len(levels) * len(chosen), 0
     with ProgressBars() as bars:
-
-        def advance(_: "Entry") -> None:
-            nonlocal done
-            done += 1
-            bars.show_stage("Kernels", done, total)
-
         make_table(
             *(chosen, levels, plugin_of(measured.plugin), measured.out),
             rounds=measured.rounds,
             jobs=measured.jobs,
-            advance=advance,
+            advance=bars.steps("Kernels", len(levels) * len(chosen)),
         )
-    console.print(f"{measured.out} has {done} more kernels.")
 
 
 def _entries(files: Sequence[Path]) -> "list[Entry]":
@@ -265,7 +281,49 @@ def _print(runs: "Sequence[Sequence[Judged]]") -> None:
         console.print(f"Not measured: {', '.join(one.kernel for one in failed)}")
 
 
+def _programs(
+    context: typer.Context, programs: Programs, options: ExecutionOptions
+) -> None:
+    """Run programs that clang -O3 compiled with the built-in models of loops.
+
+    All ratios are relative to stock clang -O3. Each program must print the same as
+    without optimisation. The user time is the median of alternating pairs.
+
+    ```sh
+    mlbridge evaluate loop-programs --programs potrace --no-count
+    ```
+    """
+    from mlbridge_optimizations.corpus.manifest import load
+    from mlbridge_optimizations.corpus.toolchain import plugin_flags
+    from mlbridge_optimizations.evaluation.executions import execute, table
+
+    plugin = plugin_of(programs.plugin)
+    # Contraction to fused operations would change what programs print.
+    stock = ["-O3", f"-march={programs.march}", "-ffp-contract=off"]
+    distribution = "loop-distribution=builtin:loop_distribution"
+    factors = "loop-factors=builtin:loop_factors"
+    rows = {
+        "stock": stock,
+        "distribution": [*stock, *plugin_flags(plugin, distribution)],
+        "both": [*stock, *plugin_flags(plugin, distribution, factors)],
+    }
+    corpus = load(programs.corpus.resolve())
+    only = programs.programs.split(",") if programs.programs else ()
+    chosen = corpus.select(programs.split, only=only)
+    with ProgressBars() as bars:
+        steps = bars.steps("Programs", 2 * len(chosen) * len(rows))
+        found = execute(
+            *(corpus, chosen, rows, options), jobs=programs.jobs, advance=steps
+        )
+    title = "Relative to stock clang -O3 (lower is better)"
+    console.print(table(found, title, "models"))
+    if programs.json:
+        plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in found.items()}
+        programs.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
 COMMANDS = {
+    "evaluate loop-programs": with_options(_programs, Programs, ExecutionOptions),
     "evaluate loops": with_options(_evaluate, Judgement, LearningOptions),
     "search loop-model": with_options(_model, Learned, LearningOptions),
     "search loop-times": with_options(_times, Measured),

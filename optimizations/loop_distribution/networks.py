@@ -254,7 +254,13 @@ def write(
     metadata: Metadata | None = None,
 ) -> None:
     """Writes the model of a decision to an .onnx file."""
-    chooser = CHOOSERS[decision](members, margin)
+    export_chooser(CHOOSERS[decision](members, margin), file, metadata)
+
+
+def export_chooser(
+    chooser: Chooser, file: Path, metadata: Metadata | None = None
+) -> None:
+    """Writes a model to an .onnx file."""
     export(
         chooser,
         file,

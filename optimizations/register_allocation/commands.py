@@ -16,7 +16,12 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import Jobs, Plugin, plugin_of
+from mlbridge_optimizations.commands.shared import (
+    ExecutionOptions,
+    Jobs,
+    Plugin,
+    plugin_of,
+)
 from mlbridge_optimizations.extras import need
 
 from .evolve import Evolution
@@ -135,17 +140,6 @@ class Evaluated:
     ] = None
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The options of a comparison of running programs."""
-
-    rounds: Annotated[int, Option(min=1, help="Pairs of runs for each row.")] = 5
-    count: Annotated[
-        bool,
-        Option(help="Also count instructions with valgrind, which takes minutes."),
-    ] = True
 
 
 @dataclass(frozen=True)
@@ -496,7 +490,7 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
 
 
 def _executions(
-    context: typer.Context, evaluated: Evaluated, measured: Measured
+    context: typer.Context, evaluated: Evaluated, options: ExecutionOptions
 ) -> None:
     """Run programs whose registers were allocated in different ways.
 
@@ -508,50 +502,35 @@ def _executions(
     ```
     """
     from mlbridge_optimizations.corpus.manifest import load
+    from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
+    from mlbridge_optimizations.evaluation.executions import execute, table
 
-    from .executions import execute
+    from .functions import LEVEL
 
-    rows = _rows(evaluated.rows)
+    flags = [LEVEL, *plugin_flags(plugin_of(evaluated.plugin))]
+    rows = {
+        name: [*flags, *mllvm(told.split())]
+        for name, told in _rows(evaluated.rows).items()
+    }
     corpus = load(evaluated.corpus.resolve())
     only = evaluated.programs.split(",") if evaluated.programs else ()
     programs = corpus.select(evaluated.split, only=only)
-    total, done = 2 * len(programs) * len(rows), 0
     with ProgressBars() as bars:
-
-        def advance() -> None:
-            nonlocal done
-            done += 1
-            bars.show_stage("Programs", done, total)
-
+        steps = bars.steps("Programs", 2 * len(programs) * len(rows))
         found = execute(
-            corpus,
-            programs,
-            rows,
-            plugin_of(evaluated.plugin),
-            rounds=measured.rounds,
-            counts=measured.count,
-            jobs=evaluated.jobs,
-            advance=advance,
+            *(corpus, programs, rows, options), jobs=evaluated.jobs, advance=steps
         )
-    table = Table(title="Relative to LLVM's greedy allocator (lower is better)")
-    for title in ("program", "allocator"):
-        table.add_column(title)
-    for title in ("time", "instructions", "reads", "writes"):
-        table.add_column(title, justify="right")
-    for program, results in found.items():
-        for row, one in results.items():
-            ratios = (one.time, one.instructions, one.reads, one.writes)
-            cells = (f"{ratio:.4f}" if ratio else "-" for ratio in ratios)
-            table.add_row(program if row == "greedy" else "", row, *cells)
-        table.add_section()
-    console.print(table)
+    title = "Relative to LLVM's greedy allocator (lower is better)"
+    console.print(table(found, title, "allocator"))
     if evaluated.json:
         plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in found.items()}
         evaluated.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 
 COMMANDS = {
-    "evaluate allocation-executions": with_options(_executions, Evaluated, Measured),
+    "evaluate allocation-executions": with_options(
+        _executions, Evaluated, ExecutionOptions
+    ),
     "evaluate allocation-headroom": with_options(_headroom, Headroom),
     "evaluate allocation": with_options(_evaluate, Evaluated),
     "search allocation-imitation": with_options(_imitation, Imitated, ImitationOptions),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`mlbridge bench serve`, `neighbour`, `inliner`, `allocation`, `threads`, `overhead`.
+"""The benchmarks of servers, of whole compiles, and of the bridge's overhead.
 
 No test depends on their times.
 """
@@ -17,6 +17,7 @@ from mlbridge.doctor import find_llvm_plugin
 from mlbridge_benchmarks.common.imitation import Model, Source
 from mlbridge_benchmarks.common.processes import placements
 from mlbridge_benchmarks.inliner import command as inliner
+from mlbridge_benchmarks.loop_distribution import command as loops
 from mlbridge_benchmarks.overhead import overhead
 from mlbridge_benchmarks.register_allocation import command as allocation
 from mlbridge_benchmarks.serve.command import Load
@@ -149,6 +150,26 @@ def test_dialogues_about_registers(tmp_path: Path) -> None:
     assert rows[1]["faster"] == rows[1]["faster_allocation"] == 1
     bounds = allocation.bounds(rows)
     assert [bound.subject for bound in bounds] == ["onnx: allocation", "onnx: compile"]
+
+
+def test_loops_by_a_wrapper(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs scripts/make-venv train")
+    if find_llvm_plugin() is None:
+        pytest.skip("no plug-in here")
+    flows = (loops.WRAPPER, "shm", "onnx", loops.STOCK)
+    chosen = [word for flow in flows for word in ("--flow", flow)]
+    # The benchmark fails if the flows make different objects.
+    output, rows = measured(
+        tmp_path, "loops", "--modules", "1", "--rounds", "1", *chosen
+    )
+    assert tuple(row["flow"] for row in rows) == flows
+    wrapper, *others = rows
+    assert wrapper["faster"] == 1
+    assert wrapper["stages"]["imports"] > wrapper["stages"]["interpreter"] > 0
+    assert sum(wrapper["stages"].values()) <= wrapper["milliseconds"]
+    assert [row["stages"] for row in others] == [{}] * 3
+    assert [row["start_seconds"] > 0 for row in rows] == [False, True, False, False]
+    assert "onnx" in output
 
 
 def test_a_model_that_defers_is_none(what: inliner.Compile) -> None:

@@ -30,11 +30,13 @@ from mlbridge import (
     SchemaMismatch,
 )
 from mlbridge_optimizations import corpus as corpora
+from mlbridge_optimizations.commands.shared import ExecutionOptions
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.evaluation import executions
 from mlbridge_optimizations.register_allocation import (
     environment,
     evaluate,
     evolve,
-    executions,
     fuzz,
     headroom,
     imitation,
@@ -437,14 +439,12 @@ def test_the_best_of_several_networks() -> None:
 def test_executions(tmp_path: Path) -> None:
     corpus = small_corpus(tmp_path, pressure=f"#define NO_ASM\n{PRESSURE}")
     programs = list(corpus.programs.values())
-    rows = {"greedy": "", "weight": "-mlbridge-regalloc-policy=weight"}
+    flags = toolchain.plugin_flags(PLUGIN, "regalloc-policy=weight")
+    rows = {"greedy": ["-O2"], "weight": ["-O2", *flags]}
     steps = []
+    options = ExecutionOptions(rounds=1, count=shutil.which("valgrind") is not None)
     found = executions.execute(
-        *(corpus, programs, rows, PLUGIN),
-        rounds=1,
-        counts=shutil.which("valgrind") is not None,
-        jobs=2,
-        advance=lambda: steps.append(1),
+        *(corpus, programs, rows, options), jobs=2, advance=lambda: steps.append(1)
     )["pressure"]
     assert len(steps) == 4
     if shutil.which("valgrind"):
@@ -457,9 +457,8 @@ def test_executions(tmp_path: Path) -> None:
     wrong = small_corpus(tmp_path / "wrong", overflow=OVERFLOW)
     with pytest.raises(ModelError, match="overflow: not as expected: out"):
         executions.execute(
-            *(wrong, list(wrong.programs.values()), {"greedy": ""}, PLUGIN),
-            rounds=1,
-            counts=False,
+            *(wrong, list(wrong.programs.values()), {"greedy": ["-O2"]}),
+            ExecutionOptions(rounds=1, count=False),
             jobs=1,
             advance=lambda: None,
         )

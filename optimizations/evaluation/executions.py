@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs programs whose registers were allocated in different ways, and compares them.
+"""Runs programs that were compiled in different ways, and compares them.
 
 valgrind counts executed instructions and accesses to memory. Times are measured in
-alternating pairs with greedy's program, because other load changes during minutes.
+alternating pairs with the program of the first way, because other load changes during
+minutes.
 """
 
 import re
@@ -15,12 +16,13 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from rich.table import Table
+
 from mlbridge.errors import ModelError, Unsupported
+from mlbridge_optimizations.commands.shared import ExecutionOptions
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program
 from mlbridge_optimizations.corpus.runs import Tester
-from mlbridge_optimizations.register_allocation.evaluate import GREEDY
-from mlbridge_optimizations.register_allocation.functions import LEVEL
 
 # valgrind is some 50 times as slow as the processor.
 COUNT_SECONDS = 7200.0
@@ -42,10 +44,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class Executed:
-    """A program's execution relative to greedy's.
+    """A program's execution relative to that of the first row.
 
     Attributes:
-        seconds: greedy's user time, the median of all rounds.
+        seconds: the first row's user time, the median of all rounds.
         time: the median ratio of user times in a round, or 0 if the program is too
             short for the clock.
         instructions: the ratio of executed instructions, or 0 if they were not counted.
@@ -60,13 +62,12 @@ class Executed:
     writes: float = 0.0
 
 
-def build(program: Program, options: str, plugin: Path, executable: Path) -> None:
-    """Compiles and links a program with options of LLVM and the plug-in."""
-    flags = toolchain.plugin_flags(plugin) + toolchain.mllvm(options.split())
+def build(program: Program, flags: Sequence[str], executable: Path) -> None:
+    """Compiles and links a program with clang's flags. The first one is the level."""
     objects = []
     for number, module in enumerate(program.modules):
         objects.append(executable.with_suffix(f".{number}.o"))
-        command = toolchain.source_command(program, [module], LEVEL, flags)
+        command = toolchain.source_command(program, [module], flags[0], flags[1:])
         command += ["-c", "-o", str(objects[-1])]
         toolchain.run(command, folder=Path(program.root), seconds=COUNT_SECONDS)
     toolchain.link(objects, program.libraries, executable, cpp=program.is_cpp)
@@ -107,17 +108,16 @@ def _check(tester: Tester, executable: Path, seconds: float | None = None) -> fl
 def execute(
     corpus: Corpus,
     programs: Sequence[Program],
-    rows: Mapping[str, str],
-    plugin: Path,
+    rows: Mapping[str, Sequence[str]],
+    options: ExecutionOptions,
     *,
-    rounds: int,
-    counts: bool,
     jobs: int,
     advance: Callable[[], None],
 ) -> dict[str, dict[str, Executed]]:
-    """Returns results by program and row. `rows` maps names to options.
+    """Returns results by program and row. `rows` maps names to clang's flags.
 
-    Raises ModelError if a program prints something else than without optimisation.
+    Calls `advance` twice for each program and row. Raises ModelError if a program
+    prints something else than without optimisation.
     """
     found: dict[str, dict[str, Executed]] = {}
     for program in programs:
@@ -126,7 +126,7 @@ def execute(
             Tester(corpus, program) as tester,
         ):
             found[program.name] = _of_program(
-                program, tester, rows, plugin, Path(name), rounds, counts, jobs, advance
+                program, tester, rows, Path(name), options, jobs, advance
             )
     return found
 
@@ -134,11 +134,9 @@ def execute(
 def _of_program(
     program: Program,
     tester: Tester,
-    rows: Mapping[str, str],
-    plugin: Path,
+    rows: Mapping[str, Sequence[str]],
     folder: Path,
-    rounds: int,
-    counts: bool,
+    options: ExecutionOptions,
     jobs: int,
     advance: Callable[[], None],
 ) -> dict[str, Executed]:
@@ -148,31 +146,53 @@ def _of_program(
         built[row] = folder / str(number) / "program"
 
     def prepare(row: str) -> Counted | None:
-        build(program, rows[row], plugin, built[row])
-        counted = count(tester, built[row], built[row].parent) if counts else None
+        build(program, rows[row], built[row])
+        executable = built[row]
+        counted = (
+            count(tester, executable, executable.parent) if options.count else None
+        )
         advance()
         return counted
 
     with ThreadPoolExecutor(jobs) as pool:
         counted = dict(zip(rows, pool.map(prepare, rows), strict=True))
     # One program runs at a time.
+    base = next(iter(rows))
     times: dict[str, list[tuple[float, float]]] = {row: [] for row in rows}
     for row in rows:
-        for _ in range(rounds):
-            before = _check(tester, built[GREEDY])
+        for _ in range(options.rounds):
+            before = _check(tester, built[base])
             times[row].append((before, _check(tester, built[row])))
         advance()
 
-    base = counted[GREEDY]
+    expected = counted[base]
     results = {}
     for row, pairs in times.items():
         ratios = [after / before for before, after in pairs if before > 0] or [0.0]
         own = counted[row]
         shares = (
-            [getattr(own, what) / getattr(base, what) for what in _COUNTS]
-            if own and base
+            [getattr(own, what) / getattr(expected, what) for what in _COUNTS]
+            if own and expected
             else []
         )
         seconds = median(before for before, _ in pairs)
         results[row] = Executed(seconds, median(ratios), *shares)
     return results
+
+
+def table(
+    found: Mapping[str, Mapping[str, Executed]], title: str, heading: str
+) -> Table:
+    """Returns the ratios as a table. `heading` is the rows' column."""
+    shown = Table(title=title)
+    for name in ("program", heading):
+        shown.add_column(name)
+    for name in ("time", "instructions", "reads", "writes"):
+        shown.add_column(name, justify="right")
+    for program, results in found.items():
+        for number, (row, one) in enumerate(results.items()):
+            ratios = (one.time, one.instructions, one.reads, one.writes)
+            cells = (f"{ratio:.4f}" if ratio else "-" for ratio in ratios)
+            shown.add_row("" if number else program, row, *cells)
+        shown.add_section()
+    return shown
