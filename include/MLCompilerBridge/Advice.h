@@ -55,6 +55,10 @@ public:
 
   Span<const TensorView> tensors() const { return Tensors; }
   std::size_t size() const { return Tensors.size(); }
+
+  /// Describes the tensors in messages: "'a' float[3], 'b' bool", or "nothing".
+  /// Lists at most 8 of them.
+  std::string str() const;
   /// Returns the output called \p Name, or null if there is no such output.
   const TensorView *find(std::string_view Name) const;
 

@@ -214,8 +214,7 @@ const TensorView *Advice::find(std::string_view Name) const {
   return nullptr;
 }
 
-/// Returns a list for messages, such as "'a' float[3], 'b' bool", or "nothing".
-static std::string listOf(Span<const TensorView> Tensors) {
+std::string Advice::str() const {
   constexpr std::size_t MaxListed = 8;
   std::string Text;
   for (const TensorView &Tensor :
@@ -236,7 +235,7 @@ Expected<const TensorView *> Advice::only() const {
     return Out;
   return Error(ErrorCode::SchemaMismatch,
                "advice: expected one output or one called 'out', found " +
-                   listOf(Tensors));
+                   str());
 }
 
 Expected<const TensorView *> Advice::named(std::string_view Name) const {
@@ -244,5 +243,5 @@ Expected<const TensorView *> Advice::named(std::string_view Name) const {
     return Tensor;
   return Error(ErrorCode::SchemaMismatch, "advice: expected an output '" +
                                               printable(Name) + "', found " +
-                                              listOf(Tensors));
+                                              str());
 }

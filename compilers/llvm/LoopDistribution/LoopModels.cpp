@@ -216,9 +216,11 @@ LoopModels::partition(const DependenceGraph &Graph,
   reject(Distribution,
          {ErrorCode::Model,
           formatv("expected an index below {0}, or {1} numbers, a loop for "
-                  "each node; found [{2}]",
+                  "each node; found {2}",
                   Candidates.size(), Graph.nodes().size(),
-                  make_range(Result->begin(), Result->end()))});
+                  Result->size() == 1
+                      ? std::to_string(Result->front())
+                      : std::to_string(Result->size()) + " numbers")});
   return std::nullopt;
 }
 

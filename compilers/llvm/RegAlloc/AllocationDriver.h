@@ -46,6 +46,8 @@ public:
   /// greedy allocates it alone. Sets greedy's advisors.
   virtual std::unique_ptr<AllocationPolicy>
   begin(const AllocationContext &Context) = 0;
+  /// Announces that finish() will be called for the module's functions.
+  virtual void expectCosts() {}
   /// Takes the cost of the function. Does not return in a trial's process.
   virtual void finish(const llvm::MachineFunction &MF,
                       const AllocationCost &Cost) = 0;

@@ -44,6 +44,8 @@ static bool isOutlinerForced() {
 }
 
 std::string AllocationSearch::whyNot() const {
+  if (!Found.IsMeasured)
+    return "code generation stops before the result can be measured";
   // In these cases, a function's code depends on that of other functions.
   if (Target.Options.EnableIPRA)
     return "registers are allocated across functions (-enable-ipra)";

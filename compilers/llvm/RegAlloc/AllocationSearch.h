@@ -37,6 +37,7 @@ public:
       : Target(Target) {}
 
   void beginModule(llvm::Module &M) override;
+  void expectCosts() override { Found.IsMeasured = true; }
   /// Tries policies and returns the best. In a trial's process, returns the
   /// policy that is tried.
   std::unique_ptr<AllocationPolicy>
@@ -58,6 +59,7 @@ private:
   struct ModuleResult {
     std::chrono::steady_clock::time_point Begin =
         std::chrono::steady_clock::now();
+    bool IsMeasured = false;
     std::string Refused;
     unsigned Searched = 0;
     unsigned Easy = 0;

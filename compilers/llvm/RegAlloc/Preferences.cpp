@@ -95,7 +95,8 @@ Expected<Preferences> Preferences::from(const Advice &Reply,
   if (IsEmpty && Ranges != 0)
     return Error(ErrorCode::SchemaMismatch,
                  "expected advice about live ranges: 'logits', or some of "
-                 "'priority', 'value', 'leave', 'split' and 'spill'");
+                 "'priority', 'value', 'leave', 'split' and 'spill'; found " +
+                     Reply.str());
   return Result;
 }
 

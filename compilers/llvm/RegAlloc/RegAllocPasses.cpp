@@ -180,9 +180,16 @@ public:
     MachineFunctionPass::getAnalysisUsage(Usage);
   }
   bool runOnMachineFunction(MachineFunction &MF) override;
+  bool doInitialization(Module &) override {
+    Failed = false;
+    Driver->expectCosts();
+    return false;
+  }
 
 private:
   const std::shared_ptr<AllocationDriver> Driver;
+  /// True if the file of the costs could not be written in this module.
+  bool Failed = false;
 };
 
 } // namespace
@@ -239,7 +246,7 @@ bool CostPass::runOnMachineFunction(MachineFunction &MF) {
   const AllocationCost Cost = AllocationCost::of(
       MF, getAnalysis<MachineBlockFrequencyInfoWrapperPass>().getMBFI());
   Driver->finish(MF, Cost);
-  if (allocationCostsFile().empty())
+  if (allocationCostsFile().empty() || Failed)
     return false;
   std::error_code Failure;
   raw_fd_ostream File(allocationCostsFile(), Failure, sys::fs::OF_Append);
@@ -250,10 +257,12 @@ bool CostPass::runOnMachineFunction(MachineFunction &MF) {
     Failure = File.error();
     File.clear_error();
   }
-  if (Failure)
+  if (Failure) {
+    Failed = true;
     MF.getFunction().getContext().emitError(
         "mlbridge-regalloc-costs: cannot write to " + allocationCostsFile() +
         ": " + Failure.message());
+  }
   return false;
 }
 
@@ -274,8 +283,16 @@ static void addPasses(TargetMachine &Target, PassManagerBase &,
     Config->insertPass(&MachineSchedulerID, new AllocationPass(Driver));
   if (!tripletsFile().empty())
     Config->insertPass(&MachineSchedulerID, new TripletsPass());
-  if (IsTraining || Searches || !allocationCostsFile().empty())
+  if (!IsTraining && !Searches && allocationCostsFile().empty())
+    return;
+  // LLVM would delete a pass twice that it inserts twice, as for RISC-V.
+  const Triple &For = Target.getTargetTriple();
+  if (canAllocateFor(For))
     Config->insertPass(&VirtRegRewriterID, new CostPass(Driver));
+  else if (!allocationCostsFile().empty())
+    printLine("remark: mlbridge-regalloc-costs: costs are measured for x86-64 "
+              "and aarch64, not for " +
+              For.getArchName());
 }
 
 static RegisterTargetPassConfigCallback AddPasses(addPasses);

@@ -38,7 +38,14 @@ static constexpr std::size_t MaxRecolouredRanges = 8;
 /// The limit on evictions for each range that the function has at first.
 static constexpr std::uint64_t MaxEvictionsPerRange = 8;
 
+bool canAllocateFor(const Triple &Target) {
+  return Target.getArch() == Triple::x86_64 ||
+         Target.getArch() == Triple::aarch64;
+}
+
 const char *whyNotAllocatable(const AllocationContext &Context) {
+  if (!canAllocateFor(Context.MF.getTarget().getTargetTriple()))
+    return "its target is neither x86-64 nor aarch64";
   if (Context.MRI.subRegLivenessEnabled())
     return "it tracks the liveness of parts of registers";
   // Another pass allocates the tiles of AMX before the other registers.

@@ -45,6 +45,10 @@ struct AllocationStatistics {
   std::uint64_t Left = 0;
 };
 
+/// True if functions for \p Target can be allocated and measured. Some other
+/// targets allocate classes of registers one after another, or none.
+bool canAllocateFor(const llvm::Triple &Target);
+
 /// Why RegisterAllocator cannot handle a function, for example because it
 /// tracks the liveness of parts of registers. Null if it can.
 const char *whyNotAllocatable(const AllocationContext &Context);
