@@ -7,6 +7,11 @@ print the same as without optimisation::
 
     python -m mlbridge_optimizations.loop_distribution.fuzz --decisions 1000000
 
+Programs of csmith can be compiled instead; `mlbridge corpus csmith` generates them::
+
+    export CPATH=build/workloads/csmith/usr/include/csmith
+    python -m mlbridge_optimizations.loop_distribution.fuzz build/corpus/made/csmith/*.c
+
 In one of eight compiles, LLVM's whole pipeline runs and verifies the code behind each
 pass.
 """
@@ -17,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -167,17 +172,24 @@ def fuzz(
     seed: int = 0,
     policies: int = 16,
     jobs: int = 1,
+    programs: Sequence[Path] = (),
     show: Show = quiet,
 ) -> Iterator[Round]:
-    """Yields rounds until they have made so many decisions together."""
+    """Yields rounds until they have made so many decisions together.
+
+    If programs are given, ends after the last one.
+    """
     made = 0
     march = targets()
+
+    def run(number: int) -> Round:
+        text = programs[number].read_text() if programs else None
+        return one_round(number, policies, plugin, march, text)
+
+    numbers = iter(range(seed, len(programs)) if programs else count(seed))
     with ThreadPoolExecutor(jobs) as pool:
-        for first in count(seed, jobs):
-            rounds = pool.map(
-                lambda number: one_round(number, policies, plugin, march),
-                range(first, first + jobs),
-            )
+        while batch := list(islice(numbers, jobs)):
+            rounds = pool.map(run, batch)
             for found in rounds:
                 made += found.decisions
                 show(min(made, decisions), decisions)
@@ -187,6 +199,10 @@ def fuzz(
 
 
 def main(
+    programs: Annotated[
+        list[Path] | None,
+        typer.Argument(help="C programs. [default: random programs]"),
+    ] = None,
     decisions: Annotated[
         int, typer.Option(min=1, help="Stop after so many decisions.")
     ] = 100_000,
@@ -213,6 +229,7 @@ def main(
                 seed=seed,
                 policies=policies,
                 jobs=jobs,
+                programs=programs or (),
                 show=lambda done, of: bars.show_stage("Decisions", done, of),
             ),
             out,
