@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options that the commands of several optimisations share."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,26 @@ Plugin = Annotated[
     Path | None,
     Option(help="MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
 ]
+Split = Annotated[
+    str, Option(help="Split: training, held-out, held-out-allocation or generated.")
+]
 Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]
+
+
+@dataclass(frozen=True)
+class ProgramOptions:
+    """The options of a comparison of programs."""
+
+    corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
+    split: Split = "training"
+    programs: Annotated[
+        str, Option(help="Names of programs, with commas. [default: all]")
+    ] = ""
+    json: Annotated[
+        Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
+    ] = None
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

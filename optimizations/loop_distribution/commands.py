@@ -16,11 +16,13 @@ from typer import Argument, Option
 from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
+from mlbridge_optimizations.commands.executions import compare_executions
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
     ExecutionOptions,
     Jobs,
     Plugin,
+    ProgramOptions,
     plugin_of,
 )
 from mlbridge_optimizations.extras import need
@@ -100,22 +102,10 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Programs:
+class Programs(ProgramOptions):
     """The options of an evaluation on programs."""
 
-    corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
-    split: Annotated[str, Option(help="Split: training, held-out or generated.")] = (
-        "training"
-    )
-    programs: Annotated[
-        str, Option(help="Names of programs, with commas. [default: all]")
-    ] = ""
     march: Annotated[str, Option(help="clang's option -march.")] = "x86-64-v3"
-    json: Annotated[
-        Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
-    ] = None
-    plugin: Plugin = None
-    jobs: Jobs = os.cpu_count() or 1
 
 
 def _levels(given: str) -> list[str]:
@@ -293,9 +283,7 @@ def _programs(
     mlbridge evaluate loop-programs --programs potrace --no-count
     ```
     """
-    from mlbridge_optimizations.corpus.manifest import load
     from mlbridge_optimizations.corpus.toolchain import plugin_flags
-    from mlbridge_optimizations.evaluation.executions import execute, table
 
     plugin = plugin_of(programs.plugin)
     # Contraction to fused operations would change what programs print.
@@ -307,19 +295,8 @@ def _programs(
         "distribution": [*stock, *plugin_flags(plugin, distribution)],
         "both": [*stock, *plugin_flags(plugin, distribution, factors)],
     }
-    corpus = load(programs.corpus.resolve())
-    only = programs.programs.split(",") if programs.programs else ()
-    chosen = corpus.select(programs.split, only=only)
-    with ProgressBars() as bars:
-        steps = bars.steps("Programs", 2 * len(chosen) * len(rows))
-        found = execute(
-            *(corpus, chosen, rows, options), jobs=programs.jobs, advance=steps
-        )
     title = "Relative to stock clang -O3 (lower is better)"
-    console.print(table(found, title, "models"))
-    if programs.json:
-        plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in found.items()}
-        programs.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    compare_executions(programs, rows, options, title=title, heading="models")
 
 
 COMMANDS = {

@@ -15,11 +15,14 @@ from typer import Argument, Option
 from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
+from mlbridge_optimizations.commands.executions import compare_executions
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
     ExecutionOptions,
     Jobs,
     Plugin,
+    ProgramOptions,
+    Split,
     plugin_of,
 )
 from mlbridge_optimizations.extras import need
@@ -39,9 +42,7 @@ class Extracted:
 
     corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
     functions: Functions = Path("build/regalloc/functions")
-    split: Annotated[
-        str, Option(help="Split: training, held-out, held-out-allocation or generated.")
-    ] = "training"
+    split: Split = "training"
     programs: Annotated[
         str, Option(help="Names of programs, with commas. [default: all]")
     ] = ""
@@ -116,7 +117,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluated(ProgramOptions):
     """The options of a comparison."""
 
     rows: Annotated[
@@ -128,18 +129,7 @@ class Evaluated:
             " repeated.",
         ),
     ] = None
-    corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
-    split: Annotated[
-        str, Option(help="Split: training, held-out, held-out-allocation or generated.")
-    ] = "held-out-allocation"
-    programs: Annotated[
-        str, Option(help="Names of programs, with commas. [default: all]")
-    ] = ""
-    json: Annotated[
-        Path | None, Option(metavar="FILE", help="Write all comparisons to this file.")
-    ] = None
-    plugin: Plugin = None
-    jobs: Jobs = os.cpu_count() or 1
+    split: Split = "held-out-allocation"
 
 
 @dataclass(frozen=True)
@@ -501,9 +491,7 @@ def _executions(
     mlbridge evaluate allocation-executions --programs wavpack --no-count
     ```
     """
-    from mlbridge_optimizations.corpus.manifest import load
     from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
-    from mlbridge_optimizations.evaluation.executions import execute, table
 
     from .functions import LEVEL
 
@@ -512,19 +500,8 @@ def _executions(
         name: [*flags, *mllvm(told.split())]
         for name, told in _rows(evaluated.rows).items()
     }
-    corpus = load(evaluated.corpus.resolve())
-    only = evaluated.programs.split(",") if evaluated.programs else ()
-    programs = corpus.select(evaluated.split, only=only)
-    with ProgressBars() as bars:
-        steps = bars.steps("Programs", 2 * len(programs) * len(rows))
-        found = execute(
-            *(corpus, programs, rows, options), jobs=evaluated.jobs, advance=steps
-        )
     title = "Relative to LLVM's greedy allocator (lower is better)"
-    console.print(table(found, title, "allocator"))
-    if evaluated.json:
-        plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in found.items()}
-        evaluated.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    compare_executions(evaluated, rows, options, title=title, heading="allocator")
 
 
 COMMANDS = {

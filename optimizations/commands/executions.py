@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs a corpus's programs for a command, and prints how they compare."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from mlbridge.terminal import console
+
+from .progress import ProgressBars
+from .shared import ExecutionOptions, ProgramOptions
+
+
+def compare_executions(
+    programs: ProgramOptions,
+    rows: Mapping[str, Sequence[str]],
+    options: ExecutionOptions,
+    *,
+    title: str,
+    heading: str,
+) -> None:
+    """Compiles programs with clang's flags of each row, runs them, prints a table."""
+    from mlbridge_optimizations.corpus.manifest import load
+    from mlbridge_optimizations.evaluation.executions import execute, table
+
+    corpus = load(programs.corpus.resolve())
+    only = programs.programs.split(",") if programs.programs else ()
+    chosen = corpus.select(programs.split, only=only)
+    with ProgressBars() as bars:
+        steps = bars.steps("Programs", 2 * len(chosen) * len(rows))
+        found = execute(
+            *(corpus, chosen, rows, options), jobs=programs.jobs, advance=steps
+        )
+    console.print(table(found, title, heading))
+    if programs.json:
+        plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in found.items()}
+        programs.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
