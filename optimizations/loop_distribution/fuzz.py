@@ -29,7 +29,7 @@ from typing import Annotated
 
 import typer
 
-from mlbridge.errors import Error, ModelError
+from mlbridge.errors import Error, ModelError, Timeout
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.fuzzing import conclude, logged
@@ -132,7 +132,10 @@ def one_round(
         toolchain.run(
             [toolchain.CLANG, "-O0", *FLAGS, str(source), "-o", str(reference)]
         )
-        expected, _ = toolchain.run([reference], seconds=RUN_SECONDS)
+        try:
+            expected, _ = toolchain.run([reference], seconds=RUN_SECONDS)
+        except Timeout:
+            return Round(seed, {"too_slow": 1})
         compilers: dict[str, _Compiler] = {}
         for policy in range(policies):
             executable = Path(name, "program")
@@ -144,9 +147,10 @@ def one_round(
                     compilers[flag] = _Compiler(source, folder, flag, plugin)
                 said = compilers[flag].compile(executable, number)
                 found = _COUNTS.search(said)
-                if found is None:
+                if found:
+                    counts.update({k: int(v) for k, v in found.groupdict().items()})
+                elif text is None:  # A random program has loops.
                     raise ModelError(f"no statistics: {said[-500:]!r}")
-                counts.update({k: int(v) for k, v in found.groupdict().items()})
                 if unwanted := _UNWANTED.search(said):
                     raise ModelError(unwanted.group().decode())
                 printed, _ = toolchain.run([executable], seconds=RUN_SECONDS)
