@@ -30,6 +30,7 @@ from typing import Annotated
 import typer
 
 from mlbridge.errors import Error, ModelError, Timeout
+from mlbridge.signals import sigterm_exits
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.fuzzing import conclude, logged
@@ -225,7 +226,8 @@ def main(
     ] = Path("build/loop-fuzz.jsonl"),
 ) -> None:
     """Check that random decisions about loops do not change what programs print."""
-    with ProgressBars() as bars:
+    # On SIGTERM, wait for the programs that run.
+    with sigterm_exits(), ProgressBars() as bars:
         rounds = logged(
             fuzz(
                 decisions,

@@ -31,6 +31,7 @@ import numpy as np
 import typer
 
 from mlbridge.errors import Error, InvalidArgument
+from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
@@ -282,7 +283,8 @@ def main(
     if kind.emulator:
         chosen = [one for one in chosen if works_with_stock(found, one, kind)]
         console.print(f"Programs for {target}: {', '.join(one.name for one in chosen)}")
-    with ProgressBars() as bars:
+    # On SIGTERM, wait for the programs that run.
+    with sigterm_exits(), ProgressBars() as bars:
         rounds = logged(
             fuzz(
                 *(found, chosen, plugin.resolve(), decisions),
