@@ -69,6 +69,8 @@ option(MLBRIDGE_ENABLE_BUILTIN
 option(MLBRIDGE_ENABLE_C "libMLCompilerBridge.so, for tools written in C" ON)
 option(MLBRIDGE_ENABLE_GCC "The plug-in for gcc, where its headers are"
   ${PROJECT_IS_TOP_LEVEL})
+option(MLBRIDGE_ENABLE_SQLITE "The extension of SQLite, where its headers are"
+  ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_EXAMPLES "The examples" ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_BENCHMARKS "The benchmarks' C++ side"
   ${PROJECT_IS_TOP_LEVEL})

@@ -29,7 +29,11 @@ def compare_executions(
     with ProgressBars() as bars:
         steps = bars.steps("Programs", 2 * len(chosen) * len(rows))
         found = execute(
-            *(corpus, chosen, rows, options), jobs=programs.jobs, advance=steps
+            *(corpus, chosen, rows),
+            rounds=options.rounds,
+            counts=options.count,
+            jobs=programs.jobs,
+            advance=steps,
         )
     console.print(table(found, title, heading))
     if programs.json:

@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory
 from rich.table import Table
 
 from mlbridge.errors import ModelError, Unsupported
-from mlbridge_optimizations.commands.shared import ExecutionOptions
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program
 from mlbridge_optimizations.corpus.runs import Tester
@@ -109,8 +108,9 @@ def execute(
     corpus: Corpus,
     programs: Sequence[Program],
     rows: Mapping[str, Sequence[str]],
-    options: ExecutionOptions,
     *,
+    rounds: int,
+    counts: bool,
     jobs: int,
     advance: Callable[[], None],
 ) -> dict[str, dict[str, Executed]]:
@@ -126,7 +126,7 @@ def execute(
             Tester(corpus, program) as tester,
         ):
             found[program.name] = _of_program(
-                program, tester, rows, Path(name), options, jobs, advance
+                program, tester, rows, Path(name), rounds, counts, jobs, advance
             )
     return found
 
@@ -136,7 +136,8 @@ def _of_program(
     tester: Tester,
     rows: Mapping[str, Sequence[str]],
     folder: Path,
-    options: ExecutionOptions,
+    rounds: int,
+    counts: bool,
     jobs: int,
     advance: Callable[[], None],
 ) -> dict[str, Executed]:
@@ -148,9 +149,7 @@ def _of_program(
     def prepare(row: str) -> Counted | None:
         build(program, rows[row], built[row])
         executable = built[row]
-        counted = (
-            count(tester, executable, executable.parent) if options.count else None
-        )
+        counted = count(tester, executable, executable.parent) if counts else None
         advance()
         return counted
 
@@ -160,7 +159,7 @@ def _of_program(
     base = next(iter(rows))
     times: dict[str, list[tuple[float, float]]] = {row: [] for row in rows}
     for row in rows:
-        for _ in range(options.rounds):
+        for _ in range(rounds):
             before = _check(tester, built[base])
             times[row].append((before, _check(tester, built[row])))
         advance()

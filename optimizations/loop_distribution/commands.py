@@ -143,12 +143,13 @@ def _times(context: typer.Context, measured: Measured) -> None:
     levels = _levels(measured.levels)
     measured.out.parent.mkdir(parents=True, exist_ok=True)
     with ProgressBars() as bars:
-        make_table(
+        done = make_table(
             *(chosen, levels, plugin_of(measured.plugin), measured.out),
             rounds=measured.rounds,
             jobs=measured.jobs,
             advance=bars.steps("Kernels", len(levels) * len(chosen)),
         )
+    console.print(f"{measured.out} has {done} more kernels.")
 
 
 def _entries(files: Sequence[Path]) -> "list[Entry]":

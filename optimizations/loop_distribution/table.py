@@ -156,8 +156,12 @@ def make_table(
     rounds: int = 11,
     jobs: int = 1,
     advance: Callable[[Entry], None] = lambda entry: None,
-) -> None:
-    """Measures kernels at several levels. Skips what the file already has."""
+) -> int:
+    """Measures kernels at several levels. Skips what the file already has.
+
+    Returns the number of kernels that were measured.
+    """
+    done = 0
     known = {(entry.kernel, entry.level) for entry in read_table(file)}
     with file.open("a", encoding="utf-8") as out:
         for level in levels:
@@ -167,6 +171,8 @@ def make_table(
                 entry = measure_kernel(kernel, level, plugin, rounds=rounds, jobs=jobs)
                 print(json.dumps(asdict(entry)), file=out, flush=True)
                 advance(entry)
+                done += 1
+    return done
 
 
 def read_table(file: Path) -> Iterator[Entry]:

@@ -30,7 +30,6 @@ from mlbridge import (
     SchemaMismatch,
 )
 from mlbridge_optimizations import corpus as corpora
-from mlbridge_optimizations.commands.shared import ExecutionOptions
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.evaluation import executions
 from mlbridge_optimizations.register_allocation import (
@@ -442,9 +441,12 @@ def test_executions(tmp_path: Path) -> None:
     flags = toolchain.plugin_flags(PLUGIN, "regalloc-policy=weight")
     rows = {"greedy": ["-O2"], "weight": ["-O2", *flags]}
     steps = []
-    options = ExecutionOptions(rounds=1, count=shutil.which("valgrind") is not None)
     found = executions.execute(
-        *(corpus, programs, rows, options), jobs=2, advance=lambda: steps.append(1)
+        *(corpus, programs, rows),
+        rounds=1,
+        counts=shutil.which("valgrind") is not None,
+        jobs=2,
+        advance=lambda: steps.append(1),
     )["pressure"]
     assert len(steps) == 4
     if shutil.which("valgrind"):
@@ -458,7 +460,8 @@ def test_executions(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="overflow: not as expected: out"):
         executions.execute(
             *(wrong, list(wrong.programs.values()), {"greedy": ["-O2"]}),
-            ExecutionOptions(rounds=1, count=False),
+            rounds=1,
+            counts=False,
             jobs=1,
             advance=lambda: None,
         )

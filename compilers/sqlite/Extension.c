@@ -1,0 +1,101 @@
+/*===- Extension.c - A loadable extension of SQLite
+-------------------------===*\
+|*                                                                            *|
+|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
+|* Exceptions. See LICENSE for license information.                           *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* Adds functions to a connection of stock SQLite:                            *|
+|*                                                                            *|
+|*   mlbridge_model(spec)   asks this model from now on, and returns the spec *|
+|*   mlbridge_rewrite(sql)  returns the statement with selectivities          *|
+|*   mlbridge_terms(sql)    describes the terms, one in a line                *|
+|*                                                                            *|
+|* The variable MLBRIDGE_SQLITE_MODEL has the first spec.                     *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#include "Rewrite.h"
+
+#include <sqlite3ext.h>
+SQLITE_EXTENSION_INIT1
+
+#include <stdlib.h>
+
+/* What the functions of one connection share. */
+typedef struct Connection {
+  Advisor *Model; /* or null */
+} Connection;
+
+static void disposeConnection(void *Pointer) {
+  Connection *const C = Pointer;
+  disposeAdvisor(C->Model);
+  sqlite3_free(C);
+}
+
+static void model(sqlite3_context *Context, int Count, sqlite3_value **Given) {
+  (void)Count;
+  Connection *const C = sqlite3_user_data(Context);
+  const char *const Spec = (const char *)sqlite3_value_text(Given[0]);
+  Advisor *const New = Spec ? createAdvisor(Spec) : NULL;
+  if (Spec && !New) {
+    sqlite3_result_error_nomem(Context);
+    return;
+  }
+  disposeAdvisor(C->Model);
+  C->Model = New;
+  sqlite3_result_value(Context, Given[0]);
+}
+
+static void answer(sqlite3_context *Context, sqlite3_value *Given,
+                   bool Explains) {
+  const Connection *const C = sqlite3_user_data(Context);
+  const char *const SQL = (const char *)sqlite3_value_text(Given);
+  sqlite3 *const DB = sqlite3_context_db_handle(Context);
+  char *const New =
+      SQL && C->Model ? rewrite(DB, C->Model, SQL, Explains) : NULL;
+  if (New)
+    sqlite3_result_text(Context, New, -1, sqlite3_free);
+  else if (Explains)
+    sqlite3_result_null(Context);
+  else
+    sqlite3_result_value(Context, Given);
+}
+
+static void rewritten(sqlite3_context *Context, int Count,
+                      sqlite3_value **Given) {
+  (void)Count;
+  answer(Context, Given[0], false);
+}
+
+static void terms(sqlite3_context *Context, int Count, sqlite3_value **Given) {
+  (void)Count;
+  answer(Context, Given[0], true);
+}
+
+#ifdef __GNUC__
+__attribute__((visibility("default")))
+#endif
+int sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
+                                const sqlite3_api_routines *Routines) {
+  SQLITE_EXTENSION_INIT2(Routines)
+  (void)Error;
+  Connection *const C = sqlite3_malloc(sizeof *C);
+  if (!C)
+    return SQLITE_NOMEM;
+  const char *const Spec = getenv("MLBRIDGE_SQLITE_MODEL");
+  C->Model = Spec && *Spec ? createAdvisor(Spec) : NULL;
+  /* SQLite disposes of the connection when it removes this function. */
+  const int Flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+  int Status = sqlite3_create_function_v2(DB, "mlbridge_model", 1, Flags, C,
+                                          model, NULL, NULL, disposeConnection);
+  if (Status == SQLITE_OK)
+    Status = sqlite3_create_function_v2(DB, "mlbridge_rewrite", 1, Flags, C,
+                                        rewritten, NULL, NULL, NULL);
+  if (Status == SQLITE_OK)
+    Status = sqlite3_create_function_v2(DB, "mlbridge_terms", 1, Flags, C,
+                                        terms, NULL, NULL, NULL);
+  return Status;
+}

@@ -1,0 +1,204 @@
+/*===- Rewrite.c - Selectivities from a model
+-------------------------------===*\
+|*                                                                            *|
+|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
+|* Exceptions. See LICENSE for license information.                           *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#include "Rewrite.h"
+#include "Statement.h"
+
+#include "MLCompilerBridge-C/MLCompilerBridge.h"
+
+#include <sqlite3ext.h>
+SQLITE_EXTENSION_INIT3
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Counts of hashed trigrams describe the text of a term. */
+enum { Buckets = 64 };
+
+struct Advisor {
+  MLBridgeModelRunnerRef Runner;
+  bool HasFailed;
+};
+
+/* After a failure, SQLite decides alone. */
+static void fail(Advisor *By) {
+  if (!By->HasFailed)
+    fprintf(stderr, "mlbridge_sqlite: note: %s; SQLite plans alone\n",
+            mlbridgeGetLastErrorMessage());
+  By->HasFailed = true;
+}
+
+Advisor *createAdvisor(const char *Spec) {
+  Advisor *const By = sqlite3_malloc(sizeof *By);
+  if (!By)
+    return NULL;
+  *By = (Advisor){NULL, false};
+  if (mlbridgeCreateModelRunner(Spec, &By->Runner) != MLBridgeStatusSuccess)
+    fail(By);
+  return By;
+}
+
+void disposeAdvisor(void *By) {
+  if (By)
+    mlbridgeDisposeModelRunner(((Advisor *)By)->Runner);
+  sqlite3_free(By);
+}
+
+/* Counts the trigrams of a text. Those with a wildcard do not count. */
+static void countTrigrams(const Token *T, float *Counts) {
+  for (int I = 1; I + 3 < T->Length; ++I) {
+    uint32_t Hash = 2166136261u;
+    bool IsText = true;
+    for (int J = I; J != I + 3; ++J) {
+      const unsigned char C = (unsigned char)tolower((unsigned char)T->Text[J]);
+      IsText &= C != '%' && C != '_' && C != '*' && C != '?';
+      Hash = (Hash ^ C) * 16777619u;
+    }
+    if (IsText)
+      ++Counts[Hash % Buckets];
+  }
+}
+
+/* The features of all terms, one row for each. */
+typedef struct Rows {
+  int32_t *Tables, *Columns, *Expressions, *Operators, *Operands;
+  double *Values;
+  float *Texts;
+} Rows;
+
+static void *part(char **Memory, size_t Bytes) {
+  char *const Begin = *Memory;
+  *Memory += Bytes;
+  return Begin;
+}
+
+/* Returns features for sqlite3_free(), the first of which begins the memory. */
+static bool rowsOf(const Statement *S, Rows *Result) {
+  const size_t N = (size_t)S->NumTerms;
+  const size_t Size =
+      N * (2 * sizeof(double) + Buckets * sizeof(float) + 6 * sizeof(int32_t));
+  char *Memory = sqlite3_malloc64(Size);
+  if (!Memory)
+    return false;
+  memset(Memory, 0, Size);
+  Result->Values = part(&Memory, 2 * N * sizeof(double));
+  Result->Texts = part(&Memory, Buckets * N * sizeof(float));
+  Result->Columns = part(&Memory, 2 * N * sizeof(int32_t));
+  Result->Tables = part(&Memory, N * sizeof(int32_t));
+  Result->Expressions = part(&Memory, N * sizeof(int32_t));
+  Result->Operators = part(&Memory, N * sizeof(int32_t));
+  Result->Operands = part(&Memory, N * sizeof(int32_t));
+  for (size_t I = 0; I != N; ++I) {
+    const Term *const T = &S->Terms[I];
+    memcpy(&Result->Columns[2 * I], T->Columns, sizeof T->Columns);
+    memcpy(&Result->Values[2 * I], T->Values, sizeof T->Values);
+    Result->Tables[I] = T->Table;
+    Result->Expressions[I] = (int32_t)T->Expression;
+    Result->Operators[I] = (int32_t)T->Operator;
+    Result->Operands[I] = (int32_t)T->Operand;
+    if (T->Text >= 0)
+      countTrigrams(&S->Tokens[T->Text], &Result->Texts[Buckets * I]);
+  }
+  return true;
+}
+
+/* Asks the model. Returns a selectivity for each term, which is valid until the
+   next call, or null. A term without advice has a number outside of 0 to 1. */
+static const float *ask(Advisor *By, const Statement *S) {
+  Rows R;
+  if (By->HasFailed || S->NumTerms == 0 || !rowsOf(S, &R))
+    return NULL;
+  const MLBridgeFeatureSetRef To = mlbridgeGetFeatures(By->Runner);
+  const size_t N = (size_t)S->NumTerms;
+  const int64_t Pairs[] = {S->NumTerms, 2}, Texts[] = {S->NumTerms, Buckets};
+  mlbridgeSetInt32Vector(To, "tables", R.Tables, N);
+  mlbridgeSetTensor(To, "columns", MLBridgeElementInt32, R.Columns, Pairs, 2);
+  mlbridgeSetInt32Vector(To, "expressions", R.Expressions, N);
+  mlbridgeSetInt32Vector(To, "operators", R.Operators, N);
+  mlbridgeSetInt32Vector(To, "operands", R.Operands, N);
+  mlbridgeSetTensor(To, "values", MLBridgeElementDouble, R.Values, Pairs, 2);
+  mlbridgeSetTensor(To, "texts", MLBridgeElementFloat, R.Texts, Texts, 2);
+  MLBridgeAdviceRef Advice;
+  const float *Found = NULL;
+  size_t Count = 0;
+  MLBridgeStatus Status = mlbridgeEvaluate(By->Runner, &Advice);
+  if (Status == MLBridgeStatusSuccess)
+    Status = mlbridgeGetFloatVector(Advice, NULL, &Found, &Count);
+  if (Status == MLBridgeStatusSuccess && Count != N)
+    Status = mlbridgeFail(MLBridgeStatusSchemaMismatch,
+                          "advice: expected a selectivity for each term");
+  if (Status != MLBridgeStatusSuccess) {
+    Found = NULL;
+    if (Status != MLBridgeStatusDeferred)
+      fail(By);
+  }
+  sqlite3_free(R.Values);
+  return Found;
+}
+
+static bool isAdvice(float Selectivity) {
+  return Selectivity >= 0 && Selectivity <= 1;
+}
+
+/* Writes the statement with likelihood() around the terms with advice. */
+static void writeStatement(sqlite3_str *To, const char *SQL, const Statement *S,
+                           const float *Found) {
+  const char *From = SQL;
+  for (int I = 0; I != S->NumTerms; ++I) {
+    const Token *const Begin = &S->Tokens[S->Terms[I].Begin];
+    const Token *const Last = &S->Tokens[S->Terms[I].End - 1];
+    const char *const End = Last->Text + Last->Length;
+    if (!isAdvice(Found[I]))
+      continue;
+    sqlite3_str_append(To, From, (int)(Begin->Text - From));
+    sqlite3_str_appendf(To, "likelihood(%.*s, %.9f)", (int)(End - Begin->Text),
+                        Begin->Text, (double)Found[I]);
+    From = End;
+  }
+  sqlite3_str_appendall(To, From);
+}
+
+/* Writes a line for each term. */
+static void writeTerms(sqlite3_str *To, const Statement *S,
+                       const float *Found) {
+  if (S->Refused)
+    sqlite3_str_appendf(To, "left as it is, because %s", S->Refused);
+  for (int I = 0; I != S->NumTerms; ++I) {
+    const Token *const Begin = &S->Tokens[S->Terms[I].Begin];
+    const Token *const Last = &S->Tokens[S->Terms[I].End - 1];
+    sqlite3_str_appendf(To, "%s%.*s: ", I ? "\n" : "",
+                        (int)(Last->Text + Last->Length - Begin->Text),
+                        Begin->Text);
+    if (Found && isAdvice(Found[I]))
+      sqlite3_str_appendf(To, "%.4f", (double)Found[I]);
+    else
+      sqlite3_str_appendall(To, "no advice");
+  }
+}
+
+char *rewrite(sqlite3 *DB, Advisor *By, const char *SQL, bool Explains) {
+  Statement S;
+  char *Result = NULL;
+  if (By->HasFailed && !Explains)
+    return NULL;
+  if (parseStatement(DB, SQL, &S) == SQLITE_OK) {
+    const float *const Found = ask(By, &S);
+    if (Found || Explains) {
+      sqlite3_str *const To = sqlite3_str_new(DB);
+      if (Explains)
+        writeTerms(To, &S, Found);
+      else
+        writeStatement(To, SQL, &S, Found);
+      Result = sqlite3_str_finish(To);
+    }
+  }
+  freeStatement(&S);
+  return Result;
+}

@@ -1,0 +1,35 @@
+/*===- Rewrite.h - Selectivities from a model -------------------*- C -*-===*\
+|*                                                                            *|
+|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
+|* Exceptions. See LICENSE for license information.                           *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* An Advisor asks a model for the selectivities of a statement's terms, and  *|
+|* tells them to SQLite's planner by likelihood().                            *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef MLBRIDGE_SQLITE_REWRITE_H
+#define MLBRIDGE_SQLITE_REWRITE_H
+
+#include <stdbool.h>
+
+typedef struct sqlite3 sqlite3;
+
+/* The model of one connection. Use it in one thread at a time. */
+typedef struct Advisor Advisor;
+
+/* Creates an advisor for a model spec. Returns null if memory runs out. A spec
+   that cannot be used is reported like a model that fails. */
+Advisor *createAdvisor(const char *Spec);
+void disposeAdvisor(void *Advisor);
+
+/* Returns the statement with the model's selectivities, for sqlite3_free(), or
+   null if it is to be left as it is. If Explains, returns a description of the
+   terms, or of the reason why the statement is left as it is. Behind the first
+   statement of SQL, the text is unchanged. */
+char *rewrite(sqlite3 *DB, Advisor *By, const char *SQL, bool Explains);
+
+#endif /* MLBRIDGE_SQLITE_REWRITE_H */

@@ -1,0 +1,1080 @@
+/*===- Statement.c - The terms of a SELECT statement
+------------------------===*\
+|*                                                                            *|
+|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
+|* Exceptions. See LICENSE for license information.                           *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* SQLite has no public parser. This file knows SQLite's tokens, and as much  *|
+|* of the grammar of SELECT as is needed to find terms. A statement that it   *|
+|* does not understand is left as it is.                                      *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#include "Statement.h"
+
+#include <sqlite3ext.h>
+SQLITE_EXTENSION_INIT3
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MaxNesting = 32, MaxSources = 64, MaxTables = 1 << 20 };
+
+/*===----------------------------------------------------------------------===*\
+|* Tokens                                                                     *|
+\*===----------------------------------------------------------------------===*/
+
+static bool isNameStart(char C) {
+  return isalpha((unsigned char)C) || C == '_' || (unsigned char)C >= 0x80;
+}
+
+static bool isName(char C) {
+  return isNameStart(C) || isdigit((unsigned char)C) || C == '$';
+}
+
+/* Returns the length of spaces and comments. */
+static int spaceAt(const char *Text) {
+  const char *P = Text;
+  for (;;) {
+    if (*P && strchr(" \t\n\f\r", *P)) {
+      ++P;
+    } else if (P[0] == '-' && P[1] == '-') {
+      P += strcspn(P, "\n");
+    } else if (P[0] == '/' && P[1] == '*') {
+      const char *End = strstr(P + 2, "*/");
+      P = End ? End + 2 : P + strlen(P);
+    } else {
+      return (int)(P - Text);
+    }
+  }
+}
+
+/* Returns the length of a quoted token, or 0 if it has no end. */
+static int quotedAt(const char *Text, char Close) {
+  const char *P = Text + 1;
+  for (; *P; ++P) {
+    if (*P != Close)
+      continue;
+    if (P[1] != Close || Close == ']')
+      return (int)(P + 1 - Text);
+    ++P;
+  }
+  return 0;
+}
+
+static int numberAt(const char *Text) {
+  const char *P = Text;
+  if (P[0] == '0' && (P[1] == 'x' || P[1] == 'X')) {
+    for (P += 2; isxdigit((unsigned char)*P); ++P)
+      ;
+    return (int)(P - Text);
+  }
+  while (isdigit((unsigned char)*P))
+    ++P;
+  if (*P == '.')
+    for (++P; isdigit((unsigned char)*P); ++P)
+      ;
+  if ((*P == 'e' || *P == 'E')) {
+    const char *Digits = P + 1 + (P[1] == '+' || P[1] == '-');
+    if (isdigit((unsigned char)*Digits))
+      for (P = Digits; isdigit((unsigned char)*P); ++P)
+        ;
+  }
+  return (int)(P - Text);
+}
+
+static int nameAt(const char *Text) {
+  int Length = 0;
+  while (isName(Text[Length]))
+    ++Length;
+  return Length;
+}
+
+/* Reads the token at the text. Returns false for what is no token. */
+static bool readToken(const char *Text, Token *Result) {
+  static const char *const Operators[] = {"->>", "->", "||", "<=", "<>",
+                                          "<<",  ">=", ">>", "==", "!="};
+  const char C = *Text;
+  Result->Text = Text;
+  Result->Match = -1;
+  if ((C == 'x' || C == 'X') && Text[1] == '\'') {
+    const int Length = quotedAt(Text + 1, '\'');
+    Result->Kind = TokenBlob;
+    Result->Length = Length ? Length + 1 : 0;
+  } else if (isNameStart(C)) {
+    Result->Kind = TokenWord;
+    Result->Length = nameAt(Text);
+  } else if (C == '\'') {
+    Result->Kind = TokenString;
+    Result->Length = quotedAt(Text, C);
+  } else if (C == '"' || C == '`' || C == '[') {
+    Result->Kind = TokenQuoted;
+    Result->Length = quotedAt(Text, C == '[' ? ']' : C);
+  } else if (isdigit((unsigned char)C) ||
+             (C == '.' && isdigit((unsigned char)Text[1]))) {
+    Result->Kind = TokenNumber;
+    Result->Length = numberAt(Text);
+    /* SQLite rejects 1a. */
+    if (isName(Text[Result->Length]))
+      return false;
+  } else if (C == '?' || C == ':' || C == '@' || C == '$' || C == '#') {
+    Result->Kind = TokenParameter;
+    Result->Length = 1 + nameAt(Text + 1);
+  } else {
+    Result->Kind = TokenOperator;
+    Result->Length = strchr("()*+-/%&|<>=,.;~", C) ? 1 : 0;
+    for (size_t I = 0; I != sizeof Operators / sizeof *Operators; ++I)
+      if (strncmp(Text, Operators[I], strlen(Operators[I])) == 0) {
+        Result->Length = (int)strlen(Operators[I]);
+        break;
+      }
+  }
+  return Result->Length != 0;
+}
+
+static bool isOperator(const Token *T, const char *Text) {
+  return T->Kind == TokenOperator && T->Length == (int)strlen(Text) &&
+         strncmp(T->Text, Text, (size_t)T->Length) == 0;
+}
+
+static bool isWord(const Token *T, const char *Word) {
+  return T->Kind == TokenWord && T->Length == (int)strlen(Word) &&
+         sqlite3_strnicmp(T->Text, Word, T->Length) == 0;
+}
+
+static bool isAnyWord(const Token *T, const char *const *Words) {
+  for (; *Words; ++Words)
+    if (isWord(T, *Words))
+      return true;
+  return false;
+}
+
+/* Appends an element to a vector. Capacities are powers of two. */
+static void *grow(void *Vector, int Size, size_t Element) {
+  if (Size != 0 && (Size & (Size - 1)) != 0)
+    return Vector;
+  return sqlite3_realloc64(Vector, (Size ? 2 * (size_t)Size : 1) * Element);
+}
+
+static int tokenize(const char *SQL, Statement *S) {
+  int Open[256], Depth = 0;
+  const char *P = SQL + spaceAt(SQL);
+  while (*P) {
+    Token T;
+    if (!readToken(P, &T)) {
+      S->Refused = "it has an unknown token";
+      break;
+    }
+    P += T.Length;
+    if (isOperator(&T, ";"))
+      break;
+    Token *const Tokens = grow(S->Tokens, S->NumTokens, sizeof T);
+    if (!Tokens)
+      return SQLITE_NOMEM;
+    S->Tokens = Tokens;
+    if (isOperator(&T, "(")) {
+      if (Depth == (int)(sizeof Open / sizeof *Open)) {
+        S->Refused = "its parentheses are nested too deeply";
+        break;
+      }
+      Open[Depth++] = S->NumTokens;
+    } else if (isOperator(&T, ")")) {
+      if (Depth == 0) {
+        S->Refused = "its parentheses do not match";
+        break;
+      }
+      T.Match = Open[--Depth];
+      Tokens[T.Match].Match = S->NumTokens;
+    }
+    Tokens[S->NumTokens++] = T;
+    P += spaceAt(P);
+  }
+  S->End = P;
+  if (!S->Refused && Depth != 0)
+    S->Refused = "its parentheses do not match";
+  return SQLITE_OK;
+}
+
+/*===----------------------------------------------------------------------===*\
+|* Names                                                                      *|
+\*===----------------------------------------------------------------------===*/
+
+static bool isNameToken(const Token *T) {
+  return T->Kind == TokenWord || T->Kind == TokenQuoted;
+}
+
+/* Copies a name without its quotes. Returns false if it is too long. */
+static bool copyName(const Token *T, char *To, int Size) {
+  int Length = 0;
+  const bool IsQuoted = T->Kind == TokenQuoted;
+  const char Close = IsQuoted ? T->Text[T->Length - 1] : 0;
+  for (int I = IsQuoted; I != T->Length - IsQuoted; ++I) {
+    if (Length == Size - 1)
+      return false;
+    To[Length++] = T->Text[I];
+    /* A doubled quote stands for one. */
+    I += IsQuoted && T->Text[I] == Close;
+  }
+  To[Length] = 0;
+  return true;
+}
+
+static bool isSameName(const Token *A, const Token *B) {
+  char First[256], Second[256];
+  return copyName(A, First, sizeof First) &&
+         copyName(B, Second, sizeof Second) &&
+         sqlite3_stricmp(First, Second) == 0;
+}
+
+static uint32_t hashByte(uint32_t Hash, unsigned char Byte) {
+  return (Hash ^ Byte) * 16777619u;
+}
+
+static uint32_t hashText(uint32_t Hash, const char *Text, int Length) {
+  for (int I = 0; I != Length; ++I)
+    Hash = hashByte(Hash, (unsigned char)tolower((unsigned char)Text[I]));
+  return Hash;
+}
+
+enum { HashStart = (int)2166136261u };
+
+/* An item of FROM. */
+typedef struct Source {
+  const Token *Schema; /* or null */
+  const Token *Table;  /* null for a subquery, a function and a CTE */
+  const Token *Name;   /* the alias, or the table; null for none */
+} Source;
+
+/* The sources of one SELECT. */
+typedef struct Scope {
+  Source Sources[MaxSources];
+  int NumSources;
+  int FirstTable;   /* the number of the first source in Term.Table */
+  int NumInner;     /* sources whose columns no outer join sets to null */
+  bool MergesNames; /* by USING or NATURAL */
+} Scope;
+
+typedef struct Parser {
+  sqlite3 *DB;
+  Statement *S;
+  const Token *Names[MaxSources]; /* of common table expressions */
+  int NumNames;
+  int NumTables;
+  bool ComparesRows; /* by GROUP BY, DISTINCT, UNION and others */
+  bool NoMemory;
+} Parser;
+
+static void refuse(Parser *P, const char *Why) {
+  if (!P->S->Refused)
+    P->S->Refused = Why;
+}
+
+/* A reference to a column: a name, with a table and a schema before it. */
+typedef struct Reference {
+  int Begin, End; /* tokens */
+} Reference;
+
+/* Finds the next reference in the tokens from I on. Returns false at the end.
+ */
+static bool nextReference(const Statement *S, int I, int End,
+                          Reference *Result);
+
+/* Looks up a column of a table. Writes the hash of its name. */
+static bool lookUp(Parser *P, const Source *From, const Token *Column,
+                   uint32_t *Hash) {
+  char Schema[256], Table[256], Name[256];
+  const char *Collation = NULL;
+  if (!From->Table || !copyName(From->Table, Table, sizeof Table) ||
+      !copyName(Column, Name, sizeof Name) ||
+      (From->Schema && !copyName(From->Schema, Schema, sizeof Schema)))
+    return false;
+  if (sqlite3_table_column_metadata(P->DB, From->Schema ? Schema : NULL, Table,
+                                    Name, NULL, &Collation, NULL, NULL,
+                                    NULL) != SQLITE_OK)
+    return false;
+  if (P->ComparesRows && Collation && sqlite3_stricmp(Collation, "BINARY") != 0)
+    refuse(P, "it groups by a column with a collation");
+  *Hash = hashText((uint32_t)HashStart, Table, (int)strlen(Table));
+  *Hash = hashByte(*Hash, '.');
+  *Hash = hashText(*Hash, Name, (int)strlen(Name));
+  return true;
+}
+
+/* Returns the index of the source whose column is named, or -1. */
+static int resolve(Parser *P, const Scope *Where, Reference Name,
+                   uint32_t *Hash) {
+  const Token *const T = P->S->Tokens;
+  const Token *const Column = &T[Name.End - 1];
+  const int Parts = (Name.End - Name.Begin + 1) / 2;
+  int Found = -1;
+  for (int I = 0; I != Where->NumSources; ++I) {
+    const Source *const From = &Where->Sources[I];
+    if (Parts > 1 && (!From->Name || !isSameName(From->Name, Column - 2)))
+      continue;
+    if (Parts > 2 && (!From->Schema || !isSameName(From->Schema, Column - 4)))
+      continue;
+    uint32_t This;
+    if (!lookUp(P, From, Column, &This))
+      continue;
+    if (Found >= 0)
+      return -1;
+    Found = I;
+    *Hash = This;
+  }
+  return Parts == 1 && Where->MergesNames ? -1 : Found;
+}
+
+/*===----------------------------------------------------------------------===*\
+|* Terms                                                                      *|
+\*===----------------------------------------------------------------------===*/
+
+/* Words that can stand where a name could, and are none. */
+static const char *const Keywords[] = {
+    "AND",     "AS",      "ASC",   "BETWEEN",  "BY",     "CASE",      "CAST",
+    "COLLATE", "CROSS",   "DESC",  "DISTINCT", "ELSE",   "END",       "ESCAPE",
+    "EXCEPT",  "EXISTS",  "FALSE", "FILTER",   "FROM",   "FULL",      "GLOB",
+    "GROUP",   "HAVING",  "IN",    "INDEXED",  "INNER",  "INTERSECT", "IS",
+    "ISNULL",  "JOIN",    "LEFT",  "LIKE",     "LIMIT",  "MATCH",     "NATURAL",
+    "NOT",     "NOTNULL", "NULL",  "NULLS",    "OFFSET", "ON",        "OR",
+    "ORDER",   "OUTER",   "OVER",  "REGEXP",   "RIGHT",  "SELECT",    "THEN",
+    "TRUE",    "UNION",   "USING", "VALUES",   "WHEN",   "WHERE",     "WINDOW",
+    "WITH",    "ALL",     NULL};
+
+static bool nextReference(const Statement *S, int I, int End,
+                          Reference *Result) {
+  const Token *const T = S->Tokens;
+  for (; I < End; ++I) {
+    if (!isNameToken(&T[I]) || isAnyWord(&T[I], Keywords))
+      continue;
+    int Last = I + 1;
+    while (Last + 1 < End && isOperator(&T[Last], ".") &&
+           isNameToken(&T[Last + 1]))
+      Last += 2;
+    if (Last < End && isOperator(&T[Last], "(")) {
+      I = Last;
+      continue; /* a function */
+    }
+    /* The type of a cast is no column. */
+    if (I > 0 && isWord(&T[I - 1], "AS"))
+      continue;
+    Result->Begin = I;
+    Result->End = Last;
+    return true;
+  }
+  return false;
+}
+
+static bool isLiteral(const Statement *S, int Begin, int End) {
+  const Token *const T = S->Tokens;
+  if (End - Begin == 2 &&
+      (isOperator(&T[Begin], "-") || isOperator(&T[Begin], "+")))
+    return T[Begin + 1].Kind == TokenNumber;
+  return End - Begin == 1 &&
+         (T[Begin].Kind == TokenNumber || T[Begin].Kind == TokenString);
+}
+
+/* Reads a literal as a number. The order of texts is that of their numbers. */
+static double valueOf(const Statement *S, int Begin, int End) {
+  const Token *const T = &S->Tokens[End - 1];
+  if (T->Kind == TokenNumber) {
+    char Text[64];
+    const int Length = T->Length < 63 ? T->Length : 63;
+    memcpy(Text, T->Text, (size_t)Length);
+    Text[Length] = 0;
+    const double Value = strtod(Text, NULL);
+    return End - Begin == 2 && isOperator(&S->Tokens[Begin], "-") ? -Value
+                                                                  : Value;
+  }
+  double Value = 0, Digit = 1;
+  for (int I = 1; I < T->Length - 1 && I <= 6; ++I)
+    Value += (unsigned char)T->Text[I] * (Digit /= 256);
+  return Value;
+}
+
+/* Skips to the word AND, OR or the end. CASE and BETWEEN contain words that do
+   not separate terms. */
+static int endOfTerm(const Statement *S, int I, int End, bool *HasOr) {
+  int Cases = 0, Betweens = 0;
+  for (; I < End; ++I) {
+    const Token *const T = &S->Tokens[I];
+    if (isOperator(T, "("))
+      I = T->Match;
+    else if (isWord(T, "CASE"))
+      ++Cases;
+    else if (isWord(T, "END"))
+      --Cases;
+    else if (Cases == 0 && isWord(T, "BETWEEN"))
+      ++Betweens;
+    else if (Cases == 0 && isWord(T, "OR"))
+      *HasOr = true;
+    else if (Cases == 0 && isWord(T, "AND") && Betweens-- <= 0)
+      return I;
+  }
+  return I;
+}
+
+typedef struct Comparison {
+  const char *Text;
+  TermOperator Operator, Mirrored, Negated;
+} Comparison;
+
+static const Comparison Comparisons[] = {
+    {"=", OperatorEqual, OperatorEqual, OperatorOther},
+    {"==", OperatorEqual, OperatorEqual, OperatorOther},
+    {"!=", OperatorNotEqual, OperatorNotEqual, OperatorOther},
+    {"<>", OperatorNotEqual, OperatorNotEqual, OperatorOther},
+    {"<", OperatorLess, OperatorGreater, OperatorOther},
+    {"<=", OperatorLessEqual, OperatorGreaterEqual, OperatorOther},
+    {">", OperatorGreater, OperatorLess, OperatorOther},
+    {">=", OperatorGreaterEqual, OperatorLessEqual, OperatorOther},
+    {"BETWEEN", OperatorBetween, OperatorOther, OperatorNotBetween},
+    {"IN", OperatorIn, OperatorOther, OperatorNotIn},
+    {"LIKE", OperatorLike, OperatorOther, OperatorNotLike},
+    {"GLOB", OperatorGlob, OperatorOther, OperatorNotGlob},
+};
+
+static const Comparison *comparisonOf(const Token *T) {
+  for (size_t I = 0; I != sizeof Comparisons / sizeof *Comparisons; ++I) {
+    const char *const Text = Comparisons[I].Text;
+    if (isalpha((unsigned char)*Text) ? isWord(T, Text) : isOperator(T, Text))
+      return &Comparisons[I];
+  }
+  return NULL;
+}
+
+/* Hashes tokens, with all columns as # and all literals as ?. */
+static uint32_t hashExpression(const Statement *S, int Begin, int End) {
+  uint32_t Hash = (uint32_t)HashStart;
+  Reference Name;
+  bool HasName = nextReference(S, Begin, End, &Name);
+  for (int I = Begin; I < End; ++I) {
+    const Token *const T = &S->Tokens[I];
+    if (HasName && I == Name.Begin) {
+      Hash = hashByte(Hash, '#');
+      I = Name.End - 1;
+      HasName = nextReference(S, Name.End, End, &Name);
+    } else if (T->Kind == TokenNumber || T->Kind == TokenString ||
+               T->Kind == TokenBlob) {
+      Hash = hashByte(Hash, '?');
+    } else {
+      Hash = hashText(Hash, T->Text, T->Length);
+    }
+    Hash = hashByte(Hash, ' ');
+  }
+  return Hash;
+}
+
+static bool isReference(const Statement *S, int Begin, int End) {
+  Reference Name;
+  return nextReference(S, Begin, End, &Name) && Name.Begin == Begin &&
+         Name.End == End;
+}
+
+/* Describes what is compared: a column alone, or an expression. */
+static void setExpression(const Statement *S, int Begin, int End, Term *To) {
+  To->Expression =
+      isReference(S, Begin, End) ? 0 : hashExpression(S, Begin, End);
+}
+
+/* Describes an operand that is one literal. */
+static void setLiteral(const Statement *S, int Begin, int End, Term *To) {
+  const bool IsText = S->Tokens[End - 1].Kind == TokenString;
+  To->Operand = IsText ? OperandText : OperandNumber;
+  To->Values[0] = valueOf(S, Begin, End);
+  To->Text = IsText ? End - 1 : -1;
+}
+
+/* Describes the right side. Returns false if it is nothing that is known. */
+static bool setOperand(const Statement *S, int Begin, int End, Term *To) {
+  const Token *const T = S->Tokens;
+  if (To->Operator == OperatorBetween || To->Operator == OperatorNotBetween) {
+    int And = Begin;
+    while (And < End && !isWord(&T[And], "AND"))
+      And = isOperator(&T[And], "(") ? T[And].Match + 1 : And + 1;
+    if (!isLiteral(S, Begin, And) || !isLiteral(S, And + 1, End))
+      return false;
+    setLiteral(S, Begin, And, To);
+    To->Values[1] = valueOf(S, And + 1, End);
+    return true;
+  }
+  if (To->Operator == OperatorIn || To->Operator == OperatorNotIn) {
+    if (!isOperator(&T[Begin], "(") || T[Begin].Match != End - 1)
+      return false;
+    To->Operand = OperandList;
+    for (int I = Begin + 1; I < End;) {
+      int Last = I;
+      while (!isOperator(&T[Last], ",") && Last != End - 1)
+        ++Last;
+      if (!isLiteral(S, I, Last))
+        return false;
+      ++To->Values[0];
+      I = Last + 1;
+    }
+    return true;
+  }
+  if (isLiteral(S, Begin, End)) {
+    setLiteral(S, Begin, End, To);
+    return true;
+  }
+  if (!isReference(S, Begin, End))
+    return false;
+  To->Operand = OperandColumn;
+  return true;
+}
+
+/* Describes how the term compares, as far as it is known. */
+static void describe(const Statement *S, Term *To) {
+  const Token *const T = S->Tokens;
+  int Begin = To->Begin, End = To->End;
+  while (isOperator(&T[Begin], "(") && T[Begin].Match == End - 1)
+    ++Begin, --End;
+  To->Text = -1;
+  if (End - Begin > 1 && isWord(&T[End - 1], "ISNULL")) {
+    To->Operator = OperatorIsNull;
+    setExpression(S, Begin, End - 1, To);
+    return;
+  }
+  if (End - Begin > 1 && isWord(&T[End - 1], "NOTNULL")) {
+    To->Operator = OperatorNotNull;
+    setExpression(S, Begin, End - 1, To);
+    return;
+  }
+  if (End - Begin > 2 && isWord(&T[End - 1], "NULL")) {
+    const bool Not = isWord(&T[End - 2], "NOT");
+    const int Is = End - 2 - (Not && isWord(&T[End - 3], "IS"));
+    if (Not || isWord(&T[Is], "IS")) {
+      To->Operator = Not ? OperatorNotNull : OperatorIsNull;
+      setExpression(S, Begin, Is, To);
+      return;
+    }
+  }
+  for (int I = Begin; I < End; ++I) {
+    if (isOperator(&T[I], "(")) {
+      I = T[I].Match;
+      continue;
+    }
+    const Comparison *const How = comparisonOf(&T[I]);
+    if (!How)
+      continue;
+    const bool Not = I > Begin && isWord(&T[I - 1], "NOT");
+    const int Left = I - Not;
+    if (Left == Begin || I + 1 == End || isWord(&T[Begin], "NOT"))
+      break;
+    To->Operator = Not ? How->Negated : How->Operator;
+    if (isLiteral(S, Begin, Left) && How->Mirrored != OperatorOther) {
+      To->Operator = How->Mirrored;
+      setLiteral(S, Begin, Left, To);
+      setExpression(S, I + 1, End, To);
+      return;
+    }
+    setExpression(S, Begin, Left, To);
+    if (To->Operator != OperatorOther && setOperand(S, I + 1, End, To))
+      return;
+    break;
+  }
+  To->Operator = OperatorOther;
+  To->Operand = OperandNone;
+  To->Values[0] = To->Values[1] = 0;
+  To->Text = -1;
+  To->Expression = hashExpression(S, Begin, End);
+}
+
+/* True if a model cannot know what the tokens compare with, or if they must
+   not be an argument of likelihood(). */
+static bool isUnusual(const Statement *S, int Begin, int End) {
+  static const char *const Words[] = {"SELECT", "COLLATE",  "MATCH",
+                                      "REGEXP", "VALUES",   "LIKELIHOOD",
+                                      "LIKELY", "UNLIKELY", NULL};
+  for (int I = Begin; I != End; ++I) {
+    const Token *const T = &S->Tokens[I];
+    if (T->Kind == TokenParameter || T->Kind == TokenBlob ||
+        isAnyWord(T, Words))
+      return true;
+  }
+  /* A row value. */
+  if (isOperator(&S->Tokens[Begin], "("))
+    for (int I = Begin + 1; I < S->Tokens[Begin].Match; ++I) {
+      if (isOperator(&S->Tokens[I], "("))
+        I = S->Tokens[I].Match;
+      else if (isOperator(&S->Tokens[I], ","))
+        return true;
+    }
+  return false;
+}
+
+/* Adds a term if all of its columns belong to one table. */
+static void addTerm(Parser *P, const Scope *Where, int Begin, int End) {
+  Statement *const S = P->S;
+  Term New = {.Begin = Begin, .End = End, .Table = -1, .Text = -1};
+  if (Begin == End || isUnusual(S, Begin, End))
+    return;
+  int Columns = 0;
+  Reference Name = {Begin, Begin};
+  while (nextReference(S, Name.End, End, &Name)) {
+    uint32_t Hash = 0;
+    const int Source = resolve(P, Where, Name, &Hash);
+    /* SQLite makes an outer join an inner one if it sees that a term refuses
+       null, and likelihood() would hide that. */
+    if (Source < 0 || Source >= Where->NumInner ||
+        (Columns != 0 && Source != New.Table))
+      return;
+    New.Table = Source;
+    if (Columns < 2)
+      New.Columns[Columns] = Hash;
+    ++Columns;
+  }
+  if (Columns == 0)
+    return;
+  New.Table += Where->FirstTable;
+  describe(S, &New);
+  Term *const Terms = grow(S->Terms, S->NumTerms, sizeof New);
+  if (!Terms) {
+    P->NoMemory = true;
+    return;
+  }
+  S->Terms = Terms;
+  Terms[S->NumTerms++] = New;
+}
+
+/* Adds the terms of a condition. */
+static void addTerms(Parser *P, const Scope *Where, int Begin, int End) {
+  bool HasOr = false;
+  for (int I = Begin; I < End; ++I)
+    I = endOfTerm(P->S, I, End, &HasOr);
+  if (HasOr)
+    return;
+  for (int I = Begin; I < End;) {
+    const int Last = endOfTerm(P->S, I, End, &HasOr);
+    addTerm(P, Where, I, Last);
+    I = Last + 1;
+  }
+}
+
+/*===----------------------------------------------------------------------===*\
+|* SELECT                                                                     *|
+\*===----------------------------------------------------------------------===*/
+
+static bool beginsSelect(const Token *T) {
+  return isWord(T, "SELECT") || isWord(T, "WITH") || isWord(T, "VALUES");
+}
+
+/* The clauses of one SELECT: tokens, or -1. */
+typedef struct Clauses {
+  int Select, From, Where, GroupBy, Having, End;
+} Clauses;
+
+/* Where one SELECT of a compound ends, or the end. */
+static int endOfCore(const Statement *S, int I, int End) {
+  static const char *const Compound[] = {"UNION", "INTERSECT", "EXCEPT", NULL};
+  for (; I < End; ++I) {
+    if (isOperator(&S->Tokens[I], "("))
+      I = S->Tokens[I].Match;
+    else if (isAnyWord(&S->Tokens[I], Compound))
+      return I;
+  }
+  return I;
+}
+
+static Clauses clausesOf(const Statement *S, int Begin, int End) {
+  Clauses C = {Begin, -1, -1, -1, -1, End};
+  for (int I = Begin; I < End; ++I) {
+    const Token *const T = &S->Tokens[I];
+    if (isOperator(T, "("))
+      I = T->Match;
+    else if (isWord(T, "FROM") && C.From < 0 &&
+             !(I >= 2 && isWord(&S->Tokens[I - 1], "DISTINCT") &&
+               (isWord(&S->Tokens[I - 2], "IS") ||
+                isWord(&S->Tokens[I - 2], "NOT"))))
+      C.From = I;
+    else if (isWord(T, "WHERE"))
+      C.Where = I;
+    else if (isWord(T, "GROUP"))
+      C.GroupBy = I;
+    else if (isWord(T, "HAVING"))
+      C.Having = I;
+    else if (isWord(T, "ORDER")) {
+      C.End = I;
+      break;
+    }
+  }
+  return C;
+}
+
+/* The first of some positions that is behind Begin, or End. */
+static int firstOf(int A, int B, int C, int End) {
+  return A >= 0 ? A : B >= 0 ? B : C >= 0 ? C : End;
+}
+
+/* Reads the sources of FROM, and adds the terms of inner joins' ON. */
+static void readSources(Parser *P, Scope *To, int Begin, int End) {
+  static const char *const Joins[] = {"JOIN",  "LEFT",    "RIGHT",
+                                      "FULL",  "INNER",   "OUTER",
+                                      "CROSS", "NATURAL", NULL};
+  static const char *const NoAlias[] = {"ON", "USING", "INDEXED", "NOT", NULL};
+  const Token *const T = P->S->Tokens;
+  /* The conditions of ON, whose columns may belong to later sources. */
+  int Conditions[MaxSources][2], NumConditions = 0;
+  bool IsOuter = false;
+  for (int I = Begin; I < End;) {
+    if (isOperator(&T[I], ",") || isAnyWord(&T[I], Joins)) {
+      const bool IsLeft = isWord(&T[I], "LEFT");
+      if (!IsLeft && !isWord(&T[I], "RIGHT") && !isWord(&T[I], "FULL"))
+        ;
+      else if (!IsLeft)
+        To->NumInner = 0;
+      else if (!IsOuter)
+        To->NumInner = To->NumSources;
+      IsOuter |= IsLeft || isWord(&T[I], "RIGHT") || isWord(&T[I], "FULL");
+      To->MergesNames |= isWord(&T[I], "NATURAL");
+      ++I;
+    } else if (isWord(&T[I], "ON")) {
+      int Last = I + 1;
+      while (Last < End && !isOperator(&T[Last], ",") &&
+             (!isAnyWord(&T[Last], Joins) || isOperator(&T[Last + 1], "(")))
+        Last = isOperator(&T[Last], "(") ? T[Last].Match + 1 : Last + 1;
+      Conditions[NumConditions][0] = I + 1;
+      Conditions[NumConditions++][1] = Last < End ? Last : End;
+      I = Last;
+    } else if (isWord(&T[I], "USING") && I + 1 < End &&
+               isOperator(&T[I + 1], "(")) {
+      To->MergesNames = true;
+      I = T[I + 1].Match + 1;
+    } else if (isWord(&T[I], "INDEXED") || isWord(&T[I], "BY")) {
+      I += isWord(&T[I], "BY") ? 2 : 1;
+    } else if (isWord(&T[I], "NOT")) {
+      ++I;
+    } else {
+      Source New = {NULL, NULL, NULL};
+      if (To->NumSources == MaxSources) {
+        refuse(P, "it has too many tables");
+        return;
+      }
+      if (isOperator(&T[I], "(")) {
+        if (I + 1 < End && !beginsSelect(&T[I + 1]))
+          refuse(P, "it has joins in parentheses");
+        I = T[I].Match + 1;
+      } else if (isNameToken(&T[I])) {
+        New.Table = New.Name = &T[I++];
+        if (I + 1 < End && isOperator(&T[I], ".")) {
+          New.Schema = New.Table;
+          New.Table = New.Name = &T[I + 1];
+          I += 2;
+        }
+        if (I < End && isOperator(&T[I], "(")) {
+          New.Table = NULL;
+          I = T[I].Match + 1;
+        }
+        for (int N = 0; N != P->NumNames && New.Table && !New.Schema; ++N)
+          if (isSameName(P->Names[N], New.Table))
+            New.Table = NULL;
+      } else {
+        refuse(P, "it has an unknown form of FROM");
+        return;
+      }
+      if (I < End && isWord(&T[I], "AS"))
+        ++I;
+      if (I < End && (isNameToken(&T[I]) || T[I].Kind == TokenString) &&
+          !isAnyWord(&T[I], Joins) && !isAnyWord(&T[I], NoAlias))
+        New.Name = &T[I++];
+      To->Sources[To->NumSources++] = New;
+    }
+    if (!IsOuter)
+      To->NumInner = To->NumSources;
+  }
+  if (!IsOuter)
+    for (int I = 0; I != NumConditions; ++I)
+      addTerms(P, To, Conditions[I][0], Conditions[I][1]);
+}
+
+static const char *const Aggregates[] = {"COUNT", "SUM", "TOTAL", "AVG",
+                                         "MIN",   "MAX", NULL};
+
+/* Functions whose value depends on their arguments only, and on one row. */
+static const char *const Scalars[] = {
+    "ABS",     "CAST",         "COALESCE",  "IFNULL",   "NULLIF",
+    "IIF",     "LENGTH",       "LOWER",     "UPPER",    "TRIM",
+    "LTRIM",   "RTRIM",        "ROUND",     "SUBSTR",   "SUBSTRING",
+    "REPLACE", "INSTR",        "PRINTF",    "FORMAT",   "DATE",
+    "TIME",    "DATETIME",     "JULIANDAY", "STRFTIME", "UNIXEPOCH",
+    "HEX",     "QUOTE",        "TYPEOF",    "UNICODE",  "CHAR",
+    "SIGN",    "JSON_EXTRACT", NULL};
+
+/* True if a function of one SELECT aggregates rows. */
+static bool aggregates(const Statement *S, int Begin, int End) {
+  for (int I = Begin; I + 1 < End; ++I) {
+    if (isOperator(&S->Tokens[I], "(") && beginsSelect(&S->Tokens[I + 1]))
+      I = S->Tokens[I].Match;
+    else if (isAnyWord(&S->Tokens[I], Aggregates) &&
+             isOperator(&S->Tokens[I + 1], "("))
+      return true;
+  }
+  return false;
+}
+
+static bool isSameText(const Statement *S, int A, int EndA, int B, int EndB) {
+  if (EndA - A != EndB - B)
+    return false;
+  for (; A != EndA; ++A, ++B) {
+    const Token *const L = &S->Tokens[A], *const R = &S->Tokens[B];
+    if (L->Length != R->Length ||
+        sqlite3_strnicmp(L->Text, R->Text, L->Length) != 0)
+      return false;
+  }
+  return true;
+}
+
+/* The end of an element of a list that commas separate. */
+static int endOfElement(const Statement *S, int I, int End) {
+  while (I < End && !isOperator(&S->Tokens[I], ","))
+    I = isOperator(&S->Tokens[I], "(") ? S->Tokens[I].Match + 1 : I + 1;
+  return I < End ? I : End;
+}
+
+/* True if tokens are an element of GROUP BY. */
+static bool isGrouped(const Statement *S, const Clauses *C, int Begin,
+                      int End) {
+  const int Last = C->Having >= 0 ? C->Having : C->End;
+  for (int I = C->GroupBy + 2; C->GroupBy >= 0 && I < Last;) {
+    const int Next = endOfElement(S, I, Last);
+    if (isSameText(S, I, Next, Begin, End))
+      return true;
+    I = Next + 1;
+  }
+  return false;
+}
+
+/* True if an expression of an aggregate query has a column that is neither
+   grouped nor an argument of an aggregate: its row is any of the group. */
+static bool hasBareColumn(const Statement *S, const Clauses *C, int Begin,
+                          int End) {
+  const Token *const T = S->Tokens;
+  if (isGrouped(S, C, Begin, End))
+    return false;
+  for (int I = Begin; I < End; ++I) {
+    if (isOperator(&T[I], "*") && (I == Begin || isOperator(&T[I - 1], ".")))
+      return true;
+    if (I + 1 < End && isAnyWord(&T[I], Aggregates) &&
+        isOperator(&T[I + 1], "(")) {
+      I = T[I + 1].Match;
+      continue;
+    }
+    /* Others are checked on their own. */
+    if (isOperator(&T[I], "(") && beginsSelect(&T[I + 1])) {
+      I = T[I].Match;
+      continue;
+    }
+    Reference Name;
+    if (!nextReference(S, I, End, &Name))
+      continue;
+    if (Name.Begin == I) {
+      if (!isGrouped(S, C, Name.Begin, Name.End))
+        return true;
+      I = Name.End - 1;
+    }
+  }
+  return false;
+}
+
+/* Refuses aggregates with bare columns, and functions that may aggregate. */
+static void checkResult(Parser *P, const Clauses *C) {
+  const Statement *const S = P->S;
+  const Token *const T = S->Tokens;
+  const int End = firstOf(C->From, C->Where, C->GroupBy, C->End);
+  int Begin = C->Select + 1;
+  if (isWord(&T[C->Select], "VALUES"))
+    return;
+  if (Begin < End &&
+      (isWord(&T[Begin], "ALL") || isWord(&T[Begin], "DISTINCT")))
+    ++Begin;
+  for (int I = Begin; I + 1 < End; ++I) {
+    if (isOperator(&T[I], "(") && beginsSelect(&T[I + 1]))
+      I = T[I].Match;
+    else if (isNameToken(&T[I]) && isOperator(&T[I + 1], "(") &&
+             !isAnyWord(&T[I], Keywords) && !isAnyWord(&T[I], Aggregates) &&
+             !isAnyWord(&T[I], Scalars))
+      refuse(P, "it calls a function that may depend on the order of rows");
+  }
+  if (P->ComparesRows)
+    for (int I = Begin; I < End; ++I)
+      if (isOperator(&T[I], "*") && (I == Begin || isOperator(&T[I - 1], ",") ||
+                                     isOperator(&T[I - 1], ".")))
+        refuse(P, "it compares all columns of a table");
+  if (C->GroupBy < 0 && C->Having < 0 && !aggregates(S, Begin, End))
+    return;
+  for (int I = Begin, Number = 1; I < End; ++Number) {
+    const int Next = endOfElement(S, I, End);
+    int Last = Next;
+    /* Without an alias. */
+    if (Last - I > 2 && isWord(&T[Last - 2], "AS"))
+      Last -= 2;
+    else if (Last - I > 1 && isNameToken(&T[Last - 1]) &&
+             !isAnyWord(&T[Last - 1], Keywords) &&
+             !isOperator(&T[Last - 2], ".") &&
+             T[Last - 2].Kind != TokenOperator)
+      Last -= 1;
+    else if (Last - I > 1 && isNameToken(&T[Last - 1]) &&
+             !isAnyWord(&T[Last - 1], Keywords) &&
+             isOperator(&T[Last - 2], ")"))
+      Last -= 1;
+    const bool IsAlias = Last != Next && isGrouped(S, C, Next - 1, Next);
+    if (!IsAlias && hasBareColumn(S, C, I, Last))
+      refuse(P, "a column is taken from any row of a group");
+    I = Next + 1;
+  }
+  if (C->Having >= 0 && hasBareColumn(S, C, C->Having + 1, C->End))
+    refuse(P, "a column is taken from any row of a group");
+}
+
+static void parseSelect(Parser *P, int Begin, int End, int Nesting,
+                        bool IsScalar);
+
+/* Reads WITH. Returns the first token behind it. */
+static int readNames(Parser *P, int I, int End) {
+  const Token *const T = P->S->Tokens;
+  if (!isWord(&T[I], "WITH"))
+    return I;
+  ++I;
+  if (I < End && isWord(&T[I], "RECURSIVE"))
+    ++I;
+  while (I < End && isNameToken(&T[I])) {
+    if (P->NumNames == MaxSources) {
+      refuse(P, "it has too many common table expressions");
+      return End;
+    }
+    P->Names[P->NumNames++] = &T[I++];
+    /* The columns, the query, and words before it. */
+    while (I < End && !isOperator(&T[I], ",") && !beginsSelect(&T[I]))
+      I = isOperator(&T[I], "(") ? T[I].Match + 1 : I + 1;
+    if (I < End && isOperator(&T[I], ","))
+      ++I;
+    else
+      break;
+  }
+  return I;
+}
+
+/* Parses the subqueries of one SELECT. Those of FROM begin at a source. */
+static void parseSubqueries(Parser *P, int Begin, int End, int From,
+                            int FromEnd, int Nesting) {
+  static const char *const Sets[] = {"IN",   "EXISTS", "AS", "MATERIALIZED",
+                                     "JOIN", "FROM",   NULL};
+  const Token *const T = P->S->Tokens;
+  for (int I = Begin; I + 1 < End; ++I) {
+    if (!isOperator(&T[I], "(") || !beginsSelect(&T[I + 1]))
+      continue;
+    const bool IsSource =
+        From >= 0 && I > From && I < FromEnd && isOperator(&T[I - 1], ",");
+    const bool IsSet = I > 0 && (isAnyWord(&T[I - 1], Sets) || IsSource);
+    parseSelect(P, I + 1, T[I].Match, Nesting + 1, !IsSet);
+    I = T[I].Match;
+  }
+}
+
+/* Parses a SELECT with its WITH and its compounds. A scalar subquery has the
+   value of its first row. */
+static void parseSelect(Parser *P, int Begin, int End, int Nesting,
+                        bool IsScalar) {
+  Statement *const S = P->S;
+  if (Nesting == MaxNesting)
+    refuse(P, "its subqueries are nested too deeply");
+  const int Main = readNames(P, Begin, End);
+  parseSubqueries(P, Begin, Main, -1, -1, Nesting);
+  if (Main >= End || !(isWord(&S->Tokens[Main], "SELECT") ||
+                       isWord(&S->Tokens[Main], "VALUES")))
+    refuse(P, "it does not select");
+  for (int I = Main; I < End && !S->Refused && !P->NoMemory;) {
+    const int Last = endOfCore(S, I, End);
+    const Clauses C = clausesOf(S, I, Last);
+    const int FromEnd = firstOf(C.Where, C.GroupBy, C.Having, C.End);
+    Scope Here = {.FirstTable = P->NumTables};
+    if (IsScalar &&
+        (Last != End || C.GroupBy >= 0 ||
+         !aggregates(S, C.Select, firstOf(C.From, C.Where, -1, C.End))))
+      refuse(P, "a subquery may have several rows and is used as one value");
+    checkResult(P, &C);
+    if (C.From >= 0)
+      readSources(P, &Here, C.From + 1, FromEnd);
+    P->NumTables += Here.NumSources;
+    if (C.Where >= 0)
+      addTerms(P, &Here, C.Where + 1, firstOf(C.GroupBy, C.Having, -1, C.End));
+    if (P->ComparesRows) {
+      /* Look up all columns, for their collations. */
+      Reference Name = {I, I};
+      uint32_t Hash;
+      while (nextReference(S, Name.End, Last, &Name))
+        resolve(P, &Here, Name, &Hash);
+    }
+    parseSubqueries(P, I, Last, C.From, FromEnd, Nesting);
+    I = Last + 1;
+    if (I < End && isWord(&S->Tokens[I], "ALL"))
+      ++I;
+  }
+}
+
+/* Refuses statements by words that they contain. */
+static void checkWords(Parser *P) {
+  static const char *const Ordered[] = {"LIMIT", "OVER", "WINDOW", NULL};
+  static const char *const Changes[] = {"INSERT", "UPDATE",    "DELETE",
+                                        "CREATE", "RETURNING", NULL};
+  static const char *const Compares[] = {"GROUP",     "DISTINCT", "UNION",
+                                         "INTERSECT", "EXCEPT",   NULL};
+  static const char *const Functions[] = {"GROUP_CONCAT",
+                                          "STRING_AGG",
+                                          "JSON_GROUP_ARRAY",
+                                          "JSON_GROUP_OBJECT",
+                                          "RANDOM",
+                                          "RANDOMBLOB",
+                                          "CHANGES",
+                                          "TOTAL_CHANGES",
+                                          "LAST_INSERT_ROWID",
+                                          NULL};
+  for (int I = 0; I != P->S->NumTokens; ++I) {
+    const Token *const T = &P->S->Tokens[I];
+    const bool IsCall = I + 1 != P->S->NumTokens && isOperator(&T[1], "(");
+    if (isAnyWord(T, Ordered))
+      refuse(P, "its result may depend on the order of rows");
+    else if (isAnyWord(T, Changes) && !IsCall)
+      refuse(P, "it changes the database");
+    else if (IsCall && isAnyWord(T, Functions))
+      refuse(P, "it calls a function that depends on the order of rows");
+    P->ComparesRows |= isAnyWord(T, Compares);
+  }
+}
+
+static int compareTerms(const void *A, const void *B) {
+  return ((const Term *)A)->Begin - ((const Term *)B)->Begin;
+}
+
+int parseStatement(sqlite3 *DB, const char *SQL, Statement *Result) {
+  memset(Result, 0, sizeof *Result);
+  Parser P = {.DB = DB, .S = Result};
+  if (tokenize(SQL, Result) != SQLITE_OK)
+    return SQLITE_NOMEM;
+  int Begin = 0;
+  const int End = Result->NumTokens;
+  if (Begin < End && isWord(&Result->Tokens[Begin], "EXPLAIN"))
+    ++Begin;
+  if (Begin + 1 < End && isWord(&Result->Tokens[Begin], "QUERY"))
+    Begin += 2;
+  if (Begin >= End || !beginsSelect(&Result->Tokens[Begin]))
+    refuse(&P, "it is no SELECT");
+  checkWords(&P);
+  if (!Result->Refused)
+    parseSelect(&P, Begin, End, 0, false);
+  if (Result->Refused)
+    Result->NumTerms = 0;
+  /* Terms do not overlap, since those with a subquery are left as they are. */
+  if (Result->NumTerms > 1)
+    qsort(Result->Terms, (size_t)Result->NumTerms, sizeof *Result->Terms,
+          compareTerms);
+  return P.NoMemory ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+void freeStatement(Statement *S) {
+  sqlite3_free(S->Tokens);
+  sqlite3_free(S->Terms);
+}

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Stock SQLite with the extension in compilers/sqlite."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import mlbridge
+from programs import BUILD, ROOT, run_program
+from sqlite_queries import SCHEMA, Queries
+
+FOLDER = BUILD / "compilers/sqlite"
+EXTENSION, PRELOAD = (
+    FOLDER / "mlbridge_sqlite.so",
+    FOLDER / "mlbridge_sqlite_preload.so",
+)
+NO_ADVICE = -1.0
+
+pytestmark = pytest.mark.skipif(
+    not EXTENSION.exists() or not shutil.which("sqlite3"),
+    reason="the extension is not built: needs libsqlite3-dev and sqlite3",
+)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sqlite") / "shop.db"
+    run_program(["sqlite3", path], input=SCHEMA, check=True)
+    return path
+
+
+def shell(
+    database: Path, script: str, spec: str = "", preload: Path | None = None
+) -> tuple[list[str], str]:
+    """Runs a script in SQLite's shell. Returns the lines of stdout, and stderr."""
+    env = {**os.environ, "MLBRIDGE_SQLITE_MODEL": spec}
+    if preload:
+        env["LD_PRELOAD"] = str(preload)
+    else:
+        script = f".load {EXTENSION}\n{script}"
+    done = run_program(
+        ["sqlite3", "-bail", database], input=script, check=True, env=env, timeout=300
+    )
+    return done.stdout.splitlines(), done.stderr
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def rewritten(database: Path, queries: list[str], spec: str) -> tuple[list[str], str]:
+    script = (f"select quote(mlbridge_rewrite({quoted(q)}));" for q in queries)
+    lines, said = shell(database, "\n".join(script), spec)
+    return [line[1:-1].replace("''", "'") for line in lines], said
+
+
+def constant(features: mlbridge.Features) -> NDArray[np.float32]:
+    return np.full(len(features["tables"]), 0.25, np.float32)
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    place = f"shm:{tmp_path_factory.mktemp('model') / 'm'}"
+    with mlbridge.serving(constant, place):
+        yield place
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("select 1 from orders where total > 5", ["total > 5"]),
+        ("select 1 from orders where total > 5;", ["total > 5"]),
+        ("select 1 from orders where 1 = 1", []),
+        ("select 1 from orders where total > ?1", []),
+        ("select 1 from orders where nothing > 1", []),
+        ("select 1 from nothing where total > 1", []),
+        ("select 1 from rich where total > 1", []),
+        ("select 1 from orders, customer where total > age", []),
+        ("select 1 from orders a, orders b where total > 1 and a.id = 2", ["a.id = 2"]),
+        ("select 1 from orders where (id, total) = (1, 2)", []),
+        ("select 1 from orders where total > 5 or id = 3", []),
+        ("select 1 from orders where (total > 5 or id = 3)", ["(total > 5 or id = 3)"]),
+        (
+            "select 1 from orders where total between 1 and 2 /* and */"
+            " and id in (1, 2)",
+            ["total between 1 and 2", "id in (1, 2)"],
+        ),
+        (
+            "select 1 from main.orders as [o x] where [o x].total > 5 and `id` = .5e1",
+            ["[o x].total > 5", "`id` = .5e1"],
+        ),
+        (
+            "select 1 from orders o join customer c on c.id = customer_id and age < 9",
+            ["age < 9"],
+        ),
+        (
+            "select 1 from orders o left join customer c on c.age < 9"
+            " where o.id = 1 and c.id = 2",
+            ["o.id = 1"],
+        ),
+        (
+            "select 1 from (select id from orders where total = 1) where id = 3",
+            ["total = 1"],
+        ),
+        (
+            "select 1 from customer c where exists (select 1 from orders where"
+            " customer_id = c.id and state = 'open') and c.age > 3",
+            ["state = 'open'", "c.age > 3"],
+        ),
+        ("select max(total) from orders where id > 1", ["id > 1"]),
+        ("select sum(total) + 1 x from orders where id > 1 group by state", ["id > 1"]),
+    ],
+)
+def test_terms(database: Path, spec: str, query: str, terms: list[str]) -> None:
+    lines, said = shell(database, f"select mlbridge_terms({quoted(query)});", spec)
+    assert [line for line in lines if line] == [f"{term}: 0.2500" for term in terms]
+    assert said == ""
+    (new,), _ = rewritten(database, [query], spec)
+    assert new.count("likelihood(") == len(terms)
+    for term in terms:
+        assert f"likelihood({term}, 0.250000000)" in new
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("delete from orders where id = 1", "no SELECT"),
+        ("with x as (select 1) delete from orders", "changes the database"),
+        ("select id from orders where total > 5 limit 1", "order of rows"),
+        ("select row_number() over () from orders where id > 1", "order of rows"),
+        ("select group_concat(id) from orders where id > 1", "order of rows"),
+        ("select my_own(id) from orders where id > 1", "order of rows"),
+        ("select id, count(*) from orders where id > 1", "any row of a group"),
+        ("select id, max(total) from orders group by state", "any row of a group"),
+        ("select state from orders group by state having id > 1", "any row of a group"),
+        ("select *, count(*) from orders where id > 1", "any row of a group"),
+        ("select (select id from item) from orders where id > 1", "several rows"),
+        ("select note, count(*) from customer group by note", "collation"),
+        ("select distinct note from customer", "collation"),
+        ("select distinct * from customer", "all columns"),
+        ("select 1 from orders where (id = 1", "parentheses"),
+        ("select 1 from orders where id = 'a", "unknown token"),
+    ],
+)
+def test_statements_that_are_left_as_they_are(
+    database: Path, spec: str, query: str, why: str
+) -> None:
+    (line,), _ = shell(database, f"select mlbridge_terms({quoted(query)});", spec)
+    assert line.startswith("left as it is, because ")
+    assert why in line
+    assert rewritten(database, [query], spec) == ([query], "")
+
+
+def number_or_text(value: str) -> Any:
+    try:
+        return f"{float(value):.9g}"
+    except ValueError:
+        return value
+
+
+def results(database: Path, queries: list[str]) -> list[list[Any]]:
+    """The rows of each query, sorted. Floats may differ in the last digits."""
+    script = "".join(f"select '@';\n{query};\n" for query in queries)
+    found: list[list[Any]] = []
+    for line in shell(database, script)[0]:
+        if line == "@":
+            found.append([])
+        else:
+            found[-1].append([number_or_text(value) for value in line.split("|")])
+    return [sorted(rows) for rows in found]
+
+
+def test_selectivities_do_not_change_results(database: Path, tmp_path: Path) -> None:
+    draw, generator = np.random.default_rng(0), Queries(0)
+
+    def policy(features: mlbridge.Features) -> NDArray[np.float32]:
+        found = 10 ** draw.uniform(-6, 0, len(features["tables"]))
+        found[draw.random(len(found)) < 0.1] = NO_ADVICE
+        return found.astype(np.float32)
+
+    queries = [generator.query() for _ in range(300)]
+    place = f"shm:{tmp_path / 'm'}"
+    with mlbridge.serving(policy, place):
+        new, said = rewritten(database, queries, place)
+    assert said == ""
+    assert sum(a != b for a, b in zip(queries, new, strict=True)) > 100
+    for query, old_rows, new_rows in zip(
+        new, results(database, queries), results(database, new), strict=True
+    ):
+        assert new_rows == old_rows, query
+
+
+def test_features(database: Path, tmp_path: Path) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def policy(features: mlbridge.Features) -> NDArray[np.float32]:
+        seen.append({name: np.array(value) for name, value in features.items()})
+        return constant(features)
+
+    query = (
+        "select 1 from orders o, customer c where o.total between -1 and 2.5"
+        " and 'b' < c.name and lower(city) like '%City%' and o.id in (4, 5, 6)"
+        " and o.day is not null"
+    )
+    with mlbridge.serving(policy, f"shm:{tmp_path / 'm'}") as served:
+        rewritten(database, [query], f"shm:{tmp_path / 'm'}")
+        assert served.statistics.requests == 1
+    (found,) = seen
+    assert found["tables"].tolist() == [0, 1, 1, 0, 0]
+    assert found["operators"].tolist() == [7, 5, 11, 9, 16]
+    assert found["operands"].tolist() == [1, 2, 2, 3, 0]
+    assert found["values"][[0, 3]].tolist() == [[-1, 2.5], [3, 0]]
+    assert found["values"][1, 0] == ord("b") / 256
+    assert (found["expressions"] != 0).tolist() == [False, False, True, False, False]
+    assert len({*found["columns"][:, 0].tolist()}) == 5
+    assert found["texts"].sum(axis=1).tolist() == [0, 0, 2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (np.float32(0.5), "expected a selectivity for each term"),
+        ("text", "expected"),
+        (np.full(2, np.nan, np.float32), ""),
+        (np.full(2, 7, np.float32), ""),
+    ],
+)
+def test_wrong_replies(database: Path, tmp_path: Path, reply: Any, says: str) -> None:
+    query = "select 1 from orders where total > 5 and id < 9"
+    place = f"shm:{tmp_path / 'm'}"
+    with mlbridge.serving(lambda features: reply, place):
+        found, said = rewritten(database, [query, query], place)
+    assert found == [query, query]
+    assert said.count("SQLite plans alone") == bool(says)
+    assert says in said
+
+
+@pytest.mark.parametrize("spec", ["none", "shm:{}/gone?connect=50ms", "nonsense:x"])
+def test_sqlite_plans_alone(database: Path, tmp_path: Path, spec: str) -> None:
+    query = "select 1 from orders where total > 5"
+    found, said = rewritten(database, [query, query], spec.format(tmp_path))
+    assert found == [query, query]
+    assert said.count("SQLite plans alone") == (spec != "none")
+
+
+PLAN = """explain query plan
+select count(*) from orders where state = 'open' and customer_id = 3;"""
+
+
+def test_a_program_that_does_not_know(database: Path, tmp_path: Path) -> None:
+    def policy(features: mlbridge.Features) -> NDArray[np.float32]:
+        return np.array([0.00001, 0.9], np.float32)
+
+    place = f"shm:{tmp_path / 'm'}"
+    stock, _ = shell(database, PLAN)
+    with mlbridge.serving(policy, place):
+        planned, said = shell(database, PLAN, place, PRELOAD)
+    assert said == ""
+    assert "orders_customer" in stock[-1]
+    assert "orders_state" in planned[-1]
+
+
+def test_a_program_in_c(database: Path, spec: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.c"
+    program.write_text(
+        """
+#include "MLBridgeSQLite.h"
+#include <stdio.h>
+int main(int Count, char **Given) {
+  (void)Count;
+  sqlite3 *DB;
+  sqlite3_stmt *Statement;
+  const char *Tail;
+  sqlite3_open(Given[1], &DB);
+  sqlite3_enable_load_extension(DB, 1);
+  for (int I = 0; I != 2; ++I) {
+    const char *SQL = "select count(*) from orders where total > 5; select 2";
+    if (mlbridgeSqlitePrepare(DB, SQL, -1, 0, &Statement, &Tail) != SQLITE_OK)
+      return 1;
+    sqlite3_step(Statement);
+    printf("%s|%s|%d\\n", sqlite3_sql(Statement), Tail,
+           sqlite3_column_int(Statement, 0));
+    sqlite3_finalize(Statement);
+    if (sqlite3_load_extension(DB, Given[2], NULL, NULL) != SQLITE_OK)
+      return 2;
+  }
+  if (mlbridgeSqlitePrepare(DB, "selec", -1, 0, &Statement, &Tail) == SQLITE_OK)
+    return 3;
+  printf("%s\\n", sqlite3_errmsg(DB));
+  return sqlite3_close(DB);
+}
+"""
+    )
+    executable = tmp_path / "program"
+    include = f"-I{ROOT / 'compilers/sqlite'}"
+    flags = ["-Wall", "-Wextra", "-Werror", include]
+    run_program(["gcc", *flags, program, "-lsqlite3", "-o", executable], check=True)
+    env = {**os.environ, "MLBRIDGE_SQLITE_MODEL": spec}
+    done = run_program([executable, database, EXTENSION], check=True, env=env)
+    stock, ours, error = done.stdout.splitlines()
+    text, rest, count = stock.rsplit("|", 2)
+    assert text == "select count(*) from orders where total > 5;"
+    assert rest == " select 2"
+    new = text.replace("total > 5", "likelihood(total > 5, 0.250000000)")
+    assert ours == f"{new}|{rest}|{count}"
+    assert error == 'near "selec": syntax error'
