@@ -75,11 +75,9 @@ static void terms(sqlite3_context *Context, int Count, sqlite3_value **Given) {
   answer(Context, Given[0], true);
 }
 
-#ifdef __GNUC__
-__attribute__((visibility("default")))
-#endif
-int sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
-                                const sqlite3_api_routines *Routines) {
+__attribute__((visibility("default"))) int
+sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
+                            const sqlite3_api_routines *Routines) {
   SQLITE_EXTENSION_INIT2(Routines)
   (void)Error;
   Connection *const C = sqlite3_malloc(sizeof *C);

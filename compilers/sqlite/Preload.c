@@ -14,7 +14,8 @@
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
-#define _GNU_SOURCE
+#include "Rewrite.h"
+
 #include <dlfcn.h>
 #include <sqlite3.h>
 
@@ -27,9 +28,6 @@ static int (*Prepare)(sqlite3 *, const char *, int, unsigned, sqlite3_stmt **,
 #undef sqlite3_prepare_v3
 
 #define EXPORTED __attribute__((visibility("default")))
-
-int sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
-                                const struct sqlite3_api_routines *Routines);
 
 /* Looks up what SQLite calls a function that this file replaces. */
 static void *real(const char *Name) { return dlsym(RTLD_NEXT, Name); }

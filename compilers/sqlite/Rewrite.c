@@ -115,7 +115,7 @@ static const float *ask(Advisor *By, const Statement *S) {
   Rows R;
   if (By->HasFailed || S->NumTerms == 0 || !rowsOf(S, &R))
     return NULL;
-  const MLBridgeFeatureSetRef To = mlbridgeGetFeatures(By->Runner);
+  MLBridgeFeatureSetRef To = mlbridgeGetFeatures(By->Runner);
   const size_t N = (size_t)S->NumTerms;
   const int64_t Pairs[] = {S->NumTerms, 2}, Texts[] = {S->NumTerms, Buckets};
   mlbridgeSetInt32Vector(To, "tables", R.Tables, N);

@@ -32,4 +32,14 @@ void disposeAdvisor(void *Advisor);
    statement of SQL, the text is unchanged. */
 char *rewrite(sqlite3 *DB, Advisor *By, const char *SQL, bool Explains);
 
+/* NOLINTBEGIN(readability-identifier-naming) */
+struct sqlite3_api_routines;
+
+/* Adds the extension's functions to a connection. SQLite calls this when it
+   loads the extension, and derives the name from the file's. Returns a status.
+ */
+int sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
+                                const struct sqlite3_api_routines *Routines);
+/* NOLINTEND(readability-identifier-naming) */
+
 #endif /* MLBRIDGE_SQLITE_REWRITE_H */

@@ -905,7 +905,7 @@ static void checkResult(Parser *P, const Clauses *C) {
         refuse(P, "it compares all columns of a table");
   if (C->GroupBy < 0 && C->Having < 0 && !aggregates(S, Begin, End))
     return;
-  for (int I = Begin, Number = 1; I < End; ++Number) {
+  for (int I = Begin; I < End;) {
     const int Next = endOfElement(S, I, End);
     int Last = Next;
     /* Without an alias. */
