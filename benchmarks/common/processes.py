@@ -30,14 +30,6 @@ START_SECONDS = 120.0  # The time limit for a server's start.
 ENDING_SECONDS = 5.0
 # The clients of `mlbridge bench rtt`, `serve` and `neighbour`.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
-# The flows whose model is in another process: its address, and the options of the
-# compiler's spec.
-SERVED = {
-    "gRPC": ("grpc+unix:{}", ""),
-    "pipe, JSON": ("pipe:{}", "?serdes=json"),
-    "pipe, bitstream": ("pipe:{}", "?serdes=bitstream"),
-    "shm": ("shm:{}", ""),
-}
 # Use one thread, because a single product is too short to benefit from a second one.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 

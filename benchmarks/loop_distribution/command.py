@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,10 +24,15 @@ from rich.table import Table
 
 from mlbridge.errors import InvalidArgument, ModelError
 from mlbridge.extras import need
-from mlbridge.files import spec_of
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
-from mlbridge_benchmarks.common.processes import SERVED, listening, runtimes, timed
+from mlbridge_benchmarks.common.flows import (
+    IN_PROCESS,
+    SERVED,
+    in_process_spec,
+    mean_ratio,
+)
+from mlbridge_benchmarks.common.processes import listening, runtimes, timed
 from mlbridge_benchmarks.common.tables import Bound, bounds_table, number, plain_table
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.loop_distribution.kernels import kernels
@@ -35,7 +40,6 @@ from mlbridge_optimizations.loop_distribution.measure import FLAGS, loops_of
 
 PACKAGES = ("onnx", "onnxruntime", "torch")
 WRAPPER, STOCK = "wrapper", "clang -O3"
-IN_PROCESS = ("onnx", "aot")
 FLOWS = (WRAPPER, *SERVED, *IN_PROCESS, STOCK)
 PROCESSES = "mlbridge_benchmarks.loop_distribution"
 
@@ -115,13 +119,8 @@ def flow_of(
                 command = [*python, f"{PROCESSES}.model", str(weights), address]
                 server = stack.enter_context(listening(address, command, runtimes()))
                 spec, start = address + options, server.start_seconds
-            elif name == "aot":
-                from mlbridge.aot import compile_model
-
-                compile_model(model, folder / "libloops.so")
-                spec = spec_of("aot", folder / "libloops.so")
             else:
-                spec = spec_of("onnx", model)
+                spec = in_process_spec(name, model, folder)
             told = (f"loop-distribution={spec}", "on-error=fatal")
             yield Flow([*clang, *toolchain.plugin_flags(plugin, *told)], start)
 
@@ -159,11 +158,7 @@ def measure(
 
 def ratio(runs: Runs, flow: str, base: str) -> float:
     """Returns the geometric mean of the modules' median ratios of time."""
-    pairs = zip(runs[flow].values(), runs[base].values(), strict=True)
-    return geometric_mean(
-        median(a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True))
-        for ours, theirs in pairs
-    )
+    return mean_ratio(runs[flow].values(), runs[base].values())
 
 
 def rows_of(runs: Runs, flows: Mapping[str, Flow]) -> list[dict[str, Any]]:

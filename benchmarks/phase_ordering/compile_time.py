@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 from typing import Any
 
 from elftools.elf.elffile import ELFFile
@@ -21,12 +21,8 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
-from mlbridge_benchmarks.common.processes import (
-    SERVED,
-    Server,
-    own_cpu_seconds,
-    timed,
-)
+from mlbridge_benchmarks.common.flows import IN_PROCESS, SERVED, mean_ratio
+from mlbridge_benchmarks.common.processes import Server, own_cpu_seconds, timed
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.plot import draw_bars, finish, panels_of
@@ -36,7 +32,7 @@ from .task import Deployed, Sample, in_process_specs, need_grpc, served
 
 ORIGINAL, STOCK = "original", "clang -Oz"
 
-INSIDE = (*SERVED, "onnx", "aot")  # The flows that are clang with the plug-in.
+INSIDE = (*SERVED, *IN_PROCESS)  # The flows that are clang with the plug-in.
 FLOWS = (ORIGINAL, *INSIDE, STOCK)
 
 # Limits on a compile's time relative to the original flow. The ratios in the paper are
@@ -196,11 +192,7 @@ class Results:
 
     def ratio(self, flow: str, base: str) -> float:
         """Returns the geomean of the modules' median ratios of time to `base`."""
-        pairs = zip(self.runs[flow].values(), self.runs[base].values(), strict=True)
-        return geometric_mean(
-            median(a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True))
-            for ours, theirs in pairs
-        )
+        return mean_ratio(self.runs[flow].values(), self.runs[base].values())
 
 
 def measure(

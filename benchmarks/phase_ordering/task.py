@@ -12,7 +12,7 @@ import numpy as np
 
 from mlbridge import grpc
 from mlbridge.errors import InvalidArgument, Unsupported
-from mlbridge.files import spec_of
+from mlbridge_benchmarks.common.flows import IN_PROCESS, in_process_spec
 from mlbridge_benchmarks.common.processes import Server, listening
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
@@ -113,16 +113,11 @@ def in_process_specs(
     names: Sequence[str], deployed: Deployed, folder: Path
 ) -> dict[str, str]:
     """Returns the specs of the in-process runners. For aot, compiles the model."""
-    specs = {}
-    if "onnx" in names:
-        specs["onnx"] = spec_of("onnx", deployed.model)
-    if "aot" in names:
-        from mlbridge.aot import compile_model
-
-        library = folder / "libpolicy.so"
-        compile_model(deployed.model, library)
-        specs["aot"] = spec_of("aot", library)
-    return specs
+    return {
+        name: in_process_spec(name, deployed.model, folder)
+        for name in names
+        if name in IN_PROCESS
+    }
 
 
 def need_grpc(spec: str) -> None:

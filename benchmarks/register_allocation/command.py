@@ -23,9 +23,9 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.extras import need
-from mlbridge.files import spec_of
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common.flows import IN_PROCESS, in_process_spec
 from mlbridge_benchmarks.common.processes import (
     ROOT,
     WORKLOADS,
@@ -45,7 +45,7 @@ PACKAGES = ("onnx", "onnxruntime", "torch")
 STOCK = "greedy"
 # The runtime of each server.
 SERVED = {"torch-grpc": "torch", "onnx-grpc": "onnx"}
-FLOWS = (*SERVED, "onnx", "aot", STOCK)
+FLOWS = (*SERVED, *IN_PROCESS, STOCK)
 BASE = "torch-grpc"
 
 # Limits on the time relative to the model in PyTorch behind gRPC.
@@ -119,15 +119,10 @@ def spec_for(flow: str, models: Path, folder: Path) -> Iterator[str]:
         with listening(spec, command, runtimes()):
             yield f"{spec}?timeout=60s"
         return
-    if flow == "onnx":
-        files = {agent: models / f"{agent}.onnx" for agent in AGENTS}
-    else:
-        from mlbridge.aot import compile_model
-
-        files = {agent: folder / f"lib{agent}.so" for agent in AGENTS}
-        for agent, library in files.items():
-            compile_model(models / f"{agent}.onnx", library)
-    parts = {agent: spec_of(flow, file) for agent, file in files.items()}
+    parts = {
+        agent: in_process_spec(flow, models / f"{agent}.onnx", folder)
+        for agent in AGENTS
+    }
     yield f"{flow}:" + ",".join(
         f"{agent}={spec.partition(':')[2]}" for agent, spec in parts.items()
     )

@@ -1,21 +1,21 @@
-/*===- Extension.c - A loadable extension of SQLite
--------------------------===*\
-|*                                                                            *|
-|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
-|* Exceptions. See LICENSE for license information.                           *|
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
-|*                                                                            *|
-|*===----------------------------------------------------------------------===*|
-|*                                                                            *|
-|* Adds functions to a connection of stock SQLite:                            *|
-|*                                                                            *|
-|*   mlbridge_model(spec)   asks this model from now on, and returns the spec *|
-|*   mlbridge_rewrite(sql)  returns the statement with selectivities          *|
-|*   mlbridge_terms(sql)    describes the terms, one in a line                *|
-|*                                                                            *|
-|* The variable MLBRIDGE_SQLITE_MODEL has the first spec.                     *|
-|*                                                                            *|
-\*===----------------------------------------------------------------------===*/
+//===- Extension.c - A loadable extension of SQLite -----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Adds functions to a connection of stock SQLite:
+///
+///   mlbridge_model(spec)   asks this model from now on, and returns the spec
+///   mlbridge_rewrite(sql)  returns the statement with selectivities
+///   mlbridge_terms(sql)    describes the terms, one in a line
+///
+/// The variable MLBRIDGE_SQLITE_MODEL has the first spec.
+///
+//===----------------------------------------------------------------------===//
 
 #include "Rewrite.h"
 
@@ -24,9 +24,9 @@ SQLITE_EXTENSION_INIT1
 
 #include <stdlib.h>
 
-/* What the functions of one connection share. */
+/// What the functions of one connection share.
 typedef struct Connection {
-  Advisor *Model; /* or null */
+  Advisor *Model; // or null
 } Connection;
 
 static void disposeConnection(void *Pointer) {
@@ -85,7 +85,7 @@ sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
     return SQLITE_NOMEM;
   const char *const Spec = getenv("MLBRIDGE_SQLITE_MODEL");
   C->Model = Spec && *Spec ? createAdvisor(Spec) : NULL;
-  /* SQLite disposes of the connection when it removes this function. */
+  // SQLite disposes of the connection when it removes this function.
   const int Flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
   int Status = sqlite3_create_function_v2(DB, "mlbridge_model", 1, Flags, C,
                                           model, NULL, NULL, disposeConnection);

@@ -1,19 +1,20 @@
-/*===- MLBridgeSQLite.h - Prepares with a model's selectivities -*- C -*-===*\
-|*                                                                            *|
-|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
-|* Exceptions. See LICENSE for license information.                           *|
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
-|*                                                                            *|
-|*===----------------------------------------------------------------------===*|
-|*                                                                            *|
-|* For C programs that use SQLite: call mlbridgeSqlitePrepare() instead of    *|
-|* sqlite3_prepare_v3(). The connection must have loaded the extension:       *|
-|*                                                                            *|
-|*   sqlite3_load_extension(DB, "mlbridge_sqlite", NULL, &Message);           *|
-|*                                                                            *|
-|* The program needs no other library.                                        *|
-|*                                                                            *|
-\*===----------------------------------------------------------------------===*/
+//===- MLBridgeSQLite.h - Prepares with a model's selectivities - -*- C -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// For C programs that use SQLite: call mlbridgeSqlitePrepare() instead of
+/// sqlite3_prepare_v3(). The connection must have loaded the extension:
+///
+///   sqlite3_load_extension(DB, "mlbridge_sqlite", NULL, &Message);
+///
+/// The program needs no other library.
+///
+//===----------------------------------------------------------------------===//
 
 #ifndef MLBRIDGE_SQLITE_H
 #define MLBRIDGE_SQLITE_H
@@ -21,9 +22,9 @@
 #include <sqlite3.h>
 #include <string.h>
 
-/* Prepares a statement as sqlite3_prepare_v3() does, with the same arguments
-   and results. If the connection has a model, SQLite plans with its
-   selectivities. sqlite3_sql() then returns the rewritten statement. */
+/// Prepares a statement as sqlite3_prepare_v3() does, with the same arguments
+/// and results. If the connection has a model, SQLite plans with its
+/// selectivities. sqlite3_sql() then returns the rewritten statement.
 static inline int mlbridgeSqlitePrepare(sqlite3 *DB, const char *SQL, int Bytes,
                                         unsigned Flags, sqlite3_stmt **Result,
                                         const char **Tail) {
@@ -37,7 +38,7 @@ static inline int mlbridgeSqlitePrepare(sqlite3 *DB, const char *SQL, int Bytes,
       const char *const New = (const char *)sqlite3_column_text(Rewrite, 0);
       if (New)
         Status = sqlite3_prepare_v3(DB, New, -1, Flags, Result, &End);
-      /* What follows the first statement has not been changed. */
+      // What follows the first statement has not been changed.
       if (New && Status == SQLITE_OK && Tail) {
         const char *const Nul =
             Bytes < 0 ? NULL : (const char *)memchr(SQL, 0, (size_t)Bytes);
@@ -49,10 +50,10 @@ static inline int mlbridgeSqlitePrepare(sqlite3 *DB, const char *SQL, int Bytes,
     }
     sqlite3_finalize(Rewrite);
   }
-  /* Without the extension, or if SQLite refuses the new statement. */
+  // Without the extension, or if SQLite refuses the new statement.
   if (Status != SQLITE_OK)
     Status = sqlite3_prepare_v3(DB, SQL, Bytes, Flags, Result, Tail);
   return Status;
 }
 
-#endif /* MLBRIDGE_SQLITE_H */
+#endif // MLBRIDGE_SQLITE_H

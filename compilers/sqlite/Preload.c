@@ -1,25 +1,25 @@
-/*===- Preload.c - Selectivities for programs that do not know of them
-------===*\
-|*                                                                            *|
-|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
-|* Exceptions. See LICENSE for license information.                           *|
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
-|*                                                                            *|
-|*===----------------------------------------------------------------------===*|
-|*                                                                            *|
-|* A library for LD_PRELOAD. All connections of a program that is linked with *|
-|* libsqlite3 load the extension, and all statements are prepared with it:    *|
-|*                                                                            *|
-|*   LD_PRELOAD=mlbridge_sqlite_preload.so MLBRIDGE_SQLITE_MODEL=SPEC program *|
-|*                                                                            *|
-\*===----------------------------------------------------------------------===*/
+//===- Preload.c - Selectivities for unmodified programs ------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A library for LD_PRELOAD. All connections of a program that is linked with
+/// libsqlite3 load the extension, and all statements are prepared with it:
+///
+///   LD_PRELOAD=mlbridge_sqlite_preload.so MLBRIDGE_SQLITE_MODEL=SPEC program
+///
+//===----------------------------------------------------------------------===//
 
 #include "Rewrite.h"
 
 #include <dlfcn.h>
 #include <sqlite3.h>
 
-/* SQLite's own function. The one of this file calls it. */
+/// SQLite's own function. The one of this file calls it.
 static int (*Prepare)(sqlite3 *, const char *, int, unsigned, sqlite3_stmt **,
                       const char **);
 
@@ -29,7 +29,7 @@ static int (*Prepare)(sqlite3 *, const char *, int, unsigned, sqlite3_stmt **,
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Looks up what SQLite calls a function that this file replaces. */
+/// Looks up what SQLite calls a function that this file replaces.
 static void *real(const char *Name) { return dlsym(RTLD_NEXT, Name); }
 
 static int loadInto(int Status, sqlite3 **DB) {

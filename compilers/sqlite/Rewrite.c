@@ -1,11 +1,15 @@
-/*===- Rewrite.c - Selectivities from a model
--------------------------------===*\
-|*                                                                            *|
-|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
-|* Exceptions. See LICENSE for license information.                           *|
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
-|*                                                                            *|
-\*===----------------------------------------------------------------------===*/
+//===- Rewrite.c - Selectivities from a model -----------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Asks the model, and writes the statement with the selectivities.
+///
+//===----------------------------------------------------------------------===//
 
 #include "Rewrite.h"
 #include "Statement.h"
@@ -15,11 +19,10 @@
 #include <sqlite3ext.h>
 SQLITE_EXTENSION_INIT3
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Counts of hashed trigrams describe the text of a term. */
+/// Counts of hashed trigrams describe the text of a term.
 enum { Buckets = 64 };
 
 struct Advisor {
@@ -27,7 +30,7 @@ struct Advisor {
   bool HasFailed;
 };
 
-/* After a failure, SQLite decides alone. */
+/// After a failure, SQLite decides alone.
 static void fail(Advisor *By) {
   if (!By->HasFailed)
     fprintf(stderr, "mlbridge_sqlite: note: %s; SQLite plans alone\n",
@@ -51,22 +54,18 @@ void disposeAdvisor(void *By) {
   sqlite3_free(By);
 }
 
-/* Counts the trigrams of a text. Those with a wildcard do not count. */
+/// Counts the trigrams of a text. Those with a wildcard do not count.
 static void countTrigrams(const Token *T, float *Counts) {
   for (int I = 1; I + 3 < T->Length; ++I) {
-    uint32_t Hash = 2166136261u;
     bool IsText = true;
-    for (int J = I; J != I + 3; ++J) {
-      const unsigned char C = (unsigned char)tolower((unsigned char)T->Text[J]);
-      IsText &= C != '%' && C != '_' && C != '*' && C != '?';
-      Hash = (Hash ^ C) * 16777619u;
-    }
+    for (int J = I; J != I + 3; ++J)
+      IsText &= !strchr("%_*?", T->Text[J]);
     if (IsText)
-      ++Counts[Hash % Buckets];
+      ++Counts[hashText(HashStart, &T->Text[I], 3) % Buckets];
   }
 }
 
-/* The features of all terms, one row for each. */
+/// The features of all terms, one row for each.
 typedef struct Rows {
   int32_t *Tables, *Columns, *Expressions, *Operators, *Operands;
   double *Values;
@@ -79,7 +78,7 @@ static void *part(char **Memory, size_t Bytes) {
   return Begin;
 }
 
-/* Returns features for sqlite3_free(), the first of which begins the memory. */
+/// Returns features for sqlite3_free(), the first of which begins the memory.
 static bool rowsOf(const Statement *S, Rows *Result) {
   const size_t N = (size_t)S->NumTerms;
   const size_t Size =
@@ -109,8 +108,9 @@ static bool rowsOf(const Statement *S, Rows *Result) {
   return true;
 }
 
-/* Asks the model. Returns a selectivity for each term, which is valid until the
-   next call, or null. A term without advice has a number outside of 0 to 1. */
+/// Asks the model. Returns a selectivity for each term, which is valid until
+/// the next call, or null. A term without advice has a number outside of 0
+/// to 1.
 static const float *ask(Advisor *By, const Statement *S) {
   Rows R;
   if (By->HasFailed || S->NumTerms == 0 || !rowsOf(S, &R))
@@ -147,7 +147,7 @@ static bool isAdvice(float Selectivity) {
   return Selectivity >= 0 && Selectivity <= 1;
 }
 
-/* Writes the statement with likelihood() around the terms with advice. */
+/// Writes the statement with likelihood() around the terms with advice.
 static void writeStatement(sqlite3_str *To, const char *SQL, const Statement *S,
                            const float *Found) {
   const char *From = SQL;
@@ -165,7 +165,7 @@ static void writeStatement(sqlite3_str *To, const char *SQL, const Statement *S,
   sqlite3_str_appendall(To, From);
 }
 
-/* Writes a line for each term. */
+/// Writes a line for each term.
 static void writeTerms(sqlite3_str *To, const Statement *S,
                        const float *Found) {
   if (S->Refused)

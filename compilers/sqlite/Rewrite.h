@@ -1,15 +1,16 @@
-/*===- Rewrite.h - Selectivities from a model -------------------*- C -*-===*\
-|*                                                                            *|
-|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
-|* Exceptions. See LICENSE for license information.                           *|
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
-|*                                                                            *|
-|*===----------------------------------------------------------------------===*|
-|*                                                                            *|
-|* An Advisor asks a model for the selectivities of a statement's terms, and  *|
-|* tells them to SQLite's planner by likelihood().                            *|
-|*                                                                            *|
-\*===----------------------------------------------------------------------===*/
+//===- Rewrite.h - Selectivities from a model ------------------- -*- C -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// An Advisor asks a model for the selectivities of a statement's terms.
+/// rewrite() passes them to SQLite's planner by likelihood().
+///
+//===----------------------------------------------------------------------===//
 
 #ifndef MLBRIDGE_SQLITE_REWRITE_H
 #define MLBRIDGE_SQLITE_REWRITE_H
@@ -18,28 +19,27 @@
 
 typedef struct sqlite3 sqlite3;
 
-/* The model of one connection. Use it in one thread at a time. */
+/// The model of one connection. Use it in one thread at a time.
 typedef struct Advisor Advisor;
 
-/* Creates an advisor for a model spec. Returns null if memory runs out. A spec
-   that cannot be used is reported like a model that fails. */
+/// Creates an advisor for a model spec. Returns null if memory runs out. A spec
+/// that cannot be used is reported like a model that fails.
 Advisor *createAdvisor(const char *Spec);
 void disposeAdvisor(void *Advisor);
 
-/* Returns the statement with the model's selectivities, for sqlite3_free(), or
-   null if it is to be left as it is. If Explains, returns a description of the
-   terms, or of the reason why the statement is left as it is. Behind the first
-   statement of SQL, the text is unchanged. */
+/// Returns the statement with the model's selectivities, for sqlite3_free(), or
+/// null if it is to be left as it is. If Explains, returns a description of the
+/// terms, or of the reason why the statement is left as it is. Behind the first
+/// statement of SQL, the text is unchanged.
 char *rewrite(sqlite3 *DB, Advisor *By, const char *SQL, bool Explains);
 
-/* NOLINTBEGIN(readability-identifier-naming) */
+/// NOLINTBEGIN(readability-identifier-naming)
 struct sqlite3_api_routines;
 
-/* Adds the extension's functions to a connection. SQLite calls this when it
-   loads the extension, and derives the name from the file's. Returns a status.
- */
+/// Adds the extension's functions to a connection. SQLite calls this when it
+/// loads the extension, and derives the name from the file's. Returns a status.
 int sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
                                 const struct sqlite3_api_routines *Routines);
-/* NOLINTEND(readability-identifier-naming) */
+/// NOLINTEND(readability-identifier-naming)
 
-#endif /* MLBRIDGE_SQLITE_REWRITE_H */
+#endif // MLBRIDGE_SQLITE_REWRITE_H

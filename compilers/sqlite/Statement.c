@@ -1,17 +1,17 @@
-/*===- Statement.c - The terms of a SELECT statement
-------------------------===*\
-|*                                                                            *|
-|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
-|* Exceptions. See LICENSE for license information.                           *|
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
-|*                                                                            *|
-|*===----------------------------------------------------------------------===*|
-|*                                                                            *|
-|* SQLite has no public parser. This file knows SQLite's tokens, and as much  *|
-|* of the grammar of SELECT as is needed to find terms. A statement that it   *|
-|* does not understand is left as it is.                                      *|
-|*                                                                            *|
-\*===----------------------------------------------------------------------===*/
+//===- Statement.c - The terms of a SELECT statement ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// SQLite has no public parser. This file knows SQLite's tokens, and as much of
+/// the grammar of SELECT as is needed to find terms. A statement that it does
+/// not understand is left as it is.
+///
+//===----------------------------------------------------------------------===//
 
 #include "Statement.h"
 
@@ -22,11 +22,11 @@ SQLITE_EXTENSION_INIT3
 #include <stdlib.h>
 #include <string.h>
 
-enum { MaxNesting = 32, MaxSources = 64, MaxTables = 1 << 20 };
+enum { MaxNesting = 32, MaxSources = 64 };
 
-/*===----------------------------------------------------------------------===*\
-|* Tokens                                                                     *|
-\*===----------------------------------------------------------------------===*/
+//===----------------------------------------------------------------------===//
+// Tokens
+//===----------------------------------------------------------------------===//
 
 static bool isNameStart(char C) {
   return isalpha((unsigned char)C) || C == '_' || (unsigned char)C >= 0x80;
@@ -36,7 +36,7 @@ static bool isName(char C) {
   return isNameStart(C) || isdigit((unsigned char)C) || C == '$';
 }
 
-/* Returns the length of spaces and comments. */
+/// Returns the length of spaces and comments.
 static int spaceAt(const char *Text) {
   const char *P = Text;
   for (;;) {
@@ -53,7 +53,7 @@ static int spaceAt(const char *Text) {
   }
 }
 
-/* Returns the length of a quoted token, or 0 if it has no end. */
+/// Returns the length of a quoted token, or 0 if it has no end.
 static int quotedAt(const char *Text, char Close) {
   const char *P = Text + 1;
   for (; *P; ++P) {
@@ -94,7 +94,7 @@ static int nameAt(const char *Text) {
   return Length;
 }
 
-/* Reads the token at the text. Returns false for what is no token. */
+/// Reads the token at the text. Returns false for what is no token.
 static bool readToken(const char *Text, Token *Result) {
   static const char *const Operators[] = {"->>", "->", "||", "<=", "<>",
                                           "<<",  ">=", ">>", "==", "!="};
@@ -118,7 +118,7 @@ static bool readToken(const char *Text, Token *Result) {
              (C == '.' && isdigit((unsigned char)Text[1]))) {
     Result->Kind = TokenNumber;
     Result->Length = numberAt(Text);
-    /* SQLite rejects 1a. */
+    // SQLite rejects 1a.
     if (isName(Text[Result->Length]))
       return false;
   } else if (C == '?' || C == ':' || C == '@' || C == '$' || C == '#') {
@@ -153,7 +153,7 @@ static bool isAnyWord(const Token *T, const char *const *Words) {
   return false;
 }
 
-/* Appends an element to a vector. Capacities are powers of two. */
+/// Appends an element to a vector. Capacities are powers of two.
 static void *grow(void *Vector, int Size, size_t Element) {
   if (Size != 0 && (Size & (Size - 1)) != 0)
     return Vector;
@@ -199,15 +199,15 @@ static int tokenize(const char *SQL, Statement *S) {
   return SQLITE_OK;
 }
 
-/*===----------------------------------------------------------------------===*\
-|* Names                                                                      *|
-\*===----------------------------------------------------------------------===*/
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
 
 static bool isNameToken(const Token *T) {
   return T->Kind == TokenWord || T->Kind == TokenQuoted;
 }
 
-/* Copies a name without its quotes. Returns false if it is too long. */
+/// Copies a name without its quotes. Returns false if it is too long.
 static bool copyName(const Token *T, char *To, int Size) {
   int Length = 0;
   const bool IsQuoted = T->Kind == TokenQuoted;
@@ -216,7 +216,7 @@ static bool copyName(const Token *T, char *To, int Size) {
     if (Length == Size - 1)
       return false;
     To[Length++] = T->Text[I];
-    /* A doubled quote stands for one. */
+    // A doubled quote stands for one.
     I += IsQuoted && T->Text[I] == Close;
   }
   To[Length] = 0;
@@ -234,37 +234,35 @@ static uint32_t hashByte(uint32_t Hash, unsigned char Byte) {
   return (Hash ^ Byte) * 16777619u;
 }
 
-static uint32_t hashText(uint32_t Hash, const char *Text, int Length) {
+uint32_t hashText(uint32_t Hash, const char *Text, int Length) {
   for (int I = 0; I != Length; ++I)
     Hash = hashByte(Hash, (unsigned char)tolower((unsigned char)Text[I]));
   return Hash;
 }
 
-enum { HashStart = (int)2166136261u };
-
-/* An item of FROM. */
+/// An item of FROM.
 typedef struct Source {
-  const Token *Schema; /* or null */
-  const Token *Table;  /* null for a subquery, a function and a CTE */
-  const Token *Name;   /* the alias, or the table; null for none */
+  const Token *Schema; // or null
+  const Token *Table;  // null for a subquery, a function and a CTE
+  const Token *Name;   // the alias, or the table; null for none
 } Source;
 
-/* The sources of one SELECT. */
+/// The sources of one SELECT.
 typedef struct Scope {
   Source Sources[MaxSources];
   int NumSources;
-  int FirstTable;   /* the number of the first source in Term.Table */
-  int NumInner;     /* sources whose columns no outer join sets to null */
-  bool MergesNames; /* by USING or NATURAL */
+  int FirstTable;   // the number of the first source in Term.Table
+  int NumInner;     // sources whose columns no outer join sets to null
+  bool MergesNames; // by USING or NATURAL
 } Scope;
 
 typedef struct Parser {
   sqlite3 *DB;
   Statement *S;
-  const Token *Names[MaxSources]; /* of common table expressions */
+  const Token *Names[MaxSources]; // of common table expressions
   int NumNames;
   int NumTables;
-  bool ComparesRows; /* by GROUP BY, DISTINCT, UNION and others */
+  bool ComparesRows; // by GROUP BY, DISTINCT, UNION and others
   bool NoMemory;
 } Parser;
 
@@ -273,17 +271,16 @@ static void refuse(Parser *P, const char *Why) {
     P->S->Refused = Why;
 }
 
-/* A reference to a column: a name, with a table and a schema before it. */
+/// A reference to a column: a name, with a table and a schema before it.
 typedef struct Reference {
-  int Begin, End; /* tokens */
+  int Begin, End; // tokens
 } Reference;
 
-/* Finds the next reference in the tokens from I on. Returns false at the end.
- */
+/// Finds the next reference in the tokens from I on. Returns false at the end.
 static bool nextReference(const Statement *S, int I, int End,
                           Reference *Result);
 
-/* Looks up a column of a table. Writes the hash of its name. */
+/// Looks up a column of a table. Writes the hash of its name.
 static bool lookUp(Parser *P, const Source *From, const Token *Column,
                    uint32_t *Hash) {
   char Schema[256], Table[256], Name[256];
@@ -298,13 +295,13 @@ static bool lookUp(Parser *P, const Source *From, const Token *Column,
     return false;
   if (P->ComparesRows && Collation && sqlite3_stricmp(Collation, "BINARY") != 0)
     refuse(P, "it groups by a column with a collation");
-  *Hash = hashText((uint32_t)HashStart, Table, (int)strlen(Table));
+  *Hash = hashText(HashStart, Table, (int)strlen(Table));
   *Hash = hashByte(*Hash, '.');
   *Hash = hashText(*Hash, Name, (int)strlen(Name));
   return true;
 }
 
-/* Returns the index of the source whose column is named, or -1. */
+/// Returns the index of the source whose column is named, or -1.
 static int resolve(Parser *P, const Scope *Where, Reference Name,
                    uint32_t *Hash) {
   const Token *const T = P->S->Tokens;
@@ -328,11 +325,11 @@ static int resolve(Parser *P, const Scope *Where, Reference Name,
   return Parts == 1 && Where->MergesNames ? -1 : Found;
 }
 
-/*===----------------------------------------------------------------------===*\
-|* Terms                                                                      *|
-\*===----------------------------------------------------------------------===*/
+//===----------------------------------------------------------------------===//
+// Terms
+//===----------------------------------------------------------------------===//
 
-/* Words that can stand where a name could, and are none. */
+/// Words that can stand where a name could, and are none.
 static const char *const Keywords[] = {
     "AND",     "AS",      "ASC",   "BETWEEN",  "BY",     "CASE",      "CAST",
     "COLLATE", "CROSS",   "DESC",  "DISTINCT", "ELSE",   "END",       "ESCAPE",
@@ -356,9 +353,9 @@ static bool nextReference(const Statement *S, int I, int End,
       Last += 2;
     if (Last < End && isOperator(&T[Last], "(")) {
       I = Last;
-      continue; /* a function */
+      continue; // a function
     }
-    /* The type of a cast is no column. */
+    // The type of a cast is no column.
     if (I > 0 && isWord(&T[I - 1], "AS"))
       continue;
     Result->Begin = I;
@@ -377,7 +374,7 @@ static bool isLiteral(const Statement *S, int Begin, int End) {
          (T[Begin].Kind == TokenNumber || T[Begin].Kind == TokenString);
 }
 
-/* Reads a literal as a number. The order of texts is that of their numbers. */
+/// Reads a literal as a number. The order of texts is that of their numbers.
 static double valueOf(const Statement *S, int Begin, int End) {
   const Token *const T = &S->Tokens[End - 1];
   if (T->Kind == TokenNumber) {
@@ -395,8 +392,8 @@ static double valueOf(const Statement *S, int Begin, int End) {
   return Value;
 }
 
-/* Skips to the word AND, OR or the end. CASE and BETWEEN contain words that do
-   not separate terms. */
+/// Skips to the word AND, OR or the end. CASE and BETWEEN contain words that do
+/// not separate terms.
 static int endOfTerm(const Statement *S, int I, int End, bool *HasOr) {
   int Cases = 0, Betweens = 0;
   for (; I < End; ++I) {
@@ -446,9 +443,9 @@ static const Comparison *comparisonOf(const Token *T) {
   return NULL;
 }
 
-/* Hashes tokens, with all columns as # and all literals as ?. */
+/// Hashes tokens, with all columns as # and all literals as ?.
 static uint32_t hashExpression(const Statement *S, int Begin, int End) {
-  uint32_t Hash = (uint32_t)HashStart;
+  uint32_t Hash = HashStart;
   Reference Name;
   bool HasName = nextReference(S, Begin, End, &Name);
   for (int I = Begin; I < End; ++I) {
@@ -474,13 +471,13 @@ static bool isReference(const Statement *S, int Begin, int End) {
          Name.End == End;
 }
 
-/* Describes what is compared: a column alone, or an expression. */
+/// Describes what is compared: a column alone, or an expression.
 static void setExpression(const Statement *S, int Begin, int End, Term *To) {
   To->Expression =
       isReference(S, Begin, End) ? 0 : hashExpression(S, Begin, End);
 }
 
-/* Describes an operand that is one literal. */
+/// Describes an operand that is one literal.
 static void setLiteral(const Statement *S, int Begin, int End, Term *To) {
   const bool IsText = S->Tokens[End - 1].Kind == TokenString;
   To->Operand = IsText ? OperandText : OperandNumber;
@@ -488,7 +485,7 @@ static void setLiteral(const Statement *S, int Begin, int End, Term *To) {
   To->Text = IsText ? End - 1 : -1;
 }
 
-/* Describes the right side. Returns false if it is nothing that is known. */
+/// Describes the right side. Returns false if it is nothing that is known.
 static bool setOperand(const Statement *S, int Begin, int End, Term *To) {
   const Token *const T = S->Tokens;
   if (To->Operator == OperatorBetween || To->Operator == OperatorNotBetween) {
@@ -526,31 +523,38 @@ static bool setOperand(const Statement *S, int Begin, int End, Term *To) {
   return true;
 }
 
-/* Describes how the term compares, as far as it is known. */
+/// Recognises ISNULL, NOTNULL, NOT NULL, IS NULL and IS NOT NULL at the end of
+/// a term. Sets \p Left to the end of what is tested.
+static TermOperator nullTest(const Statement *S, int Begin, int End,
+                             int *Left) {
+  const Token *const T = S->Tokens;
+  *Left = End - 1;
+  if (*Left > Begin && isWord(&T[*Left], "ISNULL"))
+    return OperatorIsNull;
+  if (*Left > Begin && isWord(&T[*Left], "NOTNULL"))
+    return OperatorNotNull;
+  if (End - Begin < 3 || !isWord(&T[*Left], "NULL"))
+    return OperatorOther;
+  const bool Not = isWord(&T[--*Left], "NOT");
+  if (Not && isWord(&T[*Left - 1], "IS"))
+    --*Left;
+  if (!Not && !isWord(&T[*Left], "IS"))
+    return OperatorOther;
+  return Not ? OperatorNotNull : OperatorIsNull;
+}
+
+/// Describes how the term compares, as far as it is known.
 static void describe(const Statement *S, Term *To) {
   const Token *const T = S->Tokens;
   int Begin = To->Begin, End = To->End;
   while (isOperator(&T[Begin], "(") && T[Begin].Match == End - 1)
     ++Begin, --End;
   To->Text = -1;
-  if (End - Begin > 1 && isWord(&T[End - 1], "ISNULL")) {
-    To->Operator = OperatorIsNull;
-    setExpression(S, Begin, End - 1, To);
+  int Left = End;
+  To->Operator = nullTest(S, Begin, End, &Left);
+  if (To->Operator != OperatorOther) {
+    setExpression(S, Begin, Left, To);
     return;
-  }
-  if (End - Begin > 1 && isWord(&T[End - 1], "NOTNULL")) {
-    To->Operator = OperatorNotNull;
-    setExpression(S, Begin, End - 1, To);
-    return;
-  }
-  if (End - Begin > 2 && isWord(&T[End - 1], "NULL")) {
-    const bool Not = isWord(&T[End - 2], "NOT");
-    const int Is = End - 2 - (Not && isWord(&T[End - 3], "IS"));
-    if (Not || isWord(&T[Is], "IS")) {
-      To->Operator = Not ? OperatorNotNull : OperatorIsNull;
-      setExpression(S, Begin, Is, To);
-      return;
-    }
   }
   for (int I = Begin; I < End; ++I) {
     if (isOperator(&T[I], "(")) {
@@ -561,7 +565,7 @@ static void describe(const Statement *S, Term *To) {
     if (!How)
       continue;
     const bool Not = I > Begin && isWord(&T[I - 1], "NOT");
-    const int Left = I - Not;
+    Left = I - Not;
     if (Left == Begin || I + 1 == End || isWord(&T[Begin], "NOT"))
       break;
     To->Operator = Not ? How->Negated : How->Operator;
@@ -583,8 +587,8 @@ static void describe(const Statement *S, Term *To) {
   To->Expression = hashExpression(S, Begin, End);
 }
 
-/* True if a model cannot know what the tokens compare with, or if they must
-   not be an argument of likelihood(). */
+/// True if a model cannot know what the tokens compare with, or if they must
+/// not be an argument of likelihood().
 static bool isUnusual(const Statement *S, int Begin, int End) {
   static const char *const Words[] = {"SELECT", "COLLATE",  "MATCH",
                                       "REGEXP", "VALUES",   "LIKELIHOOD",
@@ -595,7 +599,7 @@ static bool isUnusual(const Statement *S, int Begin, int End) {
         isAnyWord(T, Words))
       return true;
   }
-  /* A row value. */
+  // A row value.
   if (isOperator(&S->Tokens[Begin], "("))
     for (int I = Begin + 1; I < S->Tokens[Begin].Match; ++I) {
       if (isOperator(&S->Tokens[I], "("))
@@ -606,7 +610,7 @@ static bool isUnusual(const Statement *S, int Begin, int End) {
   return false;
 }
 
-/* Adds a term if all of its columns belong to one table. */
+/// Adds a term if all of its columns belong to one table.
 static void addTerm(Parser *P, const Scope *Where, int Begin, int End) {
   Statement *const S = P->S;
   Term New = {.Begin = Begin, .End = End, .Table = -1, .Text = -1};
@@ -617,8 +621,8 @@ static void addTerm(Parser *P, const Scope *Where, int Begin, int End) {
   while (nextReference(S, Name.End, End, &Name)) {
     uint32_t Hash = 0;
     const int Source = resolve(P, Where, Name, &Hash);
-    /* SQLite makes an outer join an inner one if it sees that a term refuses
-       null, and likelihood() would hide that. */
+    // SQLite makes an outer join an inner one if it sees that a term refuses
+    // null, and likelihood() would hide that.
     if (Source < 0 || Source >= Where->NumInner ||
         (Columns != 0 && Source != New.Table))
       return;
@@ -640,7 +644,7 @@ static void addTerm(Parser *P, const Scope *Where, int Begin, int End) {
   Terms[S->NumTerms++] = New;
 }
 
-/* Adds the terms of a condition. */
+/// Adds the terms of a condition.
 static void addTerms(Parser *P, const Scope *Where, int Begin, int End) {
   bool HasOr = false;
   for (int I = Begin; I < End; ++I)
@@ -654,20 +658,20 @@ static void addTerms(Parser *P, const Scope *Where, int Begin, int End) {
   }
 }
 
-/*===----------------------------------------------------------------------===*\
-|* SELECT                                                                     *|
-\*===----------------------------------------------------------------------===*/
+//===----------------------------------------------------------------------===//
+// SELECT
+//===----------------------------------------------------------------------===//
 
 static bool beginsSelect(const Token *T) {
   return isWord(T, "SELECT") || isWord(T, "WITH") || isWord(T, "VALUES");
 }
 
-/* The clauses of one SELECT: tokens, or -1. */
+/// The clauses of one SELECT: tokens, or -1.
 typedef struct Clauses {
   int Select, From, Where, GroupBy, Having, End;
 } Clauses;
 
-/* Where one SELECT of a compound ends, or the end. */
+/// Where one SELECT of a compound ends, or the end.
 static int endOfCore(const Statement *S, int I, int End) {
   static const char *const Compound[] = {"UNION", "INTERSECT", "EXCEPT", NULL};
   for (; I < End; ++I) {
@@ -704,31 +708,29 @@ static Clauses clausesOf(const Statement *S, int Begin, int End) {
   return C;
 }
 
-/* The first of some positions that is behind Begin, or End. */
+/// The first of some positions that is behind Begin, or End.
 static int firstOf(int A, int B, int C, int End) {
   return A >= 0 ? A : B >= 0 ? B : C >= 0 ? C : End;
 }
 
-/* Reads the sources of FROM, and adds the terms of inner joins' ON. */
+/// Reads the sources of FROM, and adds the terms of inner joins' ON.
 static void readSources(Parser *P, Scope *To, int Begin, int End) {
   static const char *const Joins[] = {"JOIN",  "LEFT",    "RIGHT",
                                       "FULL",  "INNER",   "OUTER",
                                       "CROSS", "NATURAL", NULL};
   static const char *const NoAlias[] = {"ON", "USING", "INDEXED", "NOT", NULL};
   const Token *const T = P->S->Tokens;
-  /* The conditions of ON, whose columns may belong to later sources. */
+  // The conditions of ON, whose columns may belong to later sources.
   int Conditions[MaxSources][2], NumConditions = 0;
   bool IsOuter = false;
   for (int I = Begin; I < End;) {
     if (isOperator(&T[I], ",") || isAnyWord(&T[I], Joins)) {
-      const bool IsLeft = isWord(&T[I], "LEFT");
-      if (!IsLeft && !isWord(&T[I], "RIGHT") && !isWord(&T[I], "FULL"))
-        ;
-      else if (!IsLeft)
+      // All sources of RIGHT and FULL may be null.
+      if (isWord(&T[I], "RIGHT") || isWord(&T[I], "FULL")) {
         To->NumInner = 0;
-      else if (!IsOuter)
-        To->NumInner = To->NumSources;
-      IsOuter |= IsLeft || isWord(&T[I], "RIGHT") || isWord(&T[I], "FULL");
+        IsOuter = true;
+      }
+      IsOuter |= isWord(&T[I], "LEFT");
       To->MergesNames |= isWord(&T[I], "NATURAL");
       ++I;
     } else if (isWord(&T[I], "ON")) {
@@ -793,7 +795,7 @@ static void readSources(Parser *P, Scope *To, int Begin, int End) {
 static const char *const Aggregates[] = {"COUNT", "SUM", "TOTAL", "AVG",
                                          "MIN",   "MAX", NULL};
 
-/* Functions whose value depends on their arguments only, and on one row. */
+/// Functions whose value depends on their arguments only, and on one row.
 static const char *const Scalars[] = {
     "ABS",     "CAST",         "COALESCE",  "IFNULL",   "NULLIF",
     "IIF",     "LENGTH",       "LOWER",     "UPPER",    "TRIM",
@@ -803,7 +805,7 @@ static const char *const Scalars[] = {
     "HEX",     "QUOTE",        "TYPEOF",    "UNICODE",  "CHAR",
     "SIGN",    "JSON_EXTRACT", NULL};
 
-/* True if a function of one SELECT aggregates rows. */
+/// True if a function of one SELECT aggregates rows.
 static bool aggregates(const Statement *S, int Begin, int End) {
   for (int I = Begin; I + 1 < End; ++I) {
     if (isOperator(&S->Tokens[I], "(") && beginsSelect(&S->Tokens[I + 1]))
@@ -827,14 +829,14 @@ static bool isSameText(const Statement *S, int A, int EndA, int B, int EndB) {
   return true;
 }
 
-/* The end of an element of a list that commas separate. */
+/// The end of an element of a list that commas separate.
 static int endOfElement(const Statement *S, int I, int End) {
   while (I < End && !isOperator(&S->Tokens[I], ","))
     I = isOperator(&S->Tokens[I], "(") ? S->Tokens[I].Match + 1 : I + 1;
   return I < End ? I : End;
 }
 
-/* True if tokens are an element of GROUP BY. */
+/// True if tokens are an element of GROUP BY.
 static bool isGrouped(const Statement *S, const Clauses *C, int Begin,
                       int End) {
   const int Last = C->Having >= 0 ? C->Having : C->End;
@@ -847,8 +849,8 @@ static bool isGrouped(const Statement *S, const Clauses *C, int Begin,
   return false;
 }
 
-/* True if an expression of an aggregate query has a column that is neither
-   grouped nor an argument of an aggregate: its row is any of the group. */
+/// True if an expression of an aggregate query has a column that is neither
+/// grouped nor an argument of an aggregate: its row is any of the group.
 static bool hasBareColumn(const Statement *S, const Clauses *C, int Begin,
                           int End) {
   const Token *const T = S->Tokens;
@@ -862,7 +864,7 @@ static bool hasBareColumn(const Statement *S, const Clauses *C, int Begin,
       I = T[I + 1].Match;
       continue;
     }
-    /* Others are checked on their own. */
+    // Others are checked on their own.
     if (isOperator(&T[I], "(") && beginsSelect(&T[I + 1])) {
       I = T[I].Match;
       continue;
@@ -879,7 +881,7 @@ static bool hasBareColumn(const Statement *S, const Clauses *C, int Begin,
   return false;
 }
 
-/* Refuses aggregates with bare columns, and functions that may aggregate. */
+/// Refuses aggregates with bare columns, and functions that may aggregate.
 static void checkResult(Parser *P, const Clauses *C) {
   const Statement *const S = P->S;
   const Token *const T = S->Tokens;
@@ -908,17 +910,13 @@ static void checkResult(Parser *P, const Clauses *C) {
   for (int I = Begin; I < End;) {
     const int Next = endOfElement(S, I, End);
     int Last = Next;
-    /* Without an alias. */
+    // Without an alias.
     if (Last - I > 2 && isWord(&T[Last - 2], "AS"))
       Last -= 2;
     else if (Last - I > 1 && isNameToken(&T[Last - 1]) &&
              !isAnyWord(&T[Last - 1], Keywords) &&
-             !isOperator(&T[Last - 2], ".") &&
-             T[Last - 2].Kind != TokenOperator)
-      Last -= 1;
-    else if (Last - I > 1 && isNameToken(&T[Last - 1]) &&
-             !isAnyWord(&T[Last - 1], Keywords) &&
-             isOperator(&T[Last - 2], ")"))
+             (T[Last - 2].Kind != TokenOperator ||
+              isOperator(&T[Last - 2], ")")))
       Last -= 1;
     const bool IsAlias = Last != Next && isGrouped(S, C, Next - 1, Next);
     if (!IsAlias && hasBareColumn(S, C, I, Last))
@@ -932,7 +930,7 @@ static void checkResult(Parser *P, const Clauses *C) {
 static void parseSelect(Parser *P, int Begin, int End, int Nesting,
                         bool IsScalar);
 
-/* Reads WITH. Returns the first token behind it. */
+/// Reads WITH. Returns the first token behind it.
 static int readNames(Parser *P, int I, int End) {
   const Token *const T = P->S->Tokens;
   if (!isWord(&T[I], "WITH"))
@@ -946,7 +944,7 @@ static int readNames(Parser *P, int I, int End) {
       return End;
     }
     P->Names[P->NumNames++] = &T[I++];
-    /* The columns, the query, and words before it. */
+    // The columns, the query, and words before it.
     while (I < End && !isOperator(&T[I], ",") && !beginsSelect(&T[I]))
       I = isOperator(&T[I], "(") ? T[I].Match + 1 : I + 1;
     if (I < End && isOperator(&T[I], ","))
@@ -957,7 +955,7 @@ static int readNames(Parser *P, int I, int End) {
   return I;
 }
 
-/* Parses the subqueries of one SELECT. Those of FROM begin at a source. */
+/// Parses the subqueries of one SELECT. Those of FROM begin at a source.
 static void parseSubqueries(Parser *P, int Begin, int End, int From,
                             int FromEnd, int Nesting) {
   static const char *const Sets[] = {"IN",   "EXISTS", "AS", "MATERIALIZED",
@@ -974,8 +972,8 @@ static void parseSubqueries(Parser *P, int Begin, int End, int From,
   }
 }
 
-/* Parses a SELECT with its WITH and its compounds. A scalar subquery has the
-   value of its first row. */
+/// Parses a SELECT with its WITH and its compounds. A scalar subquery has the
+/// value of its first row.
 static void parseSelect(Parser *P, int Begin, int End, int Nesting,
                         bool IsScalar) {
   Statement *const S = P->S;
@@ -1002,7 +1000,7 @@ static void parseSelect(Parser *P, int Begin, int End, int Nesting,
     if (C.Where >= 0)
       addTerms(P, &Here, C.Where + 1, firstOf(C.GroupBy, C.Having, -1, C.End));
     if (P->ComparesRows) {
-      /* Look up all columns, for their collations. */
+      // Look up all columns, for their collations.
       Reference Name = {I, I};
       uint32_t Hash;
       while (nextReference(S, Name.End, Last, &Name))
@@ -1015,7 +1013,7 @@ static void parseSelect(Parser *P, int Begin, int End, int Nesting,
   }
 }
 
-/* Refuses statements by words that they contain. */
+/// Refuses statements by words that they contain.
 static void checkWords(Parser *P) {
   static const char *const Ordered[] = {"LIMIT", "OVER", "WINDOW", NULL};
   static const char *const Changes[] = {"INSERT", "UPDATE",    "DELETE",
@@ -1061,13 +1059,13 @@ int parseStatement(sqlite3 *DB, const char *SQL, Statement *Result) {
   if (Begin + 1 < End && isWord(&Result->Tokens[Begin], "QUERY"))
     Begin += 2;
   if (Begin >= End || !beginsSelect(&Result->Tokens[Begin]))
-    refuse(&P, "it is no SELECT");
+    refuse(&P, "it is not a SELECT");
   checkWords(&P);
   if (!Result->Refused)
     parseSelect(&P, Begin, End, 0, false);
   if (Result->Refused)
     Result->NumTerms = 0;
-  /* Terms do not overlap, since those with a subquery are left as they are. */
+  // Terms do not overlap, since those with a subquery are left as they are.
   if (Result->NumTerms > 1)
     qsort(Result->Terms, (size_t)Result->NumTerms, sizeof *Result->Terms,
           compareTerms);

@@ -1,15 +1,16 @@
-/*===- Statement.h - The terms of a SELECT statement ------------*- C -*-===*\
-|*                                                                            *|
-|* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
-|* Exceptions. See LICENSE for license information.                           *|
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
-|*                                                                            *|
-|*===----------------------------------------------------------------------===*|
-|*                                                                            *|
-|* Finds the terms of WHERE and ON whose selectivity a model can estimate,    *|
-|* and refuses statements whose result depends on the order of rows.          *|
-|*                                                                            *|
-\*===----------------------------------------------------------------------===*/
+//===- Statement.h - The terms of a SELECT statement ------------ -*- C -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Finds the terms of WHERE and ON whose selectivity a model can estimate, and
+/// refuses statements whose result depends on the order of rows.
+///
+//===----------------------------------------------------------------------===//
 
 #ifndef MLBRIDGE_SQLITE_STATEMENT_H
 #define MLBRIDGE_SQLITE_STATEMENT_H
@@ -20,23 +21,23 @@
 typedef struct sqlite3 sqlite3;
 
 typedef enum TokenKind {
-  TokenWord,   /* a keyword or a name */
-  TokenQuoted, /* "name", [name] or `name` */
+  TokenWord,   // a keyword or a name
+  TokenQuoted, // "name", [name] or `name`
   TokenString,
   TokenBlob,
   TokenNumber,
-  TokenParameter, /* ?, ?1, :a, @a or $a */
-  TokenOperator,  /* also parentheses, commas and dots */
+  TokenParameter, // ?, ?1, :a, @a or $a
+  TokenOperator,  // also parentheses, commas and dots
 } TokenKind;
 
 typedef struct Token {
   TokenKind Kind;
-  const char *Text; /* in the statement's text */
+  const char *Text; // in the statement's text
   int Length;
-  int Match; /* of a parenthesis: the index of the other one */
+  int Match; // of a parenthesis: the index of the other one
 } Token;
 
-/* How a term compares. The numbers are part of the model's features. */
+/// How a term compares. The numbers are part of the model's features.
 typedef enum TermOperator {
   OperatorOther,
   OperatorEqual,
@@ -57,25 +58,25 @@ typedef enum TermOperator {
   OperatorNotNull,
 } TermOperator;
 
-/* What the term compares with. */
+/// What the term compares with.
 typedef enum OperandKind {
   OperandNone,
   OperandNumber,
   OperandText,
-  OperandList,   /* Values[0] is the number of elements */
-  OperandColumn, /* the second column */
+  OperandList,   // Values[0] is the number of elements
+  OperandColumn, // the second column
 } OperandKind;
 
-/* A condition on the columns of one table, which is joined to others by AND. */
+/// A condition on the columns of one table, which is joined to others by AND.
 typedef struct Term {
-  int Begin, End;      /* tokens */
-  int Table;           /* terms with the same number restrict the same table */
-  uint32_t Columns[2]; /* hashes of "table.column" in lower case, or 0 */
-  uint32_t Expression; /* hash of what is compared, 0 for a column alone */
+  int Begin, End;      // tokens
+  int Table;           // terms with the same number restrict the same table
+  uint32_t Columns[2]; // hashes of "table.column" in lower case, or 0
+  uint32_t Expression; // hash of what is compared, 0 for a column alone
   TermOperator Operator;
   OperandKind Operand;
-  double Values[2]; /* numbers, or codes of texts in their order */
-  int Text;         /* the token of a string that is compared, or -1 */
+  double Values[2]; // numbers, or codes of texts in their order
+  int Text;         // the token of a string that is compared, or -1
 } Term;
 
 typedef struct Statement {
@@ -83,13 +84,17 @@ typedef struct Statement {
   int NumTokens;
   Term *Terms;
   int NumTerms;
-  const char *End;     /* behind the statement and its semicolon */
-  const char *Refused; /* why nothing may be changed, or null */
+  const char *End;     // behind the statement and its semicolon
+  const char *Refused; // why nothing may be changed, or null
 } Statement;
 
-/* Parses the first statement of SQL for a connection, whose tables it looks up.
-   Returns SQLITE_OK or SQLITE_NOMEM. Call freeStatement() in both cases. */
+/// Parses the first statement of SQL for a connection, whose tables it looks
+/// up. Returns SQLITE_OK or SQLITE_NOMEM. Call freeStatement() in both cases.
 int parseStatement(sqlite3 *DB, const char *SQL, Statement *Result);
 void freeStatement(Statement *S);
 
-#endif /* MLBRIDGE_SQLITE_STATEMENT_H */
+/// Adds a text in lower case to a hash (FNV-1a), which begins with HashStart.
+uint32_t hashText(uint32_t Hash, const char *Text, int Length);
+static const uint32_t HashStart = 2166136261u;
+
+#endif // MLBRIDGE_SQLITE_STATEMENT_H

@@ -19,20 +19,23 @@ Split = Annotated[
     str, Option(help="Split: training, held-out, held-out-allocation or generated.")
 ]
 Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]
+CorpusFolder = Annotated[Path, Option(help="Corpus folder.")]
+ProgramNames = Annotated[
+    str, Option(help="Names of programs, with commas. [default: all]")
+]
+RatiosFile = Annotated[
+    Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
+]
 
 
 @dataclass(frozen=True)
 class ProgramOptions:
     """The options of a comparison of programs."""
 
-    corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
+    corpus: CorpusFolder = Path("build/corpus")
     split: Split = "training"
-    programs: Annotated[
-        str, Option(help="Names of programs, with commas. [default: all]")
-    ] = ""
-    json: Annotated[
-        Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
-    ] = None
+    programs: ProgramNames = ""
+    json: RatiosFile = None
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
 

@@ -23,6 +23,7 @@ from mlbridge_optimizations.commands.shared import (
     Jobs,
     Plugin,
     ProgramOptions,
+    RatiosFile,
     plugin_of,
 )
 from mlbridge_optimizations.extras import need
@@ -94,9 +95,7 @@ class Judgement:
     levels: Levels = "L1,L2"
     runs: Annotated[int, Option(min=1, help="Repetitions of everything.")] = 2
     rounds: Annotated[int, Option(min=1, help="Measurements of each row.")] = 31
-    json: Annotated[
-        Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
-    ] = None
+    json: RatiosFile = None
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
 

@@ -18,9 +18,11 @@ from mlbridge.terminal import console
 from mlbridge_optimizations.commands.executions import compare_executions
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
+    CorpusFolder,
     ExecutionOptions,
     Jobs,
     Plugin,
+    ProgramNames,
     ProgramOptions,
     Split,
     plugin_of,
@@ -40,12 +42,10 @@ Functions = Annotated[Path, Option(help="Folder of the functions to train on.")]
 class Extracted:
     """The options of the extraction of functions."""
 
-    corpus: Annotated[Path, Option(help="Corpus folder.")] = Path("build/corpus")
+    corpus: CorpusFolder = Path("build/corpus")
     functions: Functions = Path("build/regalloc/functions")
     split: Split = "training"
-    programs: Annotated[
-        str, Option(help="Names of programs, with commas. [default: all]")
-    ] = ""
+    programs: ProgramNames = ""
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
 

@@ -24,8 +24,9 @@ pytest.importorskip("emx_onnx_cgen", reason="needs the extra compile")
 import mlbridge
 from bench_build import measured
 from mlbridge_benchmarks.common import processes
+from mlbridge_benchmarks.common.flows import SERVED
 from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
-from mlbridge_benchmarks.common.processes import SERVED, started
+from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
 from mlbridge_benchmarks.phase_ordering import task as phase_ordering
 from mlbridge_benchmarks.phase_ordering.command import need_packages

@@ -130,7 +130,7 @@ def test_terms(database: Path, spec: str, query: str, terms: list[str]) -> None:
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ("delete from orders where id = 1", "no SELECT"),
+        ("delete from orders where id = 1", "not a SELECT"),
         ("with x as (select 1) delete from orders", "changes the database"),
         ("select id from orders where total > 5 limit 1", "order of rows"),
         ("select row_number() over () from orders where id > 1", "order of rows"),

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The ways to run a model that benchmarks of whole compiles share."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import Protocol
+
+from mlbridge.files import spec_of
+
+# The flows whose model is in another process: its address, and the options of the
+# compiler's spec.
+SERVED = {
+    "gRPC": ("grpc+unix:{}", ""),
+    "pipe, JSON": ("pipe:{}", "?serdes=json"),
+    "pipe, bitstream": ("pipe:{}", "?serdes=bitstream"),
+    "shm": ("shm:{}", ""),
+}
+IN_PROCESS = ("onnx", "aot")
+"""The flows whose model is in the compiler's process, named like the runners."""
+
+
+def in_process_spec(runner: str, model: Path, folder: Path) -> str:
+    """Returns the spec of an .onnx file. For aot, compiles the model to the folder."""
+    if runner == "aot":
+        from mlbridge.aot import compile_model
+
+        library = folder / f"lib{model.stem}.so"
+        compile_model(model, library)
+        return spec_of(runner, library)
+    return spec_of(runner, model)
+
+
+class _Timed(Protocol):
+    @property
+    def seconds(self) -> float: ...
+
+
+def mean_ratio(
+    ours: Iterable[Sequence[_Timed]], theirs: Iterable[Sequence[_Timed]]
+) -> float:
+    """Returns the geometric mean of the modules' median ratios of time.
+
+    Each element has the rounds of one module.
+    """
+    return geometric_mean(
+        median(a.seconds / b.seconds for a, b in zip(mine, base, strict=True))
+        for mine, base in zip(ours, theirs, strict=True)
+    )
