@@ -431,8 +431,8 @@ mlbridgeDisposeRunnerFactory(MLBridgeRunnerFactoryRef Factory);
 
 /// Adds the scheme \p Name, or replaces the scheme with this name. \p Help is a
 /// line for your program's --help, or null. \p Callbacks is copied. \p User
-/// must outlive the factory and its runners. Create must be thread-safe if
-/// several threads create runners at the same time.
+/// must outlive the factory and its runners. The callback Create must be
+/// thread-safe if several threads create runners at the same time.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeAddScheme(
     MLBridgeRunnerFactoryRef Factory, const char *Name, const char *Help,
     const MLBridgeRunnerCallbacks *Callbacks, void *User);

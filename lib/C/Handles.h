@@ -27,8 +27,8 @@
 struct MLBridgeOpaqueFeatureSet {
   MLBridge::FeatureSet &Set;
   /// The first failure since the set was cleared. If the caller ignores the
-  /// status of the failed call, the request with this set returns the same
-  /// failure.
+  /// failed call's status, the next request that uses this feature set returns
+  /// the same failure.
   MLBridge::Error Misuse;
 
   void clear() {

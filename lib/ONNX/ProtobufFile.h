@@ -114,8 +114,8 @@ public:
   }
 
   /// Returns true if the field has the number \p Wanted and contains bytes,
-  /// which are a message or a string. Callers thus ignore a field whose kind is
-  /// wrong for its number.
+  /// which are a message or a string. Because this checks the kind too, callers
+  /// skip a field that has the right number but the wrong kind.
   bool isBytes(std::uint64_t Wanted) const {
     return Number == Wanted && !HasNumber;
   }

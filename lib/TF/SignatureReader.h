@@ -41,8 +41,8 @@ struct Signature {
 /// begin with \p What. The errors are:
 /// - InvalidArgument: the signature does not exist. The message lists the
 ///   existing signatures.
-/// - Unsupported: an input is not a dense tensor of numbers or bools. Outputs
-///   of this kind are omitted, but it is an error if all outputs are.
+/// - Unsupported: an input is not a dense tensor of numbers or bools, or no
+///   output is one. Other outputs that are not dense tensors are omitted.
 /// - Malformed: the bytes are not a MetaGraphDef.
 Expected<Signature> readSignature(std::string_view MetaGraph,
                                   std::string_view Name,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command ``mlbridge search``, which tries sequences instead of learning."""
+"""The command ``mlbridge search``, which finds good decisions by trying them."""
 
 from mlbridge_optimizations.commands.groups import group_of
 
 app = group_of(
     "search",
     lambda described: None,
-    "Search for sequences from which a model can choose: docs/guides/training.md.",
+    "Search for good decisions, and train models on them: docs/guides/training.md.",
 )

@@ -193,7 +193,7 @@ def _model(context: typer.Context, learned: Learned, learning: LearningOptions) 
 def _evaluate(
     context: typer.Context, judgement: Judgement, learning: LearningOptions
 ) -> None:
-    r"""Judge models on the kernels of families that they have not seen.
+    r"""Evaluate models on kernels whose families were not in their training data.
 
     For each of five folds, models are trained on the other folds' kernels and on the
     generated ones. The times are relative to stock clang -O3, which runs beside them.

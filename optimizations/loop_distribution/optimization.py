@@ -77,7 +77,7 @@ def _new_loops(settings: LoopSettings) -> PerAgent[Choice]:
 
 OPTIMIZATION = Optimization(
     "loop-distribution",
-    "Learn into which loops a loop is distributed.",
+    "How to distribute a loop over several loops.",
     make_env=_make_env,
     settings=LoopSettings,
     network={"node": partial(_network, None), "partition": partial(_network, 2)},

@@ -42,13 +42,17 @@ class PhaseOrderingSettings:
     ] = "histogram,counts,step,actions"
     actions: Actions = "oz"
     reward: Annotated[
-        str, Option(help="Weights of text-size, instructions and mca-cycles.")
+        str,
+        Option(
+            help="Weights of the parts of the reward: text-size, instructions and"
+            " mca-cycles, for example text-size:10,mca-cycles:5."
+        ),
     ] = "text-size:10"
     baseline: Annotated[
         str,
         Option(
-            help="The return is the gain over this state: `start` is the module before"
-            " the first action, `oz` is the module after -Oz."
+            help="State with which the final module is compared: `start` is the module"
+            " before the first action, `oz` is the module after -Oz."
         ),
     ] = "start"
     episode: Annotated[int, Option(min=1, help="Actions per episode.")] = 15
@@ -64,7 +68,7 @@ class PhaseOrderingSettings:
         Option(
             min=1,
             help="Maximum number of modules in each compiler's cache. [default: as many"
-            " as have 20 MB of bitcode together]",
+            " as fit into 20 MB of bitcode]",
         ),
     ] = None
     plugin: Plugin = None
@@ -121,7 +125,7 @@ def ratio_of(total: float, info: Mapping[str, Any]) -> float:
 
 OPTIMIZATION = Optimization(
     "phase-ordering",
-    "Learn in which order LLVM's passes should run on a module.",
+    "In which order LLVM's passes run on a module.",
     make_env=_make_env,
     settings=PhaseOrderingSettings,
     encoder=_encoder,

@@ -148,7 +148,7 @@ class Headroom:
 
 
 def _functions(context: typer.Context, extracted: Extracted) -> None:
-    """Write the functions of a corpus that are hard to allocate to bitcode files.
+    """Extract the functions whose registers are hard to allocate, as bitcode files.
 
     These are the functions for which fixed policies make different code. Models of
     register allocation are trained on them.

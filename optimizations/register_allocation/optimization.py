@@ -140,7 +140,7 @@ def _by_weight(
 
 OPTIMIZATION = Optimization(
     "register-allocation",
-    "Learn which live ranges of a function get which registers.",
+    "Which live ranges of a function get which registers.",
     make_env=_make_env,
     settings=RegisterAllocationSettings,
     network={agent: partial(_network, agent) for agent in AGENTS},

@@ -140,9 +140,10 @@ class Experiment:
         self.file.write_text(text + "\n", encoding="utf-8")
 
     def as_begun(self, names: Sequence[str]) -> "Experiment":
-        """Returns a copy with the named settings of the training in the folder.
+        """Returns a copy in which the settings in `names` have the folder's values.
 
-        Raises InvalidArgument if its file is missing, and Malformed if it is damaged.
+        Raises InvalidArgument if the folder has no file of settings, and Malformed if
+        this file is damaged.
         """
         saved = self._load()
         try:

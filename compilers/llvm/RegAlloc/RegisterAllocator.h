@@ -45,8 +45,9 @@ struct AllocationStatistics {
   std::uint64_t Left = 0;
 };
 
-/// True if functions for \p Target can be allocated and measured. Some other
-/// targets allocate classes of registers one after another, or none.
+/// True if functions for \p Target can be allocated and measured. Other targets
+/// run the allocator once per register class, or do not allocate registers at
+/// all.
 bool canAllocateFor(const llvm::Triple &Target);
 
 /// Why RegisterAllocator cannot handle a function, for example because it
@@ -56,7 +57,7 @@ const char *whyNotAllocatable(const AllocationContext &Context);
 /// Takes the live ranges in the order of spill weights and gives each a free
 /// colour. Returns an estimate of what it costs to spill those that find none:
 /// their reads and writes, weighted by the frequencies of the blocks relative
-/// to the entry. 0 means that no allocator can save a spill. The function
+/// to the entry. 0 means that no spill is necessary. The function
 /// leaves everything as it was.
 double costWithFreeColours(const AllocationContext &Context);
 

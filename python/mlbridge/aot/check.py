@@ -307,10 +307,10 @@ def _check_not_finite(
     inputs: Sequence[NDArray[Any]],
     random: np.random.Generator,
 ) -> None:
-    """Checks that NaN and infinity do not become numbers, which look like decisions.
+    """Checks that NaN and infinity do not become ordinary numbers.
 
-    Only the numbers of NaN and infinite outputs are compared, because ONNX does not
-    specify how operators order NaN.
+    Such numbers would pass for decisions. Compares only how many outputs are NaN or
+    infinite, because ONNX does not specify how operators order NaN.
     """
 
     def count(values: NDArray[Any]) -> int:

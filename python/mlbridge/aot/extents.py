@@ -3,8 +3,9 @@
 
 emx-onnx-cgen supports few operators with free extents, and miscompiles some. Therefore,
 a free extent n is replaced by a prime, and the code is generated for two primes. Where
-the two texts have different numbers, the number is a function of n. The two numbers
-determine this function. `check` later tests the result at other sizes.
+the two texts differ in a number, this number depends on n. It is assumed to be a
+product of extents plus a constant, which the two values determine. `check` later tests
+the result at other sizes.
 
 The generator may compare n with a number of the model, for example to slice the first
 5000 elements. Both primes must then be on the same side of this number.
@@ -30,7 +31,7 @@ _NEAR = 160
 
 
 def starts(constants: set[int], extents: int) -> list[int]:
-    """Returns the numbers from which to search for primes of so many free extents.
+    """Returns the numbers from which to search for the primes of `extents` extents.
 
     Try the numbers in this order.
 
