@@ -60,8 +60,8 @@ app = group_of(
 def _evaluate(described: Optimization[Any], what: What, environment: Any) -> None:
     packages = ("gymnasium", "onnxruntime", *described.packages)
     need(f"mlbridge evaluate {described.name}", packages)
-    from mlbridge_optimizations.evaluation import mean_interval
     from mlbridge_optimizations.evaluation.episodes import compare
+    from mlbridge_optimizations.evaluation.statistics import mean_interval
 
     with ProgressBars() as bars:
         task = bars.add_task("Episodes")

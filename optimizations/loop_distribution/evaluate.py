@@ -14,7 +14,7 @@ import numpy as np
 
 from mlbridge.errors import Error
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
-from mlbridge_optimizations.evaluation import mean_interval, median_interval
+from mlbridge_optimizations.evaluation.statistics import mean_interval, median_interval
 from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import Times, measure
 from mlbridge_optimizations.loop_distribution.table import (

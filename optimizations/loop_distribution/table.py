@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import Error, Malformed
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
-from mlbridge_optimizations.evaluation import median_interval
+from mlbridge_optimizations.evaluation.statistics import median_interval
 from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
 

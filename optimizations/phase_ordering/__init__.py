@@ -2,6 +2,6 @@
 """Phase ordering: learns in which order LLVM's passes should run on a module.
 
 ``environment`` has the Gymnasium environment, ``search`` finds good sequences of
-passes, and ``evaluation`` compares models. ``derive.py`` makes the action spaces in
-``action_spaces`` from clang's pipeline. The plug-in contains these files, too.
+passes, and ``evaluation`` compares models. ``action_spaces/derive.py`` makes the
+files in ``action_spaces`` from clang's pipeline. The plug-in contains these files, too.
 """

@@ -419,7 +419,7 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
     need("training", ("onnx", "onnxruntime"))
     import numpy as np
 
-    from mlbridge_optimizations.evaluation import mean_interval
+    from mlbridge_optimizations.evaluation.statistics import mean_interval
 
     from .headroom import best_of, costs_by_basic, draw_modules, search
 

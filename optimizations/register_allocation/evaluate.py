@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Program
-from mlbridge_optimizations.evaluation import mean_interval
+from mlbridge_optimizations.evaluation.statistics import mean_interval
 from mlbridge_optimizations.register_allocation.functions import (
     LEVEL,
     SECONDS,

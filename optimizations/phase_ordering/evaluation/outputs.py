@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the outputs of policy-compiled programs to their outputs at -O0.
 
-A policy is either a model or a random choice of actions. For a model, stock clang with the
-plug-in compiles the program. A random policy draws a sequence of actions for each file
-from a seed, and runs them in the environment. Each unexpected output is reproduced, and
-then attributed either to the policy or to undefined behaviour in the program.
+A policy is either a model or a random choice of actions. For a model, stock clang with
+the plug-in compiles the program. A random policy draws a sequence of actions for each
+file from a seed, and runs them in the environment. Each unexpected output is
+reproduced, and then attributed either to the policy or to undefined behaviour in the
+program.
 """
 
 import json

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.table import Column, Table
 
-from mlbridge_optimizations.evaluation import DRAWS, middle
+from mlbridge_optimizations.evaluation.statistics import DRAWS, middle
 from mlbridge_optimizations.plot import panels_of
 
 from .evaluate import Array, Evaluation, Way

@@ -24,7 +24,7 @@ from mlbridge_optimizations.phase_ordering.environment.pipeline import (
     parse,
 )
 
-CHANGES = Path(__file__).with_name("search") / "changes.json"
+CHANGES = Path(__file__).parents[1] / "search" / "changes.json"
 
 # The pass managers around a pass, outermost first. For example: ("function", "loop").
 Level = tuple[str, ...]
