@@ -39,7 +39,8 @@ def clang(option: str) -> str:
 
 
 def test_the_committed_files_are_what_the_script_makes(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, PARTS / "action_spaces/derive.py", tmp_path], check=True)
+    script = PARTS / "action_spaces/derive.py"
+    subprocess.run([sys.executable, script, tmp_path], check=True)
     committed = (PARTS / "search/changes.json").read_text()
     spaces = {name: actions(name) for name in ("oz", "odg", "passes")}
     version = clang("-dumpversion")

@@ -32,8 +32,8 @@ from ..environment.pipeline import (
 # level (argpromotion, callsite-splitting), for another target (sink, slsr,
 # nary-reassociate), before code generation (loop-reduce, consthoist, mergeicmps) or for
 # another language (mergefunc). Other passes, for example newgvn and hotcoldsplit, are
-# not well tested. These lists are written by hand. ``action_spaces/derive.py`` makes the
-# rest of the file.
+# not well tested. These lists are written by hand. ``action_spaces/derive.py`` makes
+# the rest of the file.
 LIBRARY = Path(__file__).with_name("changes.json")
 
 _ANALYSES = ("invalidate", "require")
