@@ -67,9 +67,13 @@ mlbridge_part(MLBRIDGE_ENABLE_TESTS "The C++ tests (need GoogleTest)"
 option(MLBRIDGE_ENABLE_BUILTIN
   "The models in the plug-in, builtin:imitation (needs `mlbridge compile`)" ON)
 option(MLBRIDGE_ENABLE_C "libMLCompilerBridge.so, for tools written in C" ON)
+option(MLBRIDGE_ENABLE_MLIR "The plug-in for mlir-opt, where MLIR's headers are"
+  ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_GCC "The plug-in for gcc, where its headers are"
   ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_SQLITE "The extension of SQLite, where its headers are"
+  ${PROJECT_IS_TOP_LEVEL})
+option(MLBRIDGE_ENABLE_POLYHEDRAL "The tool that tiles with isl, where its headers are"
   ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_EXAMPLES "The examples" ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_BENCHMARKS "The benchmarks' C++ side"

@@ -1,0 +1,38 @@
+//===- Transform.h - Tiles, reorders and unrolls loop nests -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Declares the functions that apply a legal choice.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_MLIR_TRANSFORM_H
+#define MLBRIDGE_MLIR_TRANSFORM_H
+
+#include "LoopNest.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace MLBridge {
+
+/// Applies \p Choice to the perfect nest \p Loops. If this fails, the nest
+/// still computes the same.
+mlir::LogicalResult
+applyToAffine(llvm::ArrayRef<mlir::affine::AffineForOp> Loops,
+              const TilingChoice &Choice);
+
+/// Applies \p Choice to \p Op, which becomes a nest of affine loops if it works
+/// on buffers, and loops around a smaller operation if it works on tensors. If
+/// this fails, \p Op is unchanged.
+mlir::LogicalResult applyToLinalg(mlir::linalg::LinalgOp Op,
+                                  const TilingChoice &Choice);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_MLIR_TRANSFORM_H
