@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures all choices about kernels (brute force).
+
+The table is what models are trained on: for each kernel, what a model sees of its nest,
+and the time of each choice relative to the untiled kernel.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import Error, InvalidArgument, Malformed, ModelError
+from mlbridge_optimizations.mlir_tiling.kernels import Kernel
+from mlbridge_optimizations.mlir_tiling.programs import (
+    apply_choices,
+    features_of,
+    measure,
+)
+from mlbridge_optimizations.show import quiet
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel's measured choices.
+
+    Attributes:
+        kind: the kind of kernel.
+        choices: the legal choices, [c, 2n+1]. The first one leaves the nest.
+        features: what a model sees of each choice, [c, columns].
+        ratios: the time of each choice relative to the untiled kernel, [c].
+        nanoseconds: the time of a call of the untiled kernel.
+        again: the ratio of two equal variants, which is the noise.
+        error: why the kernel could not be measured, or an empty string.
+    """
+
+    kernel: str
+    kind: str
+    choices: list[list[int]] = field(default_factory=list)
+    features: list[list[float]] = field(default_factory=list)
+    ratios: list[float] = field(default_factory=list)
+    nanoseconds: float = 0.0
+    again: float = 1.0
+    error: str = ""
+
+    @property
+    def rows(self) -> NDArray[np.float32]:
+        """The features as float32 [c, columns]."""
+        return np.array(self.features, np.float32)
+
+
+def measure_kernel(kernel: Kernel, plugin: Path, rounds: int) -> Entry:
+    """Measures all choices about a kernel. Each result must be equal to the source's.
+
+    Raises ModelError if a result differs.
+    """
+    kind = kernel.pattern.kind
+    try:
+        seen = features_of(plugin, kernel)
+        choices = seen["choices"]
+        functions = apply_choices(plugin, kernel, [*choices, choices[0]])
+        found = measure(kernel, functions, len(choices) + 1, rounds=rounds)
+    except (Error, TimeoutError) as error:
+        return Entry(kernel.name, kind, error=str(error))
+    if found.differences.any():
+        raise ModelError(
+            f"{kernel.name}: the results of {np.flatnonzero(found.differences)} differ"
+            " from those of the source"
+        )
+    ratios = [found.ratio(variant) for variant in range(len(choices) + 1)]
+    features = np.round(seen["choice_features"].astype(np.float64), 4)
+    return Entry(
+        *(kernel.name, kind, choices.tolist(), features.tolist()),
+        *(ratios[:-1], float(np.median(found.nanoseconds[:, 0])), ratios[-1]),
+    )
+
+
+def make_table(
+    kernels: Iterable[Kernel],
+    plugin: Path,
+    file: Path,
+    *,
+    rounds: int,
+    advance: Callable[[Entry], None] = quiet,
+) -> int:
+    """Measures kernels and appends them to a file. Skips what the file already has.
+
+    Returns the number of kernels that were measured.
+    """
+    done = 0
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    known = {entry.kernel for entry in read_table(file)}
+    with file.open("a", encoding="utf-8") as out:
+        for kernel in kernels:
+            if kernel.name in known:
+                continue
+            entry = measure_kernel(kernel, plugin, rounds)
+            print(json.dumps(asdict(entry)), file=out, flush=True)
+            advance(entry)
+            done += 1
+    return done
+
+
+def read_table(file: Path) -> Iterator[Entry]:
+    """Yields the entries of a file.
+
+    Raises InvalidArgument if there is no such file, and Malformed if it is damaged.
+    """
+    if not file.exists():
+        raise InvalidArgument(
+            f"{file}: no such file; write it with `mlbridge search mlir-tilings {file}`"
+        )
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            yield Entry(**json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise Malformed(f"{file}, line {number}: {error}") from error
