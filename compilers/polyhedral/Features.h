@@ -1,0 +1,82 @@
+//===- Features.h - What a model sees of a kernel ---------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Describes a choice by numbers: the strides, the reuse and the footprints of
+/// its loops.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_POLYHEDRAL_FEATURES_H
+#define MLBRIDGE_POLYHEDRAL_FEATURES_H
+
+#include "Scheduler.h"
+
+namespace MLBridge::polyhedral {
+
+/// The numbers that describe a choice. Averages are over all instances of all
+/// statements. README.md describes each.
+enum Feature : int {
+  Instances,
+  Bytes,
+  NumStatements,
+  IsOriginal,
+  IsSeparate,
+  Stride0,
+  Stride1,
+  OtherStrides,
+  Recurrences,
+  Vectorizable,
+  Parallel,
+  Skewed,
+  InnerTrips,
+  InverseTrips,
+  InverseArea,
+  TileLoops,
+  NumLoops,
+  Cycles,
+  MissesL1,
+  MissesL2,
+  MissesTLB,
+  MissesTLB2,
+  Estimate,
+  NumFeatures
+};
+
+/// Computes features of the choices about one kernel.
+class FeatureExtractor {
+public:
+  FeatureExtractor(const Kernel &K, const Scheduler &S);
+
+  /// Returns the NumFeatures features of \p C.
+  std::vector<float> featuresOf(const Choice &C) const;
+
+  /// A loop around one statement.
+  struct Loop {
+    /// How far one iteration moves each iterator.
+    std::vector<double> Step;
+    double Trips = 1;
+    /// The loop of a band that may be tiled, or -1.
+    int Member = -1;
+    /// The number of the band.
+    int Band = -1;
+    bool IsParallel = false;
+    bool IsSkewed = false;
+  };
+  using Nest = std::vector<Loop>;
+
+private:
+  const Kernel &Source;
+  const Scheduler &Schedules;
+  /// By schedule and statement: the loops from the outermost.
+  std::vector<std::vector<Nest>> Nests;
+};
+
+} // namespace MLBridge::polyhedral
+
+#endif // MLBRIDGE_POLYHEDRAL_FEATURES_H

@@ -1,0 +1,35 @@
+//===- Program.h - Compiles and runs programs ----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Runs gcc, and then the program that gcc makes, each with a time limit.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_POLYHEDRAL_PROGRAM_H
+#define MLBRIDGE_POLYHEDRAL_PROGRAM_H
+
+#include <string>
+#include <vector>
+
+namespace MLBridge::polyhedral {
+
+/// What a program of programOf() prints about a function.
+struct Measured {
+  bool IsSame = false;
+  /// The time of each run in nanoseconds.
+  std::vector<double> Times;
+};
+
+/// Compiles \p Code with `gcc -O3` and runs it. Throws UserError if gcc or the
+/// program fails, or takes more than \p Seconds.
+std::vector<Measured> runProgram(const std::string &Code, int Seconds);
+
+} // namespace MLBridge::polyhedral
+
+#endif // MLBRIDGE_POLYHEDRAL_PROGRAM_H
