@@ -1,4 +1,5 @@
-//===- Candidates.cpp - The choices of a kernel ----------------------------===//
+//===- Candidates.cpp - The choices of a kernel
+//----------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -87,7 +88,8 @@ static std::vector<int> parseNumbers(std::string_view Text) {
   while (At != End) {
     int Number = 0;
     const auto [Rest, Code] = std::from_chars(At, End, Number);
-    if (Code != std::errc() || (Rest != End && (*Rest != ',' || Rest + 1 == End)))
+    if (Code != std::errc() ||
+        (Rest != End && (*Rest != ',' || Rest + 1 == End)))
       throw UserError("choice: expected numbers and commas, found '" +
                       std::string(Text) + "'");
     Found.push_back(Number);

@@ -88,8 +88,8 @@ static std::string dataOf(const Kernel &K) {
       Element += "[" + Name + "]";
     }
     Fill += Element + " = " + initialOf(A) + ";\n";
-    const std::string Both = "(&" + Copy.Name + ", &" + A.Name + ", sizeof " +
-                             A.Name + ")";
+    const std::string Both =
+        "(&" + Copy.Name + ", &" + A.Name + ", sizeof " + A.Name + ")";
     Keep += "  memcpy" + Both + ";\n";
     Compare += " &&\n         !memcmp" + Both;
   }
@@ -133,8 +133,9 @@ int main(void) {
 }
 )";
 
-std::string programOf(const Kernel &K, const std::vector<std::string> &Functions,
-                      int Rounds, double Slow) {
+std::string programOf(const Kernel &K,
+                      const std::vector<std::string> &Functions, int Rounds,
+                      double Slow) {
   std::string Arguments;
   for (const Array &A : K.Arrays)
     Arguments += (Arguments.empty() ? "" : ", ") + A.Name;
@@ -150,8 +151,8 @@ std::string programOf(const Kernel &K, const std::vector<std::string> &Functions
             "); }\n";
     Table += "  run_" + Name + ",\n";
   }
-  return Text + Table + "};\nenum { COUNT = " +
-         std::to_string(Functions.size()) +
+  return Text + Table +
+         "};\nenum { COUNT = " + std::to_string(Functions.size()) +
          ", ROUNDS = " + std::to_string(Rounds) + " };\n#define SLOW " +
          std::to_string(Slow) + Main;
 }

@@ -34,10 +34,10 @@ constexpr std::array<std::string_view, 22> Operators = {
     "-",  "*",  "/",  "%",  "(",  ")",  "[",  "]",  "<",  ">",  "?"};
 constexpr std::array<std::string_view, 6> MoreOperators = {":", ",", "=",
                                                            "!", "{", "}"};
-constexpr std::array<std::string_view, 5> Assignments = {"=", "+=", "-=", "*=",
-                                                         "/="};
+constexpr std::array<std::string_view, 5> Assignments = {
+    "=", "+=", "-=", "*=", "/="};
 constexpr std::array<std::string_view, 11> Functions = {
-    "sqrt", "exp",  "log",  "pow", "fabs", "fmin",
+    "sqrt", "exp",   "log",  "pow", "fabs", "fmin",
     "fmax", "floor", "ceil", "sin", "cos"};
 
 } // namespace
@@ -55,10 +55,9 @@ static Token nextToken(std::string_view Text) {
   std::size_t End = 0;
   if (std::isdigit(static_cast<unsigned char>(Text[0])) || Text[0] == '.') {
     // The sign of an exponent, as in 1e-3, belongs to the number.
-    while (End < Text.size() &&
-           (isWord(Text[End]) || Text[End] == '.' ||
-            ((Text[End] == '-' || Text[End] == '+') &&
-             std::tolower(Text[End - 1]) == 'e')))
+    while (End < Text.size() && (isWord(Text[End]) || Text[End] == '.' ||
+                                 ((Text[End] == '-' || Text[End] == '+') &&
+                                  std::tolower(Text[End - 1]) == 'e')))
       ++End;
     return {TokenKind::Number, Text.substr(0, End)};
   }
@@ -186,12 +185,12 @@ private:
         break;
       const Token &T = Tokens[At++];
       Depth += Next == "(" ? 1 : Next == ")" ? -1 : 0;
-      const bool IsFine =
-          T.Kind == TokenKind::Name
-              ? isAmong(Names, Next)
-              : Next.find_first_not_of("0123456789") == std::string_view::npos ||
-                    Next == "+" || Next == "-" || Next == "*" || Next == "(" ||
-                    Next == ")";
+      const bool IsFine = T.Kind == TokenKind::Name
+                              ? isAmong(Names, Next)
+                              : Next.find_first_not_of("0123456789") ==
+                                        std::string_view::npos ||
+                                    Next == "+" || Next == "-" || Next == "*" ||
+                                    Next == "(" || Next == ")";
       if (!IsFine || Depth < 0)
         fail("unexpected '" + std::string(Next) + "' in a subscript");
       Text += std::string(Next) + " ";

@@ -132,8 +132,7 @@ static std::vector<Vector> directionsOf(const std::vector<Row> &Rows) {
     std::swap(Left[C], Left[Pivot]);
     std::swap(Right[C], Right[Pivot]);
     for (std::size_t I = 0; I < Depth; ++I) {
-      const double Share =
-          (I == C ? Left[C][C] - 1 : Left[I][C]) / Left[C][C];
+      const double Share = (I == C ? Left[C][C] - 1 : Left[I][C]) / Left[C][C];
       for (std::size_t J = 0; J < Depth; ++J) {
         Left[I][J] -= Share * Left[C][J];
         Right[I][J] -= Share * Right[C][J];
@@ -152,9 +151,8 @@ static Nest nestOf(const Statement &S, const std::vector<Row> &Rows) {
   Vector Box;
   for (std::size_t I = 0; I < S.Iterators.size(); ++I) {
     const int Position = static_cast<int>(I);
-    Box.push_back(
-        numberOf(isl_set_dim_max_val(S.Domain.copy(), Position)) -
-        numberOf(isl_set_dim_min_val(S.Domain.copy(), Position)) + 1);
+    Box.push_back(numberOf(isl_set_dim_max_val(S.Domain.copy(), Position)) -
+                  numberOf(isl_set_dim_min_val(S.Domain.copy(), Position)) + 1);
   }
   const std::vector<Row> Kept = independent(Rows, Box.size());
   const std::vector<Vector> Directions = directionsOf(Kept);
@@ -167,9 +165,8 @@ static Nest nestOf(const Statement &S, const std::vector<Row> &Rows) {
       if (std::fabs(New.Step[I]) > 1e-9)
         New.Trips = std::min(New.Trips, Box[I] / std::fabs(New.Step[I]));
     New.Trips = std::max(New.Trips, 1.0);
-    New.IsSkewed =
-        std::ranges::count_if(Kept[L].Factors,
-                              [](double F) { return F != 0; }) > 1;
+    New.IsSkewed = std::ranges::count_if(Kept[L].Factors,
+                                         [](double F) { return F != 0; }) > 1;
     Found.push_back(std::move(New));
   }
   return Found;
@@ -193,7 +190,7 @@ static void appendRows(const isl::schedule_node &Node, int Number,
       Band.partial_schedule()
           .at(static_cast<int>(M))
           .pw_multi_aff_list()
-          .foreach([&](const isl::pw_multi_aff &Function) {
+          .foreach ([&](const isl::pw_multi_aff &Function) {
             const char *Name =
                 isl_pw_multi_aff_get_tuple_name(Function.get(), isl_dim_in);
             if (Name == Statements[S].Name && Function.isa_multi_aff())
@@ -409,9 +406,10 @@ static void addStatement(const Statement &S, const Kernel &K, Nest Loops,
   const auto Accesses = static_cast<double>(S.Accesses.size());
   const bool Vectorizes = !In.IsRecurrence && In.Others == 0;
   const double Loads = In.Stride1 + In.Others;
-  const double InCore =
-      (In.IsRecurrence ? 4 + Loads / 4 : Vectorizes ? Loads / 4 : Loads / 2) +
-      2 / Inner.Trips + 4 / (Inner.Trips * Next);
+  const double InCore = (In.IsRecurrence ? 4 + Loads / 4
+                         : Vectorizes    ? Loads / 4
+                                         : Loads / 2) +
+                        2 / Inner.Trips + 4 / (Inner.Trips * Next);
   const std::vector<Reference> References = referencesOf(S, K);
   const double L1 = missesOf(References, Loops, LineBytes, L1Lines);
   const double L2 = missesOf(References, Loops, LineBytes, L2Lines);
@@ -434,8 +432,8 @@ static void addStatement(const Statement &S, const Kernel &K, Nest Loops,
   Add(MissesL2, L2);
   Add(MissesTLB, TLB);
   Add(MissesTLB2, TLB2);
-  Add(Estimate, InCore + L1Cost * L1 + L2Cost * L2 + TLBCost * TLB +
-                    TLB2Cost * TLB2);
+  Add(Estimate,
+      InCore + L1Cost * L1 + L2Cost * L2 + TLBCost * TLB + TLB2Cost * TLB2);
 }
 
 std::vector<float> FeatureExtractor::featuresOf(const Choice &C) const {

@@ -166,8 +166,8 @@ Access KernelReader::makeAccess(const Statement &S,
     Element += (I ? ", i" : "i") + std::to_string(I);
   isl::multi_aff Affine(Context, "{ " + S.Name + "[" + Iterators + "] -> " +
                                      ArrayName + "[" + Subscripts + "] }");
-  const isl::set Inside(Context,
-                        "{ " + ArrayName + "[" + Element + "] : true" + Bounds + " }");
+  const isl::set Inside(Context, "{ " + ArrayName + "[" + Element + "] : true" +
+                                     Bounds + " }");
   const isl::set Used = S.Domain.apply(Affine.as_map());
   if (!Used.is_subset(Inside))
     throw UserError("statement '" + S.Name + "': a subscript of '" + ArrayName +
@@ -223,8 +223,8 @@ void KernelReader::readStatement(const dom::object &About) {
 }
 
 Kernel KernelReader::read(const dom::object &Root) {
-  Result.Name =
-      expectName(member<std::string_view>(Root, "name", "a string"), "a kernel");
+  Result.Name = expectName(member<std::string_view>(Root, "name", "a string"),
+                           "a kernel");
   Result.Domain = isl::union_set(Context, "{}");
   Result.Order = Result.Reads = Result.Writes = isl::union_map(Context, "{}");
   readParameters(Root);
@@ -252,8 +252,8 @@ Kernel readKernel(isl::ctx Context, const std::string &Path,
   dom::parser Parser;
   dom::object Root;
   if (simdjson::error_code Code = Parser.load(Path).get(Root))
-    throw UserError(Path + ": expected a JSON object: " +
-                    simdjson::error_message(Code));
+    throw UserError(
+        Path + ": expected a JSON object: " + simdjson::error_message(Code));
   try {
     return KernelReader(Context, Given).read(Root);
   } catch (const std::exception &E) {

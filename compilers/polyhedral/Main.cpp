@@ -30,8 +30,8 @@ namespace MLBridge::polyhedral {
 
 namespace {
 
-/// The limit of isl's work for one kernel, which is a minute or less. Dependences
-/// of irregular loops can take very long.
+/// The limit of isl's work for one kernel, which is a minute or less.
+/// Dependences of irregular loops can take very long.
 constexpr unsigned long MaxOperations = 100'000'000;
 
 constexpr const char *Help =
@@ -129,8 +129,8 @@ static bool parseOptions(int Count, char **Arguments, Options &Found) {
       if (Equals == std::string::npos)
         throw UserError("--parameter: expected NAME=VALUE, found '" + Value +
                         "'");
-      Found.Values[Value.substr(0, Equals)] =
-          parseInteger(std::string_view(Value).substr(Equals + 1), "--parameter");
+      Found.Values[Value.substr(0, Equals)] = parseInteger(
+          std::string_view(Value).substr(Equals + 1), "--parameter");
       break;
     case 'o':
       Found.Output = Value;
@@ -295,8 +295,8 @@ void Session::printCandidates() {
   if (O.Do == Action::Measure) {
     std::vector<std::string> Functions = functionsOf(Candidates, Numbers);
     // The original order again shows the noise.
-    Functions.push_back(functionOf(K, S.loops(Choice()),
-                                   variantName(Functions.size())));
+    Functions.push_back(
+        functionOf(K, S.loops(Choice()), variantName(Functions.size())));
     Found = runProgram(programOf(K, Functions, O.Rounds, Slow), O.Seconds);
     if (Found.size() != Functions.size())
       throw UserError("the program printed " + std::to_string(Found.size()) +
@@ -310,8 +310,7 @@ void Session::printCandidates() {
         << "\", \"features\": ";
     printList(Out, Extractor.featuresOf(Candidates[I]));
     if (!Found.empty()) {
-      Out << ", \"same\": "
-          << (Found.at(Numbers[I]).IsSame ? "true" : "false")
+      Out << ", \"same\": " << (Found.at(Numbers[I]).IsSame ? "true" : "false")
           << ", \"nanoseconds\": ";
       printList(Out, Found.at(Numbers[I]).Times);
     }

@@ -1,4 +1,5 @@
-//===- Program.cpp - Compiles and runs programs ----------------------------===//
+//===- Program.cpp - Compiles and runs programs
+//----------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -82,13 +83,13 @@ static void run(std::vector<std::string> Command, const std::string &Output,
   if (Code == 0 && WIFEXITED(Status) && WEXITSTATUS(Status) == 0)
     return;
   constexpr int TimedOut = 124;
-  throw UserError(What + ": " +
-                  (Code != 0 ? "cannot start `timeout`"
-                   : WIFEXITED(Status) && WEXITSTATUS(Status) == TimedOut
-                       ? "took more than " + std::to_string(Seconds) +
-                             " s; use --seconds or smaller parameters"
-                       : "failed with status " +
-                             std::to_string(WEXITSTATUS(Status))));
+  throw UserError(
+      What + ": " +
+      (Code != 0 ? "cannot start `timeout`"
+       : WIFEXITED(Status) && WEXITSTATUS(Status) == TimedOut
+           ? "took more than " + std::to_string(Seconds) +
+                 " s; use --seconds or smaller parameters"
+           : "failed with status " + std::to_string(WEXITSTATUS(Status))));
 }
 
 std::vector<Measured> runProgram(const std::string &Code, int Seconds) {

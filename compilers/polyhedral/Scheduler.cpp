@@ -121,7 +121,8 @@ bandOf(const isl::schedule_node &Node,
   isl_space *Space = isl_space_add_dims(
       isl_space_set_from_params(isl_space_params_alloc(Context, 0)),
       isl_dim_set, static_cast<unsigned>(Loops.size()));
-  return isl::manage(isl_multi_union_pw_aff_from_union_pw_aff_list(Space, List));
+  return isl::manage(
+      isl_multi_union_pw_aff_from_union_pw_aff_list(Space, List));
 }
 
 /// Returns the loop over tiles: floor(Loop / Size).

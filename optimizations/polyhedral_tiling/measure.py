@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs ``mlbridge-polyhedral``: measures all candidates of a kernel (brute force).
+
+The table is what models are trained on: the features of each candidate, and its times.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import InvalidArgument, Malformed, ModelError
+from mlbridge_optimizations.corpus.toolchain import run
+
+from .kernels import Case
+
+SECONDS = 600
+TOOL = Path("build/release/compilers/polyhedral/mlbridge-polyhedral")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A case's measured candidates.
+
+    Attributes:
+        case: the name of the case.
+        choices: the candidates as in the tool's option ``--choice``. The first one is
+            the original order.
+        features: [candidates][features].
+        ratios: the time of each candidate relative to the original order's: medians, or
+            one run of slow candidates.
+        milliseconds: the time of the original order.
+        again: the ratio of the original order, measured twice.
+    """
+
+    case: str
+    kernel: str
+    split: str
+    choices: list[str]
+    features: list[list[float]]
+    ratios: list[float]
+    milliseconds: float
+    again: float
+
+    @property
+    def best(self) -> int:
+        """The index of the fastest candidate."""
+        return int(np.argmin(self.ratios))
+
+    def matrix(self) -> NDArray[np.float32]:
+        """Returns the features, float32 [candidates, features]."""
+        return np.array(self.features, np.float32)
+
+
+def tool_of(given: Path | None) -> Path:
+    """Returns the tool. Raises InvalidArgument if it does not exist."""
+    found = given or TOOL
+    if not found.is_file():
+        raise InvalidArgument(
+            f"{found}: found no such tool; build it with `make build`, which needs"
+            " libisl-dev, or name it with --tool"
+        )
+    return found.resolve()
+
+
+def command_of(tool: Path, case: Case, *options: str) -> list[str]:
+    """Returns a command about a case."""
+    given = [f"--parameter={one}" for one in case.parameters.split(",") if one]
+    return [str(tool), str(case.file), *given, *options]
+
+
+def candidates_of(tool: Path, case: Case) -> tuple[list[str], NDArray[np.float32]]:
+    """Returns the choices of a case, and their features, without running them."""
+    said = run(command_of(tool, case, "--list"), seconds=SECONDS)[0]
+    found = json.loads(said)["candidates"]
+    return [one["choice"] for one in found], np.array(
+        [one["features"] for one in found], np.float32
+    )
+
+
+def measure(tool: Path, case: Case, rounds: int) -> Entry:
+    """Measures all candidates. Raises ModelError if one has other results."""
+    options = ("--measure", f"--rounds={rounds}", f"--seconds={SECONDS}")
+    found: dict[str, Any] = json.loads(
+        run(command_of(tool, case, *options), seconds=2 * SECONDS + 60)[0]
+    )
+    candidates = found["candidates"]
+    if wrong := [one["choice"] for one in candidates if not one["same"]]:
+        raise ModelError(f"{case.name}: {wrong[0]} computes other results")
+    times = [float(np.median(one["nanoseconds"])) for one in candidates]
+    return Entry(
+        *(case.name, case.kernel, case.split),
+        [one["choice"] for one in candidates],
+        [one["features"] for one in candidates],
+        [time / times[0] for time in times],
+        times[0] / 1e6,
+        float(np.median(found["again"])) / times[0],
+    )
+
+
+def make_table(
+    tool: Path,
+    cases: Iterable[Case],
+    file: Path,
+    *,
+    rounds: int = 3,
+    advance: Callable[[Entry], None] = lambda entry: None,
+) -> int:
+    """Measures cases that the file lacks, and appends them to the file.
+
+    Returns their number.
+    """
+    known = {entry.case for entry in read_table([file])}
+    done = 0
+    with file.open("a", encoding="utf-8") as out:
+        for case in cases:
+            if case.name not in known:
+                entry = measure(tool, case, rounds)
+                print(json.dumps(asdict(entry)), file=out, flush=True)
+                advance(entry)
+                done += 1
+    return done
+
+
+def read_table(files: Sequence[Path]) -> Iterator[Entry]:
+    """Yields the entries of files. Raises Malformed if a file is damaged."""
+    for file in files:
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                yield Entry(**json.loads(line))
+            except (ValueError, TypeError) as error:
+                raise Malformed(f"{file}, line {number}: {error}") from error
