@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model for unroll.cpp, which unrolls small loops with many iterations.
+"""A model for gcc's plug-in, which unrolls small loops with many iterations.
 
-Run this program first, and then gcc as described at the top of unroll.cpp.
+Run this program first, and then gcc as README.md describes.
 """
 
 import argparse

@@ -1,22 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stock gcc with compilers/gcc/unroll.cpp, a plug-in that uses the C API."""
+"""Stock gcc with the plug-in of compilers/gcc, which uses the C API."""
 
 import os
+import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from onnx import TensorProto
 
+import docs_page
 import mlbridge
 from aot_models import GraphBuilder
 from mlbridge.aot import compile_model
-from programs import BUILD, IS_FULL, ROOT, run_program
+from mlbridge.log import read_log
+from mlbridge_optimizations.corpus.sources import SourceProgram, unpack
+from programs import BUILD, IS_FULL, ROOT, Started, run_program
 
-PLUGIN = BUILD / "compilers/gcc/unroll.so"
+PLUGIN = BUILD / "compilers/gcc/mlbridge.so"
 SUPPRESSIONS = [ROOT / "tests/capi" / f"{name}.supp" for name in ("gcc", "valgrind")]
 
 pytestmark = pytest.mark.skipif(
@@ -26,7 +36,13 @@ pytestmark = pytest.mark.skipif(
 SMALL, TIMES = 10, 4
 """The model unrolls loops of fewer than SMALL instructions TIMES times."""
 
+UNROLL_FEATURES = {"instructions", "blocks", "depth", "iterations", "loads", "stores"}
+UNROLL_FEATURES |= {"calls", "has_trip_count", "frequency"}
+
 SOURCE = """
+static int larger(int a, int b) { for (int i = 0; i < 9; ++i) a ^= b >> i; return a; }
+int once(int *x) { return larger(x[0], x[1]); }
+int twice(int *x) { return larger(x[0], larger(x[1], x[2])); }
 void scale(float *x, int n) { for (int i = 0; i < n; ++i) x[i] *= 2; }
 int sum(int *x, int n, int m) {
   int s = 0;
@@ -39,7 +55,7 @@ int sum(int *x, int n, int m) {
 
 
 def unroll(features: mlbridge.Features) -> np.int32:
-    assert set(features) == {"instructions", "blocks", "depth", "iterations"}
+    assert set(features) == UNROLL_FEATURES
     return np.int32(TIMES if features["instructions"] < SMALL else 0)
 
 
@@ -70,12 +86,16 @@ def spec_of(kind: str, folder: Path) -> Iterator[str]:
         assert served.statistics.requests > 0
 
 
-def compile_with(spec: str, folder: Path, *arguments: str) -> tuple[str, str]:
+def compile_with(
+    spec: str, folder: Path, *arguments: str, decision: str = "unroll", gcc: str = "gcc"
+) -> tuple[str, str]:
     """The assembly that gcc makes with the model at a spec, and gcc's messages."""
     source, target = folder / "x.c", folder / "x.s"
     source.write_text(SOURCE)
-    command = ("gcc", "-O2", "-fno-tree-vectorize", *arguments)
-    files, env = ("-S", source, "-o", target), {**os.environ, "UNROLL_MODEL": spec}
+    flags = ("-O2", "-fno-tree-vectorize", "-fno-early-inlining")
+    command = (gcc, *flags, *arguments)
+    files = ("-S", source, "-o", target)
+    env = {**os.environ, f"MLBRIDGE_GCC_{decision.upper()}": spec}
     done = run_program([*command, *files], check=True, env=env, timeout=500)
     return target.read_text(), done.stderr
 
@@ -83,6 +103,11 @@ def compile_with(spec: str, folder: Path, *arguments: str) -> tuple[str, str]:
 def unroll_with(spec: str, folder: Path, *arguments: str) -> tuple[str, str]:
     """The same with the plug-in."""
     return compile_with(spec, folder, f"-fplugin={PLUGIN}", *arguments)
+
+
+def decide_with(decision: str, spec: str, folder: Path) -> tuple[str, str]:
+    """The same with the plug-in, for any decision."""
+    return compile_with(spec, folder, f"-fplugin={PLUGIN}", decision=decision)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +136,7 @@ def test_every_runner_decides_the_same(
 
 
 def test_the_model_may_be_named_by_an_argument(unrolled: str, tmp_path: Path) -> None:
-    argument = f"-fplugin-arg-unroll-model=onnx:{write_model(tmp_path)}"
+    argument = f"-fplugin-arg-mlbridge-unroll=onnx:{write_model(tmp_path)}"
     assert unroll_with("none", tmp_path, argument) == (unrolled, "")
 
 
@@ -129,7 +154,11 @@ def test_gcc_decides_alone(spec: str, says: str, stock: str, tmp_path: Path) -> 
     made, said = unroll_with(spec.format(tmp_path), tmp_path)
     assert made == stock
     # One note for the two loops.
-    assert said.count("gcc decides") == said.count("note: unroll: ") == bool(says)
+    assert (
+        said.count("gcc decides")
+        == said.count("note: mlbridge: unroll: ")
+        == bool(says)
+    )
     assert says in said
     assert says or not said
 
@@ -141,16 +170,16 @@ def test_an_answer_out_of_range_is_no_decision(stock: str, tmp_path: Path) -> No
     assert made == stock
     # The plug-in does not ask about the other loop.
     assert served.statistics.requests == 1
-    assert "unroll: out of range: expected an unroll factor from 0 to 64" in said
+    assert "unroll: out of range: expected a number from 0 to 64, found 1000" in said
 
 
 def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="nonsense"):
         unroll_with("nonsense:x", tmp_path)
     # A misspelt argument must not compile without the model.
-    for argument in ("modell=none", "model"):
-        with pytest.raises(AssertionError, match="expected the argument model=SPEC"):
-            unroll_with("none", tmp_path, f"-fplugin-arg-unroll-{argument}")
+    for argument in ("model=none", "unroll"):
+        with pytest.raises(AssertionError, match="expected an argument inline=SPEC"):
+            unroll_with("none", tmp_path, f"-fplugin-arg-mlbridge-{argument}")
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind not installed")
@@ -179,6 +208,173 @@ def test_a_log_that_cannot_be_written(tmp_path: Path, unrolled: str) -> None:
     assembly, stderr = unroll_with(
         f"record:/dev/full|onnx:{write_model(tmp_path)}", tmp_path
     )
-    assert "cc1: warning: unroll: cannot write the log '/dev/full'" in stderr
+    assert "cc1: warning: mlbridge: unroll: cannot write the log '/dev/full'" in stderr
     assert stderr.count("/dev/full") == 1
     assert assembly == unrolled
+
+
+ALL = ("inline", "unroll", "flags", "gates")
+SAMPLE = {"bzip2": "huffman.c", "lua": "lzio.c", "zlib": "trees.c"}
+
+
+def objects(program: SourceProgram, source: Path, folder: Path) -> set[bytes]:
+    """The different objects that gcc makes with default answers."""
+    models = {"": (), "all": ALL, **{one: (one,) for one in ALL}}
+    found = set()
+    for name, decisions in models.items():
+        target = folder / f"{source.stem}-{name}.o"
+        plugin = [f"-fplugin={PLUGIN}"] if decisions else []
+        plugin += [f"-fplugin-arg-mlbridge-{one}=none" for one in decisions]
+        command: list[str | Path] = ["gcc", "-O2", "-w", *program.flags, *plugin, "-c"]
+        command += [source, "-o", target]
+        done = run_program(command, check=True, timeout=500)
+        assert done.stderr == ""
+        found.add(target.read_bytes())
+    return found
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_default_answers_change_nothing(name: str, tmp_path: Path) -> None:
+    """Each decision alone and all together; `make test-full` compiles all files."""
+    program = unpack([name], ROOT / "build/workloads")[name]
+    sources = [s for s in program.sources if IS_FULL or s.name == SAMPLE[name]]
+    assert sources
+    for source in sources:
+        assert len(objects(program, source, tmp_path)) == 1, source
+
+
+def reply(answer: Any, _: mlbridge.Features) -> Any:
+    return answer
+
+
+CHOICES = {"inline": (0, 1), "unroll": (3,), "flags": range(1, 7), "gates": (0,)}
+
+
+@pytest.mark.parametrize("decision", ALL)
+def test_a_model_changes_the_code(decision: str, stock: str, tmp_path: Path) -> None:
+    made = set()
+    for choice in CHOICES[decision]:
+        always = partial(reply, np.int32(choice))
+        with mlbridge.serving(always, f"shm:{tmp_path}/m") as served:
+            assembly, said = decide_with(decision, f"shm:{tmp_path}/m", tmp_path)
+        assert said == ""
+        assert served.statistics.requests > 1
+        made.add(assembly)
+    assert made - {stock}
+
+
+def test_a_model_of_inlining(stock: str, tmp_path: Path) -> None:
+    with mlbridge.serving(lambda _: np.int64(1), f"shm:{tmp_path}/m"):
+        inlined, _ = decide_with("inline", f"shm:{tmp_path}/m", tmp_path)
+    with mlbridge.serving(lambda _: np.int64(0), f"shm:{tmp_path}/m"):
+        kept, _ = decide_with("inline", f"shm:{tmp_path}/m", tmp_path)
+    calls = [text.count("larger") for text in (inlined, stock, kept)]
+    assert calls[0] == 0
+    assert calls[0] <= calls[1] < calls[2]
+
+
+def test_a_trace(tmp_path: Path) -> None:
+    log = tmp_path / "calls.log"
+    with mlbridge.serving(lambda _: np.int32(0), f"shm:{tmp_path}/m"):
+        decide_with("inline", f"record:{log}|shm:{tmp_path}/m", tmp_path)
+    entries = list(read_log(log))
+    assert sorted(entry.context for entry in entries) == ["once", "twice", "twice"]
+    assert {np.asarray(entry.advice).item() for entry in entries} == {0}
+
+
+LIES = {
+    "negative": np.int32(-7),
+    "large": np.int32(99),
+    "shape": np.array([1, 1], np.int32),
+    "type": "inline it",
+    "fraction": np.float32(0.5),
+}
+
+
+def lie(kind: str, _: mlbridge.Features) -> Any:
+    if kind == "raises":
+        raise ValueError("no idea")
+    if kind == "slow":
+        time.sleep(2)
+    return LIES.get(kind, np.int32(1))
+
+
+@pytest.mark.parametrize("decision", ALL)
+@pytest.mark.parametrize("kind", ["slow", "raises", *LIES])
+def test_a_model_that_fails(
+    decision: str, kind: str, stock: str, tmp_path: Path
+) -> None:
+    with mlbridge.serving(partial(lie, kind), f"shm:{tmp_path}/m"):
+        spec = f"shm:{tmp_path}/m?timeout=500ms"
+        made, said = decide_with(decision, spec, tmp_path)
+    assert made == stock
+    assert said.count("note:") == said.count("gcc decides") == 1
+
+
+def test_a_model_that_dies(stock: str, tmp_path: Path) -> None:
+    program = f"""import os, mlbridge
+mlbridge.serve(lambda features: os._exit(1), "shm:{tmp_path}/m")"""
+    with Started(program):
+        spec = f"shm:{tmp_path}/m?connect=20s"
+        made, said = decide_with("gates", spec, tmp_path)
+    assert made == stock
+    assert said.count("note:") == said.count("gcc decides") == 1
+    assert "PeerClosed" in said
+
+
+def test_another_version_of_gcc(stock: str, tmp_path: Path) -> None:
+    """The plug-in as built for another gcc: one warning, and gcc decides."""
+    for name in ("mlbridge.so", "mlbridge-decisions.so"):
+        library = (PLUGIN.parent / name).read_bytes()
+        assert b"20220819\0" in library or name != "mlbridge.so"
+        (tmp_path / name).write_bytes(library.replace(b"20220819\0", b"20220820\0"))
+    plugin = f"-fplugin={tmp_path / 'mlbridge.so'}"
+    made, said = compile_with("nonsense:x", tmp_path, plugin, "-Werror")
+    assert made == stock
+    assert said.count("warning:") == said.count("gcc decides") == 1
+    assert "of 20220820, found gcc" in said
+
+
+@pytest.mark.skipif(shutil.which("gcc-11") is None, reason="gcc-11 is not installed")
+def test_gcc_11_decides_alone(tmp_path: Path) -> None:
+    alone, _ = compile_with("none", tmp_path, gcc="gcc-11")
+    plugin = f"-fplugin={PLUGIN}"
+    made, said = compile_with("nonsense:x", tmp_path, plugin, "-Werror", gcc="gcc-11")
+    assert made == alone
+    assert said.count("warning:") == said.count("gcc decides") == 1
+
+
+def test_the_page(tmp_path: Path) -> None:
+    """The README's commands, which build the plug-in for the gcc at hand, too."""
+    for entry in ROOT.iterdir():
+        if entry.name not in (".git", "build", "x.c"):
+            (tmp_path / entry.name).symlink_to(entry)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/release").symlink_to(BUILD)
+    page = ROOT / "compilers/gcc/README.md"
+    environment = {**os.environ, "PATH": f"{ROOT}/.venv/bin:{os.environ['PATH']}"}
+    with subprocess.Popen(
+        [sys.executable, docs_page.__file__, str(page)],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.wait(240) == 0
+        finally:  # The page starts a server in the background.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert (tmp_path / "build/gcc-plugin/mlbridge-decisions.so").exists()
+
+
+def test_lines_that_use_the_bridge() -> None:
+    """Few lines speak to the bridge, all of them in the model's two files."""
+    counts = {
+        source.name: len(re.findall(r"^.*mlbridge[A-Z]\w+\(", source.read_text(), re.M))
+        for source in (ROOT / "compilers/gcc").glob("*.[ch]*")
+    }
+    own = {"Loader.h": 1, "Plugin.cpp": 1}  # The plug-in's own function.
+    used = {name: n - own.get(name, 0) for name, n in counts.items()}
+    assert {name for name, n in used.items() if n} == {"Model.cpp", "Model.h"}
+    assert sum(used.values()) <= 25

@@ -1,0 +1,57 @@
+//===- Decisions.h - The four decisions of the plug-in ---------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The four decisions. Each function makes gcc ask a model about its decision.
+/// Include this header after those of gcc.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_GCC_DECISIONS_H
+#define MLBRIDGE_GCC_DECISIONS_H
+
+#include "Model.h"
+
+/// Asks about each call that gcc may inline: 0 keeps it, 1 inlines it, and 2
+/// leaves it to gcc.
+void decideInlining(const char *Plugin, Model &Asked);
+/// Asks about each innermost loop: an unroll factor, or 0 to leave it to gcc.
+void decideUnrolling(const char *Plugin, Model &Asked);
+/// Asks about each function: a row of the menu in Flags.cpp.
+void decideFlags(const char *Plugin, Model &Asked);
+/// Asks about each optional pass on a function: 0 skips it, and 1 runs it.
+void decideGates(const char *Plugin, Model &Asked);
+
+/// Counts of a function, with the names that LLVM gives them.
+struct FunctionCounts {
+  int32_t BasicBlocks = 0;
+  /// Blocks that are the target of a conditional jump.
+  int32_t ConditionallyExecutedBlocks = 0;
+  int32_t Instructions = 0;
+  int32_t Loads = 0;
+  int32_t Stores = 0;
+  int32_t Calls = 0;
+  int32_t TopLevelLoops = 0;
+  int32_t MaxLoopDepth = 0;
+
+  /// Sets the counts as features of the next request.
+  void describeTo(Model &Asked) const;
+};
+
+/// Counts what \p Function contains. It must be GIMPLE with a control flow
+/// graph.
+FunctionCounts countFunction(function *Function);
+
+/// Makes gcc run \p Pass before or after the first pass called \p Reference.
+void addPass(const char *Plugin, opt_pass *Pass, const char *Reference,
+             pass_positioning_ops Where);
+
+/// Returns the name of a function in the assembly.
+const char *nameOf(tree Function);
+
+#endif // MLBRIDGE_GCC_DECISIONS_H

@@ -1,0 +1,195 @@
+//===- Gates.cpp - Lets a model skip optional passes ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A model may skip optional passes on a function. It cannot run a pass that
+/// gcc would skip.
+///
+//===----------------------------------------------------------------------===//
+
+#include <unordered_map>
+
+// Do not sort these headers. gcc's headers do not include the headers that they
+// need.
+#include <gcc-plugin.h>
+
+#include <context.h>
+#include <tree.h>
+
+#include <gimple.h>
+
+#include <tree-pass.h>
+
+#include "Decisions.h"
+
+/// The optional passes. The feature `pass` is an index of this list. A pass is
+/// not in the list if gcc needs it for correct code. For example, without
+/// "vect" after "ifcvt", and without "bbro", gcc fails.
+static constexpr const char *OptionalPasses[] = {"ccp",
+                                                 "forwprop",
+                                                 "ethread",
+                                                 "esra",
+                                                 "fre",
+                                                 "evrp",
+                                                 "mergephi",
+                                                 "dse",
+                                                 "cddce",
+                                                 "phiopt",
+                                                 "tailr",
+                                                 "iftoswitch",
+                                                 "switchconv",
+                                                 "fnsplit",
+                                                 "thread",
+                                                 "vrp",
+                                                 "dce",
+                                                 "stdarg",
+                                                 "cdce",
+                                                 "cselim",
+                                                 "copyprop",
+                                                 "ifcombine",
+                                                 "retslot",
+                                                 "sra",
+                                                 "dom",
+                                                 "threadfull",
+                                                 "reassoc",
+                                                 "strlen",
+                                                 "pre",
+                                                 "sink",
+                                                 "ch",
+                                                 "lim",
+                                                 "unswitch",
+                                                 "sccp",
+                                                 "ldist",
+                                                 "linterchange",
+                                                 "ivcanon",
+                                                 "ifcvt",
+                                                 "pcom",
+                                                 "cunroll",
+                                                 "cunrolli",
+                                                 "slp",
+                                                 "slp1",
+                                                 "aprefetch",
+                                                 "ivopts",
+                                                 "crited",
+                                                 "laddress",
+                                                 "lsplit",
+                                                 "store-merging",
+                                                 "tailc",
+                                                 "split-paths",
+                                                 "tracer",
+                                                 "uncprop",
+                                                 "bswap",
+                                                 "widening_mul",
+                                                 "isel",
+                                                 "backprop",
+                                                 "phiprop",
+                                                 "isolate-paths",
+                                                 "loop2_invariant",
+                                                 "loop2_unroll",
+                                                 "loop2_doloop",
+                                                 "subreg1",
+                                                 "cse1",
+                                                 "fwprop1",
+                                                 "fwprop2",
+                                                 "cprop",
+                                                 "rtl pre",
+                                                 "hoist",
+                                                 "cse_local",
+                                                 "ce1",
+                                                 "ce2",
+                                                 "ce3",
+                                                 "dse1",
+                                                 "dse2",
+                                                 "combine",
+                                                 "sched1",
+                                                 "sched2",
+                                                 "peephole2",
+                                                 "rnreg",
+                                                 "cprop_hardreg",
+                                                 "ree",
+                                                 "gcse2",
+                                                 "auto_inc_dec",
+                                                 "web",
+                                                 "rtl_dce",
+                                                 "compgotos",
+                                                 "sms",
+                                                 "einline"};
+
+namespace {
+
+constexpr pass_data AboutPass = {GIMPLE_PASS,
+                                 "mlbridge_gates",
+                                 OPTGROUP_NONE,
+                                 TV_NONE,
+                                 PROP_cfg | PROP_ssa,
+                                 0,
+                                 0,
+                                 0,
+                                 0};
+
+/// Counts each function once, before gcc optimises it. gcc may ask a gate when
+/// the function no longer has GIMPLE.
+class GatesPass final : public gimple_opt_pass {
+public:
+  explicit GatesPass(Model &Asked)
+      : gimple_opt_pass(AboutPass, g), Asked(Asked) {}
+
+  unsigned execute(function *Function) final {
+    Known[DECL_UID(Function->decl)] = countFunction(Function);
+    return 0;
+  }
+
+  /// Decides whether the current pass runs.
+  void decide(bool &IsOpen);
+
+private:
+  Model &Asked;
+  /// By DECL_UID, because gcc may free declarations.
+  std::unordered_map<unsigned, FunctionCounts> Known;
+};
+
+} // namespace
+
+static int32_t indexOf(const char *Pass) {
+  int32_t Index = 0;
+  for (const char *Optional : OptionalPasses) {
+    if (strcmp(Pass, Optional) == 0)
+      return Index;
+    ++Index;
+  }
+  return -1;
+}
+
+void GatesPass::decide(bool &IsOpen) {
+  if (!IsOpen || !Asked.isActive() || !current_function_decl)
+    return;
+  const opt_pass &Pass = *current_pass;
+  if (Pass.type != GIMPLE_PASS && Pass.type != RTL_PASS)
+    return;
+  int32_t Index = indexOf(Pass.name);
+  auto Counts = Known.find(DECL_UID(current_function_decl));
+  // gcc makes some functions later, for example outlined parts of others.
+  if (Index < 0 || Counts == Known.end())
+    return;
+  Asked.set("pass", Index)
+      .set("pass_number", static_cast<int32_t>(Pass.static_pass_number));
+  Counts->second.describeTo(Asked);
+  IsOpen = Asked.ask(nameOf(current_function_decl), 1, 1) != 0;
+  Asked.log(IsOpen);
+}
+
+/// \p Gate is a bool, although gcc's documentation calls it an int.
+static void overrideGate(void *Gate, void *Pass) {
+  static_cast<GatesPass *>(Pass)->decide(*static_cast<bool *>(Gate));
+}
+
+void decideGates(const char *Plugin, Model &Asked) {
+  auto *Pass = new GatesPass(Asked);
+  addPass(Plugin, Pass, "ssa", PASS_POS_INSERT_AFTER);
+  register_callback(Plugin, PLUGIN_OVERRIDE_GATE, overrideGate, Pass);
+}

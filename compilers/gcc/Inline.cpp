@@ -1,0 +1,240 @@
+//===- Inline.cpp - Lets a model decide what to inline --------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A model decides about each call before gcc's inliner does. Callees come
+/// before their callers, as in LLVM. gcc's early inliner runs before, unless
+/// -fno-early-inlining is given.
+///
+//===----------------------------------------------------------------------===//
+
+#include <unordered_map>
+#include <vector>
+
+// Do not sort these headers. gcc's headers do not include the headers that they
+// need.
+#include <gcc-plugin.h>
+
+#include <context.h>
+#include <tree.h>
+
+#include <gimple.h>
+
+#include <cgraph.h>
+#include <function.h>
+#include <target.h>
+#include <tree-pass.h>
+
+#include <alloc-pool.h>
+#include <diagnostic-core.h>
+#include <ipa-utils.h>
+#include <sreal.h>
+#include <symbol-summary.h>
+#include <tree-vrp.h>
+
+#include <ipa-prop.h>
+
+#include <ipa-fnsummary.h>
+#include <ipa-inline.h>
+
+#include "Decisions.h"
+
+namespace {
+
+/// The replies of a model.
+enum InlineChoice : int { KeepCall, InlineCall, LeaveCall };
+
+/// The size of a function beyond which no more calls are inlined, in gcc's
+/// units. It limits the compile time. gcc's own limit, large-function-insns, is
+/// 2700 instructions of 2 units each.
+constexpr int MostFunctionSize = 40'000;
+/// The factor by which inlining may enlarge the whole file.
+constexpr int MostUnitGrowth = 4;
+
+constexpr pass_data AboutPass = {
+    IPA_PASS, "mlbridge_inline", OPTGROUP_INLINE, TV_NONE, 0, 0, 0, 0, 0};
+
+class InlinePass final : public ipa_opt_pass_d {
+public:
+  explicit InlinePass(Model &Asked)
+      : ipa_opt_pass_d(AboutPass, g, nullptr, nullptr, nullptr, nullptr,
+                       nullptr, nullptr, 0, nullptr, nullptr),
+        Asked(Asked) {}
+
+  unsigned execute(function *) final;
+
+private:
+  struct Node {
+    FunctionCounts Counts;
+    int32_t Callers = 0;
+  };
+
+  std::vector<cgraph_edge *> findCalls();
+  void describe(cgraph_edge &Call);
+  void decide(cgraph_edge &Call);
+
+  Model &Asked;
+  std::unordered_map<const cgraph_node *, Node> Nodes;
+  int64_t Edges = 0;
+  int64_t UnitSize = 0;
+  int64_t MostUnitSize = 0;
+};
+
+} // namespace
+
+static cgraph_node &calleeOf(const cgraph_edge &Call) {
+  return *Call.callee->ultimate_alias_target();
+}
+
+/// Returns the function that contains a call, after the inlining up to now.
+static cgraph_node &rootOf(const cgraph_edge &Call) {
+  return Call.caller->inlined_to ? *Call.caller->inlined_to : *Call.caller;
+}
+
+static bool hasSameOptions(cgraph_node &Caller, cgraph_node &Callee) {
+  tree Own = DECL_STRUCT_FUNCTION(Caller.decl)
+                 ? DECL_FUNCTION_PERSONALITY(Caller.decl)
+                 : NULL_TREE;
+  tree Other = DECL_FUNCTION_PERSONALITY(Callee.decl);
+  return targetm.target_option.can_inline_p(Caller.decl, Callee.decl) &&
+         opt_for_fn(Caller.decl, optimize) &&
+         DECL_FUNCTION_SPECIFIC_OPTIMIZATION(Caller.decl) ==
+             DECL_FUNCTION_SPECIFIC_OPTIMIZATION(Callee.decl) &&
+         DECL_NO_INSTRUMENT_FUNCTION_ENTRY_EXIT(Caller.decl) ==
+             DECL_NO_INSTRUMENT_FUNCTION_ENTRY_EXIT(Callee.decl) &&
+         (!Own || !Other || Own == Other);
+}
+
+/// True if gcc's inline_call() may inline \p Call. gcc's own checks are static
+/// functions of its inliner, which a plug-in cannot call.
+static bool canInline(cgraph_edge &Call) {
+  if (!Call.inline_failed || Call.speculative || Call.call_stmt_cannot_inline_p)
+    return false;
+  enum availability Available = AVAIL_NOT_AVAILABLE;
+  Call.callee->function_or_virtual_thunk_symbol(&Available, Call.caller);
+  cgraph_node &Callee = calleeOf(Call);
+  cgraph_node &Caller = rootOf(Call);
+  const ipa_fn_summary *Summary = ipa_fn_summaries->get(&Callee);
+  // gcc must inline functions with the attribute always_inline in any case.
+  return cgraph_inline_failed_type(Call.inline_failed) != CIF_FINAL_ERROR &&
+         Available > AVAIL_INTERPOSABLE && Callee.analyzed &&
+         Callee.has_gimple_body_p() && !Callee.thunk && !Caller.thunk &&
+         Summary && Summary->inlinable && ipa_size_summaries->get(&Callee) &&
+         ipa_size_summaries->get(&Caller) && ipa_call_summaries->get(&Call) &&
+         !DECL_UNINLINABLE(Callee.decl) &&
+         !DECL_DISREGARD_INLINE_LIMITS(Callee.decl) &&
+         !Callee.calls_comdat_local && !Call.recursive_p() &&
+         &Caller != &Callee && hasSameOptions(Caller, Callee);
+}
+
+/// Returns the number of constant arguments of a call.
+static int32_t numConstants(const cgraph_edge &Call) {
+  int32_t Count = 0;
+  for (unsigned I = 0;
+       Call.call_stmt && I < gimple_call_num_args(Call.call_stmt); ++I)
+    Count += is_gimple_min_invariant(gimple_call_arg(Call.call_stmt, I));
+  return Count;
+}
+
+void InlinePass::describe(cgraph_edge &Call) {
+  cgraph_node &Callee = calleeOf(Call);
+  cgraph_node &Caller = rootOf(Call);
+  const ipa_call_summary &About = *ipa_call_summaries->get(&Call);
+  const Node &From = Nodes[&Caller];
+  const Node &To = Nodes[&Callee];
+  // These names and types are those of LLVM's inliner.
+  Asked
+      .set("callee_basic_block_count",
+           static_cast<int64_t>(To.Counts.BasicBlocks))
+      .set("callee_conditionally_executed_blocks",
+           static_cast<int64_t>(To.Counts.ConditionallyExecutedBlocks))
+      .set("callee_users", static_cast<int64_t>(To.Callers))
+      .set("caller_basic_block_count",
+           static_cast<int64_t>(From.Counts.BasicBlocks))
+      .set("caller_conditionally_executed_blocks",
+           static_cast<int64_t>(From.Counts.ConditionallyExecutedBlocks))
+      .set("caller_users", static_cast<int64_t>(From.Callers))
+      .set("node_count", static_cast<int64_t>(Nodes.size()))
+      .set("edge_count", Edges)
+      .set("nr_ctant_params", static_cast<int64_t>(numConstants(Call)))
+      .set("cost_estimate", static_cast<int64_t>(estimate_edge_growth(&Call)));
+  // These are gcc's own.
+  sreal Unspecialised;
+  sreal Time = estimate_edge_time(&Call, &Unspecialised);
+  Asked.set("callee_size", ipa_size_summaries->get(&Callee)->size)
+      .set("caller_size", ipa_size_summaries->get(&Caller)->size)
+      .set("callee_time", static_cast<float>(Unspecialised.to_double()))
+      .set("inlined_time", static_cast<float>(Time.to_double()))
+      .set("call_size", static_cast<int32_t>(About.call_stmt_size))
+      .set("call_time", static_cast<int32_t>(About.call_stmt_time))
+      .set("loop_depth", static_cast<int32_t>(About.loop_depth))
+      .set("frequency", static_cast<float>(Call.sreal_frequency().to_double()))
+      .set("callee_loop_depth", To.Counts.MaxLoopDepth)
+      .set("callee_is_local", static_cast<int32_t>(Callee.local))
+      .set("callee_is_inline",
+           static_cast<int32_t>(DECL_DECLARED_INLINE_P(Callee.decl)));
+}
+
+void InlinePass::decide(cgraph_edge &Call) {
+  if (!Asked.isActive() || !canInline(Call))
+    return;
+  int Growth = estimate_edge_growth(&Call);
+  if (ipa_size_summaries->get(&rootOf(Call))->size + Growth >
+          MostFunctionSize ||
+      UnitSize + Growth > MostUnitSize)
+    return;
+  describe(Call);
+  int Choice = Asked.ask(nameOf(Call.caller->decl), LeaveCall, LeaveCall);
+  Asked.log(Choice);
+  if (Choice == KeepCall) {
+    Call.call_stmt_cannot_inline_p = true;
+    Call.inline_failed = CIF_LTO_MISMATCHED_DECLARATIONS;
+  } else if (Choice == InlineCall) {
+    UnitSize += Growth;
+    inline_call(&Call, true, nullptr, nullptr, true);
+  }
+}
+
+/// Counts the functions of the file, and returns the calls, callees first.
+std::vector<cgraph_edge *> InlinePass::findCalls() {
+  std::vector<cgraph_node *> Order(symtab->cgraph_count);
+  int Count = ipa_reverse_postorder(Order.data());
+  std::vector<cgraph_edge *> Calls;
+  for (int I = Count - 1; I >= 0; --I) {
+    cgraph_node &Function = *Order[I];
+    if (!Function.has_gimple_body_p() || !Function.analyzed)
+      continue;
+    Node &Own = Nodes[&Function];
+    function *Body = DECL_STRUCT_FUNCTION(Function.decl);
+    if (Body && Body->cfg) // With -flto, the body is in another file.
+      Own.Counts = countFunction(Body);
+    for (cgraph_edge *E = Function.callers; E; E = E->next_caller)
+      ++Own.Callers;
+    if (const ipa_size_summary *Size = ipa_size_summaries->get(&Function))
+      UnitSize += Size->size;
+    for (cgraph_edge *E = Function.callees; E; E = E->next_callee)
+      Calls.push_back(E);
+  }
+  return Calls;
+}
+
+unsigned InlinePass::execute(function *) {
+  // After an error in the program, some functions have no summary.
+  if (seen_error() || !ipa_fn_summaries || !Asked.isActive())
+    return 0;
+  std::vector<cgraph_edge *> Calls = findCalls();
+  Edges = static_cast<int64_t>(Calls.size());
+  MostUnitSize = MostUnitGrowth * UnitSize + MostFunctionSize;
+  for (cgraph_edge *Call : Calls)
+    decide(*Call);
+  return 0;
+}
+
+void decideInlining(const char *Plugin, Model &Asked) {
+  addPass(Plugin, new InlinePass(Asked), "inline", PASS_POS_INSERT_BEFORE);
+}

@@ -1,0 +1,66 @@
+//===- Model.h - The model of one decision ---------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The model of one decision, and what its failures mean: one note, and gcc
+/// decides from then on.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_GCC_MODEL_H
+#define MLBRIDGE_GCC_MODEL_H
+
+#include "MLCompilerBridge-C/MLCompilerBridge.h"
+
+/// The model that makes one kind of decision in one compile.
+class Model {
+public:
+  /// Returns the model at \p Spec for the decision \p Name, or null after an
+  /// error message. gcc keeps it until it exits. The runner connects at the
+  /// first request.
+  static Model *open(const char *Name, const char *Spec);
+
+  /// False after a failure. Then send no requests, so that the compile does not
+  /// wait again.
+  bool isActive() const { return !HasFailed; }
+
+  /// Sets a feature of the next request.
+  Model &set(const char *Feature, int32_t Value) {
+    mlbridgeSetInt32(mlbridgeGetFeatures(Runner), Feature, Value);
+    return *this;
+  }
+  Model &set(const char *Feature, int64_t Value) {
+    mlbridgeSetInt64(mlbridgeGetFeatures(Runner), Feature, Value);
+    return *this;
+  }
+  Model &set(const char *Feature, float Value) {
+    mlbridgeSetFloat(mlbridgeGetFeatures(Runner), Feature, Value);
+    return *this;
+  }
+
+  /// Sends the request. Returns the reply, an integer from 0 to \p Most, or
+  /// \p Default if the model defers or fails. \p Site is the function in logs.
+  int ask(const char *Site, int Most, int Default);
+
+  /// Records what gcc does after a request, if the spec begins with `record:`.
+  void log(int Done);
+
+  /// Ends the model. Prints a warning if its log cannot be written.
+  void close();
+
+private:
+  Model(const char *Name, MLBridgeModelRunnerRef Runner)
+      : Name(Name), Runner(Runner) {}
+  void fail(const char *Status, const char *Why);
+
+  const char *Name;
+  MLBridgeModelRunnerRef Runner;
+  bool HasFailed = false;
+};
+
+#endif // MLBRIDGE_GCC_MODEL_H

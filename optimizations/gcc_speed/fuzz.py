@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles with random policies of gcc's plug-in and compares what the programs print.
+
+No decision may make gcc fail or make wrong code. Each policy draws some of the four
+decisions, and how often it leaves one to gcc. It compiles one program of csmith, or a
+few files of bzip2, Lua or zlib::
+
+    python -m mlbridge_optimizations.gcc_speed.fuzz --policies 1000
+
+`mlbridge corpus fetch` and `mlbridge corpus csmith` make the programs.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import mlbridge
+from mlbridge.errors import Error, ModelError
+from mlbridge.files import OwnFolder
+from mlbridge.signals import sigterm_exits
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.corpus.fuzzing import conclude, logged
+from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
+from mlbridge_optimizations.gcc_speed.models import (
+    DECISIONS,
+    GCC_DECIDES,
+    Answer,
+    Served,
+    served,
+)
+from mlbridge_optimizations.gcc_speed.programs import PLUGIN, Build, SmallTester
+from mlbridge_optimizations.show import Show, quiet
+
+REAL = ("bzip2", "lua", "zlib")
+FILES = 3
+"""The files of a real program that a policy compiles."""
+
+CHOICES = {
+    "inline": (0, 1),
+    "unroll": (1, 2, 3, 4, 8, 16),
+    "flags": range(1, 7),
+    "gates": (0,),
+}
+
+
+@dataclass(frozen=True)
+class Round:
+    """A program that a random policy has compiled.
+
+    Attributes:
+        requests: how often gcc asked.
+        problem: what went wrong, or an empty string.
+    """
+
+    policy: int
+    program: str
+    decisions: tuple[str, ...]
+    requests: int
+    problem: str = ""
+
+
+def random_answers(draw: random.Random) -> tuple[tuple[str, ...], Answer]:
+    """Draws decisions, and a policy that answers requests about them."""
+    decisions = tuple(draw.sample(DECISIONS, draw.randint(1, len(DECISIONS))))
+    rates = {one: draw.choice((0.02, 0.2, 0.6, 1.0)) for one in decisions}
+
+    def answer(decision: str, features: mlbridge.Features) -> int:
+        if draw.random() < rates[decision]:
+            return draw.choice(CHOICES[decision])
+        return GCC_DECIDES[decision]
+
+    return decisions, answer
+
+
+class Fuzzer:
+    """Compiles programs with random policies. A folder keeps the stock objects."""
+
+    def __init__(self, corpus: Corpus, plugin: Path, folder: Path) -> None:
+        self.plugin, self.folder = plugin, folder
+        self.programs = [corpus.program(name) for name in REAL]
+        self.programs += [
+            one for one in corpus.programs.values() if one.split == "generated"
+        ]
+        self._stock: dict[str, tuple[Build, SmallTester]] = {}
+
+    def stock(self, program: Program) -> tuple[Build, SmallTester]:
+        """Returns stock gcc's objects of a program, and its test."""
+        if program.name not in self._stock:
+            build = Build(program, self.folder / program.name).all()
+            executable = build.link(build.folder / "stock")
+            self._stock[program.name] = build, SmallTester(program, executable)
+        return self._stock[program.name]
+
+    def round(self, policy: int, server: Served) -> Round:
+        """Compiles a program with a policy, and tests it."""
+        draw = random.Random(policy)
+        # Half of the policies compile a real program.
+        real = draw.random() < 0.5
+        among = self.programs[: len(REAL)] if real else self.programs[len(REAL) :]
+        program = draw.choice(among or self.programs)
+        decisions, server.answer = random_answers(draw)
+        before = sum(server.counts.values())
+        problem = ""
+        try:
+            problem = self._compile(program, draw, server, decisions)
+        except Error as error:
+            problem = f"policy {policy}, {program.name}: {error}"
+        requests = sum(server.counts.values()) - before
+        return Round(policy, program.name, decisions, requests, problem)
+
+    def _compile(
+        self,
+        program: Program,
+        draw: random.Random,
+        server: Served,
+        decisions: Sequence[str],
+    ) -> str:
+        build, tester = self.stock(program)
+        sources = list(build.objects)
+        made: dict[str, Path] = {}
+        for source in draw.sample(sources, min(FILES, len(sources))):
+            target = build.folder / f"random-{len(made)}.o"
+            flags = server.flags(self.plugin, decisions)
+            said = build.compile(source, target, flags)
+            if said:
+                raise ModelError(f"{source}: {said[-2000:]}")
+            made[source] = target
+        executable = build.link(build.folder / "random", made)
+        done = tester.run(executable, 60.0 + tester.generous_limit())
+        return done.problem
+
+
+def fuzz(
+    corpus: Corpus,
+    policies: int,
+    *,
+    seed: int = 0,
+    plugin: Path = PLUGIN,
+    show: Show = quiet,
+) -> Iterator[Round]:
+    """Yields a round for each policy. The policies' seeds start at `seed`."""
+    with OwnFolder("mlbridge-gcc-fuzz-") as folder, served() as server:
+        fuzzer = Fuzzer(corpus, plugin, folder.path)
+        for number in range(policies):
+            yield fuzzer.round(seed + number, server)
+            show(number + 1, policies)
+
+
+def main(
+    policies: Annotated[int, typer.Option(help="Number of random policies.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the first policy.")] = 0,
+    corpus: Annotated[Path, typer.Option(help="The corpus folder.")] = Path(
+        "build/corpus"
+    ),
+    plugin: Annotated[Path, typer.Option(help="gcc's plug-in.")] = PLUGIN,
+    out: Annotated[Path, typer.Option(help="File to append the rounds to.")] = Path(
+        "build/gcc-fuzz.jsonl"
+    ),
+) -> None:
+    """Compile with random policies."""
+    with sigterm_exits(), ProgressBars() as bars:
+        rounds = fuzz(
+            load(corpus),
+            policies,
+            seed=seed,
+            plugin=plugin,
+            show=lambda done, of: bars.show_stage("Policies", done, of),
+        )
+        done = logged(rounds, out, lambda one: [one.problem] if one.problem else [])
+    numbers = {
+        "policies": len(done),
+        "requests": sum(one.requests for one in done),
+        "wrong": sum(bool(one.problem) for one in done),
+    }
+    conclude("Random policies", numbers, "wrong")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The programs, their split, and how stock gcc builds and valgrind counts them.
+
+Only C programs are used. The split was fixed before any result was known: the corpus's
+held-out programs, and each fifth one of the others in the order of their names.
+"""
+
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlbridge.errors import InvalidArgument, ModelError
+from mlbridge.files import OwnFolder
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.inputs import SCRIPTS
+from mlbridge_optimizations.corpus.manifest import Corpus, Program
+from mlbridge_optimizations.corpus.recipes import PROGRAMS, words
+from mlbridge_optimizations.corpus.runs import (
+    Expected,
+    Tester,
+    _outputs,
+    _test,
+    test_of,
+)
+
+GCC = "gcc"
+PLUGIN = Path("build/release/compilers/gcc/mlbridge.so")
+SMALL = tomllib.loads(Path(__file__).with_name("inputs.toml").read_text("utf-8"))
+"""The programs' small inputs."""
+
+COUNT_SECONDS = 600.0
+_TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
+
+HELD_OUT = frozenset(
+    words("brotli duktape expat gawk libjpeg-turbo mujs potrace sqlite3 wavpack zstd")
+)
+"""The programs that are never used for training."""
+
+
+def programs(corpus: Corpus, split: str) -> list[Program]:
+    """Returns the C programs of a split: training or held-out."""
+    if split not in ("training", "held-out"):
+        raise InvalidArgument(f"expected training or held-out, found {split!r}")
+    is_held_out = split == "held-out"
+    return [corpus.program(n) for n in SMALL if (n in HELD_OUT) == is_held_out]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What valgrind counts in all steps of a test.
+
+    Attributes:
+        instructions: executed instructions.
+        functions: executed instructions by function, without callees.
+        calls: the number of calls by caller and callee.
+    """
+
+    instructions: int
+    functions: dict[str, int] = field(default_factory=dict)
+    calls: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+class SmallTester(Tester):
+    """Tests a program on small inputs. Stock gcc's executable is the reference."""
+
+    def __init__(self, program: Program, reference: Path) -> None:
+        """Runs the reference."""
+        small = SMALL.get(program.name, {})
+        self.program = program
+        self._test = (
+            _test(**{**PROGRAMS[program.name]["test"], "make": small["make"]})
+            if small
+            else test_of(program)
+        )
+        self._inputs = OwnFolder("mlbridge-inputs-")
+        folder = self._inputs.path
+        self._test.make(folder)
+        _edit(folder, words(small.get("edits", "")))
+        self.expected = Expected(*_outputs(self._test, program, reference, folder))
+
+    def count(self, executable: Path, folder: Path, *, calls: bool = False) -> Counted:
+        """Counts executed instructions. Raises ModelError for a wrong output.
+
+        With `calls`, calls are counted too, which takes longer.
+        """
+        logs = OwnFolder("mlbridge-counts-")
+        command = ["setarch", "-R", "valgrind", "--quiet"]
+        command += (
+            ["--tool=callgrind", f"--callgrind-out-file={logs.path}/%p"]
+            if calls
+            else ["--tool=cachegrind", "--cache-sim=no"]
+        )
+        if not calls:
+            command += [f"--cachegrind-out-file={logs.path}/%p"]
+        script = folder / "counted"
+        command.append(str(executable.resolve()))
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        script.chmod(0o755)
+        with logs:
+            done = self.run(script, COUNT_SECONDS)
+            if not done.passed:
+                raise ModelError(f"{done.program}: {done.problem}")
+            return _read([log.read_text() for log in sorted(logs.path.iterdir())])
+
+
+def _edit(folder: Path, edits: Sequence[str]) -> None:
+    """Makes the program for an interpreter shorter."""
+    for before, after in zip(edits[::2], edits[1::2], strict=True):
+        for file in folder.iterdir():
+            if (SCRIPTS / file.name).exists():
+                file.write_text(file.read_text().replace(before, after))
+
+
+def _read(logs: Sequence[str]) -> Counted:
+    """Reads the files of cachegrind or callgrind."""
+    total = 0
+    functions: dict[str, int] = {}
+    calls: dict[tuple[str, str], int] = {}
+    names: dict[str, str] = {}
+
+    def name_of(text: str) -> str:
+        number, _, name = text.partition(" ")
+        if not number.startswith("("):
+            return text
+        if name:
+            names[number] = name
+        return names[number].partition("'")[0]  # Callgrind marks recursion by '2.
+
+    for log in logs:
+        found = _TOTAL.search(log)
+        if found is None:
+            raise ModelError(f"valgrind counted nothing: {log[-500:]}")
+        total += int(found.group(1))
+        names.clear()
+        function = callee = ""
+        is_call = False
+        for line in log.splitlines():
+            key, _, value = line.partition("=")
+            if key == "fn":
+                function = name_of(value)
+            elif key == "cfn":
+                callee = name_of(value)
+            elif key == "calls":
+                pair = function, callee
+                calls[pair] = calls.get(pair, 0) + int(value.split()[0])
+                is_call = True  # The next line has the callee's instructions.
+            elif is_call:
+                is_call = False
+            elif line[:1].isdigit() or line[:1] in "+-*":
+                functions[function] = functions.get(function, 0) + int(line.split()[1])
+    return Counted(total, functions, calls)
+
+
+@dataclass
+class Build:
+    """A program that stock gcc compiles to a folder, one object per source."""
+
+    program: Program
+    folder: Path
+    level: str = "-O2"
+    objects: dict[str, Path] = field(default_factory=dict)
+
+    def compile(
+        self,
+        source: str,
+        to: Path,
+        more: Sequence[str] = (),
+        *,
+        env: Mapping[str, str] | None = None,
+    ) -> str:
+        """Compiles one source. Returns gcc's messages."""
+        flags = self.program.flags[len(toolchain.UNOPTIMISED) :]
+        settings = ["env", *(f"{key}={value}" for key, value in (env or {}).items())]
+        command = [*settings, GCC, self.level, "-w", *flags, *more, "-c", source]
+        _, said = toolchain.run(
+            [*command, "-o", to.resolve()], folder=Path(self.program.root)
+        )
+        return said.decode(errors="replace")
+
+    def all(self, more: Sequence[str] = ()) -> "Build":
+        """Compiles all sources."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for number, module in enumerate(self.program.modules):
+            target = self.folder / f"{number}.o"
+            self.compile(module.source, target, more)
+            self.objects[module.source] = target
+        return self
+
+    def link(self, to: Path, other: Mapping[str, Path] | None = None) -> Path:
+        """Links all objects. `other` replaces objects of some sources."""
+        objects = {**self.objects, **(other or {})}
+        toolchain.run([GCC, *objects.values(), *self.program.libraries, "-o", to])
+        return to
+
+
+def text_size(executable: Path) -> int:
+    """Returns the bytes of code and constants, as `size` counts them."""
+    printed, _ = toolchain.run(["size", executable])
+    return int(printed.splitlines()[1].split()[0])
+
+
+def function_sizes(executable: Path) -> dict[str, int]:
+    """Returns the bytes of each function."""
+    printed, _ = toolchain.run(["nm", "-S", "--defined-only", executable])
+    sizes: dict[str, int] = {}
+    for line in printed.decode().splitlines():
+        parts = line.split()
+        if len(parts) == 4 and parts[2] in "tTwW":
+            sizes[parts[3]] = sizes.get(parts[3], 0) + int(parts[1], 16)
+    return sizes
