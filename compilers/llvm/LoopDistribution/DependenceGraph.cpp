@@ -234,7 +234,7 @@ void DependenceGraph::addEdges(const DominatorTree &DT) {
         continue;
       for (BasicBlock *Block : L->blocks())
         if (Block != I->getParent() && DT.dominates(I->getParent(), Block) &&
-            !DT.dominates(Block, L->getLoopLatch()))
+            isConditional(*Block, *L, DT))
           for (const Instruction &To : *Block)
             if (Index.contains(&To))
               Add(I, &To, DependenceKind::Control);
@@ -263,13 +263,11 @@ void DependenceGraph::findSeeds() {
   }
   for (auto [Number, Each] : enumerate(Nodes)) {
     const auto IsStore = [](const Instruction *I) { return isa<StoreInst>(I); };
-    const auto IsUsedOutside = [&](const Instruction *I) {
-      return any_of(I->users(), [&](const User *U) {
-        return !L->contains(cast<Instruction>(U));
-      });
+    const auto IsResult = [&](const Instruction *I) {
+      return isUsedAfter(*I, *L);
     };
     Each.IsSeed = any_of(Each.Instructions, IsStore) ||
-                  (!Each.IsShared && any_of(Each.Instructions, IsUsedOutside));
+                  (!Each.IsShared && any_of(Each.Instructions, IsResult));
     if (Each.IsSeed)
       Seeds.push_back(unsigned(Number));
   }

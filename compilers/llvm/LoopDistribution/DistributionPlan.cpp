@@ -96,7 +96,7 @@ Error DistributionPlan::addOperand(unsigned Number, Instruction &Value,
                                    SmallVectorImpl<Instruction *> &Pending) {
   PlannedLoop &Loop = Loops[Number];
   if (StoreInst *Store = reloadable(Number, Value)) {
-    Loop.Transfers[&Value] = {Store};
+    Loop.Transfers[&Value] = Store;
     const auto Address = addressAt(Value, *Store, Analyses->DT);
     for (class Value *Needed : *Address)
       if (auto *I = dyn_cast<Instruction>(Needed);
@@ -105,13 +105,13 @@ Error DistributionPlan::addOperand(unsigned Number, Instruction &Value,
     return Error::success();
   }
   if (isRecurrence(Value) && tryArray(Number, Value)) {
-    Loop.Transfers[&Value] = {};
+    Loop.Transfers[&Value] = nullptr;
     return Error::success();
   }
   if (isa<LoadInst>(Value))
     if (const auto *Obstacle = obstacle(Number, Value)) {
       if (tryArray(Number, Value)) {
-        Loop.Transfers[&Value] = {};
+        Loop.Transfers[&Value] = nullptr;
         return Error::success();
       }
       return violated(*Obstacle->First, *Obstacle->Second);

@@ -34,17 +34,14 @@ namespace MLBridge {
 
 class DistributionPlan {
 public:
-  /// How a loop gets a value that it does not compute.
-  struct Transfer {
-    /// The store of an earlier loop whose location has the value, or null if
-    /// the value is in an array.
-    llvm::StoreInst *Store = nullptr;
-  };
   /// A loop of the distribution.
   struct PlannedLoop {
     /// The instructions of the original loop that the loop contains.
     llvm::SmallPtrSet<llvm::Instruction *, 32> Contents;
-    llvm::MapVector<llvm::Instruction *, Transfer> Transfers;
+    /// The values that the loop needs, but does not compute. Each has the store
+    /// of an earlier loop whose location contains the value, or null if the
+    /// value is in an array.
+    llvm::MapVector<llvm::Instruction *, llvm::StoreInst *> Transfers;
   };
 
   /// The maximum size of the arrays that pass values from a loop to a later

@@ -46,8 +46,7 @@ public:
       for (Instruction *I : Node.Instructions) {
         const unsigned Bits = I->getType()->getScalarSizeInBits();
         ElementBits.push_back(std::max(Bits, 1U));
-        if (auto *Phi = dyn_cast<PHINode>(I);
-            Phi && Phi->getParent() == L.getHeader())
+        if (PHINode *Phi = headerPhi(*I, L))
           IsReduction |= kindsOf(*Phi, L, Analyses).isFreeReduction();
       }
       double &Slowest = IsReduction ? SlowestReduction : SlowestRecurrence;

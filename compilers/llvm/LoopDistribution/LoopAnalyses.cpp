@@ -13,9 +13,11 @@
 
 #include "LoopDistribution/LoopAnalyses.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/IVDescriptors.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Instructions.h"
 
 using namespace llvm;
@@ -35,6 +37,22 @@ PhiKinds kindsOf(PHINode &Phi, Loop &L, const LoopAnalyses &Analyses) {
       &Analyses.SE);
   Kinds.IsOrdered = Kinds.IsReduction && Reduced.getExactFPMathInst();
   return Kinds;
+}
+
+PHINode *headerPhi(Instruction &I, const Loop &L) {
+  auto *Phi = dyn_cast<PHINode>(&I);
+  return Phi && Phi->getParent() == L.getHeader() ? Phi : nullptr;
+}
+
+bool isUsedAfter(const Instruction &I, const Loop &L) {
+  return any_of(I.users(), [&](const User *U) {
+    return !L.contains(cast<Instruction>(U));
+  });
+}
+
+bool isConditional(const BasicBlock &Block, const Loop &L,
+                   const DominatorTree &DT) {
+  return !DT.dominates(&Block, L.getLoopLatch());
 }
 
 double cyclesOf(const Instruction &I, const LoopAnalyses &Analyses) {

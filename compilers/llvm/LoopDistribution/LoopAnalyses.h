@@ -23,6 +23,7 @@
 namespace llvm {
 class AAResults;
 class AssumptionCache;
+class BasicBlock;
 class DemandedBits;
 class DominatorTree;
 class Instruction;
@@ -63,6 +64,14 @@ struct PhiKinds {
 };
 PhiKinds kindsOf(llvm::PHINode &Phi, llvm::Loop &L,
                  const LoopAnalyses &Analyses);
+
+/// Returns \p I if it is a phi in the header of \p L, and otherwise null.
+llvm::PHINode *headerPhi(llvm::Instruction &I, const llvm::Loop &L);
+/// True if \p I, an instruction of \p L, is used after the loop.
+bool isUsedAfter(const llvm::Instruction &I, const llvm::Loop &L);
+/// True if not every iteration of \p L executes \p Block.
+bool isConditional(const llvm::BasicBlock &Block, const llvm::Loop &L,
+                   const llvm::DominatorTree &DT);
 
 /// Return LLVM's estimates of the reciprocal throughput and of the latency of
 /// an instruction, in cycles, or 0 if they are unknown.

@@ -134,14 +134,13 @@ private:
   bool isArrayUser(std::size_t Number, const Instruction &V) const {
     const auto &Transfers = Plan.loops()[Number].Transfers;
     const auto *It = Transfers.find(const_cast<Instruction *>(&V));
-    return It != Transfers.end() && !It->second.Store;
+    return It != Transfers.end() && !It->second;
   }
 
   /// Adds loads of values that an earlier loop stores.
   void addReloads() {
     for (auto [Number, Each] : enumerate(Plan.loops()))
-      for (const auto &[V, How] : Each.Transfers) {
-        StoreInst *Store = How.Store;
+      for (const auto &[V, Store] : Each.Transfers) {
         if (!Store)
           continue;
         IRBuilder<> Builder(V->getParent(), *V->getInsertionPointAfterDef());

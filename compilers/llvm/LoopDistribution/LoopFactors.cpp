@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads and writes the metadata of loops, and asks LLVM's vectorizer what is
-/// legal.
+/// Writes factors as metadata, and asks LLVM's vectorizer which are legal.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,41 +33,32 @@ using namespace llvm;
 namespace MLBridge {
 
 ArrayRef<LoopFactors> factorChoices() {
-  static constexpr LoopFactors Choices[] = {
-      {0, 0, 0},                         // LLVM's choice
-      {1, 1, 1},  {1, 1, 2},  {1, 1, 4}, // scalar, unrolled
-      {1, 1, 8},  {1, 2, 0},  {1, 4, 0}, // scalar, interleaved
-      {2, 1, 0},  {2, 2, 0},  {2, 4, 0},  {4, 1, 0}, {4, 2, 0},
-      {4, 4, 0},  {8, 1, 0},  {8, 2, 0},  {8, 4, 0}, {16, 1, 0},
-      {16, 2, 0}, {16, 4, 0}, {32, 1, 0}, {32, 2, 0}};
+  static constexpr LoopFactors Choices[] = {{0, 0, 0}, // LLVM's choice
+                                            // No vectors, unrolled.
+                                            {1, 1, 1},
+                                            {1, 1, 2},
+                                            {1, 1, 4},
+                                            {1, 1, 8},
+                                            // No vectors, interleaved.
+                                            {1, 2, 0},
+                                            {1, 4, 0},
+                                            // Vectors.
+                                            {2, 1, 0},
+                                            {2, 2, 0},
+                                            {2, 4, 0},
+                                            {4, 1, 0},
+                                            {4, 2, 0},
+                                            {4, 4, 0},
+                                            {8, 1, 0},
+                                            {8, 2, 0},
+                                            {8, 4, 0},
+                                            {16, 1, 0},
+                                            {16, 2, 0},
+                                            {16, 4, 0},
+                                            {32, 1, 0},
+                                            {32, 2, 0}};
   return Choices;
 }
-
-/// The prefixes of the metadata that say how a loop is transformed.
-static constexpr StringLiteral PragmaPrefixes[] = {
-    "llvm.loop.distribute.", "llvm.loop.vectorize.", "llvm.loop.interleave.",
-    "llvm.loop.unroll.", "llvm.loop.isvectorized"};
-
-static bool isPragma(const MDOperand &Operand) {
-  const auto *Node = dyn_cast_or_null<MDNode>(Operand);
-  const auto *Name = Node && Node->getNumOperands() != 0
-                         ? dyn_cast<MDString>(Node->getOperand(0))
-                         : nullptr;
-  if (!Name)
-    return false;
-  const StringRef Text = Name->getString();
-  return Text == StringRef(DecidedMark) ||
-         Text == "llvm.loop.disable_nonforced" ||
-         any_of(PragmaPrefixes,
-                [&](StringRef Prefix) { return Text.starts_with(Prefix); });
-}
-
-bool isDecided(const Loop &L) {
-  const MDNode *Properties = L.getLoopID();
-  return Properties && any_of(drop_begin(Properties->operands()), isPragma);
-}
-
-void markDecided(Loop &L) { addStringMetadataToLoop(&L, DecidedMark, 1); }
 
 void setFactors(Loop &L, LoopFactors Factors) {
   LLVMContext &Context = L.getHeader()->getContext();

@@ -46,16 +46,8 @@ llvm::ArrayRef<LoopFactors> factorChoices();
 std::vector<float> legalFactors(const DependenceGraph &Graph,
                                 const LoopAnalyses &Analyses);
 
-/// Sets the metadata of \p L, which must not be decided yet.
+/// Sets the metadata of \p L, which must have no factors yet.
 void setFactors(llvm::Loop &L, LoopFactors Factors);
-
-/// The name of the metadata that marks a loop about which a model has decided.
-/// Later runs, for example at link time, leave such a loop as it is.
-inline constexpr char DecidedMark[] = "mlbridge.loop.decided";
-
-/// True if \p L has the mark, or if the source contains pragmas about the loop.
-bool isDecided(const llvm::Loop &L);
-void markDecided(llvm::Loop &L);
 
 } // namespace MLBridge
 

@@ -32,9 +32,6 @@ using namespace llvm;
 
 namespace MLBridge {
 
-static constexpr StringLiteral DistributionName = "mlbridge-loop-distribution";
-static constexpr StringLiteral FactorsName = "mlbridge-loop-factors";
-
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -93,21 +90,13 @@ private:
 
 } // namespace
 
-static Error illegal(StringRef Agent, std::int64_t Choice,
-                     std::size_t Choices) {
-  return Error(ErrorCode::Model,
-               formatv("agent '{0}': expected a choice below {1} that "
-                       "action_mask allows, found {2}",
-                       Agent, Choices, Choice));
-}
-
 std::unique_ptr<LoopModels> LoopModels::open(const LoopOptions &Options,
                                              Module &M) {
   std::unique_ptr<LoopModels> Result(new LoopModels(Options, M));
   for (auto [Asked, Name, Spec] :
-       {std::tuple(&Result->Distribution, DistributionName,
+       {std::tuple(&Result->Distribution, LoopDistributionName,
                    Options.DistributionSpec),
-        std::tuple(&Result->Factors, FactorsName, Options.FactorsSpec)}) {
+        std::tuple(&Result->Factors, LoopFactorsName, Options.FactorsSpec)}) {
     if (Spec.empty())
       continue;
     Asked->Session = ModelSession::open(Name, Spec, M);
@@ -119,7 +108,7 @@ std::unique_ptr<LoopModels> LoopModels::open(const LoopOptions &Options,
   Expected<EmbeddingVocabulary> Loaded =
       EmbeddingVocabulary::load(ir2vecVocabulary());
   if (!Loaded) {
-    M.getContext().emitError(DistributionName + ": " +
+    M.getContext().emitError(Twine(LoopDistributionName) + ": " +
                              Loaded.takeError().str());
     return nullptr;
   }
@@ -131,9 +120,9 @@ LoopModels::~LoopModels() {
   if (!MLBridge::printStatistics())
     return;
   if (Distribution.Session)
-    printStatistics(DistributionName, Distribution);
+    printStatistics(LoopDistributionName, Distribution);
   if (Factors.Session)
-    printStatistics(FactorsName, Factors);
+    printStatistics(LoopFactorsName, Factors);
 }
 
 void LoopModels::printStatistics(StringRef Name, const Model &Asked) const {
@@ -160,8 +149,6 @@ void LoopModels::reject(Model &Asked, const Error &Why) {
   fail(Asked,
        {Why.code(), Asked.Session->runner().describe() + ": " + Why.message()});
 }
-
-void LoopModels::refuseFactors(const Error &Why) { reject(Factors, Why); }
 
 void LoopModels::flush() {
   for (Model *Each : {&Distribution, &Factors})
@@ -241,8 +228,8 @@ LoopModels::dialogue(const DependenceGraph &Graph, const LoopAnalyses &Analyses,
     const auto Choice = request<std::int64_t>(Distribution);
     if (!Choice)
       return std::nullopt;
-    if (!allows(Mask, *Choice)) {
-      reject(Distribution, illegal(Agent, *Choice, Mask.size()));
+    if (Error E = checkChoice(Agent, Mask, *Choice)) {
+      reject(Distribution, E);
       return std::nullopt;
     }
     return unsigned(*Choice);
@@ -277,7 +264,14 @@ std::optional<std::int64_t> LoopModels::factors(const DependenceGraph &Graph,
   Features.clear();
   Observation.setFeatures(Features);
   Candidates.setFeatures(Features);
-  return request<std::int64_t>(Factors);
+  const auto Choice = request<std::int64_t>(Factors);
+  if (!Choice)
+    return std::nullopt;
+  if (Error E = checkChoice("factors", Legal, *Choice)) {
+    reject(Factors, E);
+    return std::nullopt;
+  }
+  return Choice;
 }
 
 } // namespace MLBridge

@@ -8,25 +8,21 @@
 ///
 /// \file
 /// LoopModels is the policy whose decisions models make: one model distributes
-/// loops, another one chooses factors. The features are those of
-/// LoopObservation, and these:
+/// loops, another one chooses factors. All models receive the features of
+/// LoopObservation: n nodes, m edges and s seeds. Further features and the
+/// advice are:
 ///
-/// | agent | further features | advice |
-/// | --- | --- | --- |
-/// | distribution, as a question | `distributions` int32 [c, n],
-/// `distribution_features` float [c, 11] | `int64`, an index, or `int64[n]` |
-/// | node | `loop_of` int32 [n], `action_mask` float [s] | a seed's index |
-/// | partition | the same, `node` int32 | 0: same loop, 1: new loop |
-/// | factors | `choices` int32 [c, 3], `factor_features` float [c, 6],
-/// `action_mask` float [c] | an index |
-///
-/// `distributions` are legal distributions, as arguments of
-/// DistributionPlan::make(); the first one leaves the loop as it is. For their
-/// features, see DistributionFeatures.h and FactorCandidates.h. The advice to a
-/// question is the index of a row, or a number for each node. `loop_of` is -1
-/// for nodes that are not placed yet. The agents of a dialogue place seed by
-/// seed. The first seed begins the first loop, so `partition` is not asked
-/// about it.
+/// - **Distribution, as a question**: the features of DistributionCandidates.
+///   The advice is `int64[1]`, the index of a candidate, or `int64[n]`, an
+///   argument of DistributionPlan::make().
+/// - **Distribution, in a dialogue**: the agents place one seed after another.
+///   `loop_of` int32 [n] is the loop of each placed node, or -1. `action_mask`
+///   float [choices] is 1 where a choice is legal. The agent `node` chooses the
+///   next seed, an index of `seeds`. The agent `partition` also receives this
+///   seed's `node` int32, and replies 0 for the current loop or 1 for a new
+///   one. It is not asked about the first seed, which begins the first loop.
+/// - **Factors**: the features of FactorCandidates. The advice is `int64[1]`,
+///   an index of `choices` that `action_mask` allows.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -59,7 +55,6 @@ public:
   std::optional<std::int64_t> factors(const DependenceGraph &Graph,
                                       const LoopAnalyses &Analyses,
                                       llvm::ArrayRef<float> Legal) override;
-  void refuseFactors(const Error &Why) override;
   void flush() override;
 
 private:

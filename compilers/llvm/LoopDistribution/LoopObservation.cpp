@@ -103,16 +103,13 @@ void LoopObservation::describeNode(const DependenceGraph &Graph,
   Row[Recurrence] = Node.Instructions.size() > 1;
   for (Instruction *I : Node.Instructions) {
     Row[Instructions] += 1;
-    if (any_of(I->users(), [&](const User *U) {
-          return !L.contains(cast<Instruction>(U));
-        }))
+    if (isUsedAfter(*I, L))
       Row[LiveOut] = 1;
-    if (!Analyses.DT.dominates(I->getParent(), L.getLoopLatch()))
+    if (isConditional(*I->getParent(), L, Analyses.DT))
       Row[Conditional] = 1;
     Row[Throughput] += float(cyclesOf(*I, Analyses));
     Row[Latency] += float(latencyOf(*I, Analyses));
-    if (auto *Phi = dyn_cast<PHINode>(I);
-        Phi && Phi->getParent() == L.getHeader()) {
+    if (PHINode *Phi = headerPhi(*I, L)) {
       Row[Recurrence] = 1;
       const PhiKinds Kinds = kindsOf(*Phi, L, Analyses);
       if (Kinds.IsInduction)

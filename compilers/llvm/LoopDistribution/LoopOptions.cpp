@@ -24,9 +24,19 @@ namespace MLBridge {
 
 namespace {
 
+struct PartitionParser : cl::parser<std::string> {
+  using cl::parser<std::string>::parser;
+  bool parse(cl::Option &O, StringRef, StringRef Given, std::string &Value) {
+    for (StringRef Number : split(Given, ','))
+      if (std::int64_t N = 0; Number.getAsInteger(10, N))
+        return O.error("expected numbers with commas, found '" + Given + "'");
+    Value = Given.str();
+    return false;
+  }
+};
+
 cl::opt<std::string, false, ModelSpecParser> LoopDistributionOpt(
-    "mlbridge-loop-distribution", cl::cat(optionCategory()),
-    cl::value_desc("spec"),
+    LoopDistributionName, cl::cat(optionCategory()), cl::value_desc("spec"),
     cl::desc("Let the model at <spec> decide into which loops an innermost "
              "loop is distributed"));
 
@@ -40,26 +50,26 @@ cl::opt<DistributionForm> DistributionFormOpt(
                           "each step, by the agents node and partition")));
 
 cl::opt<std::string, false, ModelSpecParser> LoopFactorsOpt(
-    "mlbridge-loop-factors", cl::cat(optionCategory()), cl::value_desc("spec"),
+    LoopFactorsName, cl::cat(optionCategory()), cl::value_desc("spec"),
     cl::desc("Let the model at <spec> decide how innermost loops are "
              "vectorized, interleaved and unrolled"));
 
 // A list would collect the numbers twice in lld, which parses options twice.
-cl::opt<std::string> PartitionOpt(
+cl::opt<std::string, false, PartitionParser> PartitionOpt(
     "mlbridge-loop-partition", cl::cat(optionCategory()), cl::Hidden,
     cl::value_desc("n,n,..."),
-    cl::desc("Distribute each loop with so many seeds like this: a number for "
-             "each seed"));
-cl::opt<int>
-    FactorChoiceOpt("mlbridge-loop-choice", cl::cat(optionCategory()),
-                    cl::init(-1), cl::Hidden,
-                    cl::desc("The number of the factors of each loop"));
+    cl::desc("Distribute each loop with this number of seeds: the number of a "
+             "new loop for each seed"));
+cl::opt<int> FactorChoiceOpt("mlbridge-loop-choice", cl::cat(optionCategory()),
+                             cl::init(-1), cl::Hidden,
+                             cl::desc("The index of each loop's factors"));
 cl::opt<int> OnlyLoopOpt(
     "mlbridge-loop-number", cl::cat(optionCategory()), cl::init(-1), cl::Hidden,
     cl::desc("Change only the loop with this number in the module"));
 cl::opt<int> RandomSeedOpt("mlbridge-loop-seed", cl::cat(optionCategory()),
                            cl::init(-1), cl::Hidden,
-                           cl::desc("Decide about loops at random"));
+                           cl::desc("Decide about loops at random, with this "
+                                    "random seed"));
 cl::opt<bool> PrintOpt(
     "mlbridge-print-loops", cl::cat(optionCategory()),
     cl::desc("Print a line of JSON to stderr for each innermost loop before "
@@ -76,6 +86,7 @@ LoopOptions loopOptions() {
   Result.DistributionSpec = LoopDistributionOpt;
   Result.FactorsSpec = LoopFactorsOpt;
   Result.Form = DistributionFormOpt;
+  // The parser has checked the numbers.
   for (StringRef Number : split(PartitionOpt, ','))
     if (std::int64_t Value = 0; !Number.getAsInteger(10, Value))
       Result.Fixed.Partition.push_back(Value);

@@ -24,6 +24,10 @@
 
 namespace MLBridge {
 
+/// The names of the two optimisations, in options, remarks and messages.
+inline constexpr char LoopDistributionName[] = "mlbridge-loop-distribution";
+inline constexpr char LoopFactorsName[] = "mlbridge-loop-factors";
+
 /// What a model of loop distribution decides at once.
 enum class DistributionForm {
   Question, ///< The whole distribution of a loop.

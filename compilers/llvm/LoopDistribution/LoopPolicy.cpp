@@ -17,6 +17,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
 
@@ -99,6 +100,16 @@ private:
 };
 
 } // namespace
+
+Error checkChoice(StringRef What, ArrayRef<float> Mask, std::int64_t Choice) {
+  if (Choice >= 0 && std::uint64_t(Choice) < Mask.size() &&
+      Mask[std::size_t(Choice)] != 0)
+    return Error::success();
+  return Error(ErrorCode::Model,
+               formatv("{0}: expected an index below {1} that action_mask "
+                       "allows, found {2}",
+                       What, Mask.size(), Choice));
+}
 
 std::unique_ptr<LoopPolicy> makeLoopPolicy(const LoopOptions &Options,
                                            Module &M) {

@@ -44,18 +44,14 @@ public:
   virtual std::optional<std::int64_t> factors(const DependenceGraph &Graph,
                                               const LoopAnalyses &Analyses,
                                               llvm::ArrayRef<float> Legal) = 0;
-  /// Takes notice that factors were illegal. Illegal distributions only get a
-  /// remark, because the policy receives no mask for them.
-  virtual void refuseFactors(const Error &Why) { static_cast<void>(Why); }
   /// Writes the policy's buffers, for example a log.
   virtual void flush() {}
 };
 
-/// True if \p Choice is an index of \p Mask at which it is not 0.
-inline bool allows(llvm::ArrayRef<float> Mask, std::int64_t Choice) {
-  return Choice >= 0 && std::uint64_t(Choice) < Mask.size() &&
-         Mask[std::size_t(Choice)] != 0;
-}
+/// Returns an error unless \p Choice is an index of \p Mask, an `action_mask`,
+/// at which it is not 0. \p What names the choice in the message.
+Error checkChoice(llvm::StringRef What, llvm::ArrayRef<float> Mask,
+                  std::int64_t Choice);
 
 /// Returns the policy that \p Options name for \p M, or null if no option names
 /// one. If a model cannot be opened, reports the error and returns null.

@@ -52,8 +52,7 @@ static double accessCycles(const Instruction &I, FixedVectorType *Vector,
       Width * Scalar + cyclesOf(Target.getScalarizationOverhead(
                            Vector, APInt::getAllOnes(Width), /*Insert=*/IsLoad,
                            /*Extract=*/!IsLoad, Kind));
-  const bool IsConditional =
-      !Analyses.DT.dominates(I.getParent(), L.getLoopLatch());
+  const bool IsConditional = isConditional(*I.getParent(), L, Analyses.DT);
   // A branch for each element.
   const double Separate = OneByOne + (IsConditional ? Width : 0);
   // The vectorizer checks at run time whether an unknown stride is 1.

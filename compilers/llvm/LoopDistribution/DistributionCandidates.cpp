@@ -1,4 +1,4 @@
-//===- DistributionFeatures.cpp - What a distribution would do ------------===//
+//===- DistributionCandidates.cpp - The legal distributions -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,21 +11,58 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "LoopDistribution/DistributionFeatures.h"
+#include "LoopDistribution/DistributionCandidates.h"
 
 #include "LoopDistribution/AccessPattern.h"
 #include "LoopDistribution/VectorCosts.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Instructions.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 using namespace llvm;
 
 namespace MLBridge {
+
+namespace {
+
+/// Computes the columns of the distributions of one loop.
+class DistributionDescriber {
+public:
+  /// The arguments must outlive the describer.
+  DistributionDescriber(const DependenceGraph &Graph,
+                        const LoopAnalyses &Analyses);
+
+  /// Returns the columns of a plan for the graph's loop.
+  std::array<float, DistributionColumns>
+  describe(const DistributionPlan &Plan) const;
+
+private:
+  struct Cost {
+    double Scalar = 0, Vector = 0;
+  };
+  using Contents = SmallPtrSetImpl<Instruction *>;
+
+  bool canVectorize(const Contents &Loop) const;
+
+  const DependenceGraph &Graph;
+  /// All instructions of the loop.
+  SmallPtrSet<Instruction *, 32> All;
+  /// Phis that prevent vectors.
+  SmallPtrSet<const Instruction *, 8> Preventing;
+  DenseMap<const Instruction *, Cost> Costs;
+  /// The latency of each node that is a recurrence.
+  std::vector<double> Latencies;
+  unsigned Width = 1;
+};
+
+} // namespace
 
 DistributionDescriber::DistributionDescriber(const DependenceGraph &Graph,
                                              const LoopAnalyses &Analyses)
@@ -46,8 +83,8 @@ DistributionDescriber::DistributionDescriber(const DependenceGraph &Graph,
     for (Instruction *I : Node.Instructions) {
       Costs[I] = {vectorCyclesOf(*I, 1, Graph, Analyses),
                   vectorCyclesOf(*I, Width, Graph, Analyses)};
-      auto *Phi = dyn_cast<PHINode>(I);
-      if (!Phi || Phi->getParent() != L.getHeader())
+      PHINode *Phi = headerPhi(*I, L);
+      if (!Phi)
         continue;
       const PhiKinds Kinds = kindsOf(*Phi, L, Analyses);
       if (!Kinds.IsInduction && !Kinds.IsFixedOrder && !Kinds.isFreeReduction())
@@ -90,8 +127,8 @@ DistributionDescriber::describe(const DistributionPlan &Plan) const {
     At(Column::Loops) += 1;
     At(Column::Vector) += IsVector;
     At(Column::Instructions) += double(Loop.size());
-    for (const auto &[Value, How] : Each.Transfers)
-      At(How.Store ? Column::Reloads : Column::Arrays) += 1;
+    for (const auto &[Value, Store] : Each.Transfers)
+      At(Store ? Column::Reloads : Column::Arrays) += 1;
     At(Column::Scalar) += std::max(Scalar, Slowest);
     At(Column::Cycles) +=
         IsVector ? std::min(Scalar, Vector / Width) : std::max(Scalar, Slowest);
@@ -107,6 +144,35 @@ DistributionDescriber::describe(const DistributionPlan &Plan) const {
     Result[I] = float(IsRatio ? Row[I] : std::log1p(Row[I]));
   }
   return Result;
+}
+
+DistributionCandidates::DistributionCandidates(const DependenceGraph &Graph,
+                                               const LoopAnalyses &Analyses)
+    : Nodes(Graph.nodes().size()) {
+  const DistributionDescriber Describer(Graph, Analyses);
+  for (const DistributionPlan &Plan : legalPlans(Graph, Analyses)) {
+    for (std::int64_t Loop : Plan.partition())
+      Partitions.push_back(std::int32_t(Loop));
+    const auto Row = Describer.describe(Plan);
+    Described.insert(Described.end(), Row.begin(), Row.end());
+  }
+}
+
+std::optional<std::vector<std::int64_t>>
+DistributionCandidates::at(std::int64_t Index) const {
+  if (Index < 0 || std::uint64_t(Index) >= size())
+    return std::nullopt;
+  const auto Begin =
+      Partitions.begin() + std::ptrdiff_t(Index) * std::ptrdiff_t(Nodes);
+  return std::vector<std::int64_t>(Begin, Begin + std::ptrdiff_t(Nodes));
+}
+
+void DistributionCandidates::setFeatures(FeatureSet &Into) const {
+  const auto Count = std::int64_t(size());
+  Into.set("distributions",
+           TensorRef(Partitions, {Count, std::int64_t(Nodes)}));
+  Into.set("distribution_features",
+           TensorRef(Described, {Count, std::int64_t(DistributionColumns)}));
 }
 
 } // namespace MLBridge
