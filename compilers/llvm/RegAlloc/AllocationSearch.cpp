@@ -53,8 +53,12 @@ std::string AllocationSearch::whyNot() const {
     return "the machine outliner is enabled";
   const unsigned Threads = countThreads();
   if (Threads != 1)
-    return Threads == 0 ? "the number of threads is unknown"
-                        : formatv("the process has {0} threads", Threads).str();
+    return Threads == 0
+               ? "the number of threads is unknown"
+               : formatv("the process has {0} threads, and a search needs one "
+                         "(in lld, use full LTO and --threads=1)",
+                         Threads)
+                     .str();
   return "";
 }
 
@@ -85,7 +89,7 @@ static bool cannotGain(const FunctionPolicy &Policy,
 
 const FunctionPolicy &
 AllocationSearch::choose(const AllocationContext &Context) {
-  Expected.reset();
+  ChosenCost.reset();
   Trials.clear();
   const ArrayRef<FunctionPolicy> Tried =
       Policies->tried().take_front(allocationSearch());
@@ -146,8 +150,8 @@ AllocationSearch::choose(const AllocationContext &Context) {
       GreedyCost = Cost;
       Agreeing = Result.Outcome->ModelAgrees ? Compared : nullptr;
     }
-    if (!Expected || Cost->isBetterThan(*Expected)) {
-      Expected = Cost;
+    if (!ChosenCost || Cost->isBetterThan(*ChosenCost)) {
+      ChosenCost = Cost;
       Best = &Policy;
     }
     if (GreedyCost->total() == 0)
@@ -155,7 +159,7 @@ AllocationSearch::choose(const AllocationContext &Context) {
   }
   if (GreedyCost) {
     Found.GreedyCost += GreedyCost->total();
-    Found.BestCost += Expected->total();
+    Found.BestCost += ChosenCost->total();
     Found.Improved += Best != &Greedy;
   }
   return *Best;
@@ -172,11 +176,12 @@ void AllocationSearch::finish(const MachineFunction &MF,
                               const AllocationCost &Cost) {
   if (Pipe >= 0)
     endTrial(Pipe, {Cost, ToCompare && ToCompare->agrees()});
-  const std::optional<AllocationCost> Trial = std::exchange(Expected, {});
+  const std::optional<AllocationCost> Trial = std::exchange(ChosenCost, {});
   if (Trial && Cost != *Trial) {
     ++Found.Differing;
     printLine("remark: mlbridge-regalloc-search: " + MF.getName() +
-              ": the trial had another cost than the final code");
+              ": the final code and its trial have different costs; please "
+              "report this");
   }
 }
 
@@ -187,7 +192,7 @@ void AllocationSearch::endModule(const Module &M) {
               ": not searched, because " + Found.Refused);
   if (Found.OutOfTime)
     printLine("remark: mlbridge-regalloc-search: " + Name +
-              ": the time was over; greedy allocated the rest");
+              ": the time budget was used up; greedy allocated the rest");
   if (printStatistics())
     printLine(formatv("mlbridge-regalloc-search: {0}: {1} functions searched, "
                       "{2} need no search; {3} improved, {4} trials failed, "

@@ -1,5 +1,4 @@
-//===- AllocationSearch.h - The best allocation of each function -*- C++
-//-*-===//
+//===- AllocationSearch.h - The best of several policies --------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -80,8 +79,7 @@ private:
   /// In the trial of greedy: the model whose decisions are compared with
   /// LLVM's.
   AdvisorModel *ToCompare = nullptr;
-  /// The cost of the chosen trial.
-  std::optional<AllocationCost> Expected;
+  std::optional<AllocationCost> ChosenCost;
   ModuleResult Found;
 };
 

@@ -70,16 +70,20 @@ void FunctionPolicy::setAdvisors(AdvisorModel *ToCompare) const {
 }
 
 ModulePolicies::ModulePolicies(Module &M) : Given(make(givenPolicy(), M)) {
-  if (allocationSearch() == 0) {
-    if (!triedPolicies().empty())
-      M.getContext().emitError(
-          "-mlbridge-regalloc-try needs -mlbridge-regalloc-search=K");
+  const std::vector<PolicyDescription> Further = triedPolicies();
+  const std::size_t Needed =
+      (givenPolicy().isGreedy() ? 1 : 2) + Further.size();
+  if (!Further.empty() && allocationSearch() < Needed)
+    M.getContext().emitError(
+        "-mlbridge-regalloc-try: expected -mlbridge-regalloc-search=" +
+        Twine(Needed) + " or more, which tries all given policies, found " +
+        Twine(allocationSearch()));
+  if (allocationSearch() == 0)
     return;
-  }
   Tried.push_back(make(fixedPolicies().front(), M));
   if (!givenPolicy().isGreedy())
     Tried.push_back(Given);
-  for (const PolicyDescription &Description : triedPolicies())
+  for (const PolicyDescription &Description : Further)
     Tried.push_back(make(Description, M));
   for (const PolicyDescription &Description : fixedPolicies().drop_front())
     Tried.push_back(make(Description, M));

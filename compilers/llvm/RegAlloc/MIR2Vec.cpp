@@ -13,6 +13,8 @@
 
 #include "RegAlloc/MIR2Vec.h"
 
+#include "RegAlloc/AppendToFile.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineInstr.h"
@@ -21,7 +23,6 @@
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -215,19 +216,7 @@ Error MIR2VecTriplets::appendTo(StringRef File) const {
     const auto &[Head, Relation, Tail] = Triplet;
     Into << json::Value(json::Array{Head, Relation, Tail, Count}) << "\n";
   }
-  std::error_code Failure;
-  raw_fd_ostream Output(File, Failure, sys::fs::OF_Append);
-  if (!Failure) {
-    // One write, since other compilers may append to the file.
-    Output.SetUnbuffered();
-    Output << Lines;
-    Failure = Output.error();
-    Output.clear_error();
-  }
-  if (Failure)
-    return {ErrorCode::System,
-            ("cannot write to " + File + ": " + Failure.message()).str()};
-  return Error::success();
+  return appendToFile(File, Lines);
 }
 
 } // namespace MLBridge

@@ -19,6 +19,8 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 
+#include <utility>
+
 using namespace llvm;
 
 namespace MLBridge {
@@ -145,10 +147,11 @@ static constexpr std::pair<StringLiteral, FixedPolicy> FixedNames[] = {
     {"eviction", FixedPolicy::EvictionByWeight},
     {"free", FixedPolicy::FreeColours}};
 
-/// Parses the value of -mlbridge-regalloc-try. Returns what is wrong, or an
-/// empty string.
+/// Parses the value of -mlbridge-regalloc-try. Returns the error, or an empty
+/// string.
 static std::string parsePolicy(StringRef Text, PolicyDescription &Result) {
   Result.Name = Text.str();
+  bool HasFixed = false;
   SmallVector<StringRef, 2> Parts;
   Text.split(Parts, ';');
   for (StringRef Part : Parts) {
@@ -156,6 +159,8 @@ static std::string parsePolicy(StringRef Text, PolicyDescription &Result) {
     const auto *Fixed = find_if(
         FixedNames, [&](const auto &Named) { return Named.first == Part; });
     if (Fixed != std::end(FixedNames)) {
+      if (std::exchange(HasFixed, true))
+        return ("'" + Text + "' has two fixed policies; use one").str();
       Result.Fixed = Fixed->second;
       continue;
     }
@@ -170,6 +175,9 @@ static std::string parsePolicy(StringRef Text, PolicyDescription &Result) {
               "' is not a policy; use greedy, size, weight, eviction, free, "
               "allocator=SPEC, dialogue=SPEC, eviction=SPEC or "
               "priority=SPEC")
+          .str();
+    if (!Into->empty())
+      return ("'" + Text + "' has two models for the same decisions; use one")
           .str();
     if (Error E = runnerFactory().check(Spec))
       return E.message();

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Adds two passes to the code generator of opt's siblings (llc, clang and lld)
-/// if an option asks for them: one before LLVM's register allocator, and one
-/// behind it that measures the result.
+/// Adds passes to the code generator of clang, llc and lld if an option needs
+/// them: AllocationPass before LLVM's register allocator, CostPass behind it,
+/// and TripletsPass.
 /// \code
 ///   llc -O2 -load=MLBridgeLLVM.so -mlbridge-regalloc-policy=weight a.bc
 /// \endcode
@@ -25,6 +25,7 @@
 #include "RegAlloc/AllocationDriver.h"
 #include "RegAlloc/AllocationEnvironment.h"
 #include "RegAlloc/AllocationSearch.h"
+#include "RegAlloc/AppendToFile.h"
 #include "RegAlloc/GreedyAdvisors.h"
 #include "RegAlloc/MIR2Vec.h"
 #include "RegAlloc/RegAllocOptions.h"
@@ -35,7 +36,6 @@
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/RegisterTargetPassConfigCallback.h"
@@ -62,9 +62,8 @@ struct ModuleStatistics {
     WhyDeclined = Why;
   }
   std::string declined() const {
-    return (Twine(Declined) +
-            " functions are left to LLVM's allocator; the first is '" +
-            FirstDeclined + "', because " + WhyDeclined)
+    return ("functions left to LLVM's allocator: " + Twine(Declined) +
+            "; the first is '" + FirstDeclined + "', because " + WhyDeclined)
         .str();
   }
 
@@ -123,7 +122,7 @@ public:
     if (Statistics.Declined != 0)
       printLine("remark: mlbridge-regalloc: " + Name + ": " +
                 Statistics.declined());
-    if (printStatistics())
+    if (printStatistics() && Driver->needsAllocator())
       printLine(Statistics.str(Name));
     setGreedyAdvisors({});
     Driver->endModule(M);
@@ -248,20 +247,11 @@ bool CostPass::runOnMachineFunction(MachineFunction &MF) {
   Driver->finish(MF, Cost);
   if (allocationCostsFile().empty() || Failed)
     return false;
-  std::error_code Failure;
-  raw_fd_ostream File(allocationCostsFile(), Failure, sys::fs::OF_Append);
-  if (!Failure) {
-    // One write for each line, since other compilers may append to the file.
-    File.SetUnbuffered();
-    File << lineOf(MF, Cost, Driver->trials());
-    Failure = File.error();
-    File.clear_error();
-  }
-  if (Failure) {
+  if (Error E = appendToFile(allocationCostsFile(),
+                             lineOf(MF, Cost, Driver->trials()))) {
     Failed = true;
-    MF.getFunction().getContext().emitError(
-        "mlbridge-regalloc-costs: cannot write to " + allocationCostsFile() +
-        ": " + Failure.message());
+    MF.getFunction().getContext().emitError("mlbridge-regalloc-costs: " +
+                                            E.message());
   }
   return false;
 }
