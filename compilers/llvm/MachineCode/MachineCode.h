@@ -32,9 +32,9 @@ class Triple;
 namespace MLBridge {
 
 /// Creates the target machine for \p M. The target machine has the module's
-/// triple and code model, and the code generator's settings of -Os and -Oz. It
-/// generates position-independent code if the module requires it. CPU and
-/// features are not set, because they are attributes of functions. Returns
+/// triple and code model, and the code generator's settings of -O2, -Os and
+/// -Oz. It generates position-independent code if the module requires it. CPU
+/// and features are not set, because they are attributes of functions. Returns
 /// Unsupported in these cases:
 ///
 /// - This LLVM lacks the target.

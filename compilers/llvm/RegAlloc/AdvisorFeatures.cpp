@@ -16,6 +16,7 @@
 #include "RegAlloc/AdvisorFeatures.h"
 
 #include "ModelRunnerAdapter.h"
+#include "RegAlloc/AllocationContext.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/CalcSpillWeights.h"
@@ -64,40 +65,30 @@ void PriorityFeatures::set(const LiveInterval &Range, VisibleStage Stage,
   *Into.getTensor<float>(2) = Range.weight();
 }
 
-namespace {
-
-/// A tensor of a request: an index in EvictionFeatures' integers or floats.
-struct Feature {
-  const char *Name;
-  bool IsInteger;
-  unsigned Index;
-};
-
-} // namespace
-
-/// The features in the order of LLVM's channel. `progress` follows them.
-static constexpr Feature Features[] = {
-    {"mask", true, 0},
-    {"is_free", true, 1},
-    {"nr_urgent", false, 0},
-    {"nr_broken_hints", false, 1},
-    {"is_hint", true, 2},
-    {"is_local", true, 3},
-    {"nr_rematerializable", false, 2},
-    {"nr_defs_and_uses", false, 3},
-    {"weighed_reads_by_max", false, 4},
-    {"weighed_writes_by_max", false, 5},
-    {"weighed_read_writes_by_max", false, 6},
-    {"weighed_indvars_by_max", false, 7},
-    {"hint_weights_by_max", false, 8},
-    {"start_bb_freq_by_max", false, 9},
-    {"end_bb_freq_by_max", false, 10},
-    {"hottest_bb_freq_by_max", false, 11},
-    {"liverange_size", false, 12},
-    {"use_def_density", false, 13},
-    {"max_stage", true, 4},
-    {"min_stage", true, 5},
-};
+const std::array<EvictionFeatures::Feature,
+                 EvictionFeatures::NumIntegers + EvictionFeatures::NumFloats>
+    EvictionFeatures::Features{{
+        {"mask", Mask},
+        {"is_free", IsFree},
+        {"nr_urgent", Urgent},
+        {"nr_broken_hints", BrokenHints},
+        {"is_hint", IsHint},
+        {"is_local", IsLocal},
+        {"nr_rematerializable", Rematerializable},
+        {"nr_defs_and_uses", DefsAndUses},
+        {"weighed_reads_by_max", Reads},
+        {"weighed_writes_by_max", Writes},
+        {"weighed_read_writes_by_max", ReadWrites},
+        {"weighed_indvars_by_max", IndVars},
+        {"hint_weights_by_max", Hints},
+        {"start_bb_freq_by_max", StartFrequency},
+        {"end_bb_freq_by_max", EndFrequency},
+        {"hottest_bb_freq_by_max", HottestFrequency},
+        {"liverange_size", Size},
+        {"use_def_density", Density},
+        {"max_stage", MaxStage},
+        {"min_stage", MinStage},
+    }};
 
 const std::vector<llvm::TensorSpec> &EvictionFeatures::specs() {
   static const std::vector<llvm::TensorSpec> Specs = [] {
@@ -120,24 +111,13 @@ const llvm::TensorSpec &EvictionFeatures::advice() {
   return Spec;
 }
 
-static unsigned countRanges(
-    const MachineRegisterInfo &MRI,
-    function_ref<bool(Register)> Counts = [](Register) { return true; }) {
-  unsigned Count = 0;
-  for (unsigned I = 0, E = MRI.getNumVirtRegs(); I != E; ++I)
-    if (Register Reg = Register::index2VirtReg(I);
-        !MRI.reg_nodbg_empty(Reg) && Counts(Reg))
-      ++Count;
-  return Count;
-}
-
 EvictionFeatures::EvictionFeatures(const MachineFunction &MF,
                                    const LiveIntervals &LIS,
                                    const VirtRegMap &VRM,
                                    const MachineBlockFrequencyInfo &Frequencies,
                                    const MachineLoopInfo &Loops)
     : MF(MF), LIS(LIS), VRM(VRM), Frequencies(Frequencies), Loops(Loops),
-      InitialRanges(float(countRanges(MF.getRegInfo()))) {}
+      InitialRanges(float(countRegisters(MF.getRegInfo()))) {}
 
 void EvictionFeatures::begin() {
   Integers = {};
@@ -188,7 +168,7 @@ float EvictionFeatures::frequencyAt(SlotIndex Index) const {
 }
 
 /// Sets the features of the extent from the first to the last instruction.
-void EvictionFeatures::setExtent(std::size_t Position, const Column &Of) {
+void EvictionFeatures::setExtent(std::size_t Position, const Occupants &Of) {
   SlotIndexes &Indexes = *LIS.getSlotIndexes();
   SlotIndex Begin = Indexes.getLastIndex(), End = Indexes.getZeroIndex();
   for (const LiveInterval *Interval : Of.Ranges) {
@@ -202,7 +182,7 @@ void EvictionFeatures::setExtent(std::size_t Position, const Column &Of) {
   Floats[Size][Position] = float(Begin.distance(End));
 }
 
-void EvictionFeatures::set(std::size_t Position, const Column &Of) {
+void EvictionFeatures::set(std::size_t Position, const Occupants &Of) {
   Integers[Mask][Position] = 1;
   Integers[IsFree][Position] = Of.Ranges.empty();
   Integers[IsHint][Position] = Of.IsHint;
@@ -254,11 +234,11 @@ void EvictionFeatures::finish(ModelRunnerAdapter &Into) {
     else
       llvm::copy(Floats[F.Index], Into.getTensor<float>(I));
   // The range that needs a register has left greedy's queue.
-  const unsigned Queued =
-      countRanges(MF.getRegInfo(),
-                  [&](Register Reg) { return !VRM.hasPhys(Reg); }) -
-      1;
-  *Into.getTensor<float>(std::size(Features)) = float(Queued) / InitialRanges;
+  unsigned Queued = 0;
+  forEachRegister(MF.getRegInfo(),
+                  [&](Register Reg) { Queued += !VRM.hasPhys(Reg); });
+  --Queued;
+  *Into.getTensor<float>(Features.size()) = float(Queued) / InitialRanges;
 }
 
 } // namespace MLBridge

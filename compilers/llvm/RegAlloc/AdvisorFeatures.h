@@ -75,8 +75,9 @@ public:
   /// The reply: the position to evict, or Candidate to evict nothing.
   static const llvm::TensorSpec &advice();
 
-  /// The live ranges at a position.
-  struct Column {
+  /// The live ranges that hold the register of a position, or the range that
+  /// needs a register.
+  struct Occupants {
     llvm::ArrayRef<const llvm::LiveInterval *> Ranges;
     bool IsHint = false;
     /// The number of ranges that lie in one block, as does the range that needs
@@ -93,7 +94,7 @@ public:
 
   /// Starts the request of a decision: all positions are masked.
   void begin();
-  void set(std::size_t Position, const Column &Of);
+  void set(std::size_t Position, const Occupants &Of);
   /// Normalises the features and writes them to \p Into.
   void finish(ModelRunnerAdapter &Into);
   bool isSet(std::size_t Position) const {
@@ -122,6 +123,18 @@ private:
   };
   static constexpr std::size_t NumIntegers = MinStage + 1;
   static constexpr std::size_t NumFloats = Density + 1;
+  /// A tensor of a request: its name and its index in Integers or Floats.
+  struct Feature {
+    const char *Name;
+    bool IsInteger;
+    unsigned Index;
+    constexpr Feature(const char *Name, Integer I)
+        : Name(Name), IsInteger(true), Index(I) {}
+    constexpr Feature(const char *Name, Float F)
+        : Name(Name), IsInteger(false), Index(F) {}
+  };
+  /// The features in the order of LLVM's channel. `progress` follows them.
+  static const std::array<Feature, NumIntegers + NumFloats> Features;
 
   /// Sums over the instructions of a live range, weighted by the frequencies of
   /// their blocks.
@@ -133,7 +146,7 @@ private:
   };
   const Range &of(const llvm::LiveInterval &Interval);
   float frequencyAt(llvm::SlotIndex Index) const;
-  void setExtent(std::size_t Position, const Column &Of);
+  void setExtent(std::size_t Position, const Occupants &Of);
 
   const llvm::MachineFunction &MF;
   const llvm::LiveIntervals &LIS;

@@ -63,11 +63,17 @@ void AllocationContext::addRequired(AnalysisUsage &Usage) {
         LiveRegMatrixWrapperLegacy>(Usage);
 }
 
-void AllocationContext::forEachRegister(
-    function_ref<void(Register)> Visit) const {
+void forEachRegister(const MachineRegisterInfo &MRI,
+                     function_ref<void(Register)> Visit) {
   for (unsigned I = 0, E = MRI.getNumVirtRegs(); I != E; ++I)
     if (Register Reg = Register::index2VirtReg(I); !MRI.reg_nodbg_empty(Reg))
       Visit(Reg);
+}
+
+unsigned countRegisters(const MachineRegisterInfo &MRI) {
+  unsigned Count = 0;
+  forEachRegister(MRI, [&](Register) { ++Count; });
+  return Count;
 }
 
 } // namespace MLBridge

@@ -38,6 +38,13 @@ class VirtRegMap;
 
 namespace MLBridge {
 
+/// Calls \p Visit for each virtual register that instructions use, in ascending
+/// order. \p Visit may create registers, which are not visited.
+void forEachRegister(const llvm::MachineRegisterInfo &MRI,
+                     llvm::function_ref<void(llvm::Register)> Visit);
+/// Returns the number of virtual registers that instructions use.
+unsigned countRegisters(const llvm::MachineRegisterInfo &MRI);
+
 /// All references must outlive this object.
 struct AllocationContext {
   /// The analyses of \p MF that \p Pass has required with addRequired().
@@ -48,9 +55,9 @@ struct AllocationContext {
   /// next pass that needs them, therefore sees the assignments.
   static void addRequired(llvm::AnalysisUsage &Usage);
 
-  /// Calls \p Visit for each virtual register that instructions use, in
-  /// ascending order. \p Visit may create registers, which are not visited.
-  void forEachRegister(llvm::function_ref<void(llvm::Register)> Visit) const;
+  void forEachRegister(llvm::function_ref<void(llvm::Register)> Visit) const {
+    MLBridge::forEachRegister(MRI, Visit);
+  }
 
   llvm::MachineFunction &MF;
   llvm::MachineRegisterInfo &MRI;

@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// An AllocationDriver chooses the policy of each function, and receives the
-/// cost of the result: the policy of the options, a search, or a trainer.
+/// An AllocationDriver chooses the policy of each function and receives the
+/// cost of the result. There are three: the policy of the options
+/// (GivenAllocation), a search (AllocationSearch) and a trainer
+/// (AllocationEnvironment).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -48,17 +50,16 @@ public:
   begin(const AllocationContext &Context) = 0;
   /// Announces that finish() will be called for the module's functions.
   virtual void expectCosts() {}
-  /// Takes the cost of the function. Does not return in a trial's process.
-  virtual void finish(const llvm::MachineFunction &MF,
-                      const AllocationCost &Cost) = 0;
+  /// Receives the cost of the function. Does not return in a trial's process.
+  virtual void finish(const llvm::MachineFunction &, const AllocationCost &) {}
   /// Prints statistics and remarks.
-  virtual void endModule(const llvm::Module &M) = 0;
+  virtual void endModule(const llvm::Module &) {}
 
   /// True if begin() must not be called for a function that RegisterAllocator
   /// cannot handle.
   virtual bool needsAllocator() const = 0;
   /// The trials of the function for which begin() was last called.
-  virtual llvm::ArrayRef<TriedPolicy> trials() const = 0;
+  virtual llvm::ArrayRef<TriedPolicy> trials() const { return {}; }
 };
 
 /// Allocates by the policy that the options give.
@@ -72,12 +73,10 @@ public:
     Policies->given().setAdvisors();
     return Policies->given().allocator(Context);
   }
-  void finish(const llvm::MachineFunction &, const AllocationCost &) override {}
   void endModule(const llvm::Module &) override { Policies.reset(); }
   bool needsAllocator() const override {
     return Policies->given().needsAllocator();
   }
-  llvm::ArrayRef<TriedPolicy> trials() const override { return {}; }
 
 private:
   std::unique_ptr<ModulePolicies> Policies;

@@ -41,17 +41,11 @@ bool AllocationEnvironment::waitForReset() {
   return HasReset;
 }
 
-bool AllocationEnvironment::isTooLong(const AllocationContext &Context) const {
-  if (Options.MaxRanges == 0)
-    return false;
-  unsigned Ranges = 0;
-  Context.forEachRegister([&](Register) { ++Ranges; });
-  return Ranges > Options.MaxRanges;
-}
-
 std::unique_ptr<AllocationPolicy>
 AllocationEnvironment::begin(const AllocationContext &Context) {
-  if (TrainerLeft || isTooLong(Context) || costWithFreeColours(Context) == 0)
+  const bool IsTooLong =
+      Options.MaxRanges != 0 && countRegisters(Context.MRI) > Options.MaxRanges;
+  if (TrainerLeft || IsTooLong || costWithFreeColours(Context) == 0)
     return nullptr;
   // Fork only while the thread that serves the trainer waits for its turn,
   // because it holds no locks then.

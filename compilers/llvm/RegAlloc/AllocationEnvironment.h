@@ -45,7 +45,8 @@ void registerAllocationEnvironment(llvm::PassBuilder &PB);
 /// null outside of an environment.
 std::shared_ptr<AllocationDriver> trainingDriver();
 
-/// Lets the trainer allocate each function that is not easy. The reward of an
+/// Lets the trainer allocate each function in which some live ranges find no
+/// free register (costWithFreeColours()). The reward of an
 /// episode is log(greedy's cost / cost), from -1 to 1. The last observation of
 /// an episode is the first one for a question, and zeros for a dialogue. Its
 /// information is a JSON object with `module`, `function`, `greedy` and `cost`.
@@ -74,15 +75,12 @@ public:
   begin(const AllocationContext &Context) override;
   void finish(const llvm::MachineFunction &MF,
               const AllocationCost &Cost) override;
-  void endModule(const llvm::Module &) override {}
   bool needsAllocator() const override { return true; }
-  llvm::ArrayRef<TriedPolicy> trials() const override { return {}; }
 
 private:
-  /// Waits for the command reset, unless it came for a function that turned out
-  /// to be easy.
+  /// Waits for the command reset, unless it has come and no episode has begun
+  /// since then.
   bool waitForReset();
-  bool isTooLong(const AllocationContext &Context) const;
   /// Lets the trainer reply to one question. Returns a policy in a trial's
   /// process.
   std::unique_ptr<AllocationPolicy> question(const AllocationContext &Context);

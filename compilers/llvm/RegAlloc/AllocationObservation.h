@@ -50,7 +50,7 @@ class AllocationObservation {
 public:
   /// The columns of the feature `ranges`. All values are of the order of 1.
   enum Column {
-    Size,        ///< log(1 + instructions between start and end).
+    Size,        ///< log(1 + instructions in all segments).
     Weight,      ///< log(1 + spill weight), or 1 if it cannot be spilled.
     Operands,    ///< log(1 + uses and definitions).
     Reads,       ///< log(1 + reads, weighted by the blocks' frequencies).
@@ -63,8 +63,8 @@ public:
     Remat,       ///< 1 if the value can be computed again.
     ClassSize,   ///< Registers of the class, divided by 16.
     Degree,      ///< log(1 + interfering ranges).
-    Pressure,    ///< Largest number of live ranges that compete, this one
-                 ///< included, divided by the number of registers.
+    Pressure,    ///< Largest number of live ranges that compete at a point,
+                 ///< this one included, divided by the number of registers.
     Begin,       ///< Position of the start in the function, from 0 to 1.
     PressureAtStart ///< As Pressure, but where the range begins.
   };

@@ -74,7 +74,8 @@ public:
   selectNode(llvm::ArrayRef<const llvm::LiveInterval *> Ready) = 0;
 
   /// True if the policy may split live ranges. If not, neither selectTask() nor
-  /// selectSplit() is called. To find the places for splits takes time.
+  /// selectSplit() is called, and the allocator saves the time of finding the
+  /// places for splits.
   virtual bool splits() const { return true; }
 
   /// Task selection for \p Range. The function is called only if \p Range can
@@ -105,7 +106,8 @@ public:
   virtual EvictionKind evictionKind() const { return EvictionKind::Requeue; }
 
   /// True if selectColour() receives colours that need an eviction even if
-  /// another colour is free. To find them takes time.
+  /// another colour is free. If not, the allocator saves the time of finding
+  /// them.
   virtual bool evictsDespiteFreeColours() const { return false; }
 
 protected:
@@ -117,8 +119,8 @@ protected:
 /// same.
 std::unique_ptr<AllocationPolicy> makeWeightOrder();
 
-/// As the weight order, but only assigns free colours. A range that has none is
-/// left to greedy. Therefore this policy creates no live ranges.
+/// Like makeWeightOrder(), but only assigns free colours. A range that has none
+/// is left to greedy, so this policy creates no live ranges.
 std::unique_ptr<AllocationPolicy> makeFreeColours();
 
 /// How often a random policy makes a decision, in percent.

@@ -54,12 +54,13 @@ struct DialogueObservation {
 
   std::array<float, MaxRanges * RangeColumns> Ranges;
   std::array<float, RangeColumns> Range;
-  /// The columns: free, hint, cost of the first use, log(1 + evicted weight),
-  /// evicted ranges, own weight minus evicted weight as logarithms.
+  /// The columns: 1 if free, 1 for a hint, Colour::Cost / 4, log(1 + evicted
+  /// weight), evicted ranges / 4, log(1 + own weight) - log(1 + evicted
+  /// weight).
   std::array<float, MaxColours * ColourColumns> Colours;
-  /// The columns: log(1 + frequency), position in the range from 0 to 1, depth
-  /// of the loop, 1 if the use is in another block than the one before, 1 for a
-  /// loop, 1 for a loop that uses the range.
+  /// The columns: log(1 + frequency of the block), position in the range from 0
+  /// to 1, depth of the loop / 4, 1 if the block differs from that of the row
+  /// before, 1 for a loop, 1 for a loop that uses the range.
   std::array<float, MaxPoints * PointColumns> Points;
   std::array<float, MaxColours + 2> Mask;
 
@@ -77,8 +78,8 @@ public:
   /// function to greedy. The decision need not be legal.
   virtual std::optional<std::int64_t>
   decide(std::string_view Agent, const DialogueObservation &Observation) = 0;
-  /// Takes notice that a decision was not legal. The rest of the function is
-  /// left to greedy.
+  /// Reports that a decision was not legal. The rest of the function is left to
+  /// greedy.
   virtual void refuse(Error Why) = 0;
 };
 

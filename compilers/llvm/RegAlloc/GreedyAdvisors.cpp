@@ -81,13 +81,11 @@ private:
   /// Physical, or std::nullopt if one of them must stay.
   std::optional<float> heaviest(const LiveInterval &Range, MCRegister Physical,
                                 const SmallVirtRegSet &Fixed) const {
-    // Greedy itself gives up after so many ranges.
-    constexpr unsigned MaxRanges = 10;
     float Weight = 0;
     for (MCRegUnit Unit : TRI->regunits(Physical)) {
       const auto &Others =
-          Matrix->query(Range, Unit).interferingVRegs(MaxRanges);
-      if (Others.size() >= MaxRanges)
+          Matrix->query(Range, Unit).interferingVRegs(MaxEvicted);
+      if (Others.size() >= MaxEvicted)
         return std::nullopt;
       for (const LiveInterval *Other : Others) {
         if (Fixed.contains(Other->reg()) || !Other->isSpillable())

@@ -22,8 +22,8 @@ class AdvisorModel;
 
 enum class EvictionBy {
   LLVM,
-  /// Evicts the ranges whose heaviest is lightest, if all of them are lighter
-  /// than the new range.
+  /// Evicts the ranges that hold one register: the register whose heaviest
+  /// range is the lightest. This range must be lighter than the new one.
   Weight,
 };
 
@@ -31,6 +31,10 @@ enum class PriorityBy {
   LLVM,
   Size, ///< The longest range first.
 };
+
+/// Greedy does not evict from a register unit with this number of live ranges
+/// or more, so the advisors do not either.
+inline constexpr unsigned MaxEvicted = 10;
 
 /// The advisors of a function.
 struct GreedyAdvisors {

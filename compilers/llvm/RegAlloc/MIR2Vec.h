@@ -44,8 +44,9 @@ class MIR2Vec {
 public:
   /// Reads a vocabulary in LLVM's JSON format: the objects `Opcodes`,
   /// `CommonOperands`, `PhysicalRegisters` and `VirtualRegisters`, which map
-  /// names to vectors of equal length. Opcodes that differ only behind the
-  /// first digit of their names have the same vector. Returns System if the
+  /// names to vectors of equal length. The letters before the first digit name
+  /// an opcode, so `ADD32rr` and `ADD64ri` have the vector of `ADD`. Returns
+  /// System if the
   /// file cannot be read, and Malformed if it has another format.
   static Expected<MIR2Vec> read(llvm::StringRef File,
                                 const llvm::MachineFunction &MF);

@@ -15,6 +15,7 @@
 #include "ModelRunnerAdapter.h"
 #include "RegAlloc/AdvisorFeatures.h"
 #include "RegAlloc/AdvisorModel.h"
+#include "RegAlloc/GreedyAdvisors.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -145,35 +146,34 @@ Ranges ModelEviction::interfering(const LiveInterval &Range,
 bool ModelEviction::setFeatures(std::size_t At, const LiveInterval &Range,
                                 Position P,
                                 const SmallVirtRegSet &Fixed) const {
-  // Greedy itself gives up after so many ranges.
-  constexpr unsigned MaxRanges = 10;
   if (Matrix->checkInterference(Range, P.Register) > LiveRegMatrix::IK_VirtReg)
     return false;
   const bool IsLocal = LIS->intervalIsInOneMBB(Range);
   const unsigned Cascade = Numbers.of(Range.reg());
   Ranges Found;
-  EvictionFeatures::Column Column;
-  Column.IsHint = P.IsHint;
-  Column.Lowest = VisibleStage::Done;
+  EvictionFeatures::Occupants Holders;
+  Holders.IsHint = P.IsHint;
+  Holders.Lowest = VisibleStage::Done;
   for (MCRegUnit Unit : TRI->regunits(P.Register)) {
-    const auto &Others = Matrix->query(Range, Unit).interferingVRegs(MaxRanges);
-    if (Others.size() >= MaxRanges)
+    const auto &Others =
+        Matrix->query(Range, Unit).interferingVRegs(MaxEvicted);
+    if (Others.size() >= MaxEvicted)
       return false;
     for (const LiveInterval *Other : Others) {
       const VisibleStage Stage = stageOf(*Other, StockPriority);
       if (Stage == VisibleStage::Done || Fixed.contains(Other->reg()) ||
           Cascade <= Numbers.given(Other->reg()))
         return false;
-      Column.Lowest = std::min(Column.Lowest, Stage);
-      Column.Highest = std::max(Column.Highest, Stage);
-      Column.Local +=
+      Holders.Lowest = std::min(Holders.Lowest, Stage);
+      Holders.Highest = std::max(Holders.Highest, Stage);
+      Holders.Local +=
           IsLocal && LIS->intervalIsInOneMBB(*Other) &&
           (!EnableLocalReassign || !canReassign(*Other, P.Register));
       Found.push_back(Other);
     }
   }
-  Column.Ranges = Found;
-  Features.set(At, Column);
+  Holders.Ranges = Found;
+  Features.set(At, Holders);
   return true;
 }
 
@@ -220,7 +220,7 @@ MCRegister ModelEviction::tryFindEvictionCandidate(
   if (!CanEvict)
     return MCRegister();
   const VisibleStage Stage = stageOf(Range, StockPriority);
-  EvictionFeatures::Column Own;
+  EvictionFeatures::Occupants Own;
   const LiveInterval *const Pointer = &Range;
   Own.Ranges = Pointer;
   Own.Lowest = Own.Highest = Stage;

@@ -27,11 +27,11 @@ namespace MLBridge {
 struct AllocationContext;
 class AllocationObservation;
 
-/// What a model prefers for each live range. A range that comes from another
-/// one by a split has the preferences of the latter. Each vector may be empty.
+/// What a model prefers for each live range. The parts of a range that was
+/// split keep its preferences. Each vector may be empty.
 struct Preferences {
-  /// The columns of the tensor `logits`. From the second on, a choice is the
-  /// same as a positive number in one of the vectors.
+  /// The columns of the tensor `logits`. LeaveToGreedy, SplitRange and
+  /// SpillRange mean the same as a positive number in Leave, Split and Spill.
   enum Choice : std::size_t { Colour, LeaveToGreedy, SplitRange, SpillRange };
   static constexpr std::size_t Choices = 4;
 

@@ -95,12 +95,14 @@ unsigned allocationMaxRanges();
 /// with each function, one after another.
 unsigned allocationRepeats();
 
-/// True if an option may replace an advisor of greedy.
+/// True if the options can replace an advisor of greedy in some function.
 bool replacesAdvisors();
 
-/// The vocabulary of MIR2Vec for questions, or an empty string.
+/// Returns the value of `-mlbridge-regalloc-vocabulary=FILE`, the vocabulary of
+/// MIR2Vec for questions. Empty if the option was not given.
 llvm::StringRef allocationVocabulary();
-/// The file for triplets of MIR2Vec, or an empty string.
+/// Returns the value of `-mlbridge-mir2vec-triplets=FILE`, the file to which
+/// the triplets of MIR2Vec are appended. Empty if the option was not given.
 llvm::StringRef tripletsFile();
 /// Returns the value of `-mlbridge-regalloc-costs=FILE`, the file to which a
 /// line of JSON for each function is appended. Empty if the option was not

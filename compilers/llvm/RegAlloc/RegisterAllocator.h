@@ -1,5 +1,4 @@
-//===- RegisterAllocator.h - Allocates the registers of a function -*- C++
-//-*-===//
+//===- RegisterAllocator.h - Allocates registers ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -85,8 +84,8 @@ private:
     unsigned ReadyIndex = 0;
     /// How often the range, or the ranges that it is a part of, were split.
     unsigned Splits = 0;
-    /// As in greedy: a range can evict only ranges with a lower number, and
-    /// passes its own number on to them. Therefore evictions come to an end.
+    /// Ends chains of evictions, as in greedy: a range can evict only ranges
+    /// with a lower number, and passes its own number on to them.
     unsigned Cascade = 0;
   };
 
