@@ -2,12 +2,14 @@
 """Plays the same episodes with a model, baselines and random actions."""
 
 import json
+import math
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Discrete
 
 from mlbridge import ModelRunner
 from mlbridge.envs import Padded
@@ -163,8 +165,17 @@ def _model_choice(
             raise SchemaMismatch(
                 f"{model}: expected one advice, the action, found {', '.join(advice)}"
             )
+        (found,) = advice.values()
+        reply = np.asarray(found)
+        if isinstance(actions, Discrete) and reply.size == int(actions.n) != 1:
+            return int(actions.start) + int(reply.argmax())  # These are logits.
+        if reply.size != math.prod(actions.shape):
+            raise SchemaMismatch(
+                f"{model}: expected an action of shape {actions.shape}, found"
+                f" {reply.shape}"
+            )
         # The advice may have a first dimension of size 1, for the request.
-        return np.reshape(next(iter(advice.values())), actions.shape)
+        return np.reshape(reply, actions.shape)
 
     return choose
 

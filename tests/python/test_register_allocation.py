@@ -290,6 +290,14 @@ def test_a_policy_by_a2c_in_llc(functions: Path, tmp_path: Path) -> None:
         )
         assert " failed=0 " in done.stderr
         assert " requests=0 " not in done.stderr
+    found = tmp_path / "episodes.json"
+    options = ["--functions", str(functions), "--plugin", str(PLUGIN)]
+    options += ["--form", "question", "--episodes", "2", "--json", str(found)]
+    run_cli("evaluate", "register-allocation", str(out / "model.onnx"), *options)
+    episodes = json.loads(found.read_text())["episodes"]
+    assert set(episodes) == {"model", "weight", "free", "at random"}
+    for ratios in episodes.values():
+        assert all(math.exp(-1) <= ratio <= math.e for ratio in ratios)
 
 
 def test_environment_without_functions(tmp_path: Path) -> None:
