@@ -129,6 +129,9 @@ class Evaluated(ProgramOptions):
             " repeated.",
         ),
     ] = None
+    fixed: Annotated[
+        bool, Option(help="Also compare `basic` and the fixed policies.")
+    ] = True
     split: Split = "held-out-allocation"
 
 
@@ -204,7 +207,7 @@ def _imitation(
     mlbridge search allocation-model eviction --start imitated/eviction.onnx
     ```
     """
-    need("training", ("cma", "onnx", "onnxruntime", "torch"))
+    need("training", ("onnx", "onnxruntime", "torch"))
     from mlbridge.export import Metadata, Training
 
     from .imitation import train
@@ -250,14 +253,10 @@ def _vocabulary(
     ```
     """
     need("training", ("torch",))
+    from .functions import bitcode_files
     from .vocabulary import train, triplets_of, write
 
-    modules = sorted(files.functions.glob("*.bc"))
-    if not modules:
-        raise InvalidArgument(
-            f"{files.functions}: expected bitcode files, found none; write them with"
-            " `mlbridge search allocation-functions`"
-        )
+    modules = bitcode_files(files.functions)
     files.out.parent.mkdir(parents=True, exist_ok=True)
     with ProgressBars() as bars:
         triplets = triplets_of(
@@ -333,12 +332,12 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
     )
 
 
-def _rows(given: list[str] | None) -> dict[str, str]:
+def _rows(evaluated: Evaluated) -> dict[str, str]:
     """Returns the fixed rows and those of --row: options by name."""
-    from .evaluate import FIXED
+    from .evaluate import FIXED, GREEDY
 
-    rows = dict(FIXED)
-    for row in given or ():
+    rows = dict(FIXED) if evaluated.fixed else {GREEDY: FIXED[GREEDY]}
+    for row in evaluated.rows or ():
         name, equals, options = row.partition("=")
         if not equals or not name:
             raise InvalidArgument(f"--row: expected NAME=OPTIONS, found {row!r}")
@@ -349,9 +348,15 @@ def _rows(given: list[str] | None) -> dict[str, str]:
 def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
     """Compare register allocators on programs that stock clang compiles with -O2.
 
-    All ratios are relative to LLVM's greedy allocator. Costs are over the functions
-    that spill: their geometric mean, and the ratio of the sums. Spills and reloads are
-    weighted like costs; `static` counts them in the code.
+    All ratios are relative to LLVM's greedy allocator. All columns but `text` are over
+    the functions that spill:
+
+    - `text`: the size of the program's code.
+    - `cost`: the geometric mean of the functions' costs, and its 95 % interval.
+    - `sum`: the sum of the costs.
+    - `spills`, `reloads`: the sums of spills and reloads, weighted like costs.
+    - `static`: the number of spills and reloads in the code.
+    - `worse`: the number of functions that cost more than with greedy.
 
     ```sh
     mlbridge evaluate allocation --row 'best of 5=-mlbridge-regalloc-search=5'
@@ -362,7 +367,7 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
 
     from .evaluate import GREEDY, compare, measure, together
 
-    rows = _rows(evaluated.rows)
+    rows = _rows(evaluated)
     corpus = load(evaluated.corpus.resolve())
     only = evaluated.programs.split(",") if evaluated.programs else ()
     with ProgressBars() as bars:
@@ -379,8 +384,9 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
         }
         for program in found[GREEDY]
     }
-    every = together(found[GREEDY])
-    results["all"] = {row: compare(every, together(found[row])) for row in rows}
+    if len(results) > 1:
+        every = together(found[GREEDY])
+        results["all"] = {row: compare(every, together(found[row])) for row in rows}
     table = Table(title="Relative to LLVM's greedy allocator (lower is better)")
     for title in ("program", "allocator"):
         table.add_column(title)
@@ -408,9 +414,9 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
 def _headroom(context: typer.Context, options: Headroom) -> None:
     """Estimate how much a model of register allocation can win.
 
-    Networks with random weights allocate each function: those of `dialogue` and of
-    `eviction`. The table shows the lowest of their costs. It is an upper bound for the
-    cost of the best policy of these kinds.
+    Networks of the kinds `dialogue`, `dialogue-alone` and `eviction` with random
+    weights allocate each function. The table shows the lowest of their costs. The best
+    network of these kinds for a function costs at most as much.
 
     ```sh
     mlbridge evaluate allocation-headroom --tries 24
@@ -421,14 +427,10 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
 
     from mlbridge_optimizations.evaluation.statistics import mean_interval
 
+    from .functions import bitcode_files
     from .headroom import best_of, costs_by_basic, draw_modules, search
 
-    files = sorted(options.functions.glob("*.bc"))
-    if not files:
-        raise InvalidArgument(
-            f"{options.functions}: expected bitcode files, found none; write them with"
-            " `mlbridge search allocation-functions`"
-        )
+    files = bitcode_files(options.functions)
     plugin = plugin_of(options.plugin)
     basic: dict[tuple[str, str], float] = {}
     modules: list[Path] = []
@@ -497,8 +499,7 @@ def _executions(
 
     flags = [LEVEL, *plugin_flags(plugin_of(evaluated.plugin))]
     rows = {
-        name: [*flags, *mllvm(told.split())]
-        for name, told in _rows(evaluated.rows).items()
+        name: [*flags, *mllvm(told.split())] for name, told in _rows(evaluated).items()
     }
     title = "Relative to LLVM's greedy allocator (lower is better)"
     compare_executions(evaluated, rows, options, title=title, heading="allocator")

@@ -33,6 +33,7 @@ from mlbridge.envs.compiler import CompilerEnv
 from mlbridge.envs.multi_agent import MultiAgentCompilerEnv
 from mlbridge.envs.session import CompilerOptions
 from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.register_allocation.functions import bitcode_files
 
 OPT = "opt-22"
 
@@ -75,25 +76,35 @@ def action_spaces() -> dict[str, spaces.Discrete[Any]]:
     }
 
 
-def command(plugin: Path | None, functions: Path, *options: str) -> list[str]:
+def command(
+    plugin: Path | None,
+    functions: Path,
+    *options: str,
+    seed: int,
+    worker: int,
+    max_ranges: int,
+) -> list[str]:
     """Returns the command of a compiler that serves the environment.
 
-    Raises InvalidArgument if there is no plug-in, or no function.
+    The workers of a training allocate the functions in different orders. Raises
+    InvalidArgument if there is no plug-in, or no function.
     """
     found = plugin or find_llvm_plugin()
     if found is None:
         raise InvalidArgument(
             "there is no MLBridgeLLVM.so; build it with `make build`, or use --plugin"
         )
-    if not any(functions.glob("*.bc")):
-        raise InvalidArgument(
-            f"{functions}: expected bitcode files, found none; write them with"
-            " `mlbridge search allocation-functions`"
-        )
+    bitcode_files(functions)
     passes = "-passes=mlbridge-regalloc-environment"
-    where = f"-mlbridge-regalloc-functions={functions}"
-    flags = [f"-load-pass-plugin={found}", passes, where, *options]
-    return [OPT, *flags, "-disable-output", os.devnull]  # opt requires a module.
+    flags = [
+        f"-mlbridge-regalloc-functions={functions}",
+        f"-mlbridge-regalloc-max-ranges={max_ranges}",
+        f"-mlbridge-regalloc-seed={1000 * seed + worker}",
+        *options,
+    ]
+    plug_in = f"-load-pass-plugin={found}"
+    # opt requires a module.
+    return [OPT, plug_in, passes, *flags, "-disable-output", os.devnull]
 
 
 def _rows(box: spaces.Box) -> spaces.Sequence:
@@ -132,11 +143,7 @@ class QuestionEnv(CompilerEnv):
         Each function is the task of `repeats` episodes, one after another. Functions
         with more than `max_ranges` live ranges are skipped. 0 is no limit.
         """
-        flags = [
-            f"-mlbridge-regalloc-max-ranges={max_ranges}",
-            f"-mlbridge-regalloc-seed={1000 * seed + options.get('worker', 0)}",
-            f"-mlbridge-regalloc-repeats={repeats}",
-        ]
+        flags = [f"-mlbridge-regalloc-repeats={repeats}"]
         pair = spaces.Box(0, np.iinfo(np.int32).max, (2,), np.int32)
         parts: dict[str, spaces.Space[Any]] = {
             "ranges": _rows(_box(RANGE_COLUMNS)),
@@ -153,7 +160,14 @@ class QuestionEnv(CompilerEnv):
         advice = ("priority", "value", "leave", "split", "spill")
         action = spaces.Dict({name: _rows(_box()) for name in advice})
         super().__init__(
-            command(plugin, functions, *flags),
+            command(
+                plugin,
+                functions,
+                *flags,
+                seed=seed,
+                worker=options.get("worker", 0),
+                max_ranges=max_ranges,
+            ),
             spec,
             observation_space=spaces.Dict(parts),
             action_space=action,
@@ -246,14 +260,15 @@ class DialogueEnv(MultiAgentCompilerEnv):
 
         Functions with more than `max_ranges` live ranges are skipped. 0 is no limit.
         """
-        worker = options.get("worker", 0)
-        flags = [
-            "-mlbridge-regalloc-form=dialogue",
-            f"-mlbridge-regalloc-max-ranges={max_ranges}",
-            f"-mlbridge-regalloc-seed={1000 * seed + worker}",
-        ]
         super().__init__(
-            command(plugin, functions, *flags),
+            command(
+                plugin,
+                functions,
+                "-mlbridge-regalloc-form=dialogue",
+                seed=seed,
+                worker=options.get("worker", 0),
+                max_ranges=max_ranges,
+            ),
             spec,
             observation_spaces=observation_spaces(),
             action_spaces=action_spaces(),

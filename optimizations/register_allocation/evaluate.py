@@ -24,6 +24,7 @@ from mlbridge_optimizations.register_allocation.functions import (
     LEVEL,
     SECONDS,
     SMALLEST,
+    cost_of,
 )
 from mlbridge_optimizations.show import Show, quiet
 
@@ -52,11 +53,6 @@ class Measured:
 
     text: int = 0
     functions: dict[str, Function] = field(default_factory=dict)
-
-
-def cost_of(function: Function) -> float:
-    """Returns the weighted cost of a function."""
-    return sum(function[f"weighted_{kind}"] for kind in ("spills", "reloads", "copies"))
 
 
 @dataclass(frozen=True)

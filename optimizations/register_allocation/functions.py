@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.show import Show, quiet
@@ -27,6 +28,22 @@ SECONDS = 1800.0
 # function whose last spill disappears would outweigh all others in a geometric mean.
 SMALLEST = 0.1
 _EVERY = ("-mlbridge-regalloc-search=5", "-mlbridge-regalloc-search-all")
+
+
+def bitcode_files(folder: Path) -> list[Path]:
+    """Returns the files that `extract` has written. Raises InvalidArgument if none."""
+    files = sorted(folder.glob("*.bc"))
+    if not files:
+        raise InvalidArgument(
+            f"{folder}: expected bitcode files, found none; write them with"
+            " `mlbridge search allocation-functions`"
+        )
+    return files
+
+
+def cost_of(line: Mapping[str, float]) -> float:
+    """Returns the weighted cost of a function from the plug-in's line about it."""
+    return sum(line[f"weighted_{kind}"] for kind in ("spills", "reloads", "copies"))
 
 
 @dataclass(frozen=True)
@@ -51,8 +68,7 @@ class Costs:
     @property
     def final(self) -> float:
         """The cost of the final allocation."""
-        kinds = ("spills", "reloads", "copies")
-        return sum(self.line[f"weighted_{kind}"] for kind in kinds)
+        return cost_of(self.line)
 
     @property
     def policies_differ(self) -> bool:

@@ -34,6 +34,13 @@ from mlbridge.errors import Error, InvalidArgument
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import (
+    CorpusFolder,
+    Plugin,
+    ProgramNames,
+    Split,
+    plugin_of,
+)
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.fuzzing import conclude, logged
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
@@ -247,13 +254,9 @@ def main(
     decisions: Annotated[
         int, typer.Option(min=1, help="Stop after so many decisions.")
     ] = 1_000_000,
-    programs: Annotated[
-        str, typer.Option(help="Names of programs, with commas. [default: all]")
-    ] = "",
-    corpus: Annotated[Path, typer.Option(help="Corpus folder.")] = Path("build/corpus"),
-    split: Annotated[
-        str | None, typer.Option(help="Split: held-out, training or generated.")
-    ] = "training",
+    programs: ProgramNames = "",
+    corpus: CorpusFolder = Path("build/corpus"),
+    split: Split = "training",
     target: Annotated[
         str, typer.Option(help="What to compile for: x86-64 or aarch64.")
     ] = "x86-64",
@@ -261,9 +264,7 @@ def main(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Programs in parallel.")
     ] = os.cpu_count() or 1,
-    plugin: Annotated[Path, typer.Option(help="MLBridgeLLVM.so.")] = Path(
-        "build/release/lib/MLBridgeLLVM.so"
-    ),
+    plugin: Plugin = None,
     out: Annotated[
         Path, typer.Option(help="File for the rounds, to which lines are appended.")
     ] = Path("build/regalloc-fuzz.jsonl"),
@@ -287,7 +288,7 @@ def main(
     with sigterm_exits(), ProgressBars() as bars:
         rounds = logged(
             fuzz(
-                *(found, chosen, plugin.resolve(), decisions),
+                *(found, chosen, plugin_of(plugin), decisions),
                 target=kind,
                 seed=seed,
                 jobs=jobs,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Estimates how much a model of register allocation can win.
 
-Many networks with random weights allocate each function. The lowest of their costs is
-an upper bound for what the best policy of this kind can reach on the function.
+Many networks with random weights allocate each function. The best policy of this kind
+costs at most the lowest of their costs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

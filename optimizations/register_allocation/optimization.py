@@ -42,10 +42,10 @@ class RegisterAllocationSettings:
     form: Annotated[
         str,
         Option(
-            help="dialogue: four agents decide step by step, by --engine rllib."
-            " question: one network decides about all live ranges, by --engine sb3."
+            help="question: one network decides about all live ranges of a function."
+            " dialogue: four agents decide step by step; needs --engine rllib."
         ),
-    ] = "dialogue"
+    ] = "question"
     spec: Annotated[
         str, Option(help="How opt and the trainer communicate: shm, pipe or grpc.")
     ] = "shm"
@@ -130,9 +130,11 @@ def _by_weight(
     settings: RegisterAllocationSettings, *, spills: bool
 ) -> PerAgent[Choice]:
     """The heaviest live range first. One without a register is spilled or left."""
+    from .environment import LEAVE, SPILL
+
     if settings.form == "question":
-        return lambda observation: 3 if spills else 0
-    otherwise = 32 if spills else 33
+        return lambda observation: 3 if spills else 0  # See `RangeEnv`.
+    otherwise = SPILL if spills else LEAVE
     choices: dict[str, Choice] = dict.fromkeys(AGENTS, _first)
     choices["colour"] = partial(_colour, otherwise=otherwise)
     return choices
