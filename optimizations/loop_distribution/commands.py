@@ -28,14 +28,15 @@ from mlbridge_optimizations.commands.shared import (
 )
 from mlbridge_optimizations.extras import need
 
-from .kernels import FOLDS, LEVELS, SUITES, Kernel, kernels
-from .settings import LearningOptions
+from .kernels import LEVELS, SUITES, Kernel, kernels
+from .settings import DECISIONS, LearningOptions
 
 if TYPE_CHECKING:
     from .evaluate import Judged
     from .table import Entry
 
 GENERATED = "generated"
+PACKAGES = ("onnx", "onnxruntime", "torch")
 
 Levels = Annotated[
     str, Option(help="Where the data fit, with commas: L1, L2 or memory.")
@@ -51,7 +52,7 @@ Times = Annotated[
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimesOptions:
     """The options of a brute force."""
 
     out: Annotated[
@@ -73,7 +74,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Learned:
+class ModelOptions:
     """The files of a training."""
 
     decision: Annotated[
@@ -85,13 +86,20 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class EvaluationOptions:
     """The options of an evaluation."""
 
     times: Times
     models: Annotated[
-        Path, Option(help="Folder of the folds' models. Missing ones are trained.")
+        Path,
+        Option(
+            help="Folder of the folds' models. Models that it has are used as they are,"
+            " and missing ones are trained."
+        ),
     ] = Path("build/loops/folds")
+    only: Annotated[
+        str, Option(help="Names of kernels, with commas. [default: all]")
+    ] = ""
     levels: Levels = "L1,L2"
     runs: Annotated[int, Option(min=1, help="Repetitions of everything.")] = 2
     rounds: Annotated[int, Option(min=1, help="Measurements of each row.")] = 31
@@ -101,7 +109,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Programs(ProgramOptions):
+class LoopProgramOptions(ProgramOptions):
     """The options of an evaluation on programs."""
 
     march: Annotated[str, Option(help="clang's option -march.")] = "x86-64-v3"
@@ -111,12 +119,12 @@ def _levels(given: str) -> list[str]:
     found = given.split(",")
     if unknown := [level for level in found if level not in LEVELS]:
         raise InvalidArgument(
-            f"--levels: expected {', '.join(LEVELS)}, found {unknown[0]!r}"
+            f"--levels: expected L1, L2 or memory, found {unknown[0]!r}"
         )
     return found
 
 
-def _times(context: typer.Context, measured: Measured) -> None:
+def _times(context: typer.Context, options: TimesOptions) -> None:
     """Measure all legal decisions about the loops of kernels (brute force).
 
     Each line of the file has what a model sees of a kernel's loops, and the time of
@@ -130,25 +138,25 @@ def _times(context: typer.Context, measured: Measured) -> None:
     from .kernels.generated import kernel
     from .table import make_table
 
-    if measured.kernels == GENERATED:
-        numbers = range(measured.seed, measured.seed + measured.count)
+    if options.kernels == GENERATED:
+        numbers = range(options.seed, options.seed + options.count)
         chosen = [kernel(number) for number in numbers]
-    elif measured.kernels == "suites":
+    elif options.kernels == "suites":
         chosen = list(kernels().values())
     else:
         raise InvalidArgument(
-            f"--kernels: expected generated or suites, found {measured.kernels!r}"
+            f"--kernels: expected generated or suites, found {options.kernels!r}"
         )
-    levels = _levels(measured.levels)
-    measured.out.parent.mkdir(parents=True, exist_ok=True)
+    levels = _levels(options.levels)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     with ProgressBars() as bars:
         done = make_table(
-            *(chosen, levels, plugin_of(measured.plugin), measured.out),
-            rounds=measured.rounds,
-            jobs=measured.jobs,
+            *(chosen, levels, plugin_of(options.plugin), options.out),
+            rounds=options.rounds,
+            jobs=options.jobs,
             advance=bars.steps("Kernels", len(levels) * len(chosen)),
         )
-    console.print(f"{measured.out} has {done} more kernels.")
+    console.print(f"{options.out} has {done} more kernels.")
 
 
 def _entries(files: Sequence[Path]) -> "list[Entry]":
@@ -163,7 +171,9 @@ def _entries(files: Sequence[Path]) -> "list[Entry]":
     return found
 
 
-def _model(context: typer.Context, learned: Learned, learning: LearningOptions) -> None:
+def _model(
+    context: typer.Context, options: ModelOptions, learning: LearningOptions
+) -> None:
     r"""Train a model of loop distribution or of loop factors on measured times.
 
     ```sh
@@ -173,71 +183,94 @@ def _model(context: typer.Context, learned: Learned, learning: LearningOptions) 
       -mllvm -mlbridge-loop-distribution=onnx:distribution.onnx -c a.c
     ```
     """
-    need("training", ("onnx", "onnxruntime", "torch"))
-    from .learning import DECISIONS, examples, write_model
-
-    if learned.decision not in DECISIONS:
+    if options.decision not in DECISIONS:
         raise InvalidArgument(
-            f"expected {' or '.join(DECISIONS)}, found {learned.decision!r}"
+            f"DECISION: expected {' or '.join(DECISIONS)}, found {options.decision!r}"
         )
-    given = examples(_entries(learned.times), learned.decision)
+    entries = _entries(options.times)
+    need("training", PACKAGES)
+    from .learning import examples, write_model
+
+    given = examples(entries, options.decision)
     with ProgressBars() as bars:
         write_model(
-            *(learned.decision, given, learning, learned.out),
-            seed=learned.seed,
+            *(options.decision, given, learning, options.out),
+            seed=options.seed,
             show=lambda done, of: bars.show_stage("Networks", done, of),
         )
-    console.print(f"{learned.out} was trained on {len(given)} loops.")
+    console.print(f"{options.out} was trained on {len(given)} loops.")
+
+
+def _chosen(names: str) -> list[Kernel]:
+    """Returns the kernels that --only names, or all."""
+    known = kernels()
+    found = names.split(",") if names else list(known)
+    if unknown := [name for name in found if name not in known]:
+        raise InvalidArgument(
+            f"--only: expected names of kernels such as s212 or gemm, found"
+            f" {unknown[0]!r}"
+        )
+    return [known[name] for name in found]
 
 
 def _evaluate(
-    context: typer.Context, judgement: Judgement, learning: LearningOptions
+    context: typer.Context, options: EvaluationOptions, learning: LearningOptions
 ) -> None:
     r"""Evaluate models on kernels whose families were not in their training data.
 
     For each of five folds, models are trained on the other folds' kernels and on the
     generated ones. The times are relative to stock clang -O3, which runs beside them.
+    The rows are:
+
+    - "again": Stock clang once more, which shows the noise.
+    - "llvm": LLVM's -enable-loop-distribute.
+    - "random": Random decisions.
+    - "rule": The distribution with the fewest estimated cycles.
+    - "same factors": The factors that are best if all loops get the same.
+    - "distribution", "factors", "both": The models.
+    - "best distribution", "best factors": The best choice for one loop in the times
+      that were measured (brute force).
 
     ```sh
     mlbridge evaluate loops --times build/loops/generated.jsonl \
       --times build/loops/suites.jsonl
     ```
     """
-    need("training", ("onnx", "onnxruntime", "torch"))
+    chosen, levels = _chosen(options.only), _levels(options.levels)
+    entries, plugin = _entries(options.times), plugin_of(options.plugin)
+    need("training", PACKAGES)
     from .evaluate import best_factors, repeat, rows_of
     from .learning import fold_models
 
-    plugin = plugin_of(judgement.plugin)
-    entries = _entries(judgement.times)
-    known = kernels()
     measured = {(entry.kernel, entry.level): entry for entry in entries}
     with ProgressBars() as bars:
         models = {
             fold: fold_models(
-                *(entries, fold, learning, judgement.models / f"fold-{fold}"),
+                *(entries, fold, learning, options.models / f"fold-{fold}"),
                 show=partial(bars.show_stage, f"Training of fold {fold}"),
             )
-            for fold in range(len(FOLDS))
+            for fold in sorted({kernel.fold for kernel in chosen})
         }
-        factors = best_factors(e for e in entries if e.kernel not in known)
+        factors = best_factors(e for e in entries if e.kernel not in kernels())
 
         def rows(kernel: Kernel, level: str) -> dict[str, list[str]]:
             entry = measured.get((kernel.name, level))
             return rows_of(plugin, models[kernel.fold], entry, factors)
 
         runs = repeat(
-            *(list(known.values()), _levels(judgement.levels), rows),
-            runs=judgement.runs,
-            rounds=judgement.rounds,
-            jobs=judgement.jobs,
+            *(chosen, levels, rows),
+            runs=options.runs,
+            rounds=options.rounds,
+            jobs=options.jobs,
             show=lambda done, of: bars.show_stage("Kernels", done, of),
         )
-    for level in _levels(judgement.levels):
+    for level in levels:
         for suite in SUITES:
-            _print([[o for o in run if _is_of(o, level, suite)] for run in runs])
-    if judgement.json:
+            if any(kernel.suite == suite for kernel in chosen):
+                _print([[o for o in run if _is_of(o, level, suite)] for run in runs])
+    if options.json:
         plain = [[asdict(one) for one in run] for run in runs]
-        judgement.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 
 def _is_of(judged: "Judged", level: str, suite: str) -> bool:
@@ -251,10 +284,10 @@ def _print(runs: "Sequence[Sequence[Judged]]") -> None:
     first = runs[0]
     title = f"{kernels()[first[0].kernel].suite}, {first[0].level}: time / stock clang"
     table = Table(title=title)
-    table.add_column("choices")
+    table.add_column("row")
     for column in ("mean", "95 %", "other code", "faster", "slower"):
         table.add_column(column, justify="right")
-    for row in next(one.ratios for one in first if not one.error):
+    for row in next((one.ratios for one in first if not one.error), ()):
         found = [summarise(run, row) for run in runs]
         slower = set.intersection(*(set(one.slower) for one in found))
         one = found[0]
@@ -269,10 +302,11 @@ def _print(runs: "Sequence[Sequence[Judged]]") -> None:
     console.print(table)
     if failed := [one for one in first if one.error]:
         console.print(f"Not measured: {', '.join(one.kernel for one in failed)}")
+        console.print(f"The first error: {failed[0].error}")
 
 
 def _programs(
-    context: typer.Context, programs: Programs, options: ExecutionOptions
+    context: typer.Context, programs: LoopProgramOptions, options: ExecutionOptions
 ) -> None:
     """Run programs that clang -O3 compiled with the built-in models of loops.
 
@@ -300,8 +334,10 @@ def _programs(
 
 
 COMMANDS = {
-    "evaluate loop-programs": with_options(_programs, Programs, ExecutionOptions),
-    "evaluate loops": with_options(_evaluate, Judgement, LearningOptions),
-    "search loop-model": with_options(_model, Learned, LearningOptions),
-    "search loop-times": with_options(_times, Measured),
+    "evaluate loop-programs": with_options(
+        _programs, LoopProgramOptions, ExecutionOptions
+    ),
+    "evaluate loops": with_options(_evaluate, EvaluationOptions, LearningOptions),
+    "search loop-model": with_options(_model, ModelOptions, LearningOptions),
+    "search loop-times": with_options(_times, TimesOptions),
 }

@@ -92,7 +92,8 @@ class LoopEnv(MultiAgentEnv):
         ]
         if not self._loops:
             raise InvalidArgument(
-                "expected measured loops with several legal distributions, found none"
+                "expected measured loops with several legal distributions, found none;"
+                " measure more kernels with `mlbridge search loop-times`"
             )
         self.possible_agents = ["node", "partition"]
         self.agents = list(self.possible_agents)
@@ -126,6 +127,7 @@ class LoopEnv(MultiAgentEnv):
         """Whether a legal distribution has `node` in the current loop, or in a new one.
 
         All seeds without a loop must then be in this loop or in a later one.
+        `Placement` in compilers/llvm/LoopDistribution/LoopModels.cpp has the same rule.
         """
         seeds = np.array(self._loop.features["seeds"])
         known = self._loop_of[seeds]

@@ -18,12 +18,11 @@ from mlbridge_optimizations.evaluation.statistics import mean_interval, median_i
 from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import Times, measure
 from mlbridge_optimizations.loop_distribution.table import (
-    AGAIN,
-    LLVM,
-    STOCK,
+    REFERENCES,
     Entry,
     flags_of,
 )
+from mlbridge_optimizations.show import Show, quiet
 
 SLOWER = 1.02
 """A kernel is slower if its whole interval is above this ratio."""
@@ -106,9 +105,7 @@ def rows_of(
     distribution = f"loop-distribution=onnx:{models['distribution']}"
     chosen = f"loop-factors=onnx:{models['factors']}"
     rows = {
-        STOCK: [],
-        AGAIN: [],
-        LLVM: ["-mllvm", "-enable-loop-distribute"],
+        **REFERENCES,
         "random": plugin_flags(plugin, "loop-seed=1"),
         "rule": plugin_flags(plugin, f"loop-distribution=onnx:{models['rule']}"),
         "same factors": plugin_flags(plugin, f"loop-choice={factors}"),
@@ -185,7 +182,7 @@ def repeat(
     runs: int = 2,
     rounds: int = 31,
     jobs: int = 1,
-    show: Callable[[int, int], None] = lambda done, total: None,
+    show: Show = quiet,
 ) -> list[list[Judged]]:
     """Measures all kernels several times. Returns a list for each run."""
     found: list[list[Judged]] = []

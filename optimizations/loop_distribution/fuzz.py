@@ -34,7 +34,7 @@ from mlbridge.signals import sigterm_exits
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.fuzzing import conclude, logged
-from mlbridge_optimizations.loop_distribution.generator import program
+from mlbridge_optimizations.loop_distribution.random_programs import program
 from mlbridge_optimizations.show import Show, quiet
 
 RUN_SECONDS = 60.0

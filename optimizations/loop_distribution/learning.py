@@ -25,13 +25,13 @@ from mlbridge_optimizations.loop_distribution.networks import (
     Features,
     write,
 )
-from mlbridge_optimizations.loop_distribution.settings import LearningOptions
+from mlbridge_optimizations.loop_distribution.settings import DECISIONS, LearningOptions
 from mlbridge_optimizations.loop_distribution.table import Choices, Entry
 from mlbridge_optimizations.show import Show, quiet
 
 Network = DistributionNetwork | FactorsNetwork
 
-DECISIONS: dict[str, type[Network]] = {
+NETWORKS: dict[str, type[Network]] = {
     "distribution": DistributionNetwork,
     "factors": FactorsNetwork,
 }
@@ -62,7 +62,7 @@ class Example:
 def features_of(decision: str, given: dict[str, Any]) -> dict[str, Tensor]:
     """Returns the features of a network, from what the plug-in prints of a loop."""
     found = {}
-    for name in DECISIONS[decision].inputs:
+    for name in NETWORKS[decision].inputs:
         kind = torch.int32 if name in _INTEGERS else torch.float32
         found[name] = torch.tensor(given[name], dtype=kind)
     if not len(given["edges"]):
@@ -124,7 +124,7 @@ def train(
     """Trains a network on all examples."""
     torch.manual_seed(seed)
     draw = random.Random(seed)
-    network = DECISIONS[decision](options.hidden, options.steps)
+    network = NETWORKS[decision](options.hidden, options.steps)
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=options.rate, weight_decay=options.decay
     )

@@ -6,6 +6,9 @@ from typing import Annotated
 
 from typer import Option
 
+DECISIONS = ("distribution", "factors")
+"""What a model of loops can decide."""
+
 
 @dataclass(frozen=True)
 class LearningOptions:
@@ -19,11 +22,11 @@ class LearningOptions:
         float, Option(help="Weight of the expected time in the loss.")
     ] = 0.3
     temperature: Annotated[
-        float, Option(help="Estimates so far apart differ by e in their chances.")
+        float, Option(help="Temperature of that expectation's softmax, in log(time).")
     ] = 0.05
     hidden: Annotated[int, Option(min=1, help="Width of the hidden layers.")] = 32
     steps: Annotated[int, Option(min=0, help="Steps of the graph network.")] = 3
     members: Annotated[int, Option(min=1, help="Networks in an ensemble.")] = 3
     margin: Annotated[
-        float, Option(help="The loop is left as it is if less is saved.")
+        float, Option(help="Leave a loop as it is if log(time) falls by less.")
     ] = 0.05

@@ -15,16 +15,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.errors import Error, Malformed
+from mlbridge.errors import Error, InvalidArgument, Malformed
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.evaluation.statistics import median_interval
 from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
+from mlbridge_optimizations.show import quiet
 
 # Kernels with more loops and loops with more distributions are measured in part.
 MOST_LOOPS, MOST_DISTRIBUTIONS = 6, 32
 
-STOCK, AGAIN, LLVM = "stock", "again", "llvm"
+AGAIN, LLVM = "again", "llvm"
+REFERENCES: Mapping[str, list[str]] = {
+    "stock": [],
+    AGAIN: [],
+    LLVM: ["-mllvm", "-enable-loop-distribute"],
+}
+"""Clang's flags by variant, without the plug-in. The first two are equal."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +107,7 @@ def variants_of(
 
     The variant of an option is called ``distribution 0 2``, for option 2 of loop 0.
     """
-    variants: dict[str, list[str]] = {STOCK: [], AGAIN: []}
-    variants[LLVM] = ["-mllvm", "-enable-loop-distribute"]
+    variants = dict(REFERENCES)
     asked = []
     understood = [loop for loop in loops if "declined" not in loop][:MOST_LOOPS]
     several = [loop for loop in understood if len(loop["seeds"]) > 1]
@@ -155,13 +161,14 @@ def make_table(
     *,
     rounds: int = 11,
     jobs: int = 1,
-    advance: Callable[[Entry], None] = lambda entry: None,
+    advance: Callable[[Entry], None] = quiet,
 ) -> int:
     """Measures kernels at several levels. Skips what the file already has.
 
     Returns the number of kernels that were measured.
     """
     done = 0
+    file.touch()
     known = {(entry.kernel, entry.level) for entry in read_table(file)}
     with file.open("a", encoding="utf-8") as out:
         for level in levels:
@@ -176,9 +183,14 @@ def make_table(
 
 
 def read_table(file: Path) -> Iterator[Entry]:
-    """Yields the entries of a file. Raises Malformed if the file is damaged."""
+    """Yields the entries of a file.
+
+    Raises InvalidArgument if there is no such file, and Malformed if it is damaged.
+    """
     if not file.exists():
-        return
+        raise InvalidArgument(
+            f"{file}: no such file; write it with `mlbridge search loop-times {file}`"
+        )
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         try:
             row = json.loads(line)

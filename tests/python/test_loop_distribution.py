@@ -16,7 +16,7 @@ pytest.importorskip("elftools", reason="needs scripts/make-venv train")
 
 from mlbridge.errors import InvalidArgument, Malformed, ModelError
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
-from mlbridge_optimizations.loop_distribution import fuzz, generator, table
+from mlbridge_optimizations.loop_distribution import fuzz, random_programs, table
 from mlbridge_optimizations.loop_distribution.kernels import FOLDS, LEVELS, kernels
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
 from programs import BUILD, FULL, ROOT, run_cli
@@ -136,8 +136,8 @@ def test_a_program_that_depends_on_optimisation_is_found() -> None:
 
 
 def test_generated_programs_are_defined() -> None:
-    source = generator.program(7, functions=20)
-    assert source == generator.program(7, functions=20)
+    source = random_programs.program(7, functions=20)
+    assert source == random_programs.program(7, functions=20)
     assert len(re.findall(r"static \w+ f\d+\(", source)) == 20
 
 
