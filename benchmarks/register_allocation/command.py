@@ -214,7 +214,7 @@ def bounds(rows: Sequence[Mapping[str, Any]]) -> list[Bound]:
 def allocation_command(
     program: Annotated[
         str,
-        typer.Argument(help="A program whose recipe in the corpus needs no commands."),
+        typer.Argument(help="A program of the corpus that needs no build commands."),
     ] = "lua",
     models: Annotated[
         Path, typer.Option(help="The folder of the agents' ONNX files.")
@@ -229,8 +229,10 @@ def allocation_command(
 ) -> None:
     """Compare register allocation by gRPC and by models in the compiler's process.
 
-    Four agents with the same weights decide step by step. A single compiler and the
-    server of gRPC have different cores.
+    Four agents with the same weights decide step by step. They run in a server with
+    PyTorch or ONNX Runtime (torch-grpc, onnx-grpc), or in the compiler's process, by
+    ONNX Runtime or as machine code (onnx, aot). The flow `greedy` has no model. A
+    single compiler and the server of gRPC have different cores.
     """
     need("bench allocation", PACKAGES, cli.HOW_TO_INSTALL)
     console = TableConsole(highlight=False)
