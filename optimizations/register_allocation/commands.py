@@ -190,6 +190,9 @@ def _files(functions: Path, validation: str) -> tuple[list[Path], list[Path]]:
             f" validation, found {len(training)} and {len(checked)}; write them with"
             " `mlbridge search allocation-functions`, and choose --validation"
         )
+    found = {file.name.rpartition("-")[0] for file in checked}
+    if missing := [name for name in programs if name not in found]:
+        console.print(f"{functions} has no functions of {', '.join(missing)}.")
     return training, checked
 
 
