@@ -30,11 +30,11 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
 from mlbridge.envs import Padded
 from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.loop_distribution.networks import NODE_COLUMNS
+from mlbridge_optimizations.loop_distribution.networks import MOST_SEEDS, NODE_COLUMNS
 from mlbridge_optimizations.loop_distribution.table import Choices, Entry
 
-NODES, SEEDS = 96, 8
-"""Loops with more nodes are left out. There are never more seeds."""
+NODES = 96
+"""Loops with more nodes are left out."""
 
 
 def observation_spaces() -> dict[str, Padded]:
@@ -49,7 +49,7 @@ def observation_spaces() -> dict[str, Padded]:
         "seeds": rows(kind=np.int32, low=0),
         "loop_of": rows(kind=np.int32, low=-1),
     }
-    limits, extents = {"nodes": NODES, "seeds": SEEDS}, {"loop_of": "nodes"}
+    limits, extents = {"nodes": NODES, "seeds": MOST_SEEDS}, {"loop_of": "nodes"}
     return {
         "node": Padded(
             spaces.Dict({**common, "action_mask": rows()}),
@@ -100,7 +100,7 @@ class LoopEnv(MultiAgentEnv):
         self._padded = observation_spaces()
         self.observation_spaces = dict(self._padded.items())
         self.action_spaces = {
-            "node": spaces.Discrete(SEEDS),
+            "node": spaces.Discrete(MOST_SEEDS),
             "partition": spaces.Discrete(2),
         }
         self._draw, _ = seeding.np_random(seed)

@@ -26,8 +26,8 @@ from mlbridge_optimizations.show import Show, quiet
 
 SLOWER = 1.02
 """A kernel is slower if its whole interval is above this ratio."""
-# Options that save less than this in the table are not worth a choice.
 LEAST = 0.98
+"""Brute force makes only choices whose ratio in the table is below this one."""
 
 Models = Mapping[str, Path]
 """The model files of a fold, by decision."""

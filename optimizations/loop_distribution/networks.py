@@ -21,8 +21,9 @@ from mlbridge.export import FeatureSpec, Metadata, export
 Features = Mapping[str, Tensor]
 """The features of one loop, by the names in compilers/llvm/LoopDistribution."""
 
-# Loops of a distribution: legalPlans() in DistributionPlan.h lists at most so many.
-MOST_LOOPS = 8
+MOST_SEEDS = 8
+"""Seeds, and thus loops, of a distribution: the limit of legalPlans() in
+DistributionPlan.h."""
 KINDS = 3
 """Kinds of edges: register, memory, control."""
 NODE_COLUMNS, LOOP_COLUMNS, DISTRIBUTION_COLUMNS, FACTOR_COLUMNS = 25, 14, 11, 6
@@ -124,7 +125,7 @@ class DistributionNetwork(_Network):
         """See `_Network`."""
         rows = features["distribution_features"]
         state = state * features["nodes"][:, :1]  # Only seeds count.
-        loops = torch.arange(MOST_LOOPS, dtype=torch.int32).reshape(1, MOST_LOOPS, 1)
+        loops = torch.arange(MOST_SEEDS, dtype=torch.int32).reshape(1, MOST_SEEDS, 1)
         # float [c, loops, n]
         member = (features["distributions"].unsqueeze(1) == loops).to(state.dtype)
         sums = torch.matmul(member, state)
@@ -187,7 +188,7 @@ class DistributionChooser(Chooser):
         FeatureSpec("nodes", "float", ("n", NODE_COLUMNS)),
         FeatureSpec("edges", "int32", ("m", 3), indexes="n"),
         FeatureSpec("loop", "float", (LOOP_COLUMNS,)),
-        FeatureSpec("distributions", "int32", ("c", "n"), low=0, high=MOST_LOOPS - 1),
+        FeatureSpec("distributions", "int32", ("c", "n"), low=0, high=MOST_SEEDS - 1),
         FeatureSpec("distribution_features", "float", ("c", DISTRIBUTION_COLUMNS)),
     )
 

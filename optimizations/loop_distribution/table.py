@@ -22,8 +22,8 @@ from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
 from mlbridge_optimizations.show import quiet
 
-# Kernels with more loops and loops with more distributions are measured in part.
-MOST_LOOPS, MOST_DISTRIBUTIONS = 6, 32
+# Only so many loops of a kernel, and distributions of a loop, are measured.
+MEASURED_LOOPS, MEASURED_DISTRIBUTIONS = 6, 32
 
 AGAIN, LLVM = "again", "llvm"
 REFERENCES: Mapping[str, list[str]] = {
@@ -109,10 +109,10 @@ def variants_of(
     """
     variants = dict(REFERENCES)
     asked = []
-    understood = [loop for loop in loops if "declined" not in loop][:MOST_LOOPS]
+    understood = [loop for loop in loops if "declined" not in loop][:MEASURED_LOOPS]
     several = [loop for loop in understood if len(loop["seeds"]) > 1]
     for number, loop in enumerate(several):
-        options = list(range(min(len(loop["distributions"]), MOST_DISTRIBUTIONS)))
+        options = list(range(min(len(loop["distributions"]), MEASURED_DISTRIBUTIONS)))
         asked.append(("distribution", number, loop, options))
     for number, loop in enumerate(understood):
         options = [index for index, legal in enumerate(loop["action_mask"]) if legal]

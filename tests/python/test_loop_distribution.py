@@ -162,10 +162,33 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+def test_mistakes_are_explained(measured: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.onnx"
+    missing = ["--times", tmp_path / "none.jsonl", "--out", out]
+    with pytest.raises(InvalidArgument, match="no such file; write it with"):
+        run_cli("search", "loop-model", "factors", *missing)
+    with pytest.raises(InvalidArgument, match="DECISION: expected distribution or"):
+        run_cli("search", "loop-model", "factor", "--times", measured, "--out", out)
+    with pytest.raises(InvalidArgument, match=r"--levels: .* found 'L3'"):
+        run_cli("search", "loop-times", tmp_path / "times.jsonl", "--levels", "L3")
+    with pytest.raises(InvalidArgument, match=r"--only: .* found 'g1'"):
+        run_cli("evaluate", "loops", "--times", measured, "--only", "s212,g1")
+
+
 def test_a_network_learns_from_times(measured: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs scripts/make-venv train")
+    from mlbridge_optimizations.loop_distribution import networks
+
     entries = list(table.read_table(measured))
     assert [entry.error for entry in entries] == [""] * 8
+    features = entries[0].loops[0].features
+    for name, columns in {
+        "nodes": networks.NODE_COLUMNS,
+        "distribution_features": networks.DISTRIBUTION_COLUMNS,
+        "factor_features": networks.FACTOR_COLUMNS,
+    }.items():
+        assert {len(row) for row in features[name]} == {columns}
+    assert len(features["loop"]) == networks.LOOP_COLUMNS
     small = ["--epochs", "2", "--members", "1", "--hidden", "4", "--margin", "0"]
     for decision in ("distribution", "factors"):
         file = tmp_path / f"{decision}.onnx"
@@ -187,19 +210,28 @@ def test_models_are_judged_on_other_families(measured: Path, tmp_path: Path) -> 
 
     entries = list(table.read_table(measured))
     options = LearningOptions(epochs=1, members=1, hidden=4)
-    models = fold_models(entries, 0, options, tmp_path)
+    kernel = kernels()["s212"]
+    models = fold_models(entries, kernel.fold, options, tmp_path / "fold-1")
     factors = evaluate.best_factors(entries)
-    entry = table.measure_kernel(kernels()["s212"], "L1", PLUGIN, rounds=3, jobs=2)
+    entry = table.measure_kernel(kernel, "L1", PLUGIN, rounds=3, jobs=2)
     rows = evaluate.rows_of(PLUGIN, models, entry, factors)
     assert list(rows)[:3] == ["stock", "again", "llvm"]
-    run = [evaluate.judge(kernels()["s212"], "L1", rows, rounds=5, jobs=2)]
+    run = [evaluate.judge(kernel, "L1", rows, rounds=5, jobs=2)]
     assert run[0].error == ""
     assert run[0].ratios["again"].same
     # In another order, s212 can be vectorized.
     assert evaluate.summarise(run, "best distribution").changed == 1
     assert evaluate.summarise(run, "again") == evaluate.Summary(1, (1, 1), 0, 0, ())
-    wrong = replace(kernels()["s212"], text="KERNEL(s212) { return missing; }\n")
+    wrong = replace(kernel, text="KERNEL(s212) { return missing; }\n")
     assert "missing" in evaluate.judge(wrong, "L1", rows).error
+
+    # The command finds the models of this fold, and judges only this kernel.
+    given = ["--times", measured, "--models", tmp_path, "--plugin", PLUGIN]
+    small = ["--only", "s212", "--levels", "L1", "--runs", "1", "--rounds", "2"]
+    said = run_cli("evaluate", "loops", *given, *small)
+    shown = re.findall(r"^│ ([a-z ]+?) +│ [\d.]+ │", said, re.MULTILINE)
+    assert shown == [name for name in list(rows)[1:] if not name.startswith("best")]
+    assert [folder.name for folder in tmp_path.iterdir()] == ["fold-1"]
 
 
 def test_agents_distribute_measured_loops(measured: Path) -> None:
