@@ -94,6 +94,7 @@ const std::vector<llvm::TensorSpec> &EvictionFeatures::specs() {
   static const std::vector<llvm::TensorSpec> Specs = [] {
     const std::vector<std::int64_t> Shape{1, Positions};
     std::vector<llvm::TensorSpec> Result;
+    Result.reserve(Features.size() + 1);
     for (const Feature &F : Features)
       Result.push_back(
           F.IsInteger

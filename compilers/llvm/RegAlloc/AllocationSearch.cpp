@@ -87,6 +87,28 @@ static bool cannotGain(const FunctionPolicy &Policy,
                       Policy.Fixed == FixedPolicy::PriorityBySize);
 }
 
+std::optional<double>
+AllocationSearch::prepare(const AllocationContext &Context,
+                          ArrayRef<FunctionPolicy> Tried) {
+  if (Found.Refused.empty())
+    Found.Refused = whyNot();
+  if (!Found.Refused.empty() || Found.OutOfTime)
+    return std::nullopt;
+  const double FreeColours = costWithFreeColours(Context);
+  if (FreeColours == 0) {
+    ++Found.Easy;
+    return std::nullopt;
+  }
+  if (++Found.Searched == 1) {
+    Policies->load(Tried.size());
+    // A model may have started threads.
+    Found.Refused = whyNot();
+    if (!Found.Refused.empty())
+      return std::nullopt;
+  }
+  return FreeColours;
+}
+
 const FunctionPolicy &
 AllocationSearch::choose(const AllocationContext &Context) {
   ChosenCost.reset();
@@ -94,22 +116,9 @@ AllocationSearch::choose(const AllocationContext &Context) {
   const ArrayRef<FunctionPolicy> Tried =
       Policies->tried().take_front(allocationSearch());
   const FunctionPolicy &Greedy = Tried.front();
-  if (Found.Refused.empty())
-    Found.Refused = whyNot();
-  if (!Found.Refused.empty() || Found.OutOfTime)
+  const std::optional<double> FreeColours = prepare(Context, Tried);
+  if (!FreeColours)
     return Greedy;
-  const double FreeColours = costWithFreeColours(Context);
-  if (FreeColours == 0) {
-    ++Found.Easy;
-    return Greedy;
-  }
-  if (++Found.Searched == 1) {
-    Policies->load(Tried.size());
-    // A model may have started threads.
-    Found.Refused = whyNot();
-    if (!Found.Refused.empty())
-      return Greedy;
-  }
   const bool Predicts = !triesAllPolicies();
   AdvisorModel *const Compared =
       Predicts && Tried.size() > 1 ? Tried[1].onlyEviction() : nullptr;
@@ -118,7 +127,7 @@ AllocationSearch::choose(const AllocationContext &Context) {
   const AdvisorModel *Agreeing = nullptr;
   for (const FunctionPolicy &Policy : Tried) {
     if (Predicts && GreedyCost &&
-        cannotGain(Policy, Agreeing, FreeColours / GreedyCost->total())) {
+        cannotGain(Policy, Agreeing, *FreeColours / GreedyCost->total())) {
       ++Found.Skipped;
       continue;
     }

@@ -49,6 +49,10 @@ public:
   llvm::ArrayRef<TriedPolicy> trials() const override { return Trials; }
 
 private:
+  /// Returns costWithFreeColours(), or std::nullopt if the function is not
+  /// searched. Before the first search, loads the models of \p Tried.
+  std::optional<double> prepare(const AllocationContext &Context,
+                                llvm::ArrayRef<FunctionPolicy> Tried);
   const FunctionPolicy &choose(const AllocationContext &Context);
   /// Returns why functions must not be searched, or an empty string.
   std::string whyNot() const;
@@ -58,17 +62,20 @@ private:
   struct ModuleResult {
     std::chrono::steady_clock::time_point Begin =
         std::chrono::steady_clock::now();
+    /// True if finish() will be called.
     bool IsMeasured = false;
+    /// Why functions are not searched, or an empty string.
     std::string Refused;
-    unsigned Searched = 0;
-    unsigned Easy = 0;
-    unsigned Improved = 0;
-    unsigned FailedTrials = 0;
-    unsigned Skipped = 0;
+    /// The number of functions that were searched, in which all ranges find
+    /// free registers, and in which greedy is not the best policy.
+    unsigned Searched = 0, Easy = 0, Improved = 0;
+    /// The number of trials that failed, and that were predicted not to gain.
+    unsigned FailedTrials = 0, Skipped = 0;
+    /// The number of functions whose final cost is not the trial's.
     unsigned Differing = 0;
     bool OutOfTime = false;
-    double GreedyCost = 0;
-    double BestCost = 0;
+    /// Sums over the searched functions.
+    double GreedyCost = 0, BestCost = 0;
   };
 
   const llvm::TargetMachine &Target;
