@@ -128,7 +128,8 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
     """Measure all legal decisions about the loops of kernels (brute force).
 
     Each line of the file has what a model sees of a kernel's loops, and the time of
-    each choice relative to stock clang. Kernels that the file already has are skipped.
+    each choice relative to stock clang. Kernels that the file already has are skipped,
+    also if they could not be measured.
 
     ```sh
     mlbridge search loop-times build/loops/generated.jsonl
@@ -150,13 +151,14 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
     levels = _levels(options.levels)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with ProgressBars() as bars:
-        done = make_table(
+        added = make_table(
             *(chosen, levels, plugin_of(options.plugin), options.out),
             rounds=options.rounds,
             jobs=options.jobs,
-            advance=bars.steps("Kernels", len(levels) * len(chosen)),
+            show=lambda done, of: bars.show_stage("Kernels", done, of),
         )
-    console.print(f"{options.out} has {done} more kernels.")
+    console.print(f"{options.out} has {len(added)} more kernels.")
+    _report([(entry.kernel, entry.error) for entry in added])
 
 
 def _entries(files: Sequence[Path]) -> "list[Entry]":
@@ -300,9 +302,14 @@ def _print(runs: "Sequence[Sequence[Judged]]") -> None:
             f"{len(slower)}",
         )
     console.print(table)
-    if failed := [one for one in first if one.error]:
-        console.print(f"Not measured: {', '.join(one.kernel for one in failed)}")
-        console.print(f"The first error: {failed[0].error}")
+    _report([(one.kernel, one.error) for one in first])
+
+
+def _report(errors: Sequence[tuple[str, str]]) -> None:
+    """Prints the kernels that could not be measured, and the first reason."""
+    if failed := [(kernel, error) for kernel, error in errors if error]:
+        console.print(f"Not measured: {', '.join(kernel for kernel, _ in failed)}")
+        console.print(f"The first error: {failed[0][1]}", soft_wrap=True, markup=False)
 
 
 def _programs(

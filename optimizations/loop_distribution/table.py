@@ -7,7 +7,7 @@ kernel and leaves the others as they are.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.evaluation.statistics import median_interval
 from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
-from mlbridge_optimizations.show import quiet
+from mlbridge_optimizations.show import Show, quiet
 
 # Only so many loops of a kernel, and distributions of a loop, are measured.
 MEASURED_LOOPS, MEASURED_DISTRIBUTIONS = 6, 32
@@ -154,32 +154,35 @@ def measure_kernel(
 
 
 def make_table(
-    kernels: Iterable[Kernel],
+    kernels: Sequence[Kernel],
     levels: Sequence[str],
     plugin: Path,
     file: Path,
     *,
     rounds: int = 11,
     jobs: int = 1,
-    advance: Callable[[Entry], None] = quiet,
-) -> int:
+    show: Show = quiet,
+) -> list[Entry]:
     """Measures kernels at several levels. Skips what the file already has.
 
-    Returns the number of kernels that were measured.
+    Returns the entries that were added to the file.
     """
-    done = 0
     file.touch()
     known = {(entry.kernel, entry.level) for entry in read_table(file)}
+    missing = [
+        (kernel, level)
+        for level in levels
+        for kernel in kernels
+        if (kernel.name, level) not in known
+    ]
+    added: list[Entry] = []
     with file.open("a", encoding="utf-8") as out:
-        for level in levels:
-            for kernel in kernels:
-                if (kernel.name, level) in known:
-                    continue
-                entry = measure_kernel(kernel, level, plugin, rounds=rounds, jobs=jobs)
-                print(json.dumps(asdict(entry)), file=out, flush=True)
-                advance(entry)
-                done += 1
-    return done
+        for kernel, level in missing:
+            entry = measure_kernel(kernel, level, plugin, rounds=rounds, jobs=jobs)
+            print(json.dumps(asdict(entry)), file=out, flush=True)
+            added.append(entry)
+            show(len(added), len(missing))
+    return added
 
 
 def read_table(file: Path) -> Iterator[Entry]:

@@ -76,19 +76,20 @@ def test_a_wrong_variant_is_found() -> None:
 def test_a_table_continues(tmp_path: Path) -> None:
     file = tmp_path / "table.jsonl"
     chosen = [kernels()["vpv"], kernels()["s481"]]
-    done: list[str] = []
+    progress: list[tuple[int, int]] = []
 
-    def make() -> None:
-        table.make_table(
+    def make() -> list[str]:
+        added = table.make_table(
             *(chosen, ["L1"], PLUGIN, file),
             rounds=1,
             jobs=2,
-            advance=lambda entry: done.append(entry.kernel),
+            show=lambda done, of: progress.append((done, of)),
         )
+        return [entry.kernel for entry in added]
 
-    make()
-    make()
-    assert done == ["vpv", "s481"]
+    assert make() == ["vpv", "s481"]
+    assert make() == []
+    assert progress == [(1, 2), (2, 2)]
     first, second = table.read_table(file)
     assert [loop.decision for loop in first.loops] == ["factors"]
     assert second.loops == []
@@ -169,6 +170,11 @@ def test_mistakes_are_explained(measured: Path, tmp_path: Path) -> None:
         run_cli("search", "loop-model", "factors", *missing)
     with pytest.raises(InvalidArgument, match="DECISION: expected distribution or"):
         run_cli("search", "loop-model", "factor", "--times", measured, "--out", out)
+    broken = tmp_path / "broken.so"
+    broken.write_text("")
+    given = ["--count", "1", "--plugin", broken]
+    said = run_cli("search", "loop-times", tmp_path / "times.jsonl", *given)
+    assert "Not measured: g0\nThe first error: " in said
     with pytest.raises(InvalidArgument, match=r"--levels: .* found 'L3'"):
         run_cli("search", "loop-times", tmp_path / "times.jsonl", "--levels", "L3")
     with pytest.raises(InvalidArgument, match=r"--only: .* found 'g1'"):
