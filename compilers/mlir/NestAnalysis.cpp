@@ -267,7 +267,10 @@ std::optional<LoopNest> describeLinalg(linalg::LinalgOp Op) {
   for (int64_t Range : Op.getStaticLoopRanges())
     Nest.TripCounts.push_back(ShapedType::isDynamic(Range) ? LoopNest::Unknown
                                                            : Range);
-  if (Nest.size() == 0)
+  // Sizes of buffers that are only known at run time need not be symbols of
+  // affine loops.
+  if (Nest.size() == 0 ||
+      (Nest.CanUnroll && is_contained(Nest.TripCounts, LoopNest::Unknown)))
     return std::nullopt;
   SmallVector<std::optional<unsigned>> Positions;
   for (unsigned Loop = 0; Loop < Nest.size(); ++Loop)

@@ -32,7 +32,8 @@ std::optional<LoopNest>
 describeAffine(llvm::ArrayRef<mlir::affine::AffineForOp> Loops);
 
 /// Describes the loops that \p Op stands for. Returns nullopt if its operands
-/// are neither only tensors nor only buffers, or may overlap.
+/// are neither only tensors nor only buffers, or if they are buffers that may
+/// overlap or whose sizes are unknown.
 std::optional<LoopNest> describeLinalg(mlir::linalg::LinalgOp Op);
 
 } // namespace MLBridge

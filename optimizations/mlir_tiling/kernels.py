@@ -2,8 +2,8 @@
 """The kernels on which models are trained and judged, and their split.
 
 A kernel is one loop nest, written as affine loops or as a `linalg.generic`. The split
-is fixed: `training_kernels` draws sizes and forms, `HELD_OUT_SIZES` lists other sizes of
-the same kinds, and `HELD_OUT_KINDS` lists kinds that no training kernel has.
+is fixed: `training_kernels` draws sizes and forms, `HELD_OUT_SIZES` lists other sizes
+of the same kinds, and `HELD_OUT_KINDS` lists kinds that no training kernel has.
 """
 
 import random
@@ -14,6 +14,9 @@ from functools import cached_property
 from math import prod
 
 AFFINE, LINALG = "affine", "linalg"
+
+NOINLINE = 'attributes {passthrough = ["noinline"]}'
+"""The attribute of functions that LLVM does not inline."""
 
 MOST_ITERATIONS, LEAST_ITERATIONS = 1 << 23, 1 << 14
 """The iterations of a training kernel's nest."""
@@ -122,7 +125,9 @@ PATTERNS = {
         _pattern("cube", "stencil", "i,j,k", _CUBE, "mean", "ijk kji", "ijk=16-160"),
         _pattern("row-sum", "reduction", "i", "A:i,j", "sum", "ij ji", "ij=64-2500"),
         _pattern("column-sum", "reduction", "j", "A:i,j", "sum", "ji ij", "ij=64-2500"),
-        _pattern("middle-max", "reduction", "i,k", "A:i,j,k", "max", "ikj", "ijk=8-256"),
+        _pattern(
+            "middle-max", "reduction", "i,k", "A:i,j,k", "max", "ikj", "ijk=8-256"
+        ),
         _pattern("outer-sum", "reduction", "k", "A:i,j,k", "sum", "kij", "ijk=8-256"),
         # The held-out kinds.
         _pattern(
@@ -140,7 +145,9 @@ PATTERNS = {
             *("A:c,y+p,x+q B:c,p,q", "product", "cyxpq", ""),
         ),
         _pattern("transpose-2d", "transposition", "j,i", "A:i,j", "mean", "ij ji", ""),
-        _pattern("transpose-3d", "transposition", "k,j,i", "A:i,j,k", "mean", "ijk", ""),
+        _pattern(
+            "transpose-3d", "transposition", "k,j,i", "A:i,j,k", "mean", "ijk", ""
+        ),
     )
 }
 
@@ -160,6 +167,13 @@ class Kernel:
         """A name that contains all of the kernel's parameters."""
         sizes = "x".join(f"{loop}{size}" for loop, size in self.sizes)
         return f"{self.pattern.name}-{sizes}-{self.loops}-{self.form}-{self.element}"
+
+    @staticmethod
+    def trips_of(name: str) -> list[int]:
+        """Returns the trip counts in the source's order, from a kernel's name."""
+        *_, sizes_text, order, _, _ = name.split("-")
+        sizes = {part[0]: int(part[1:]) for part in re.findall(r"[a-z]\d+", sizes_text)}
+        return [sizes[loop] for loop in order]
 
     @property
     def loops(self) -> str:
@@ -201,13 +215,11 @@ class Kernel:
 
     def function(self, name: str) -> str:
         """Returns the kernel as a function that LLVM does not inline."""
-        arguments = ", ".join(f"%{one}: {self.memref(one)}" for one in sorted(self.shapes))
-        body = self._affine() if self.form == AFFINE else self._linalg()
-        return (
-            f"func.func @{name}({arguments})"
-            ' attributes {passthrough = ["noinline"]} {\n'
-            f"{body}  return\n}}\n"
+        arguments = ", ".join(
+            f"%{one}: {self.memref(one)}" for one in sorted(self.shapes)
         )
+        body = self._affine() if self.form == AFFINE else self._linalg()
+        return f"func.func @{name}({arguments}) {NOINLINE} {{\n{body}  return\n}}\n"
 
     def _combine(self, reads: Sequence[str]) -> tuple[list[str], str]:
         """Returns the lines that combine the reads and %o, and the result's name."""
@@ -236,9 +248,7 @@ class Kernel:
         def access(indices: Sequence[str]) -> str:
             return ", ".join(re.sub("([a-z])", r"%\1", one) for one in indices)
 
-        lines = [
-            f"affine.for %{loop} = 0 to {sizes[loop]} {{" for loop in self.loops
-        ]
+        lines = [f"affine.for %{loop} = 0 to {sizes[loop]} {{" for loop in self.loops]
         reads = []
         for number, (operand, indices) in enumerate(self.pattern.reads):
             reads.append(f"%r{number}")
@@ -271,7 +281,8 @@ class Kernel:
         inputs = ", ".join(f"%{one}" for one in operands)
         types = ", ".join(self.memref(one) for one in operands)
         return (
-            f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{iterators}]}}"
+            f"linalg.generic {{indexing_maps = [{maps}],"
+            f" iterator_types = [{iterators}]}}"
             f" ins({inputs} : {types}) outs(%O : {self.memref('O')}) {{\n"
             f"^bb0({arguments}):\n"
             + "\n".join(combined)

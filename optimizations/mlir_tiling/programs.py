@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs variants of a kernel with the stock mlir-opt and mlir-runner.
 
-All variants are functions of one program. It measures them in turns, without the time
-of the JIT, and compares all elements of their results with those of the source.
+All variants are functions of one program. It measures their CPU time in turns, without
+the time of the JIT, and compares all elements of their results with the source's.
 """
 
 import shutil
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 import mlbridge
 from mlbridge.errors import ModelError, OSFailure
-from mlbridge_optimizations.mlir_tiling.kernels import Kernel
+from mlbridge_optimizations.mlir_tiling.kernels import NOINLINE, Kernel
 
 OPT, RUNNER = "mlir-opt-22", "mlir-runner-22"
-SECONDS = 300.0
+SECONDS = 120.0
 """The time limit of a compiler's run and of a program's."""
 
 LOWERING = (
@@ -31,8 +31,8 @@ LOWERING = (
 )
 """The passes from loops to LLVM, without any optimisation of MLIR's."""
 
-NANOSECONDS_OF_A_SAMPLE = 300_000
-"""Shorter kernels are called several times for a sample."""
+NANOSECONDS_OF_A_CLOCK, NANOSECONDS_OF_A_SAMPLE = 1000, 300_000
+"""The unit of `clock`; shorter kernels are called several times for a sample."""
 
 Features = dict[str, NDArray[Any]]
 Answer = Callable[[Features], NDArray[np.int64]]
@@ -50,28 +50,37 @@ class Measured:
     nanoseconds: NDArray[np.float64]
     differences: NDArray[np.int64]
 
-    def ratio(self, variant: int, base: int = 0) -> float:
-        """Returns the median time of a variant relative to another one."""
-        times = self.nanoseconds
-        return float(np.median(times[:, variant] / times[:, base]))
+    def ratio(self, variant: int) -> float:
+        """Returns the median ratio of a variant's time to that of the first one."""
+        return float(np.median(self.nanoseconds[:, variant] / self.nanoseconds[:, 0]))
+
+    def shortest(self) -> NDArray[np.float64]:
+        """Returns the shortest time of each variant relative to the first one's.
+
+        Few rounds suffice, because other programs only lengthen times.
+        """
+        least = self.nanoseconds.min(axis=0)
+        return least / least[0]
 
 
 @cache
-def runtime() -> str:
-    """Returns MLIR's runtime libraries, which print and have the clock."""
+def runtime() -> Path:
+    """Returns MLIR's runtime library, which prints."""
     program = shutil.which(RUNNER)
     if program is None or shutil.which(OPT) is None:
         raise OSFailure(f"there is no {OPT} or {RUNNER} (Debian: mlir-22-tools)")
     folder = Path(program).resolve().parents[1] / "lib"
-    names = ("libmlir_runner_utils.so", "libmlir_c_runner_utils.so")
-    return ",".join(str(folder / name) for name in names)
+    return folder / "libmlir_c_runner_utils.so"
 
 
 def run(command: Sequence[str | Path], text: str) -> str:
     """Runs a program and returns its output. Raises ModelError if it fails."""
-    done = subprocess.run(
-        command, input=text, capture_output=True, text=True, timeout=SECONDS
-    )
+    try:
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModelError(f"{command[0]} has not ended after {SECONDS} s") from error
     if done.returncode:
         why = done.stderr.strip()[:1000]
         raise ModelError(f"{command[0]} ended with status {done.returncode}: {why}")
@@ -79,16 +88,15 @@ def run(command: Sequence[str | Path], text: str) -> str:
 
 
 def tile(plugin: Path, text: str, spec: str, *options: str) -> str:
-    """Returns a module after the plug-in's pass."""
+    """Returns the functions of a module after the plug-in's pass."""
     passes = f"builtin.module(func.func(mlbridge-tile{{model={spec}}}))"
-    return run(
-        [OPT, f"--load-pass-plugin={plugin}", f"--pass-pipeline={passes}", *options],
-        text,
-    )
+    command = [OPT, f"--load-pass-plugin={plugin}", f"--pass-pipeline={passes}"]
+    module = run([*command, "--mlir-print-local-scope", *options], text)
+    return module[module.index("{") + 1 : module.rindex("}")]
 
 
 def tile_with(plugin: Path, text: str, answer: Answer) -> str:
-    """Returns a module in which a Python function decides about each nest in turn."""
+    """Applies the pass, in which a Python function decides about each nest in turn."""
     failures: list[BaseException] = []
 
     def policy(features: Features) -> NDArray[np.int64]:
@@ -152,8 +160,12 @@ def _fill(kernel: Kernel, operand: str, value: str) -> str:
     return f"{loops}{made}affine.store %x, {at}\n{'}' * len(dims)}\n"
 
 
-def _difference(kernel: Kernel) -> str:
-    """Returns a function that counts different elements of two outputs."""
+def _helpers(kernel: Kernel) -> str:
+    """Returns functions that set an output to 0 and compare two outputs.
+
+    LLVM must not inline them into ``main``: compilation takes longer, and LLVM 22's
+    InstCombine does not end for some kernels.
+    """
     shape, memref = kernel.shapes["O"], kernel.memref("O")
     dims = [f"%d{number}" for number in range(len(shape))]
     at = f"[{', '.join(dims)}] : {memref}"
@@ -162,8 +174,11 @@ def _difference(kernel: Kernel) -> str:
         for dim, size in zip(dims, shape, strict=True)
     )
     return (
-        f"func.func @difference(%a: {memref}, %b: {memref}, %n: memref<i64>) {{\n"
-        f"%z = arith.constant 0 : i64\naffine.store %z, %n[] : memref<i64>\n"
+        f"func.func @zero(%O: {memref}) {NOINLINE} {{\n{_fill(kernel, 'O', '0.0')}"
+        "return\n}\n"
+        f"func.func @difference(%a: {memref}, %b: {memref}, %n: memref<i64>)"
+        f" {NOINLINE} {{\n%z = arith.constant 0 : i64\n"
+        f"affine.store %z, %n[] : memref<i64>\n"
         f"{loops}%x = affine.load %a{at}\n%y = affine.load %b{at}\n"
         f"%c = arith.cmpf une, %x, %y : {kernel.element}\n"
         "%e = arith.extui %c : i1 to i64\n%m = affine.load %n[] : memref<i64>\n"
@@ -180,7 +195,7 @@ def _main(kernel: Kernel, variants: int, rounds: int, calls: int) -> str:
     lines = [f"%{one} = memref.alloc() : {kernel.memref(one)}" for one in operands]
     lines += [_fill(kernel, one, "index") for one in inputs]
     lines += [
-        _fill(kernel, "O", "0.0"),
+        f"func.call @zero(%O) : ({memref}) -> ()",
         f"%ref = memref.alloc() : {memref}",
         "%n = memref.alloc() : memref<i64>",
         "%c0 = arith.constant 0 : index",
@@ -192,10 +207,10 @@ def _main(kernel: Kernel, variants: int, rounds: int, calls: int) -> str:
     ]
     for number in range(variants):
         lines.append(
-            f"%a{number} = func.call @nanoTime() : () -> i64\n"
+            f"%a{number} = func.call @clock() : () -> i64\n"
             "scf.for %call = %c0 to %calls step %c1 {\n"
             f"func.call @v{number}({given}) : ({kernel.arguments}) -> ()\n}}\n"
-            f"%b{number} = func.call @nanoTime() : () -> i64\n"
+            f"%b{number} = func.call @clock() : () -> i64\n"
             f"%t{number} = arith.subi %b{number}, %a{number} : i64\n"
             f"func.call @printI64(%t{number}) : (i64) -> ()\n"
             "func.call @printNewline() : () -> ()"
@@ -203,7 +218,7 @@ def _main(kernel: Kernel, variants: int, rounds: int, calls: int) -> str:
     lines.append("}")
     for number in range(variants):
         lines += [
-            _fill(kernel, "O", "0.0"),
+            f"func.call @zero(%O) : ({memref}) -> ()",
             f"func.call @v{number}({given}) : ({kernel.arguments}) -> ()",
         ]
         if number == 0:
@@ -218,7 +233,7 @@ def _main(kernel: Kernel, variants: int, rounds: int, calls: int) -> str:
 
 
 _DECLARATIONS = """
-func.func private @nanoTime() -> i64 attributes {llvm.emit_c_interface}
+func.func private @clock() -> i64
 func.func private @printI64(i64)
 func.func private @printNewline()
 """
@@ -233,17 +248,10 @@ def calls_of(kernel: Kernel, nanoseconds: float = 0.0) -> int:
 def measure(
     kernel: Kernel, functions: str, variants: int, *, rounds: int, calls: int = 0
 ) -> Measured:
-    """Runs the functions ``v0``, ``v1``, ... of a module in turns."""
+    """Runs the functions ``v0``, ``v1``, ... in turns."""
     calls = calls or calls_of(kernel)
-    body = functions.rstrip()
-    # The module is printed with its maps in front of it.
-    text = (
-        body[: body.rindex("}")]
-        + _DECLARATIONS
-        + _difference(kernel)
-        + _main(kernel, variants, rounds + 1, calls)
-        + "}\n"
-    )
+    main = _main(kernel, variants, rounds + 1, calls)
+    text = functions + _DECLARATIONS + _helpers(kernel) + main
     lowered = run([OPT, f"--pass-pipeline=builtin.module({LOWERING})"], text)
     printed = run(
         [
@@ -256,4 +264,6 @@ def measure(
     if len(numbers) != (rounds + 2) * variants:
         raise ModelError(f"{kernel.name}: expected times, found {printed[:200]!r}")
     times = numbers[: (rounds + 1) * variants].reshape(rounds + 1, variants)
-    return Measured(times[1:] / calls, numbers[-variants:])
+    # A kernel that takes less than the clock's unit must not have no time at all.
+    nanoseconds = times[1:].clip(1) * NANOSECONDS_OF_A_CLOCK / calls
+    return Measured(nanoseconds, numbers[-variants:])

@@ -29,11 +29,12 @@ class Entry:
 
     Attributes:
         kind: the kind of kernel.
-        choices: the legal choices, [c, 2n+1]. The first one leaves the nest.
+        choices: the measured choices, [c, 2n+1]. The first one leaves the nest.
         features: what a model sees of each choice, [c, columns].
         ratios: the time of each choice relative to the untiled kernel, [c].
         nanoseconds: the time of a call of the untiled kernel.
         again: the ratio of two equal variants, which is the noise.
+        is_complete: whether all legal choices were measured.
         error: why the kernel could not be measured, or an empty string.
     """
 
@@ -44,6 +45,7 @@ class Entry:
     ratios: list[float] = field(default_factory=list)
     nanoseconds: float = 0.0
     again: float = 1.0
+    is_complete: bool = True
     error: str = ""
 
     @property
@@ -52,29 +54,35 @@ class Entry:
         return np.array(self.features, np.float32)
 
 
-def measure_kernel(kernel: Kernel, plugin: Path, rounds: int) -> Entry:
-    """Measures all choices about a kernel. Each result must be equal to the source's.
+def measure_kernel(kernel: Kernel, plugin: Path, rounds: int, most: int = 0) -> Entry:
+    """Measures all choices about a kernel, or at most so many random ones.
 
-    Raises ModelError if a result differs.
+    Each result must be equal to the source's. Raises ModelError if one differs.
     """
     kind = kernel.pattern.kind
     try:
         seen = features_of(plugin, kernel)
-        choices = seen["choices"]
+        total = len(seen["choices"])
+        numbers = np.arange(total)
+        if 0 < most < total:
+            draw = np.random.default_rng(kernel.iterations)
+            numbers = np.sort(draw.choice(numbers[1:], most - 1, replace=False))
+            numbers = np.concatenate([[0], numbers])
+        choices = seen["choices"][numbers]
         functions = apply_choices(plugin, kernel, [*choices, choices[0]])
         found = measure(kernel, functions, len(choices) + 1, rounds=rounds)
-    except (Error, TimeoutError) as error:
+    except Error as error:
         return Entry(kernel.name, kind, error=str(error))
     if found.differences.any():
         raise ModelError(
             f"{kernel.name}: the results of {np.flatnonzero(found.differences)} differ"
             " from those of the source"
         )
-    ratios = [found.ratio(variant) for variant in range(len(choices) + 1)]
-    features = np.round(seen["choice_features"].astype(np.float64), 4)
+    *ratios, again = np.round(found.shortest(), 5).tolist()
+    features = np.round(seen["choice_features"][numbers].astype(np.float64), 4)
     return Entry(
-        *(kernel.name, kind, choices.tolist(), features.tolist()),
-        *(ratios[:-1], float(np.median(found.nanoseconds[:, 0])), ratios[-1]),
+        *(kernel.name, kind, choices.tolist(), features.tolist(), ratios),
+        *(float(found.nanoseconds[:, 0].min()), again, len(choices) == total),
     )
 
 
@@ -84,11 +92,12 @@ def make_table(
     file: Path,
     *,
     rounds: int,
+    most: int = 0,
     advance: Callable[[Entry], None] = quiet,
 ) -> int:
     """Measures kernels and appends them to a file. Skips what the file already has.
 
-    Returns the number of kernels that were measured.
+    Measures all choices of a kernel, or at most `most` random ones. Returns the number of kernels that were measured.
     """
     done = 0
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +107,7 @@ def make_table(
         for kernel in kernels:
             if kernel.name in known:
                 continue
-            entry = measure_kernel(kernel, plugin, rounds)
+            entry = measure_kernel(kernel, plugin, rounds, most)
             print(json.dumps(asdict(entry)), file=out, flush=True)
             advance(entry)
             done += 1

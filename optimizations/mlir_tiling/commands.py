@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The commands of ``mlbridge`` about MLIR's loop nests."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from typer import Argument, Option
+
+from mlbridge.errors import InvalidArgument
+from mlbridge.options import with_options
+from mlbridge.terminal import console
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import RatiosFile, plugin_of
+from mlbridge_optimizations.extras import need
+
+from .kernels import HELD_OUT_KINDS, HELD_OUT_SIZES, training_kernels
+from .settings import LearningOptions
+
+if TYPE_CHECKING:
+    from .evaluate import Judged
+    from .table import Entry
+
+NAME = "mlir-tiling"
+
+Plugin = Annotated[
+    Path | None,
+    Option(help="MLBridgeMLIR.so. [default: beside the plug-in of `mlbridge doctor`]"),
+]
+Times = Annotated[
+    Path,
+    Option(metavar="FILE.jsonl", help="Times of `mlbridge search mlir-tilings`."),
+]
+TIMES = Path("build/mlir-tiling/times.jsonl")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The options of a brute force."""
+
+    out: Annotated[
+        Path, Argument(metavar="FILE.jsonl", help="File to which lines are appended.")
+    ]
+    complete: Annotated[
+        int, Option(min=0, help="Training kernels of which all choices are measured.")
+    ] = 48
+    count: Annotated[int, Option(min=0, help="The number of training kernels.")] = 256
+    most: Annotated[
+        int, Option(min=1, help="Random choices of each other training kernel.")
+    ] = 24
+    held_out: Annotated[bool, Option(help="Also measure the held-out kernels.")] = True
+    rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5
+    plugin: Plugin = None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The files of a training."""
+
+    times: Times = TIMES
+    out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")] = Path(
+        "build/mlir-tiling/tiling.onnx"
+    )
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The options of an evaluation."""
+
+    model: Annotated[
+        str, Argument(metavar="SPEC", help="The model, such as aot:libtiling.so.")
+    ]
+    times: Times = TIMES
+    rounds: Annotated[int, Option(min=1, help="Measurements of each variant.")] = 21
+    json: RatiosFile = None
+    plugin: Plugin = None
+
+
+def _plugin(given: Path | None) -> Path:
+    return plugin_of(given or plugin_of(None).with_name("MLBridgeMLIR.so"))
+
+
+def _entries(file: Path) -> "tuple[list[Entry], list[Entry]]":
+    """Returns the measured training kernels and held-out kernels of a file."""
+    from .table import read_table
+
+    names = {one.name for one in (*HELD_OUT_SIZES, *HELD_OUT_KINDS)}
+    entries = [entry for entry in read_table(file) if not entry.error]
+    training = [entry for entry in entries if entry.kernel not in names]
+    if not training:
+        raise InvalidArgument(
+            f"{file}: expected measured training kernels, found none; measure them"
+            f" with `mlbridge search mlir-tilings {file}`"
+        )
+    return training, [entry for entry in entries if entry.kernel in names]
+
+
+def _search(context: typer.Context, measured: Measured) -> None:
+    """Measure choices about the loop nests of kernels (brute force).
+
+    Each line of the file has what a model sees of a kernel's nest, and the time of each
+    choice relative to the untiled kernel. Kernels that the file already has are
+    skipped. All results must be equal to those of the untiled kernel. All choices of
+    the held-out kernels and of some training kernels are measured.
+
+    ```sh
+    mlbridge search mlir-tilings build/mlir-tiling/times.jsonl
+    ```
+    """
+    from .table import make_table
+
+    training = training_kernels(max(measured.count, measured.complete))
+    complete = training[: measured.complete]
+    if measured.held_out:
+        complete += [*HELD_OUT_SIZES, *HELD_OUT_KINDS]
+    rest = training[measured.complete :]
+    done = 0
+    with ProgressBars() as bars:
+        advance = bars.steps("Kernels", len(complete) + len(rest))
+        for kernels, most in ((complete, 0), (rest, measured.most)):
+            done += make_table(
+                *(kernels, _plugin(measured.plugin), measured.out),
+                rounds=measured.rounds,
+                most=most,
+                advance=advance,
+            )
+    console.print(f"{measured.out} has {done} more kernels.")
+
+
+def _train(context: typer.Context, learned: Learned, options: LearningOptions) -> None:
+    r"""Train a cost model of tilings on measured times.
+
+    ```sh
+    mlbridge train mlir-tiling
+    mlbridge compile build/mlir-tiling/tiling.onnx -o libtiling.so
+    mlir-opt-22 --load-pass-plugin=MLBridgeMLIR.so x.mlir \
+      --pass-pipeline='builtin.module(func.func(mlbridge-tile{model=aot:libtiling.so}))'
+    ```
+    """
+    need("training", ("onnx", "onnxruntime", "torch"))
+    from mlbridge.export import Metadata, Training
+
+    from .learning import train
+    from .networks import write
+
+    training, _ = _entries(learned.times)
+    with ProgressBars() as bars:
+        chooser = train(
+            *(training, options),
+            seed=learned.seed,
+            show=lambda done, of: bars.show_stage("Networks", done, of),
+        )
+    about = Metadata(reward="-log(time)", training=Training(seed=learned.seed))
+    write(chooser, learned.out, about)
+    console.print(f"{learned.out} was trained on {len(training)} kernels.")
+
+
+def _evaluate(context: typer.Context, judgement: Judgement) -> None:
+    """Judge a model on the held-out kernels, in the stock mlir-opt.
+
+    The model's choice is measured beside the untiled kernel, the best choice of the
+    brute force, and the best fixed choice of the training kernels of the same kind.
+
+    ```sh
+    mlbridge evaluate mlir-tiling onnx:build/mlir-tiling/tiling.onnx
+    ```
+    """
+    from .evaluate import fixed_choices, judge_all
+
+    training, held_out = _entries(judgement.times)
+    with ProgressBars() as bars:
+        judged = judge_all(
+            *(held_out, fixed_choices(training)),
+            *(_plugin(judgement.plugin), judgement.model),
+            rounds=judgement.rounds,
+            advance=bars.steps("Kernels", len(held_out)),
+        )
+    if judgement.json:
+        rows = [asdict(one) for one in judged]
+        judgement.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    _print(judged)
+
+
+def _print(judged: "Sequence[Judged]") -> None:
+    from .evaluate import mean_speeds
+
+    table = Table(title="Speed of the model's choices (geometric means)")
+    table.add_column("held-out kernels")
+    for column in ("count", "/ untiled", "/ brute force", "/ best fixed"):
+        table.add_column(column, justify="right")
+    kinds = sorted({(one.is_new_kind, one.kind) for one in judged})
+    groups = {
+        kind + (" (new kind)" if is_new else ""): [
+            one for one in judged if one.kind == kind
+        ]
+        for is_new, kind in kinds
+    }
+    for name, group in (groups | {"all": list(judged)}).items():
+        speeds = (f"{speed:.2f}" for speed in mean_speeds(group))
+        table.add_row(name, str(len(group)), *speeds)
+    console.print(table)
+    wrong = [one.kernel for one in judged if one.differences]
+    console.print(f"Kernels with a wrong result: {', '.join(wrong) or 'none'}")
+
+
+COMMANDS = {
+    f"evaluate {NAME}": with_options(_evaluate, Judgement),
+    "search mlir-tilings": with_options(_search, Measured),
+    f"train {NAME}": with_options(_train, Learned, LearningOptions),
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The cost model of loop nests, and the model that a compiler asks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mlbridge.export import FeatureSpec, Metadata, export
+
+COLUMNS = 44
+"""The columns of `choice_features` (compilers/mlir/ChoiceFeatures.h)."""
+
+
+class CostNetwork(nn.Module):
+    """Estimates log(time) of choices relative to the first one, float [c].
+
+    Each choice is described by its columns, and by their difference from those of the
+    first choice, which leaves the nest as it is.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(COLUMNS))
+        self.register_buffer("scale", torch.ones(COLUMNS))
+        self.layers = nn.Sequential(
+            nn.Linear(2 * COLUMNS, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, 1),
+        )
+
+    def normalise(self, rows: NDArray[Any]) -> None:
+        """Sets the mean and the scale of each column from float [n, columns]."""
+        given = torch.from_numpy(rows)
+        self.mean.copy_(given.mean(dim=0))
+        self.scale.copy_(1 / given.std(dim=0).clamp(min=0.05))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """`rows` is float [c, columns]."""
+        given = ((rows - self.mean) * self.scale).clamp(-5, 5)
+        both = torch.cat([given, given - given[:1]], dim=1)
+        found: Tensor = self.layers(both).squeeze(1)
+        return found - found[:1]
+
+
+class Chooser(nn.Module):
+    """Returns the choice with the lowest mean estimate of several networks.
+
+    It leaves the nest as it is if log(time) falls by less than `margin`.
+    """
+
+    features: ClassVar = (
+        FeatureSpec("choices", "int64", ("c", "m"), low=0, high=128),
+        FeatureSpec("choice_features", "float", ("c", COLUMNS), low=-8.0, high=24.0),
+    )
+
+    def __init__(self, members: Sequence[nn.Module], margin: float) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        self.margin = margin
+
+    def index(self, rows: Tensor) -> Tensor:
+        """Returns the index of the choice, int64 [1]."""
+        found = torch.stack([member(rows) for member in self.members]).mean(dim=0)
+        saves = (found.amin(dim=0, keepdim=True) < -self.margin).to(torch.int64)
+        return torch.argmin(found, dim=0, keepdim=True) * saves
+
+    def forward(self, choices: Tensor, choice_features: Tensor) -> dict[str, Tensor]:
+        """Returns a row of `choices`, int64 [1, m]. The inputs are [1, c, ...]."""
+        chosen = self.index(choice_features[0])
+        return {"tiling": choices[0].index_select(0, chosen)}
+
+
+def write(chooser: Chooser, file: Path, metadata: Metadata | None = None) -> None:
+    """Writes a model to an .onnx file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    export(
+        *(chooser, file),
+        features=chooser.features,
+        decide="",
+        batch=1,
+        metadata=metadata,
+        requests=32,
+    )

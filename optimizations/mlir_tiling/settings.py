@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options of commands whose modules import PyTorch, which takes seconds."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from typer import Option
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """The options of a training."""
+
+    epochs: Annotated[int, Option(min=1, help="Passes over the kernels.")] = 60
+    batch: Annotated[int, Option(min=1, help="Kernels in a batch.")] = 16
+    rate: Annotated[float, Option(help="Largest learning rate of AdamW.")] = 0.003
+    decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.05
+    expectation: Annotated[
+        float, Option(help="Weight of the expected time in the loss.")
+    ] = 0.5
+    temperature: Annotated[
+        float, Option(help="Temperature of that expectation's softmax, in log(time).")
+    ] = 0.1
+    hidden: Annotated[int, Option(min=1, help="Width of the hidden layers.")] = 64
+    members: Annotated[int, Option(min=1, help="Networks in the ensemble.")] = 5
+    margin: Annotated[
+        float, Option(help="Leave a nest as it is if log(time) falls by less.")
+    ] = 0.03
