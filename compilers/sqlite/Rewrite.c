@@ -22,8 +22,8 @@ SQLITE_EXTENSION_INIT3
 #include <stdio.h>
 #include <string.h>
 
-/// Counts of hashed trigrams describe the text of a term.
-enum { Buckets = 64 };
+/// A text is described by so many hashes of trigrams, each less than Buckets.
+enum { MaxTrigrams = 8, Buckets = 512, MaxPattern = 256 };
 
 struct Advisor {
   MLBridgeModelRunnerRef Runner;
@@ -54,22 +54,31 @@ void disposeAdvisor(void *By) {
   sqlite3_free(By);
 }
 
-/// Counts the trigrams of a text. Those with a wildcard do not count.
-static void countTrigrams(const Token *T, float *Counts) {
-  for (int I = 1; I + 3 < T->Length; ++I) {
-    bool IsText = true;
-    for (int J = I; J != I + 3; ++J)
-      IsText &= !strchr("%_*?", T->Text[J]);
-    if (IsText)
-      ++Counts[hashText(HashStart, &T->Text[I], 3) % Buckets];
-  }
+/// Hashes trigrams of a pattern that have no wildcard. The beginning and the
+/// end of a text are characters. Unused numbers are -1.
+static void hashTrigrams(const Token *T, TermOperator How, int32_t *To) {
+  const bool IsGlob = How == OperatorGlob || How == OperatorNotGlob;
+  char Text[MaxPattern + 2] = {2};
+  const int Length = copyText(T, Text + 1, MaxPattern) + 2;
+  Text[Length - 1] = 3;
+  int32_t Found[MaxPattern];
+  int Count = 0;
+  for (int I = 0; I + 3 <= Length; ++I)
+    if (!memchr(&Text[I], IsGlob ? '*' : '%', 3) &&
+        !memchr(&Text[I], IsGlob ? '?' : '_', 3) &&
+        !(IsGlob && memchr(&Text[I], '[', 3)))
+      Found[Count++] = (int32_t)(hashText(HashStart, &Text[I], 3) % Buckets);
+  for (int I = 0; I != MaxTrigrams; ++I)
+    To[I] = I >= Count            ? -1
+            : Count < MaxTrigrams ? Found[I]
+                                  : Found[I * Count / MaxTrigrams];
 }
 
 /// The features of all terms, one row for each.
 typedef struct Rows {
   int32_t *Tables, *Columns, *Expressions, *Operators, *Operands;
+  int32_t *Literals, *Trigrams;
   double *Values;
-  float *Texts;
 } Rows;
 
 static void *part(char **Memory, size_t Bytes) {
@@ -81,14 +90,15 @@ static void *part(char **Memory, size_t Bytes) {
 /// Returns features for sqlite3_free(), the first of which begins the memory.
 static bool rowsOf(const Statement *S, Rows *Result) {
   const size_t N = (size_t)S->NumTerms;
-  const size_t Size =
-      N * (2 * sizeof(double) + Buckets * sizeof(float) + 6 * sizeof(int32_t));
+  const size_t Size = N * (4 * sizeof(double) +
+                           (6 + MaxLiterals + MaxTrigrams) * sizeof(int32_t));
   char *Memory = sqlite3_malloc64(Size);
   if (!Memory)
     return false;
   memset(Memory, 0, Size);
-  Result->Values = part(&Memory, 2 * N * sizeof(double));
-  Result->Texts = part(&Memory, Buckets * N * sizeof(float));
+  Result->Values = part(&Memory, 4 * N * sizeof(double));
+  Result->Literals = part(&Memory, MaxLiterals * N * sizeof(int32_t));
+  Result->Trigrams = part(&Memory, MaxTrigrams * N * sizeof(int32_t));
   Result->Columns = part(&Memory, 2 * N * sizeof(int32_t));
   Result->Tables = part(&Memory, N * sizeof(int32_t));
   Result->Expressions = part(&Memory, N * sizeof(int32_t));
@@ -97,13 +107,17 @@ static bool rowsOf(const Statement *S, Rows *Result) {
   for (size_t I = 0; I != N; ++I) {
     const Term *const T = &S->Terms[I];
     memcpy(&Result->Columns[2 * I], T->Columns, sizeof T->Columns);
-    memcpy(&Result->Values[2 * I], T->Values, sizeof T->Values);
+    memcpy(&Result->Values[4 * I], T->Values, sizeof T->Values);
+    memcpy(&Result->Literals[MaxLiterals * I], T->Literals, sizeof T->Literals);
     Result->Tables[I] = T->Table;
     Result->Expressions[I] = (int32_t)T->Expression;
     Result->Operators[I] = (int32_t)T->Operator;
     Result->Operands[I] = (int32_t)T->Operand;
-    if (T->Text >= 0)
-      countTrigrams(&S->Tokens[T->Text], &Result->Texts[Buckets * I]);
+    int32_t *const Trigrams = &Result->Trigrams[MaxTrigrams * I];
+    if (T->Text >= 0 && T->Operator >= OperatorLike)
+      hashTrigrams(&S->Tokens[T->Text], T->Operator, Trigrams);
+    else
+      memset(Trigrams, -1, MaxTrigrams * sizeof *Trigrams);
   }
   return true;
 }
@@ -117,14 +131,19 @@ static const float *ask(Advisor *By, const Statement *S) {
     return NULL;
   MLBridgeFeatureSetRef To = mlbridgeGetFeatures(By->Runner);
   const size_t N = (size_t)S->NumTerms;
-  const int64_t Pairs[] = {S->NumTerms, 2}, Texts[] = {S->NumTerms, Buckets};
+  const int64_t Pairs[] = {S->NumTerms, 2}, Values[] = {S->NumTerms, 4};
+  const int64_t Literals[] = {S->NumTerms, MaxLiterals};
+  const int64_t Trigrams[] = {S->NumTerms, MaxTrigrams};
   mlbridgeSetInt32Vector(To, "tables", R.Tables, N);
   mlbridgeSetTensor(To, "columns", MLBridgeElementInt32, R.Columns, Pairs, 2);
   mlbridgeSetInt32Vector(To, "expressions", R.Expressions, N);
   mlbridgeSetInt32Vector(To, "operators", R.Operators, N);
   mlbridgeSetInt32Vector(To, "operands", R.Operands, N);
-  mlbridgeSetTensor(To, "values", MLBridgeElementDouble, R.Values, Pairs, 2);
-  mlbridgeSetTensor(To, "texts", MLBridgeElementFloat, R.Texts, Texts, 2);
+  mlbridgeSetTensor(To, "values", MLBridgeElementDouble, R.Values, Values, 2);
+  mlbridgeSetTensor(To, "literals", MLBridgeElementInt32, R.Literals, Literals,
+                    2);
+  mlbridgeSetTensor(To, "trigrams", MLBridgeElementInt32, R.Trigrams, Trigrams,
+                    2);
   MLBridgeAdviceRef Advice;
   const float *Found = NULL;
   size_t Count = 0;

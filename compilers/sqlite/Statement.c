@@ -24,6 +24,179 @@ SQLITE_EXTENSION_INIT3
 
 enum { MaxNesting = 32, MaxSources = 64 };
 
+#define INLINED static inline __attribute__((always_inline))
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+/// What a word means. A word may be in several sets.
+enum {
+  SetKeyword = 1 << 0,   // can stand where a name could, and is none
+  SetUnusual = 1 << 1,   // see isUnusual()
+  SetCompound = 1 << 2,  // joins SELECTs
+  SetJoin = 1 << 3,      // joins tables
+  SetNoAlias = 1 << 4,   // follows a table, and is not its alias
+  SetAggregate = 1 << 5, // a function of many rows
+  SetScalar = 1 << 6,    // a function of its arguments only
+  SetRows = 1 << 7,      // a subquery behind it is not one value
+  SetOrdered = 1 << 8,   // the order of rows may matter
+  SetChange = 1 << 9,    // changes the database
+  SetCompares = 1 << 10, // compares rows
+  SetFunction = 1 << 11, // a function that depends on the order of rows
+};
+
+typedef struct Word {
+  const char *Text; // in upper case
+  unsigned Sets;
+} Word;
+
+static const Word Words[] = {
+    {"ABS", SetScalar},
+    {"ALL", SetKeyword},
+    {"AND", SetKeyword},
+    {"AS", SetKeyword | SetRows},
+    {"ASC", SetKeyword},
+    {"AVG", SetAggregate},
+    {"BETWEEN", SetKeyword},
+    {"BY", SetKeyword},
+    {"CASE", SetKeyword},
+    {"CAST", SetKeyword | SetScalar},
+    {"CHANGES", SetFunction},
+    {"CHAR", SetScalar},
+    {"COALESCE", SetScalar},
+    {"COLLATE", SetKeyword | SetUnusual},
+    {"COUNT", SetAggregate},
+    {"CREATE", SetChange},
+    {"CROSS", SetKeyword | SetJoin},
+    {"DATE", SetScalar},
+    {"DATETIME", SetScalar},
+    {"DELETE", SetChange},
+    {"DESC", SetKeyword},
+    {"DISTINCT", SetKeyword | SetCompares},
+    {"ELSE", SetKeyword},
+    {"END", SetKeyword},
+    {"ESCAPE", SetKeyword},
+    {"EXCEPT", SetKeyword | SetCompound | SetCompares},
+    {"EXISTS", SetKeyword | SetRows},
+    {"FALSE", SetKeyword},
+    {"FILTER", SetKeyword},
+    {"FORMAT", SetScalar},
+    {"FROM", SetKeyword | SetRows},
+    {"FULL", SetKeyword | SetJoin},
+    {"GLOB", SetKeyword},
+    {"GROUP", SetKeyword | SetCompares},
+    {"GROUP_CONCAT", SetFunction},
+    {"HAVING", SetKeyword},
+    {"HEX", SetScalar},
+    {"IFNULL", SetScalar},
+    {"IIF", SetScalar},
+    {"IN", SetKeyword | SetRows},
+    {"INDEXED", SetKeyword | SetNoAlias},
+    {"INNER", SetKeyword | SetJoin},
+    {"INSERT", SetChange},
+    {"INSTR", SetScalar},
+    {"INTERSECT", SetKeyword | SetCompound | SetCompares},
+    {"IS", SetKeyword},
+    {"ISNULL", SetKeyword},
+    {"JOIN", SetKeyword | SetJoin | SetRows},
+    {"JSON_EXTRACT", SetScalar},
+    {"JSON_GROUP_ARRAY", SetFunction},
+    {"JSON_GROUP_OBJECT", SetFunction},
+    {"JULIANDAY", SetScalar},
+    {"LAST_INSERT_ROWID", SetFunction},
+    {"LEFT", SetKeyword | SetJoin},
+    {"LENGTH", SetScalar},
+    {"LIKE", SetKeyword},
+    {"LIKELIHOOD", SetUnusual},
+    {"LIKELY", SetUnusual},
+    {"LIMIT", SetKeyword | SetOrdered},
+    {"LOWER", SetScalar},
+    {"LTRIM", SetScalar},
+    {"MATCH", SetKeyword | SetUnusual},
+    {"MATERIALIZED", SetRows},
+    {"MAX", SetAggregate},
+    {"MIN", SetAggregate},
+    {"NATURAL", SetKeyword | SetJoin},
+    {"NOT", SetKeyword | SetNoAlias},
+    {"NOTNULL", SetKeyword},
+    {"NULL", SetKeyword},
+    {"NULLIF", SetScalar},
+    {"NULLS", SetKeyword},
+    {"OFFSET", SetKeyword},
+    {"ON", SetKeyword | SetNoAlias},
+    {"OR", SetKeyword},
+    {"ORDER", SetKeyword},
+    {"OUTER", SetKeyword | SetJoin},
+    {"OVER", SetKeyword | SetOrdered},
+    {"PRINTF", SetScalar},
+    {"QUOTE", SetScalar},
+    {"RANDOM", SetFunction},
+    {"RANDOMBLOB", SetFunction},
+    {"REGEXP", SetKeyword | SetUnusual},
+    {"REPLACE", SetScalar},
+    {"RETURNING", SetChange},
+    {"RIGHT", SetKeyword | SetJoin},
+    {"ROUND", SetScalar},
+    {"RTRIM", SetScalar},
+    {"SELECT", SetKeyword | SetUnusual},
+    {"SIGN", SetScalar},
+    {"STRFTIME", SetScalar},
+    {"STRING_AGG", SetFunction},
+    {"SUBSTR", SetScalar},
+    {"SUBSTRING", SetScalar},
+    {"SUM", SetAggregate},
+    {"THEN", SetKeyword},
+    {"TIME", SetScalar},
+    {"TOTAL", SetAggregate},
+    {"TOTAL_CHANGES", SetFunction},
+    {"TRIM", SetScalar},
+    {"TRUE", SetKeyword},
+    {"TYPEOF", SetScalar},
+    {"UNICODE", SetScalar},
+    {"UNION", SetKeyword | SetCompound | SetCompares},
+    {"UNIXEPOCH", SetScalar},
+    {"UNLIKELY", SetUnusual},
+    {"UPDATE", SetChange},
+    {"UPPER", SetScalar},
+    {"USING", SetKeyword | SetNoAlias},
+    {"VALUES", SetKeyword | SetUnusual},
+    {"WHEN", SetKeyword},
+    {"WHERE", SetKeyword},
+    {"WINDOW", SetKeyword | SetOrdered},
+    {"WITH", SetKeyword}};
+
+/// The table's hash table: indices plus 1, or 0.
+enum { NumSlots = 512, NumWords = sizeof Words / sizeof *Words };
+static uint8_t Slots[NumSlots];
+
+/// Adds a byte to a hash, without its case.
+INLINED uint32_t hashWord(uint32_t Hash, char C) {
+  return (Hash ^ ((unsigned char)C | 0x20u)) * 16777619u;
+}
+
+static unsigned setsOf(const char *Text, int Length, uint32_t Hash) {
+  for (uint32_t I = Hash % NumSlots; Slots[I]; I = (I + 1) % NumSlots) {
+    const Word *const W = &Words[Slots[I] - 1];
+    if (sqlite3_strnicmp(Text, W->Text, Length) == 0 && !W->Text[Length])
+      return W->Sets;
+  }
+  return 0;
+}
+
+// Before any thread can use the table.
+__attribute__((constructor)) static void hashWords(void) {
+  for (int I = 0; I != NumWords; ++I) {
+    uint32_t Hash = HashStart;
+    for (const char *P = Words[I].Text; *P; ++P)
+      Hash = hashWord(Hash, *P);
+    uint32_t Slot = Hash % NumSlots;
+    while (Slots[Slot])
+      Slot = (Slot + 1) % NumSlots;
+    Slots[Slot] = (uint8_t)(I + 1);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Tokens
 //===----------------------------------------------------------------------===//
@@ -94,6 +267,16 @@ static int nameAt(const char *Text) {
   return Length;
 }
 
+static void readWord(const char *Text, Token *Result) {
+  uint32_t Hash = HashStart;
+  int Length = 0;
+  for (; isName(Text[Length]); ++Length)
+    Hash = hashWord(Hash, Text[Length]);
+  Result->Kind = TokenWord;
+  Result->Length = Length;
+  Result->Sets = setsOf(Text, Length, Hash);
+}
+
 /// Reads the token at the text. Returns false for what is no token.
 static bool readToken(const char *Text, Token *Result) {
   static const char *const Operators[] = {"->>", "->", "||", "<=", "<>",
@@ -101,13 +284,13 @@ static bool readToken(const char *Text, Token *Result) {
   const char C = *Text;
   Result->Text = Text;
   Result->Match = -1;
+  Result->Sets = 0;
   if ((C == 'x' || C == 'X') && Text[1] == '\'') {
     const int Length = quotedAt(Text + 1, '\'');
     Result->Kind = TokenBlob;
     Result->Length = Length ? Length + 1 : 0;
   } else if (isNameStart(C)) {
-    Result->Kind = TokenWord;
-    Result->Length = nameAt(Text);
+    readWord(Text, Result);
   } else if (C == '\'') {
     Result->Kind = TokenString;
     Result->Length = quotedAt(Text, C);
@@ -136,28 +319,28 @@ static bool readToken(const char *Text, Token *Result) {
   return Result->Length != 0;
 }
 
-static bool isOperator(const Token *T, const char *Text) {
+// Inlined, so that the length of Text is a constant.
+INLINED bool isOperator(const Token *T, const char *Text) {
   return T->Kind == TokenOperator && T->Length == (int)strlen(Text) &&
-         strncmp(T->Text, Text, (size_t)T->Length) == 0;
+         memcmp(T->Text, Text, strlen(Text)) == 0;
 }
 
-static bool isWord(const Token *T, const char *Word) {
+INLINED bool isWord(const Token *T, const char *Word) {
   return T->Kind == TokenWord && T->Length == (int)strlen(Word) &&
          sqlite3_strnicmp(T->Text, Word, T->Length) == 0;
 }
 
-static bool isAnyWord(const Token *T, const char *const *Words) {
-  for (; *Words; ++Words)
-    if (isWord(T, *Words))
-      return true;
-  return false;
+static bool isAnyWord(const Token *T, unsigned Sets) {
+  return (T->Sets & Sets) != 0;
 }
 
-/// Appends an element to a vector. Capacities are powers of two.
+/// Returns a vector with room for one more element. Capacities are powers of
+/// two.
 static void *grow(void *Vector, int Size, size_t Element) {
-  if (Size != 0 && (Size & (Size - 1)) != 0)
+  enum { Least = 16 };
+  if (Size != 0 && (Size < Least || (Size & (Size - 1)) != 0))
     return Vector;
-  return sqlite3_realloc64(Vector, (Size ? 2 * (size_t)Size : 1) * Element);
+  return sqlite3_realloc64(Vector, (Size ? 2 * (size_t)Size : Least) * Element);
 }
 
 static int tokenize(const char *SQL, Statement *S) {
@@ -207,18 +390,23 @@ static bool isNameToken(const Token *T) {
   return T->Kind == TokenWord || T->Kind == TokenQuoted;
 }
 
-/// Copies a name without its quotes. Returns false if it is too long.
-static bool copyName(const Token *T, char *To, int Size) {
+int copyText(const Token *T, char *To, int Size) {
   int Length = 0;
-  const bool IsQuoted = T->Kind == TokenQuoted;
+  const bool IsQuoted = T->Kind != TokenWord;
   const char Close = IsQuoted ? T->Text[T->Length - 1] : 0;
-  for (int I = IsQuoted; I != T->Length - IsQuoted; ++I) {
-    if (Length == Size - 1)
-      return false;
+  for (int I = IsQuoted; I < T->Length - IsQuoted && Length != Size; ++I) {
     To[Length++] = T->Text[I];
     // A doubled quote stands for one.
     I += IsQuoted && T->Text[I] == Close;
   }
+  return Length;
+}
+
+/// Copies a name without its quotes. Returns false if it is too long.
+static bool copyName(const Token *T, char *To, int Size) {
+  const int Length = copyText(T, To, Size);
+  if (Length == Size)
+    return false;
   To[Length] = 0;
   return true;
 }
@@ -330,22 +518,12 @@ static int resolve(Parser *P, const Scope *Where, Reference Name,
 //===----------------------------------------------------------------------===//
 
 /// Words that can stand where a name could, and are none.
-static const char *const Keywords[] = {
-    "AND",     "AS",      "ASC",   "BETWEEN",  "BY",     "CASE",      "CAST",
-    "COLLATE", "CROSS",   "DESC",  "DISTINCT", "ELSE",   "END",       "ESCAPE",
-    "EXCEPT",  "EXISTS",  "FALSE", "FILTER",   "FROM",   "FULL",      "GLOB",
-    "GROUP",   "HAVING",  "IN",    "INDEXED",  "INNER",  "INTERSECT", "IS",
-    "ISNULL",  "JOIN",    "LEFT",  "LIKE",     "LIMIT",  "MATCH",     "NATURAL",
-    "NOT",     "NOTNULL", "NULL",  "NULLS",    "OFFSET", "ON",        "OR",
-    "ORDER",   "OUTER",   "OVER",  "REGEXP",   "RIGHT",  "SELECT",    "THEN",
-    "TRUE",    "UNION",   "USING", "VALUES",   "WHEN",   "WHERE",     "WINDOW",
-    "WITH",    "ALL",     NULL};
 
 static bool nextReference(const Statement *S, int I, int End,
                           Reference *Result) {
   const Token *const T = S->Tokens;
   for (; I < End; ++I) {
-    if (!isNameToken(&T[I]) || isAnyWord(&T[I], Keywords))
+    if (!isNameToken(&T[I]) || isAnyWord(&T[I], SetKeyword))
       continue;
     int Last = I + 1;
     while (Last + 1 < End && isOperator(&T[Last], ".") &&
@@ -374,22 +552,31 @@ static bool isLiteral(const Statement *S, int Begin, int End) {
          (T[Begin].Kind == TokenNumber || T[Begin].Kind == TokenString);
 }
 
-/// Reads a literal as a number. The order of texts is that of their numbers.
-static double valueOf(const Statement *S, int Begin, int End) {
+/// Reads a literal as two numbers, whose order is that of the literals. A text
+/// has numbers of its first six and its next six bytes. Returns the literal's
+/// hash: that of a text in lower case, or that of the bytes of a double.
+static uint32_t setValue(const Statement *S, int Begin, int End, double *To) {
+  enum { Digits = 6, MaxText = 256 };
   const Token *const T = &S->Tokens[End - 1];
+  char Text[MaxText];
+  To[0] = To[1] = 0;
   if (T->Kind == TokenNumber) {
-    char Text[64];
-    const int Length = T->Length < 63 ? T->Length : 63;
+    const int Length = T->Length < MaxText - 1 ? T->Length : MaxText - 1;
     memcpy(Text, T->Text, (size_t)Length);
     Text[Length] = 0;
-    const double Value = strtod(Text, NULL);
-    return End - Begin == 2 && isOperator(&S->Tokens[Begin], "-") ? -Value
-                                                                  : Value;
+    To[0] = strtod(Text, NULL);
+    if (End - Begin == 2 && isOperator(&S->Tokens[Begin], "-") && To[0] != 0)
+      To[0] = -To[0];
+    memcpy(Text, To, sizeof *To);
+    return hashText(HashStart, Text, (int)sizeof *To);
   }
-  double Value = 0, Digit = 1;
-  for (int I = 1; I < T->Length - 1 && I <= 6; ++I)
-    Value += (unsigned char)T->Text[I] * (Digit /= 256);
-  return Value;
+  const int Length = copyText(T, Text, MaxText);
+  for (int Part = 0; Part != 2; ++Part) {
+    double Digit = 1;
+    for (int I = Part * Digits; I < Length && I < (Part + 1) * Digits; ++I)
+      To[Part] += (unsigned char)Text[I] * (Digit /= 256);
+  }
+  return hashText(HashStart, Text, Length);
 }
 
 /// Skips to the word AND, OR or the end. CASE and BETWEEN contain words that do
@@ -443,7 +630,7 @@ static const Comparison *comparisonOf(const Token *T) {
   return NULL;
 }
 
-/// Hashes tokens, with all columns as # and all literals as ?.
+/// Hashes tokens, with all columns as #.
 static uint32_t hashExpression(const Statement *S, int Begin, int End) {
   uint32_t Hash = HashStart;
   Reference Name;
@@ -454,9 +641,6 @@ static uint32_t hashExpression(const Statement *S, int Begin, int End) {
       Hash = hashByte(Hash, '#');
       I = Name.End - 1;
       HasName = nextReference(S, Name.End, End, &Name);
-    } else if (T->Kind == TokenNumber || T->Kind == TokenString ||
-               T->Kind == TokenBlob) {
-      Hash = hashByte(Hash, '?');
     } else {
       Hash = hashText(Hash, T->Text, T->Length);
     }
@@ -481,8 +665,29 @@ static void setExpression(const Statement *S, int Begin, int End, Term *To) {
 static void setLiteral(const Statement *S, int Begin, int End, Term *To) {
   const bool IsText = S->Tokens[End - 1].Kind == TokenString;
   To->Operand = IsText ? OperandText : OperandNumber;
-  To->Values[0] = valueOf(S, Begin, End);
+  To->Literals[0] = setValue(S, Begin, End, To->Values);
   To->Text = IsText ? End - 1 : -1;
+}
+
+/// Describes a list of literals of one kind. Returns false for other lists.
+static bool setList(const Statement *S, int Begin, int End, Term *To) {
+  int Count = 0;
+  for (int I = Begin; I < End; ++Count) {
+    int Last = I;
+    while (Last != End && !isOperator(&S->Tokens[Last], ","))
+      ++Last;
+    if (!isLiteral(S, I, Last) ||
+        S->Tokens[Last - 1].Kind != S->Tokens[End - 1].Kind)
+      return false;
+    double Value[2];
+    const uint32_t Hash = setValue(S, I, Last, Value);
+    if (Count < MaxLiterals)
+      To->Literals[Count] = Hash;
+    I = Last + 1;
+  }
+  To->Operand = OperandList;
+  To->Values[0] = Count;
+  return true;
 }
 
 /// Describes the right side. Returns false if it is nothing that is known.
@@ -492,26 +697,17 @@ static bool setOperand(const Statement *S, int Begin, int End, Term *To) {
     int And = Begin;
     while (And < End && !isWord(&T[And], "AND"))
       And = isOperator(&T[And], "(") ? T[And].Match + 1 : And + 1;
-    if (!isLiteral(S, Begin, And) || !isLiteral(S, And + 1, End))
+    if (!isLiteral(S, Begin, And) || !isLiteral(S, And + 1, End) ||
+        T[And - 1].Kind != T[End - 1].Kind)
       return false;
     setLiteral(S, Begin, And, To);
-    To->Values[1] = valueOf(S, And + 1, End);
+    setValue(S, And + 1, End, &To->Values[2]);
     return true;
   }
   if (To->Operator == OperatorIn || To->Operator == OperatorNotIn) {
     if (!isOperator(&T[Begin], "(") || T[Begin].Match != End - 1)
       return false;
-    To->Operand = OperandList;
-    for (int I = Begin + 1; I < End;) {
-      int Last = I;
-      while (!isOperator(&T[Last], ",") && Last != End - 1)
-        ++Last;
-      if (!isLiteral(S, I, Last))
-        return false;
-      ++To->Values[0];
-      I = Last + 1;
-    }
-    return true;
+    return setList(S, Begin + 1, End - 1, To);
   }
   if (isLiteral(S, Begin, End)) {
     setLiteral(S, Begin, End, To);
@@ -582,7 +778,8 @@ static void describe(const Statement *S, Term *To) {
   }
   To->Operator = OperatorOther;
   To->Operand = OperandNone;
-  To->Values[0] = To->Values[1] = 0;
+  memset(To->Values, 0, sizeof To->Values);
+  memset(To->Literals, 0, sizeof To->Literals);
   To->Text = -1;
   To->Expression = hashExpression(S, Begin, End);
 }
@@ -590,13 +787,10 @@ static void describe(const Statement *S, Term *To) {
 /// True if a model cannot know what the tokens compare with, or if they must
 /// not be an argument of likelihood().
 static bool isUnusual(const Statement *S, int Begin, int End) {
-  static const char *const Words[] = {"SELECT", "COLLATE",  "MATCH",
-                                      "REGEXP", "VALUES",   "LIKELIHOOD",
-                                      "LIKELY", "UNLIKELY", NULL};
   for (int I = Begin; I != End; ++I) {
     const Token *const T = &S->Tokens[I];
     if (T->Kind == TokenParameter || T->Kind == TokenBlob ||
-        isAnyWord(T, Words))
+        isAnyWord(T, SetUnusual))
       return true;
   }
   // A row value.
@@ -673,11 +867,10 @@ typedef struct Clauses {
 
 /// Where one SELECT of a compound ends, or the end.
 static int endOfCore(const Statement *S, int I, int End) {
-  static const char *const Compound[] = {"UNION", "INTERSECT", "EXCEPT", NULL};
   for (; I < End; ++I) {
     if (isOperator(&S->Tokens[I], "("))
       I = S->Tokens[I].Match;
-    else if (isAnyWord(&S->Tokens[I], Compound))
+    else if (isAnyWord(&S->Tokens[I], SetCompound))
       return I;
   }
   return I;
@@ -715,16 +908,12 @@ static int firstOf(int A, int B, int C, int End) {
 
 /// Reads the sources of FROM, and adds the terms of inner joins' ON.
 static void readSources(Parser *P, Scope *To, int Begin, int End) {
-  static const char *const Joins[] = {"JOIN",  "LEFT",    "RIGHT",
-                                      "FULL",  "INNER",   "OUTER",
-                                      "CROSS", "NATURAL", NULL};
-  static const char *const NoAlias[] = {"ON", "USING", "INDEXED", "NOT", NULL};
   const Token *const T = P->S->Tokens;
   // The conditions of ON, whose columns may belong to later sources.
   int Conditions[MaxSources][2], NumConditions = 0;
   bool IsOuter = false;
   for (int I = Begin; I < End;) {
-    if (isOperator(&T[I], ",") || isAnyWord(&T[I], Joins)) {
+    if (isOperator(&T[I], ",") || isAnyWord(&T[I], SetJoin)) {
       // All sources of RIGHT and FULL may be null.
       if (isWord(&T[I], "RIGHT") || isWord(&T[I], "FULL")) {
         To->NumInner = 0;
@@ -736,7 +925,7 @@ static void readSources(Parser *P, Scope *To, int Begin, int End) {
     } else if (isWord(&T[I], "ON")) {
       int Last = I + 1;
       while (Last < End && !isOperator(&T[Last], ",") &&
-             (!isAnyWord(&T[Last], Joins) || isOperator(&T[Last + 1], "(")))
+             (!isAnyWord(&T[Last], SetJoin) || isOperator(&T[Last + 1], "(")))
         Last = isOperator(&T[Last], "(") ? T[Last].Match + 1 : Last + 1;
       Conditions[NumConditions][0] = I + 1;
       Conditions[NumConditions++][1] = Last < End ? Last : End;
@@ -780,7 +969,7 @@ static void readSources(Parser *P, Scope *To, int Begin, int End) {
       if (I < End && isWord(&T[I], "AS"))
         ++I;
       if (I < End && (isNameToken(&T[I]) || T[I].Kind == TokenString) &&
-          !isAnyWord(&T[I], Joins) && !isAnyWord(&T[I], NoAlias))
+          !isAnyWord(&T[I], SetJoin) && !isAnyWord(&T[I], SetNoAlias))
         New.Name = &T[I++];
       To->Sources[To->NumSources++] = New;
     }
@@ -792,25 +981,14 @@ static void readSources(Parser *P, Scope *To, int Begin, int End) {
       addTerms(P, To, Conditions[I][0], Conditions[I][1]);
 }
 
-static const char *const Aggregates[] = {"COUNT", "SUM", "TOTAL", "AVG",
-                                         "MIN",   "MAX", NULL};
-
 /// Functions whose value depends on their arguments only, and on one row.
-static const char *const Scalars[] = {
-    "ABS",     "CAST",         "COALESCE",  "IFNULL",   "NULLIF",
-    "IIF",     "LENGTH",       "LOWER",     "UPPER",    "TRIM",
-    "LTRIM",   "RTRIM",        "ROUND",     "SUBSTR",   "SUBSTRING",
-    "REPLACE", "INSTR",        "PRINTF",    "FORMAT",   "DATE",
-    "TIME",    "DATETIME",     "JULIANDAY", "STRFTIME", "UNIXEPOCH",
-    "HEX",     "QUOTE",        "TYPEOF",    "UNICODE",  "CHAR",
-    "SIGN",    "JSON_EXTRACT", NULL};
 
 /// True if a function of one SELECT aggregates rows.
 static bool aggregates(const Statement *S, int Begin, int End) {
   for (int I = Begin; I + 1 < End; ++I) {
     if (isOperator(&S->Tokens[I], "(") && beginsSelect(&S->Tokens[I + 1]))
       I = S->Tokens[I].Match;
-    else if (isAnyWord(&S->Tokens[I], Aggregates) &&
+    else if (isAnyWord(&S->Tokens[I], SetAggregate) &&
              isOperator(&S->Tokens[I + 1], "("))
       return true;
   }
@@ -859,7 +1037,7 @@ static bool hasBareColumn(const Statement *S, const Clauses *C, int Begin,
   for (int I = Begin; I < End; ++I) {
     if (isOperator(&T[I], "*") && (I == Begin || isOperator(&T[I - 1], ".")))
       return true;
-    if (I + 1 < End && isAnyWord(&T[I], Aggregates) &&
+    if (I + 1 < End && isAnyWord(&T[I], SetAggregate) &&
         isOperator(&T[I + 1], "(")) {
       I = T[I + 1].Match;
       continue;
@@ -896,8 +1074,8 @@ static void checkResult(Parser *P, const Clauses *C) {
     if (isOperator(&T[I], "(") && beginsSelect(&T[I + 1]))
       I = T[I].Match;
     else if (isNameToken(&T[I]) && isOperator(&T[I + 1], "(") &&
-             !isAnyWord(&T[I], Keywords) && !isAnyWord(&T[I], Aggregates) &&
-             !isAnyWord(&T[I], Scalars))
+             !isAnyWord(&T[I], SetKeyword) && !isAnyWord(&T[I], SetAggregate) &&
+             !isAnyWord(&T[I], SetScalar))
       refuse(P, "it calls a function that may depend on the order of rows");
   }
   if (P->ComparesRows)
@@ -914,7 +1092,7 @@ static void checkResult(Parser *P, const Clauses *C) {
     if (Last - I > 2 && isWord(&T[Last - 2], "AS"))
       Last -= 2;
     else if (Last - I > 1 && isNameToken(&T[Last - 1]) &&
-             !isAnyWord(&T[Last - 1], Keywords) &&
+             !isAnyWord(&T[Last - 1], SetKeyword) &&
              (T[Last - 2].Kind != TokenOperator ||
               isOperator(&T[Last - 2], ")")))
       Last -= 1;
@@ -958,15 +1136,13 @@ static int readNames(Parser *P, int I, int End) {
 /// Parses the subqueries of one SELECT. Those of FROM begin at a source.
 static void parseSubqueries(Parser *P, int Begin, int End, int From,
                             int FromEnd, int Nesting) {
-  static const char *const Sets[] = {"IN",   "EXISTS", "AS", "MATERIALIZED",
-                                     "JOIN", "FROM",   NULL};
   const Token *const T = P->S->Tokens;
   for (int I = Begin; I + 1 < End; ++I) {
     if (!isOperator(&T[I], "(") || !beginsSelect(&T[I + 1]))
       continue;
     const bool IsSource =
         From >= 0 && I > From && I < FromEnd && isOperator(&T[I - 1], ",");
-    const bool IsSet = I > 0 && (isAnyWord(&T[I - 1], Sets) || IsSource);
+    const bool IsSet = I > 0 && (isAnyWord(&T[I - 1], SetRows) || IsSource);
     parseSelect(P, I + 1, T[I].Match, Nesting + 1, !IsSet);
     I = T[I].Match;
   }
@@ -1015,31 +1191,16 @@ static void parseSelect(Parser *P, int Begin, int End, int Nesting,
 
 /// Refuses statements by words that they contain.
 static void checkWords(Parser *P) {
-  static const char *const Ordered[] = {"LIMIT", "OVER", "WINDOW", NULL};
-  static const char *const Changes[] = {"INSERT", "UPDATE",    "DELETE",
-                                        "CREATE", "RETURNING", NULL};
-  static const char *const Compares[] = {"GROUP",     "DISTINCT", "UNION",
-                                         "INTERSECT", "EXCEPT",   NULL};
-  static const char *const Functions[] = {"GROUP_CONCAT",
-                                          "STRING_AGG",
-                                          "JSON_GROUP_ARRAY",
-                                          "JSON_GROUP_OBJECT",
-                                          "RANDOM",
-                                          "RANDOMBLOB",
-                                          "CHANGES",
-                                          "TOTAL_CHANGES",
-                                          "LAST_INSERT_ROWID",
-                                          NULL};
   for (int I = 0; I != P->S->NumTokens; ++I) {
     const Token *const T = &P->S->Tokens[I];
     const bool IsCall = I + 1 != P->S->NumTokens && isOperator(&T[1], "(");
-    if (isAnyWord(T, Ordered))
+    if (isAnyWord(T, SetOrdered))
       refuse(P, "its result may depend on the order of rows");
-    else if (isAnyWord(T, Changes) && !IsCall)
+    else if (isAnyWord(T, SetChange) && !IsCall)
       refuse(P, "it changes the database");
-    else if (IsCall && isAnyWord(T, Functions))
+    else if (IsCall && isAnyWord(T, SetFunction))
       refuse(P, "it calls a function that depends on the order of rows");
-    P->ComparesRows |= isAnyWord(T, Compares);
+    P->ComparesRows |= isAnyWord(T, SetCompares);
   }
 }
 

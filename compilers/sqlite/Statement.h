@@ -34,7 +34,8 @@ typedef struct Token {
   TokenKind Kind;
   const char *Text; // in the statement's text
   int Length;
-  int Match; // of a parenthesis: the index of the other one
+  int Match;     // of a parenthesis: the index of the other one
+  unsigned Sets; // of words to which it belongs, see Statement.c
 } Token;
 
 /// How a term compares. The numbers are part of the model's features.
@@ -63,9 +64,12 @@ typedef enum OperandKind {
   OperandNone,
   OperandNumber,
   OperandText,
-  OperandList,   // Values[0] is the number of elements
+  OperandList,   // Values[0] is the number of elements, which are of one kind
   OperandColumn, // the second column
 } OperandKind;
+
+/// Of a list, only so many elements are described.
+enum { MaxLiterals = 8 };
 
 /// A condition on the columns of one table, which is joined to others by AND.
 typedef struct Term {
@@ -75,8 +79,9 @@ typedef struct Term {
   uint32_t Expression; // hash of what is compared, 0 for a column alone
   TermOperator Operator;
   OperandKind Operand;
-  double Values[2]; // numbers, or codes of texts in their order
-  int Text;         // the token of a string that is compared, or -1
+  double Values[4]; // two literals, with two numbers each: see setValue()
+  uint32_t Literals[MaxLiterals]; // hashes of literals that must be equal
+  int Text; // the token of a string that is compared, or -1
 } Term;
 
 typedef struct Statement {
@@ -92,6 +97,10 @@ typedef struct Statement {
 /// up. Returns SQLITE_OK or SQLITE_NOMEM. Call freeStatement() in both cases.
 int parseStatement(sqlite3 *DB, const char *SQL, Statement *Result);
 void freeStatement(Statement *S);
+
+/// Copies at most Size characters of a name or string, without its quotes.
+/// Returns their number.
+int copyText(const Token *T, char *To, int Size);
 
 /// Adds a text in lower case to a hash (FNV-1a), which begins with HashStart.
 uint32_t hashText(uint32_t Hash, const char *Text, int Length);
