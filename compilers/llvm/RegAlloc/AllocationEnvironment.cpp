@@ -15,6 +15,7 @@
 
 #include "RegAlloc/AllocationEnvironment.h"
 
+#include "RegAlloc/AllocationReward.h"
 #include "RegAlloc/RegisterAllocator.h"
 #include "RegAlloc/TrialProcess.h"
 
@@ -22,9 +23,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <algorithm>
-#include <cmath>
 
 using namespace llvm;
 
@@ -79,14 +77,7 @@ AllocationEnvironment::begin(const AllocationContext &Context) {
   return nullptr;
 }
 
-static double rewardFor(double Greedy, double Cost) {
-  // The smallest cost is an instruction in a block that hardly runs.
-  constexpr double Smallest = 1e-3;
-  return std::clamp(std::log((Greedy + Smallest) / (Cost + Smallest)), -1.0,
-                    1.0);
-}
-
-/// \p Cost is null if the trial failed, which counts as the worst cost.
+/// \p Cost is null if the trial failed.
 void AllocationEnvironment::endEpisode(
     const AllocationCost *Cost, const SteppedEnvironment::Observer &Last) {
   json::Object Info{{"module", json::fixUTF8(ModuleName)},
@@ -96,8 +87,7 @@ void AllocationEnvironment::endEpisode(
     Info["cost"] = Cost->total();
   std::string Text;
   raw_string_ostream(Text) << json::Value(std::move(Info));
-  Trainer.endEpisode(Cost ? rewardFor(GreedyCost, Cost->total()) : -1, Last,
-                     std::move(Text));
+  Trainer.endEpisode(allocationReward(GreedyCost, Cost), Last, std::move(Text));
 }
 
 std::unique_ptr<AllocationPolicy>
