@@ -30,15 +30,8 @@ struct TileSizes {
   int Innermost;
 };
 
-constexpr std::array<TileSizes, 9> Menu = {{{0, 0},
-                                            {8, 8},
-                                            {16, 16},
-                                            {32, 32},
-                                            {64, 64},
-                                            {8, 64},
-                                            {16, 256},
-                                            {4, 0},
-                                            {32, 0}}};
+constexpr std::array<TileSizes, 6> Menu = {
+    {{0, 0}, {8, 8}, {16, 16}, {32, 32}, {16, 256}, {4, 0}}};
 
 } // namespace
 
@@ -64,8 +57,12 @@ static std::vector<std::vector<int>> ordersOf(int Depth) {
 
 std::vector<Choice> candidatesOf(const Scheduler &S) {
   std::vector<Choice> Found = {Choice()};
-  for (int Number = 1; Number < S.numSchedules(); ++Number)
-    for (const std::vector<int> &Order : ordersOf(S.depth(Number)))
+  for (int Number = 1; Number < S.numSchedules(); ++Number) {
+    std::vector<std::vector<int>> Orders = ordersOf(S.depth(Number));
+    // Where fusion is a choice, the fused loops keep isl's order.
+    if (Number + 1 < S.numSchedules())
+      Orders.resize(1);
+    for (const std::vector<int> &Order : Orders)
       for (const TileSizes &Sizes : Menu) {
         Choice New = {Number, std::vector<int>(Order.size(), Sizes.Outer),
                       Order};
@@ -78,6 +75,7 @@ std::vector<Choice> candidatesOf(const Scheduler &S) {
         if (std::ranges::find(Found, New) == Found.end())
           Found.push_back(std::move(New));
       }
+  }
   return Found;
 }
 

@@ -28,6 +28,8 @@ struct Token {
   std::string_view Text;
 };
 
+constexpr std::size_t MaxLength = 4096;
+
 /// The operators of expressions without side effects. Longer ones are first.
 constexpr std::array<std::string_view, 22> Operators = {
     "+=", "-=", "*=", "/=", "<=", ">=", "==", "!=", "&&", "||", "+",
@@ -87,6 +89,11 @@ static std::vector<Token> tokensOf(std::string_view Text) {
 }
 
 std::string substitute(std::string_view Text, const Parameters &Values) {
+  // isl parses recursively.
+  if (Text.size() > MaxLength)
+    throw UserError("\"" + std::string(Text.substr(0, 40)) +
+                    "...\" is too long; expected at most " +
+                    std::to_string(MaxLength) + " characters");
   std::string Result;
   for (const Token &T : tokensOf(Text)) {
     if (!Result.empty())

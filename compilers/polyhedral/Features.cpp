@@ -39,6 +39,8 @@ constexpr double TLBPages = 64;
 constexpr double TLB2Pages = 1536;
 
 /// Costs in cycles of the estimate. A network learns the real ones.
+constexpr double AddLatency = 4;
+constexpr double OverlappedTrips = 96;
 constexpr double L1Cost = 6;
 constexpr double L2Cost = 40;
 constexpr double TLBCost = 7;
@@ -343,7 +345,8 @@ namespace {
 struct InnerLoop {
   int Stride0 = 0;
   int Stride1 = 0;
-  int Others = 0;
+  int OtherReads = 0;
+  int OtherWrites = 0;
   bool IsRecurrence = false;
 };
 
@@ -366,7 +369,7 @@ static InnerLoop innerLoopOf(const Statement &S, const Kernel &K,
     else if (std::fabs(Stride - 1) < 1e-9)
       ++Found.Stride1;
     else
-      ++Found.Others;
+      ++(A.IsWrite ? Found.OtherWrites : Found.OtherReads);
     if (!A.IsWrite)
       continue;
     for (const Access &B : S.Accesses)
@@ -401,15 +404,22 @@ static void addStatement(const Statement &S, const Kernel &K, Nest Loops,
   if (Loops.empty())
     return;
   const Loop &Inner = Loops.back();
-  const double Next = Loops.size() > 1 ? Loops[Loops.size() - 2].Trips : 1;
+  const Loop *Outer = Loops.size() > 1 ? &Loops[Loops.size() - 2] : nullptr;
+  const double Area = Inner.Trips * (Outer ? Outer->Trips : 1);
   const InnerLoop In = innerLoopOf(S, K, Inner);
   const auto Accesses = static_cast<double>(S.Accesses.size());
-  const bool Vectorizes = !In.IsRecurrence && In.Others == 0;
-  const double Loads = In.Stride1 + In.Others;
-  const double InCore = (In.IsRecurrence ? 4 + Loads / 4
-                         : Vectorizes    ? Loads / 4
-                                         : Loads / 2) +
-                        2 / Inner.Trips + 4 / (Inner.Trips * Next);
+  const bool Vectorizes =
+      !In.IsRecurrence && In.OtherReads + In.OtherWrites == 0;
+  // A processor overlaps short recurrences with those of the next iteration of
+  // the loop around them.
+  const bool Overlaps = Outer && !innerLoopOf(S, K, *Outer).IsRecurrence;
+  const double Waiting =
+      !In.IsRecurrence ? 0
+      : Overlaps ? std::min(1.0, Inner.Trips / OverlappedTrips) * AddLatency
+                 : AddLatency;
+  const double Loads = In.Stride1 + In.OtherReads + In.OtherWrites;
+  const double InCore = std::max(Waiting, Loads / (Vectorizes ? 4 : 2)) +
+                        2 / Inner.Trips + 4 / Area;
   const std::vector<Reference> References = referencesOf(S, K);
   const double L1 = missesOf(References, Loops, LineBytes, L1Lines);
   const double L2 = missesOf(References, Loops, LineBytes, L2Lines);
@@ -418,14 +428,16 @@ static void addStatement(const Statement &S, const Kernel &K, Nest Loops,
   const auto Add = [&](Feature F, double Value) { Sums[F] += Weight * Value; };
   Add(Stride0, In.Stride0 / Accesses);
   Add(Stride1, In.Stride1 / Accesses);
-  Add(OtherStrides, In.Others);
+  Add(OtherReads, In.OtherReads);
+  Add(OtherWrites, In.OtherWrites);
   Add(Recurrences, In.IsRecurrence);
+  Add(Latency, Waiting);
   Add(Vectorizable, Vectorizes);
   Add(Parallel, Inner.IsParallel);
   Add(Skewed, std::ranges::count_if(Loops, &Loop::IsSkewed));
   Add(InnerTrips, std::log2(Inner.Trips));
   Add(InverseTrips, 1 / Inner.Trips);
-  Add(InverseArea, 1 / (Inner.Trips * Next));
+  Add(InverseArea, 1 / Area);
   Add(NumLoops, static_cast<double>(Loops.size()));
   Add(Cycles, InCore);
   Add(MissesL1, L1);

@@ -42,15 +42,16 @@ the order of the loops. Without a model, the original order is kept.
 
   -m, --model SPEC           the model; see docs/reference/model-specs.md
   -c, --choice CHOICE        SCHEDULE:SIZES:ORDER instead of a model's choice,
-                             as in 1:32,32,0:0,2,1; may be repeated with --verify
-                             and --run
+                             as in 1:32,32,0:0,2,1; may be repeated with --verify,
+                             --run and --measure
   -p, --parameter NAME=VALUE value of a parameter of the kernel
   -o, --output FILE          file for the result [default: stdout]
       --verify               run the choice and compare its results with those of
                              the original order, bit for bit
       --run                  verify, and print times
       --list                 print all candidates and their features as JSON
-      --measure              run all candidates, and print JSON with their times
+      --measure              run all candidates, or the choice and the original
+                             order, and print JSON with their times
       --rounds N             number of runs [default: 7]
       --seconds S            time limit of gcc, and of the program [default: 600]
   -h, --help                 print this help
@@ -70,7 +71,7 @@ struct Options {
 };
 
 /// A function that runs many times as long as the original is measured once.
-constexpr double Slow = 2.5;
+constexpr double Slow = 1.7;
 
 struct ContextDeleter {
   void operator()(isl_ctx *Context) const { isl_ctx_free(Context); }
@@ -250,13 +251,6 @@ Session::functionsOf(const std::vector<Choice> &Choices,
   return Functions;
 }
 
-static double medianOf(std::vector<double> Values) {
-  const auto Middle =
-      Values.begin() + static_cast<std::ptrdiff_t>(Values.size() / 2);
-  std::ranges::nth_element(Values, Middle);
-  return *Middle;
-}
-
 int Session::compare() {
   std::vector<Choice> Choices = chosen();
   Choices.insert(Choices.begin(), Choice());
@@ -289,7 +283,13 @@ static void printList(std::ostream &Out, const std::vector<T> &Values) {
 }
 
 void Session::printCandidates() {
-  std::vector<Choice> Candidates = candidatesOf(S);
+  std::vector<Choice> Candidates;
+  if (O.Choices.empty() && O.Model.empty()) {
+    Candidates = candidatesOf(S);
+  } else {
+    Candidates = chosen();
+    Candidates.insert(Candidates.begin(), Choice());
+  }
   std::vector<std::size_t> Numbers;
   std::vector<Measured> Found;
   if (O.Do == Action::Measure) {

@@ -16,6 +16,7 @@
 #include "Program.h"
 #include "Kernel.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -29,33 +30,19 @@ extern char **environ; // NOLINT(readability-redundant-declaration)
 
 namespace MLBridge::polyhedral {
 
-namespace {
+TemporaryFolder::TemporaryFolder()
+    : Path((std::filesystem::temp_directory_path() /
+            "mlbridge-polyhedral-XXXXXX")
+               .string()) {
+  if (!mkdtemp(Path.data()))
+    throw UserError(Path + ": cannot create this folder: " +
+                    std::strerror(errno)); // NOLINT(concurrency-mt-unsafe)
+}
 
-/// A folder that exists as long as the object.
-class TemporaryFolder {
-public:
-  TemporaryFolder()
-      : Path((std::filesystem::temp_directory_path() /
-              "mlbridge-polyhedral-XXXXXX")
-                 .string()) {
-    if (!mkdtemp(Path.data()))
-      throw UserError(Path + ": cannot create this folder: " +
-                      std::strerror(errno)); // NOLINT(concurrency-mt-unsafe)
-  }
-  TemporaryFolder(const TemporaryFolder &) = delete;
-  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-  ~TemporaryFolder() {
-    std::error_code Ignored;
-    std::filesystem::remove_all(Path, Ignored);
-  }
-
-  std::string file(const char *Name) const { return Path + "/" + Name; }
-
-private:
-  std::string Path;
-};
-
-} // namespace
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code Ignored;
+  std::filesystem::remove_all(Path, Ignored);
+}
 
 /// Runs a command with its stdout in the file \p Output.
 static void run(std::vector<std::string> Command, const std::string &Output,
@@ -90,6 +77,13 @@ static void run(std::vector<std::string> Command, const std::string &Output,
            ? "took more than " + std::to_string(Seconds) +
                  " s; use --seconds or smaller parameters"
            : "failed with status " + std::to_string(WEXITSTATUS(Status))));
+}
+
+double medianOf(std::vector<double> Values) {
+  const auto Middle =
+      Values.begin() + static_cast<std::ptrdiff_t>(Values.size() / 2);
+  std::ranges::nth_element(Values, Middle);
+  return *Middle;
 }
 
 std::vector<Measured> runProgram(const std::string &Code, int Seconds) {

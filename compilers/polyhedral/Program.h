@@ -19,12 +19,31 @@
 
 namespace MLBridge::polyhedral {
 
+/// A folder for temporary files, which exists as long as the object.
+class TemporaryFolder {
+public:
+  /// Throws UserError.
+  TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder &) = delete;
+  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+  ~TemporaryFolder();
+
+  const std::string &path() const { return Path; }
+  std::string file(const char *Name) const { return Path + "/" + Name; }
+
+private:
+  std::string Path;
+};
+
 /// What a program of programOf() prints about a function.
 struct Measured {
   bool IsSame = false;
   /// The time of each run in nanoseconds.
   std::vector<double> Times;
 };
+
+/// Returns the median of \p Values, which must not be empty.
+double medianOf(std::vector<double> Values);
 
 /// Compiles \p Code with `gcc -O3` and runs it. Throws UserError if gcc or the
 /// program fails, or takes more than \p Seconds.

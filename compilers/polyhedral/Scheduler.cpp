@@ -19,8 +19,7 @@
 
 namespace MLBridge::polyhedral {
 
-/// Returns the pairs of instances whose order must stay.
-static isl::union_map dependences(const Kernel &K, isl::union_map &Flow) {
+isl::union_map dependencesOf(const Kernel &K, isl::union_map &Flow) {
   const isl::union_flow Raw = isl::union_access_info(K.Reads)
                                   .set_must_source(K.Writes)
                                   .set_schedule_map(K.Order)
@@ -62,7 +61,7 @@ std::vector<int> shortened(const std::vector<int> &Order, int Count) {
 
 Scheduler::Scheduler(const Kernel &K) : Source(K) {
   isl::union_map Flow;
-  const isl::union_map All = dependences(K, Flow);
+  const isl::union_map All = dependencesOf(K, Flow);
   const auto Constraints = isl::schedule_constraints::on_domain(K.Domain)
                                .set_validity(All)
                                .set_coincidence(All)

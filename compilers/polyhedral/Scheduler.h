@@ -68,6 +68,10 @@ private:
   std::vector<std::vector<std::int64_t>> Extents;
 };
 
+/// Returns the pairs of instances whose order must stay. \p Flow receives those
+/// in which the second one reads what the first one wrote.
+isl::union_map dependencesOf(const Kernel &K, isl::union_map &Flow);
+
 /// Returns whether \p Node is a band whose loops may be permuted and tiled.
 bool isTilable(const isl::schedule_node &Node);
 

@@ -31,8 +31,8 @@ class Entry:
         choices: the candidates as in the tool's option ``--choice``. The first one is
             the original order.
         features: [candidates][features].
-        ratios: the time of each candidate relative to the original order's: medians, or
-            one run of slow candidates.
+        ratios: the time of each candidate relative to the original order's. Each time
+            is that of the fastest run, because other programs only slow it down.
         milliseconds: the time of the original order.
         again: the ratio of the original order, measured twice.
     """
@@ -91,14 +91,14 @@ def measure(tool: Path, case: Case, rounds: int) -> Entry:
     candidates = found["candidates"]
     if wrong := [one["choice"] for one in candidates if not one["same"]]:
         raise ModelError(f"{case.name}: {wrong[0]} computes other results")
-    times = [float(np.median(one["nanoseconds"])) for one in candidates]
+    times = [min(one["nanoseconds"]) for one in candidates]
     return Entry(
         *(case.name, case.kernel, case.split),
         [one["choice"] for one in candidates],
         [one["features"] for one in candidates],
         [time / times[0] for time in times],
         times[0] / 1e6,
-        float(np.median(found["again"])) / times[0],
+        min(found["again"]) / times[0],
     )
 
 
@@ -107,7 +107,7 @@ def make_table(
     cases: Iterable[Case],
     file: Path,
     *,
-    rounds: int = 3,
+    rounds: int = 5,
     advance: Callable[[Entry], None] = lambda entry: None,
 ) -> int:
     """Measures cases that the file lacks, and appends them to the file.

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The commands of ``mlbridge search``, ``train`` and ``evaluate`` about tiling."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from typer import Argument, Option
+
+from mlbridge.errors import InvalidArgument
+from mlbridge.options import with_options
+from mlbridge.terminal import console
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import RatiosFile
+from mlbridge_optimizations.extras import need
+
+from .kernels import Case, cases
+from .settings import LearningOptions
+
+if TYPE_CHECKING:
+    from .evaluate import Judged
+    from .measure import Entry
+
+GENERATED = "generated"
+TRAINING = "training"
+HELD_OUT = ("held-out-sizes", "held-out-kernels")
+
+Tool = Annotated[
+    Path | None,
+    Option(help="mlbridge-polyhedral. [default: the one in build/release]"),
+]
+Times = Annotated[
+    list[Path],
+    Option(
+        "--times",
+        metavar="FILE.jsonl",
+        help="Times that `mlbridge search polyhedral-times` measured. May be repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The options of a brute force."""
+
+    out: Annotated[
+        Path, Argument(metavar="FILE.jsonl", help="File to which lines are appended.")
+    ]
+    kernels: Annotated[
+        str,
+        Option(
+            help="With commas: training, generated, held-out-sizes, held-out-kernels."
+        ),
+    ] = "training,generated"
+    count: Annotated[int, Option(min=1, help="The number of random kernels.")] = 60
+    rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5
+    tool: Tool = None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The files of a training."""
+
+    times: Times
+    out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")]
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The options of an evaluation."""
+
+    model: Annotated[str, Argument(metavar="SPEC", help="The model, as onnx:a.onnx.")]
+    times: Times
+    rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 15
+    json: RatiosFile = None
+    tool: Tool = None
+
+
+def _cases(splits: str, count: int, folder: Path) -> list[Case]:
+    from .generated import generated_cases
+
+    chosen = splits.split(",")
+    if unknown := set(chosen) - {TRAINING, GENERATED, *HELD_OUT}:
+        raise InvalidArgument(f"--kernels: there is no split {min(unknown)!r}")
+    found = cases(*chosen)
+    if GENERATED in chosen:
+        found += generated_cases(count, folder)
+    return found
+
+
+def _times(context: typer.Context, measured: Measured) -> None:
+    """Measure all candidates of kernels (brute force).
+
+    Each line of the file has what a model sees of a kernel, and the time of each
+    candidate relative to the original order. Kernels that the file has are skipped.
+
+    ```sh
+    mlbridge search polyhedral-times build/polyhedral/times.jsonl
+    ```
+    """
+    from .measure import make_table, tool_of
+
+    measured.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen = _cases(measured.kernels, measured.count, measured.out.parent / GENERATED)
+    with ProgressBars() as bars:
+        done = make_table(
+            *(tool_of(measured.tool), chosen, measured.out),
+            rounds=measured.rounds,
+            advance=bars.steps("Kernels", len(chosen)),
+        )
+    console.print(f"{measured.out} has {done} more kernels.")
+
+
+def _entries(files: list[Path], *splits: str) -> "list[Entry]":
+    from .measure import read_table
+
+    found = [entry for entry in read_table(files) if entry.split in splits]
+    if not found:
+        raise InvalidArgument(
+            f"{', '.join(map(str, files))}: expected kernels of {' or '.join(splits)},"
+            " found none; measure them with `mlbridge search polyhedral-times`"
+        )
+    return found
+
+
+def _train(context: typer.Context, learned: Learned, learning: LearningOptions) -> None:
+    r"""Train a model of tile sizes and loop orders on measured times.
+
+    Held-out kernels and sizes in the files are not used.
+
+    ```sh
+    mlbridge train polyhedral --times build/polyhedral/times.jsonl --out tiling.onnx
+    mlbridge-polyhedral kernel.json --model onnx:tiling.onnx
+    ```
+    """
+    need("training", ("onnx", "onnxruntime", "torch"))
+    from mlbridge.export import Metadata, Training
+
+    from .learning import train
+    from .networks import write
+
+    given = _entries(learned.times, TRAINING, GENERATED)
+    with ProgressBars() as bars:
+        chooser = train(
+            given,
+            learning,
+            seed=learned.seed,
+            show=lambda done, of: bars.show_stage("Networks", done, of),
+        )
+    about = Metadata(reward="-log(time)", training=Training(seed=learned.seed))
+    write(chooser, learned.out, about)
+    console.print(f"{learned.out} was trained on {len(given)} kernels.")
+
+
+def _evaluate(context: typer.Context, judgement: Judgement) -> None:
+    r"""Judge a model on held-out kernels and sizes, beside a brute force.
+
+    The files must have the times of these kernels, which decide what is the best
+    candidate. All times are measured again, in turns.
+
+    ```sh
+    mlbridge search polyhedral-times held-out.jsonl \
+      --kernels held-out-sizes,held-out-kernels
+    mlbridge evaluate polyhedral onnx:tiling.onnx --times held-out.jsonl
+    ```
+    """
+    from .evaluate import judge_all
+    from .measure import tool_of
+
+    chosen = cases(*HELD_OUT)
+    entries = _entries(judgement.times, *HELD_OUT)
+    with ProgressBars() as bars:
+        judged = judge_all(
+            str(tool_of(judgement.tool)),
+            chosen,
+            entries,
+            judgement.model,
+            judgement.rounds,
+            bars.steps("Kernels", len(entries)),
+        )
+    for split in HELD_OUT:
+        if some := [one for one in judged if one.split == split]:
+            _print(split, some)
+    if judgement.json:
+        plain = [asdict(one) for one in judged]
+        judgement.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def _print(split: str, judged: "list[Judged]") -> None:
+    from .evaluate import summarise
+
+    table = Table(title=f"{split}: time / gcc -O3 in the original order")
+    for column in ("kernel", "choice", "model", "brute force", "tiles of 32"):
+        table.add_column(column, justify="left" if column == "kernel" else "right")
+    for one in judged:
+        mark = " slower" if one.is_slower else ""
+        numbers = (f"{one.model:.3f}{mark}", f"{one.best:.3f}", f"{one.default:.3f}")
+        table.add_row(one.case, one.choice, *numbers)
+    found = summarise(judged)
+    numbers = (f"{found.model:.3f}", f"{found.best:.3f}", f"{found.default:.3f}")
+    table.add_row("geometric mean", "", *numbers)
+    console.print(table)
+    console.print(
+        f"The model's choices have {found.share:.3f} of the brute force's speed."
+        f" {len(found.slower)} of {len(judged)} are slower by more than the noise."
+    )
+
+
+COMMANDS = {
+    "evaluate polyhedral": with_options(_evaluate, Judgement),
+    "search polyhedral-times": with_options(_times, Measured),
+    "train polyhedral": with_options(_train, Learned, LearningOptions),
+}

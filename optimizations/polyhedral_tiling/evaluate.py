@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Judges a model on held-out kernels and sizes.
+
+The model decides in mlbridge-polyhedral. Its choice runs in turns with the original
+order, with tiles of 32, and with the best candidate of an earlier brute force.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import ModelError
+from mlbridge_optimizations.corpus.toolchain import run
+from mlbridge_optimizations.evaluation.statistics import median_interval
+from mlbridge_optimizations.show import quiet
+
+from .kernels import Case
+from .measure import SECONDS, Entry, command_of
+
+ORIGINAL = "0"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case's results. All ratios are medians of time / time of the original order.
+
+    Attributes:
+        choice: the model's choice.
+        again: the 95 % interval of the ratio of the original order with itself.
+        low: the lower end of the 95 % interval of `model`.
+    """
+
+    case: str
+    split: str
+    choice: str
+    best_choice: str
+    milliseconds: float
+    model: float
+    low: float
+    best: float
+    default: float
+    again: tuple[float, float]
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether the model's choice is slower by more than the noise."""
+        return self.low > max(1.0, self.again[1])
+
+
+def default_choice(choices: Sequence[str]) -> str:
+    """Returns isl's schedule with tiles of 32, or the original order."""
+    for choice in choices:
+        schedule, *rest = choice.split(":")
+        sizes, order = rest if rest else ("", "")
+        if (
+            schedule == "1"
+            and {"32"} <= set(sizes.split(",")) <= {"0", "32"}
+            and order.split(",") == sorted(order.split(","), key=int)
+        ):
+            return choice
+    return ORIGINAL
+
+
+def model_choice(tool: str, case: Case, spec: str) -> str:
+    """Returns the choice of a model. Raises ModelError if the tool prints a warning."""
+    out, said = run(command_of(tool, case, "--model", spec), seconds=SECONDS)
+    if said:
+        raise ModelError(f"{case.name}: {said.decode().strip()}")
+    return out.decode().partition("choice ")[2].partition(".")[0]
+
+
+def judge(tool: str, case: Case, entry: Entry, spec: str, rounds: int) -> Judged:
+    """Measures a case."""
+    best = entry.choices[entry.best]
+    choices = [
+        model_choice(tool, case, spec),
+        best,
+        default_choice(entry.choices),
+    ]
+    options = ["--measure", f"--rounds={rounds}", f"--seconds={SECONDS}"]
+    options += [f"--choice={one}" for one in choices]
+    said = run(command_of(tool, case, *options), seconds=2 * SECONDS + 60)[0]
+    found = json.loads(said)
+    if not all(one["same"] for one in found["candidates"]):
+        raise ModelError(f"{case.name}: a choice computes other results")
+    original, *others = (np.array(one["nanoseconds"]) for one in found["candidates"])
+
+    def ratios(times: NDArray[np.float64]) -> NDArray[np.float64]:
+        return times / original[: len(times)]
+
+    model, best_ratio, default = (float(np.median(ratios(one))) for one in others)
+    return Judged(
+        *(case.name, case.split, choices[0], best),
+        float(np.median(original)) / 1e6,
+        model,
+        median_interval(ratios(others[0]))[0],
+        best_ratio,
+        default,
+        median_interval(ratios(np.array(found["again"]))),
+    )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Geometric means over cases.
+
+    Attributes:
+        share: the speed of the model's choices relative to the brute force's.
+        slower: the cases that became slower by more than the noise.
+    """
+
+    model: float
+    best: float
+    default: float
+    share: float
+    slower: list[str]
+
+
+def summarise(judged: Sequence[Judged]) -> Summary:
+    """Summarises cases."""
+
+    def mean(values: list[float]) -> float:
+        return float(np.exp(np.mean(np.log(values))))
+
+    return Summary(
+        mean([one.model for one in judged]),
+        mean([one.best for one in judged]),
+        mean([one.default for one in judged]),
+        mean([one.best / one.model for one in judged]),
+        [one.case for one in judged if one.is_slower],
+    )
+
+
+def judge_all(
+    tool: str,
+    cases: Sequence[Case],
+    entries: Sequence[Entry],
+    spec: str,
+    rounds: int,
+    advance: Callable[[Judged], None] = quiet,
+) -> list[Judged]:
+    """Measures the cases that have been measured by brute force."""
+    by_name = {entry.case: entry for entry in entries}
+    found = []
+    for case in cases:
+        if case.name in by_name:
+            found.append(judge(tool, case, by_name[case.name], spec, rounds))
+            advance(found[-1])
+    return found

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The cost model of tiled kernels, and the model that mlbridge-polyhedral asks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from mlbridge.export import FeatureSpec, Metadata, export
+
+FEATURES = 25
+"""The features of a candidate (compilers/polyhedral/Features.h)."""
+
+
+class CostNetwork(nn.Module):
+    """Estimates log(time) of candidates relative to the first one, float [c].
+
+    The first candidate is the original order. The others are described by their
+    features, and by the difference from its features.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, rows: Tensor, hidden: int) -> None:
+        """`rows` are features, float [n, 25], by which the inputs are normalised."""
+        super().__init__()
+        self.register_buffer("mean", rows.mean(dim=0))
+        self.register_buffer("scale", 1 / rows.std(dim=0).clamp(min=0.05))
+        self.layers = nn.Sequential(
+            nn.Linear(2 * FEATURES, hidden),
+            nn.Tanh(),
+            nn.Linear(hidden, hidden),
+            nn.Tanh(),
+            nn.Linear(hidden, 1),
+        )
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """`rows` is float [..., c, 25], and the result float [..., c]."""
+        given = ((rows - self.mean) * self.scale).clamp(-4, 4)
+        both = torch.cat([given, given - given[..., :1, :]], dim=-1)
+        found: Tensor = self.layers(both).squeeze(-1)
+        return found - found[..., :1]
+
+
+class Chooser(nn.Module):
+    """Returns the index of the candidate with the lowest estimate, int64 [1].
+
+    The estimate is the mean of several networks and their standard deviation, so that
+    they must agree. The original order is kept if log(time) falls by less than
+    `margin`.
+    """
+
+    features: ClassVar = (
+        FeatureSpec("candidates", "int32", ("c", "m"), low=0, high=512),
+        FeatureSpec("candidate_features", "float", ("c", FEATURES), low=-17, high=40),
+    )
+
+    def __init__(self, members: Sequence[nn.Module], margin: float) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        self.margin = margin
+
+    def estimate(self, rows: Tensor) -> Tensor:
+        """Returns log(time) of each candidate, float [c]. `rows` is float [c, 25]."""
+        found = torch.stack([member(rows) for member in self.members])
+        mean = found.mean(dim=0)
+        return mean + ((found - mean) ** 2).mean(dim=0).sqrt()
+
+    def forward(
+        self, candidates: Tensor, candidate_features: Tensor
+    ) -> dict[str, Tensor]:
+        """The inputs are [1, c, ...]."""
+        found = self.estimate(candidate_features[0])
+        saves = found.amin(dim=0, keepdim=True) < -self.margin
+        # The model must use all its inputs.
+        index = torch.argmin(found, dim=0, keepdim=True) + 0 * candidates[0, :1, 0]
+        return {"candidate": index * saves.to(torch.int64)}
+
+
+def write(chooser: Chooser, file: Path, metadata: Metadata | None = None) -> None:
+    """Writes a model to an .onnx file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    export(
+        *(chooser, file),
+        features=chooser.features,
+        decide="",
+        batch=1,
+        metadata=metadata,
+        requests=32,
+    )
