@@ -33,30 +33,12 @@ using namespace llvm;
 namespace MLBridge {
 
 ArrayRef<LoopFactors> factorChoices() {
-  static constexpr LoopFactors Choices[] = {{0, 0, 0}, // LLVM's choice
-                                            // No vectors, unrolled.
-                                            {1, 1, 1},
-                                            {1, 1, 2},
-                                            {1, 1, 4},
-                                            {1, 1, 8},
-                                            // No vectors, interleaved.
-                                            {1, 2, 0},
-                                            {1, 4, 0},
-                                            // Vectors.
-                                            {2, 1, 0},
-                                            {2, 2, 0},
-                                            {2, 4, 0},
-                                            {4, 1, 0},
-                                            {4, 2, 0},
-                                            {4, 4, 0},
-                                            {8, 1, 0},
-                                            {8, 2, 0},
-                                            {8, 4, 0},
-                                            {16, 1, 0},
-                                            {16, 2, 0},
-                                            {16, 4, 0},
-                                            {32, 1, 0},
-                                            {32, 2, 0}};
+  // LLVM's choice; no vectors, unrolled; no vectors, interleaved; vectors.
+  static constexpr LoopFactors Choices[] = {
+      {0, 0, 0},  {1, 1, 1},  {1, 1, 2}, {1, 1, 4}, {1, 1, 8},  {1, 2, 0},
+      {1, 4, 0},  {2, 1, 0},  {2, 2, 0}, {2, 4, 0}, {4, 1, 0},  {4, 2, 0},
+      {4, 4, 0},  {8, 1, 0},  {8, 2, 0}, {8, 4, 0}, {16, 1, 0}, {16, 2, 0},
+      {16, 4, 0}, {32, 1, 0}, {32, 2, 0}};
   return Choices;
 }
 
