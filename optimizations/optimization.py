@@ -112,6 +112,7 @@ class Optimization(Generic[S]):
         help: one line of help.
         make_env: makes a worker's environment, whose compiler starts at the first
             reset. With a `MultiAgentCompilerEnv`, a model is trained for each agent.
+            None means that `commands` train and evaluate without an environment.
         settings: a dataclass whose fields become command-line options. ``Annotated``
             with ``typer.Option`` defines their help.
         encoder: makes the first part of a network for an observation space: a module
@@ -130,7 +131,7 @@ class Optimization(Generic[S]):
 
     name: str
     help: str
-    make_env: "Callable[[S, int], gymnasium.Env[Any, Any]]"
+    make_env: "Callable[[S, int], gymnasium.Env[Any, Any]] | None" = None
     settings: type[S] = NoSettings  # type: ignore[assignment]
     encoder: "PerAgent[Callable[[S, gymnasium.Space[Any]], nn.Module]] | None" = None
     network: """PerAgent[
@@ -146,4 +147,6 @@ class Optimization(Generic[S]):
 
     def environment(self, settings: S, worker: int = 0) -> Any:
         """Makes an environment. Its compiler starts at the first reset."""
+        if self.make_env is None:
+            raise InvalidArgument(f"'{self.name}' has no environment")
         return guarded(f"make_env of '{self.name}'", self.make_env, settings, worker)

@@ -37,7 +37,10 @@ class What:
     ] = None
 
 
-def _command(described: Optimization[Any]) -> Callable[..., None]:
+def _command(described: Optimization[Any]) -> Callable[..., None] | None:
+    if described.make_env is None:
+        return None
+
     def run(context: typer.Context, what: What, environment: Any) -> None:
         _evaluate(described, what, environment)
 

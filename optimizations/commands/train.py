@@ -50,7 +50,10 @@ class How:
     ] = None
 
 
-def _command(described: Optimization[Any]) -> Callable[..., None]:
+def _command(described: Optimization[Any]) -> Callable[..., None] | None:
+    if described.make_env is None:
+        return None
+
     def run(
         context: typer.Context, settings: TrainingSettings, environment: Any, how: How
     ) -> None:

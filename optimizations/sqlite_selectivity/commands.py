@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The commands ``mlbridge train sqlite`` and ``mlbridge evaluate sqlite``."""
+
+import json
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from typer import Argument, Option
+
+from mlbridge.errors import InvalidArgument
+from mlbridge.options import with_options
+from mlbridge.terminal import console
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import RatiosFile
+from mlbridge_optimizations.extras import need
+
+from .settings import LearningOptions
+
+if TYPE_CHECKING:
+    from .evaluate import Judged
+
+PACKAGES = ("torch", "onnx", "onnxruntime", "onnxscript", "matplotlib")
+
+Extension = Annotated[
+    Path | None,
+    Option(help="mlbridge_sqlite.so. [default: the newest build, or an installed one]"),
+]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The files of a training."""
+
+    database: Annotated[
+        Path, Argument(metavar="DB", help="A database of SQLite. It is not changed.")
+    ]
+    out: Annotated[
+        Path, Option(help="Folder for model.onnx and its learning curve.")
+    ] = Path("build/sqlite/model")
+    check: Annotated[
+        Path | None,
+        Option(
+            metavar="MODEL.onnx",
+            help="Train nothing. Print whether the tables have changed since MODEL was"
+            " trained, and end with status 1 if so.",
+        ),
+    ] = None
+    extension: Extension = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The options of an evaluation."""
+
+    database: Annotated[
+        Path | None,
+        Option(help="Your own database, with --model and --statements."),
+    ] = None
+    model: Annotated[
+        str, Option(metavar="SPEC", help="The model of --database: aot:model.so.")
+    ] = ""
+    statements: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="The queries of --database, one in a line."),
+    ] = None
+    workloads: Annotated[
+        str, Option(help="Generated databases, with commas: films, retail.")
+    ] = "films,retail"
+    split: Annotated[
+        str, Option(help="Which queries to draw: training or held-out.")
+    ] = "held-out"
+    queries: Annotated[int, Option(min=2, help="Queries for each database.")] = 200
+    scale: Annotated[float, Option(help="Size of the generated databases.")] = 1.0
+    limit: Annotated[
+        float, Option(help="Queries that take longer without a model are left out, s.")
+    ] = 2.0
+    budget: Annotated[
+        float, Option(help="Seconds for the repetitions of a query, at most.")
+    ] = 0.3
+    stock: Annotated[
+        bool, Option(help="Also measure the installed libsqlite3 with the model.")
+    ] = True
+    out: Annotated[
+        Path, Option(help="Folder of databases, models and builds of SQLite.")
+    ] = Path("build/sqlite")
+    source: Annotated[
+        Path, Option(help="Folder of sqlite3.c, for the build with STAT4.")
+    ] = Path("build/workloads/sqlite3-amalgamation")
+    extension: Extension = None
+    json: RatiosFile = None
+
+
+def _train(context: typer.Context, trained: Trained, learning: LearningOptions) -> None:
+    r"""Train a model of selectivities on the tables of a database.
+
+    Conditions are drawn for all columns, with literals from the tables and beside
+    them. Their selectivities are counted. The model estimates selectivities from
+    summaries of the columns, from a sample of rows, and by a small network.
+
+    ```sh
+    mlbridge train sqlite shop.db --out shop
+    mlbridge compile shop/model.onnx -o shop.so
+    sqlite3 shop.db ".load mlbridge_sqlite" "select mlbridge_model('aot:shop.so')"
+    mlbridge train sqlite shop.db --check shop/model.onnx
+    ```
+
+    The guide is docs/guides/sqlite.md.
+    """
+    if trained.check:
+        _check(trained, learning)
+        return
+    need("mlbridge train sqlite", PACKAGES)
+    from .experiment import train_model
+
+    with ProgressBars() as bars:
+        last = train_model(
+            trained.database, trained.extension, trained.out, learning, bars.show_stage
+        )
+    console.print(
+        f"{trained.out}/model.onnx: half of the estimates are within a factor of"
+        f" {last.median:.2f}, 90 % of {last.most:.1f}; the summaries alone"
+        f" {last.base_median:.2f} and {last.base_most:.1f}. Compile it:"
+        f" mlbridge compile {trained.out}/model.onnx -o {trained.out}/model.so"
+    )
+
+
+def _check(trained: Trained, learning: LearningOptions) -> None:
+    need("mlbridge train sqlite --check", ("onnx",))
+    from .drift import drifts
+
+    assert trained.check is not None
+    if not trained.check.is_file():
+        raise InvalidArgument(f"there is no model {trained.check}")
+    found = [*drifts(trained.database, trained.check, learning.rows, learning.seed)]
+    for one in (one for one in found if one.is_large):
+        name = f"{one.table}.{one.column}" if one.column else one.table
+        console.print(f"{name}: {one.text}", highlight=False)
+    if any(one.is_large for one in found):
+        console.print("The tables have changed: train the model again.")
+        raise typer.Exit(1)
+    console.print("The tables are as in the training.")
+
+
+def _evaluate(
+    context: typer.Context, judgement: Judgement, learning: LearningOptions
+) -> None:
+    r"""Compare SQLite with a model and a build with STAT4 and without a model.
+
+    The databases and queries are drawn from seeds, so that they are the same
+    everywhere. A query runs without the model first. Hot times are medians of
+    alternating runs. Cold times are of the first run with empty caches. The times with
+    the model include its requests.
+
+    ```sh
+    scripts/fetch-sqlite3 build/workloads
+    mlbridge evaluate sqlite
+    mlbridge evaluate sqlite --database shop.db --model aot:shop.so \
+      --statements queries.sql
+    ```
+    """
+    need("mlbridge evaluate sqlite", (*PACKAGES, "emx_onnx_cgen"))
+    from .evaluate import judge, own_subject, subjects
+
+    with ProgressBars() as bars:
+        if judgement.database:
+            if not judgement.model or not judgement.statements:
+                raise InvalidArgument("--database needs --model and --statements")
+            chosen = [
+                own_subject(judgement.database, judgement.model, judgement.statements)
+            ]
+        else:
+            chosen = subjects(judgement, learning, bars.show_stage)
+        results = {
+            subject.name: judge(
+                subject, judgement, partial(bars.show_stage, f"Queries: {subject.name}")
+            )
+            for subject in chosen
+        }
+    for name, rows in results.items():
+        _print(name, rows)
+    if judgement.json:
+        plain = {n: {k: asdict(v) for k, v in r.items()} for n, r in results.items()}
+        judgement.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def _print(name: str, rows: "dict[str, Judged]") -> None:
+    from .evaluate import geomean
+
+    table = Table(title=f"{name}: times relative to SQLite with STAT4, without a model")
+    table.add_column("")
+    for row in rows:
+        table.add_column(row, justify="right")
+    judged = [*rows.values()]
+    texts = {
+        "queries, with LIKE and the like": [
+            f"{len(one.times)}, {len(one.ours())}" for one in judged
+        ],
+        "other plans": [f"{one.changed}" for one in judged],
+        "speedup of those with LIKE, hot": [geomean(one.ours()) for one in judged],
+        "  of 1 ms or more": [geomean(one.long()) for one in judged],
+        "  cold": [geomean(one.ours(), cold=True) for one in judged],
+        "1 ms or more, slower than 1.1 x": [
+            f"{one.slow} of {len(one.all_long())}" for one in judged
+        ],
+        "  slowest": [f"{one.slowest:.2f} x" for one in judged],
+        "others, more than 100 µs slower": [f"{one.late}" for one in judged],
+        "preparation, µs more (median, most)": [
+            "{:.0f}, {:.0f}".format(*one.preparation()) for one in judged
+        ],
+        "wrong results": [f"{len(one.wrong)}" for one in judged],
+        "left out": [f"{one.left_out}" for one in judged],
+    }
+    for label, values in texts.items():
+        table.add_row(label, *values)
+    console.print(table)
+    for one in judged:
+        for sql in one.wrong:
+            console.print(f"wrong result: {sql}", highlight=False)
+
+
+COMMANDS = {
+    "train sqlite": with_options(_train, Trained, LearningOptions),
+    "evaluate sqlite": with_options(_evaluate, Judgement, LearningOptions),
+}

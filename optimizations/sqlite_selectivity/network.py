@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The model that estimates selectivities.
+
+The model first evaluates each term with the summaries of its expression, and on a
+sample of the table's rows. A small network then corrects this estimate. It learns when
+the summaries are wrong, and how much (compare Kipf et al., "Learned Cardinalities",
+CIDR 2019, whose networks also see which rows of a sample satisfy a condition).
+"""
+
+from dataclasses import fields
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from mlbridge.export import FeatureSpec
+
+from .synopsis import BUCKETS, QUANTILES, SAMPLE, Synopsis
+
+LITERALS, TRIGRAMS = 8, 8
+"""As in Statement.h and Rewrite.c."""
+OPERATORS = 17
+"""The number of constants of TermOperator in Statement.h."""
+OTHER, EQUAL, DIFFERENT, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(7)
+BETWEEN, NOT_BETWEEN, IN, NOT_IN, LIKE, NOT_LIKE, GLOB, NOT_GLOB = range(7, 15)
+IS_NULL, NOT_NULL = 15, 16
+TEXT, LIST, COLUMN = 2, 3, 4
+"""Constants of OperandKind."""
+PRIOR = 8.0
+"""The weight of the summaries' estimate, as a number of rows of the sample."""
+INPUTS = 12 + OPERATORS
+NO_ADVICE = -1.0
+
+_ORDERS = (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, BETWEEN, NOT_BETWEEN)
+_NEGATED = (DIFFERENT, NOT_BETWEEN, NOT_IN, NOT_LIKE, NOT_GLOB)
+
+
+def _mask(*operators: int) -> Tensor:
+    found = torch.zeros(OPERATORS)
+    found[list(operators)] = 1
+    return found
+
+
+class SelectivityModel(nn.Module):
+    """Estimates the selectivity of each term, given the earlier ones of its table."""
+
+    features: ClassVar[tuple[FeatureSpec, ...]] = (
+        FeatureSpec("tables", "int32", ("n",), low=0, high=7),
+        FeatureSpec("columns", "int32", ("n", 2)),
+        FeatureSpec("expressions", "int32", ("n",)),
+        FeatureSpec("operators", "int32", ("n",), low=0, high=OPERATORS - 1),
+        FeatureSpec("operands", "int32", ("n",), low=0, high=4),
+        FeatureSpec("values", "double", ("n", 4)),
+        FeatureSpec("literals", "int32", ("n", LITERALS)),
+        FeatureSpec("trigrams", "int32", ("n", TRIGRAMS), low=-1, high=BUCKETS - 1),
+    )
+
+    keys: Tensor
+    texts: Tensor
+    places: Tensor
+    quantiles: Tensor
+    frequent: Tensor
+    shares: Tensor
+    rare: Tensor
+    nulls: Tensor
+    trigrams: Tensor
+    ranks: Tensor
+    present: Tensor
+    is_equal: Tensor
+    is_like: Tensor
+    is_negated: Tensor
+    is_less: Tensor
+    is_order: Tensor
+    below: Tensor
+    from_above: Tensor
+    from_below: Tensor
+    between: Tensor
+    masks: Tensor
+    assumed: Tensor
+
+    def __init__(self, synopsis: Synopsis, hidden: int, unsure: float) -> None:
+        super().__init__()
+        for field in fields(Synopsis):
+            array = torch.from_numpy(getattr(synopsis, field.name))
+            self.register_buffer(field.name, array)
+        self.present = self.present.reshape(-1, SAMPLE // 32)
+        self.trigrams = self.trigrams.reshape(-1)
+        self.unsure = unsure
+        for name, mask in {
+            "is_equal": _mask(EQUAL, DIFFERENT, IN, NOT_IN),
+            "is_like": _mask(LIKE, NOT_LIKE, GLOB, NOT_GLOB),
+            "is_negated": _mask(*_NEGATED),
+            "is_less": _mask(LESS, LESS_EQUAL),
+            "is_order": _mask(*_ORDERS),
+            "below": _mask(LESS),
+            "from_above": _mask(GREATER),
+            "from_below": _mask(GREATER_EQUAL),
+            "between": _mask(BETWEEN, NOT_BETWEEN),
+            "masks": torch.tensor(1, dtype=torch.int32)
+            << torch.arange(32, dtype=torch.int32),
+            "assumed": torch.log(
+                torch.where(_mask(EQUAL) > 0, torch.tensor(0.25), torch.tensor(0.93))
+            ),
+        }.items():
+            self.register_buffer(name, mask)
+        self.layers = nn.Sequential(
+            nn.Linear(INPUTS, hidden),
+            nn.Tanh(),
+            nn.Linear(hidden, hidden),
+            nn.Tanh(),
+            nn.Linear(hidden, 2),
+        )
+        # At first, the network hardly changes the summaries' estimates.
+        last = self.layers[-1]
+        assert isinstance(last, nn.Linear)
+        with torch.no_grad():
+            last.weight.mul_(0.1)
+            last.bias.zero_()
+
+    def forward(
+        self,
+        tables: Tensor,
+        columns: Tensor,
+        expressions: Tensor,
+        operators: Tensor,
+        operands: Tensor,
+        values: Tensor,
+        literals: Tensor,
+        trigrams: Tensor,
+    ) -> dict[str, Tensor]:
+        """Returns selectivities, float [1, n]. -1 leaves a term to SQLite.
+
+        All inputs have a first dimension of size 1.
+        """
+        rows, base, known = self.describe(
+            *(tables[0], columns[0], expressions[0], operators[0], operands[0]),
+            *(values[0], literals[0], trigrams[0]),
+        )
+        found = self.layers(rows)
+        logs = torch.clamp(base + found[:, 0], max=0.0)
+        # An error that is larger than SQLite's own does not help.
+        assumed = self.assumed[operators[0].to(torch.int64)]
+        gain = torch.abs(logs - assumed) - self.unsure * torch.exp(found[:, 1])
+        sure = (gain > 0).to(logs.dtype) * known
+        advice = torch.exp(logs) * sure + NO_ADVICE * (1 - sure)
+        return {"selectivities": advice.unsqueeze(0)}
+
+    def describe(
+        self,
+        tables: Tensor,
+        columns: Tensor,
+        expressions: Tensor,
+        operators: Tensor,
+        operands: Tensor,
+        values: Tensor,
+        literals: Tensor,
+        trigrams: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Evaluates terms without the network.
+
+        Returns the network's inputs, float [n, INPUTS], the logarithm of the estimate,
+        float [n], and 1 for each term of a known expression, float [n].
+        """
+        same = (
+            (columns[:, :1] == self.keys[:, 0])
+            & (columns[:, 1:] == self.keys[:, 1])
+            & (expressions.unsqueeze(1) == self.keys[:, 2])
+        ).to(torch.float32)
+        index = torch.argmax(same, dim=1)
+        kind = (torch.arange(OPERATORS) == operators.unsqueeze(1)).to(torch.float32)
+        text = self.texts[index]
+        place = self.places[index]
+        known = self._known(same.amax(dim=1), kind, operands, text, place)
+        # Numbers of quantiles: [n].
+        quantiles = self.quantiles[index]
+        below, upto = _position(quantiles, values[:, :1], values[:, 1:2])
+        _, second = _position(quantiles, values[:, 2:3], values[:, 3:4])
+        low = kind @ self.from_above * (upto - below) + below
+        low = torch.where(kind @ self.is_less > 0, torch.full_like(low, -0.5), low)
+        high = kind @ self.from_above + kind @ self.from_below
+        high = torch.where(high > 0, QUANTILES, upto)
+        high = torch.where(kind @ self.below > 0, below, high)
+        high = torch.where(kind @ self.between > 0, second, high)
+        # Rows of the tables of trigrams. The last one of each is for no trigram.
+        bucket = torch.where(trigrams < 0, torch.full_like(trigrams, BUCKETS), trigrams)
+        grams = place.unsqueeze(1) * (BUCKETS + 1) + bucket.to(torch.int64)
+        summary, details = self._summary(
+            index, kind, values, literals, grams, low, high
+        )
+        bits = self._bits(index, kind, grams, low, high)
+        before, both = _conjunctions(tables, bits)
+        own = bits.sum(dim=1)
+        base = torch.log((both + PRIOR * summary) / (before + PRIOR))
+        first = (before >= SAMPLE).to(base.dtype)
+        logs = torch.log(summary)
+        base = first * logs + (1 - first) * base
+        counts = torch.stack([own, before, both], dim=1)
+        inputs = torch.cat(
+            [
+                *(kind, logs.unsqueeze(1), base.unsqueeze(1)),
+                *(torch.log((counts + 0.5) / SAMPLE), details),
+                *(first.unsqueeze(1), text.unsqueeze(1)),
+            ],
+            dim=1,
+        )
+        return inputs, base, known
+
+    def _known(
+        self,
+        found: Tensor,
+        kind: Tensor,
+        operands: Tensor,
+        text: Tensor,
+        place: Tensor,
+    ) -> Tensor:
+        """Returns 1 for terms that compare a known expression with its own kind."""
+        has_text = (operands == TEXT).to(torch.float32)
+        fits = 1 - torch.abs(text - has_text)
+        any_kind = ((operands == LIST) | (operands == COLUMN) | (operands == 0)).to(
+            torch.float32
+        )
+        fits = torch.maximum(fits, any_kind)
+        fits = fits * torch.maximum(1 - kind @ self.is_like, (place > 0).to(fits.dtype))
+        return found * fits * (1 - kind[:, OTHER])
+
+    def _summary(
+        self,
+        index: Tensor,
+        kind: Tensor,
+        values: Tensor,
+        literals: Tensor,
+        grams: Tensor,
+        low: Tensor,
+        high: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Returns estimates of terms alone, float [n], and details, float [n, 5]."""
+        nulls = self.nulls[index]
+        given = 1 - nulls
+        # Of equality: the shares of frequent values, or of another one.
+        hits = (literals.unsqueeze(2) == self.frequent[index].unsqueeze(1)).to(
+            torch.float32
+        )
+        share = torch.bmm(hits, self.shares[index].unsqueeze(2)).squeeze(2)
+        hit = (share > 0).to(torch.float32)
+        share = share + (1 - hit) * self.rare[index].unsqueeze(1)
+        filled = (literals != 0).to(torch.float32)
+        many = torch.clamp(values[:, 0].to(torch.float32) / LITERALS, min=1.0) * kind[
+            :, IN : NOT_IN + 1
+        ].sum(dim=1)
+        equal = (share * filled).sum(dim=1) * torch.clamp(many, min=1.0)
+        order = torch.clamp(high - low, min=0.3) / QUANTILES * given
+        shares = self.trigrams[grams]
+        rarest = shares.amin(dim=1)
+        like = rarest * given
+        equals, likes = kind @ self.is_equal, kind @ self.is_like
+        found = equals * equal + likes * like + kind @ self.is_order * order
+        found = torch.minimum(found, given)
+        negated = kind @ self.is_negated
+        found = negated * (given - found) + (1 - negated) * found
+        found = found + kind[:, IS_NULL] * nulls + kind[:, NOT_NULL] * given
+        details = torch.stack(
+            [
+                torch.log(rarest + 1e-5),
+                torch.log(shares + 1e-5).mean(dim=1),
+                (shares < 1).to(torch.float32).mean(dim=1),
+                hit.amax(dim=1),
+                torch.log(self.rare[index] + 1e-7) / 10,
+            ],
+            dim=1,
+        )
+        return torch.clamp(found, min=1e-6), details
+
+    def _bits(
+        self,
+        index: Tensor,
+        kind: Tensor,
+        grams: Tensor,
+        low: Tensor,
+        high: Tensor,
+    ) -> Tensor:
+        """Returns 1 for rows of the sample that satisfy a term, float [n, SAMPLE]."""
+        ranks = self.ranks[index]
+        valid = (ranks >= 0).to(torch.float32)
+        order = ((ranks > low.unsqueeze(1)) & (ranks <= high.unsqueeze(1))).to(
+            torch.float32
+        )
+        # The rows of lists are not known: all rows may satisfy them.
+        likes = (kind @ self.is_like).unsqueeze(1)
+        lists = (kind[:, IN] + kind[:, NOT_IN]).unsqueeze(1)
+        orders = 1 - likes - lists
+        found = likes * self._having(grams) + orders * order + lists * valid
+        negated = (kind @ self.is_negated - kind[:, NOT_IN]).unsqueeze(1)
+        found = valid * (negated + found - 2 * negated * found)
+        nulls = kind[:, IS_NULL].unsqueeze(1)
+        return found + nulls * (1 - valid) + kind[:, NOT_NULL].unsqueeze(1) * valid
+
+    def _having(self, grams: Tensor) -> Tensor:
+        """Returns 1 for rows whose text has all trigrams, float [n, SAMPLE]."""
+        found = self.present[grams]
+        both = found[:, 0]
+        for i in range(1, TRIGRAMS):
+            both = both & found[:, i]
+        bits = both.unsqueeze(2) & self.masks
+        return (bits != 0).to(torch.float32).reshape(-1, SAMPLE)
+
+
+def _position(quantiles: Tensor, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns how many quantiles are below a value, and at most the value."""
+    first, second = quantiles[:, :, 0], quantiles[:, :, 1]
+    less, same = first < high, first == high
+    below = (less | (same & (second < low))).to(torch.float32).sum(dim=1)
+    upto = (less | (same & (second <= low))).to(torch.float32).sum(dim=1)
+    return below, upto
+
+
+def _conjunctions(tables: Tensor, bits: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns how many rows of the sample satisfy the earlier terms of its table.
+
+    Also returns how many of them satisfy the term: float [n] each.
+    """
+    count = tables.shape[0]
+    place = torch.arange(count)
+    same = tables.unsqueeze(1) == tables.unsqueeze(0)
+    earlier = (same & (place.unsqueeze(0) < place.unsqueeze(1))).to(torch.float32)
+    failed = 1 - bits
+    violations = earlier @ failed
+    before = (violations == 0).to(torch.float32)
+    return before.sum(dim=1), (before * bits).sum(dim=1)

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Describes selectivities for SQLite, which are learned from tables."""
+
+from mlbridge_optimizations.optimization import NoSettings, Optimization
+
+from .commands import COMMANDS
+
+OPTIMIZATION: Optimization[NoSettings] = Optimization(
+    "sqlite",
+    "Learn which share of a table's rows a condition of SQL accepts.",
+    commands=COMMANDS,
+)
