@@ -175,7 +175,7 @@ def _evaluate(context: typer.Context, judgement: Judgement) -> None:
     entries = _entries(judgement.times, *HELD_OUT)
     with ProgressBars() as bars:
         judged = judge_all(
-            str(tool_of(judgement.tool)),
+            tool_of(judgement.tool),
             chosen,
             entries,
             judgement.model,

@@ -8,6 +8,7 @@ order, with tiles of 32, and with the best candidate of an earlier brute force.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ def default_choice(choices: Sequence[str]) -> str:
     return ORIGINAL
 
 
-def model_choice(tool: str, case: Case, spec: str) -> str:
+def model_choice(tool: Path, case: Case, spec: str) -> str:
     """Returns the choice of a model. Raises ModelError if the tool prints a warning."""
     out, said = run(command_of(tool, case, "--model", spec), seconds=SECONDS)
     if said:
@@ -72,7 +73,7 @@ def model_choice(tool: str, case: Case, spec: str) -> str:
     return out.decode().partition("choice ")[2].partition(".")[0]
 
 
-def judge(tool: str, case: Case, entry: Entry, spec: str, rounds: int) -> Judged:
+def judge(tool: Path, case: Case, entry: Entry, spec: str, rounds: int) -> Judged:
     """Measures a case."""
     best = entry.choices[entry.best]
     choices = [
@@ -86,10 +87,13 @@ def judge(tool: str, case: Case, entry: Entry, spec: str, rounds: int) -> Judged
     found = json.loads(said)
     if not all(one["same"] for one in found["candidates"]):
         raise ModelError(f"{case.name}: a choice computes other results")
-    original, *others = (np.array(one["nanoseconds"]) for one in found["candidates"])
+    original, *others = (
+        np.array(one["nanoseconds"], np.float64) for one in found["candidates"]
+    )
 
     def ratios(times: NDArray[np.float64]) -> NDArray[np.float64]:
-        return times / original[: len(times)]
+        found: NDArray[np.float64] = times / original[: len(times)]
+        return found
 
     model, best_ratio, default = (float(np.median(ratios(one))) for one in others)
     return Judged(
@@ -135,7 +139,7 @@ def summarise(judged: Sequence[Judged]) -> Summary:
 
 
 def judge_all(
-    tool: str,
+    tool: Path,
     cases: Sequence[Case],
     entries: Sequence[Entry],
     spec: str,

@@ -76,7 +76,7 @@ def _stencil(draw: random.Random) -> Nest:
     offsets = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
     points = draw.sample(offsets, draw.randint(2, 6))
     arrays: dict[str, list[int | str]] = {"A": [extent] * 2}
-    pairs = ["AA"] if draw.random() < 0.6 else ["AB", "BA"]
+    pairs = [("A", "A")] if draw.random() < 0.6 else [("A", "B"), ("B", "A")]
     statements = []
     for number, (source, target) in enumerate(pairs):
         arrays[target] = [extent] * 2

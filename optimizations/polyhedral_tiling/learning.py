@@ -70,7 +70,7 @@ def train_network(given: Examples, options: LearningOptions, seed: int) -> CostN
         optimizer, options.rate, total_steps=steps
     )
     for _ in range(options.epochs):
-        for chosen in torch.randperm(count).split(BATCH):
+        for chosen in torch.split(torch.randperm(count), BATCH):
             part = Examples(given.rows[chosen], given.logs[chosen], given.mask[chosen])
             optimizer.zero_grad()
             loss = loss_of(network(part.rows), part, options)

@@ -140,7 +140,7 @@ def slow(features: mlbridge.Features) -> np.int32:
         (constant(np.float32(0.5)), "0.5"),
         (constant(np.float32(np.nan)), "nan"),
         (constant(np.ones(3, np.int32)), "3"),
-        (constant("text"), "string"),
+        (constant("text"), "found a str"),
         (raising(lambda features: ValueError("no")), "no"),
         (slow, "Timeout"),
     ],
@@ -201,8 +201,8 @@ def test_candidates() -> None:
     # The innermost loop of i, k, j reads and writes rows, so it is vectorized.
     by_choice = {one["choice"]: one["features"] for one in found}
     vectorizable = 11
-    assert by_choice["1:0,0,0:0,2,1"][vectorizable] == pytest.approx(1)
-    assert by_choice["1:0,0,0:0,1,2"][vectorizable] < 0.1
+    assert by_choice["2:0,0,0:0,2,1"][vectorizable] == pytest.approx(1)
+    assert by_choice["2:0,0,0:0,1,2"][vectorizable] < 0.1
 
 
 def test_code_is_portable(tmp_path: Path) -> None:
