@@ -51,10 +51,10 @@ private:
   /// Returns how many units of \p Unit bytes the innermost \p Depth loops touch
   /// through one access.
   double units(const Access &One, size_t Depth, double Unit) const;
-  /// Returns the sum over the memories.
-  double footprint(size_t Depth, double Unit) const;
+  /// Returns, for each number of innermost loops, the sum over the memories.
+  SmallVector<double, 16> footprints(double Unit) const;
   /// Returns how many units are moved into a cache of \p Capacity units.
-  double moved(double Capacity, double Unit) const;
+  double moved(double Capacity, ArrayRef<double> Footprints) const;
   void describeLoop(unsigned Loop, double Trips,
                     SmallVectorImpl<float> &Row) const;
   void describeRegisters(SmallVectorImpl<float> &Row) const;
@@ -70,9 +70,9 @@ private:
   double InnerTrips = 1, AroundTrips = 1, Iterations = 1;
 };
 
-double log2of(double Value) { return std::log2(std::max(Value, 1e-6)); }
-
 } // namespace
+
+static double log2of(double Value) { return std::log2(std::max(Value, 1e-6)); }
 
 NewNest::NewNest(const LoopNest &Nest, const TilingChoice &Choice)
     : Nest(Nest), Choice(Choice), Inner(Choice.Order.back()),
@@ -119,23 +119,24 @@ double NewNest::units(const Access &One, size_t Depth, double Unit) const {
   return Runs * std::max(1.0, Run / Unit);
 }
 
-double NewNest::footprint(size_t Depth, double Unit) const {
-  double Sum = 0;
+SmallVector<double, 16> NewNest::footprints(double Unit) const {
+  SmallVector<double, 16> Sums(Loops.size() + 1, 0);
   for (const Access *One : Memories)
-    Sum += units(*One, Depth, Unit);
-  return Sum;
+    for (auto [Depth, Sum] : enumerate(Sums))
+      Sum += units(*One, Depth, Unit);
+  return Sums;
 }
 
-double NewNest::moved(double Capacity, double Unit) const {
+double NewNest::moved(double Capacity, ArrayRef<double> Footprints) const {
   size_t Depth = 0;
-  while (Depth < Loops.size() && footprint(Depth + 1, Unit) <= Capacity)
+  while (Depth < Loops.size() && Footprints[Depth + 1] <= Capacity)
     ++Depth;
   // The next loop still reuses what does not depend on it.
   const size_t Reused = std::min(Depth + 1, Loops.size());
   double Outside = 1;
   for (const NewLoop &Loop : ArrayRef(Loops).drop_back(Reused))
     Outside *= Loop.Trips;
-  return Outside * footprint(Reused, Unit);
+  return Outside * Footprints[Reused];
 }
 
 /// Describes how accesses move along a loop: 8 columns.
@@ -188,14 +189,14 @@ void NewNest::describe(SmallVectorImpl<float> &Row) const {
   describeLoop(Inner, InnerTrips, Row);
   describeLoop(Around, AroundTrips, Row);
   describeRegisters(Row);
+  const auto Lines = footprints(LineBytes), Pages = footprints(PageBytes);
   for (double Capacity : CacheBytes)
-    Row.push_back(log2of(moved(Capacity / LineBytes, LineBytes) / Iterations));
-  Row.push_back(log2of(moved(TLBPages, PageBytes) / Iterations));
-  for (size_t Depth : {1, 2, 3})
-    Row.push_back(log2of(LineBytes *
-                         footprint(std::min(Depth, Loops.size()), LineBytes)));
-  Row.push_back(log2of(LineBytes * footprint(Nest.size(), LineBytes)));
-  Row.push_back(log2of(LineBytes * footprint(Loops.size(), LineBytes)));
+    Row.push_back(log2of(moved(Capacity / LineBytes, Lines) / Iterations));
+  Row.push_back(log2of(moved(TLBPages, Pages) / Iterations));
+  // Bytes that the innermost loops, a tile and the whole nest touch.
+  for (size_t Depth :
+       {size_t(1), size_t(2), size_t(3), size_t(Nest.size()), Loops.size()})
+    Row.push_back(log2of(LineBytes * Lines[std::min(Depth, Loops.size())]));
   Row.push_back(log2of(Iterations));
   Row.append({float(Nest.Counts.Additions), float(Nest.Counts.Multiplications),
               float(Nest.Counts.Divisions), float(Nest.Counts.Others)});

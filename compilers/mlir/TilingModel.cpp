@@ -49,20 +49,20 @@ Expected<std::unique_ptr<TilingModel>> TilingModel::open(StringRef Spec) {
 static Expected<TilingChoice> choiceOf(ArrayRef<std::int64_t> Reply,
                                        const LoopNest &Nest) {
   const size_t N = Nest.size();
-  auto Error_ = [](const Twine &Why) {
+  auto Mismatch = [](const Twine &Why) {
     return Error(ErrorCode::SchemaMismatch,
                  "the advice is no tiling: " + Why.str());
   };
   if (Reply.size() != 2 * N + 1)
-    return Error_(formatv("expected {0} numbers for {1} loops, found {2}",
-                          2 * N + 1, N, Reply.size()));
+    return Mismatch(formatv("expected {0} numbers for {1} loops, found {2}",
+                            2 * N + 1, N, Reply.size()));
   TilingChoice Choice;
   Choice.Tiles.assign(Reply.begin(), Reply.begin() + N);
   for (std::int64_t Loop : Reply.slice(N, N))
     Choice.Order.push_back(Loop < 0 || Loop >= std::int64_t(N) ? N : Loop);
   Choice.Unroll = Reply.back();
   if (std::optional<std::string> Why = Nest.illegal(Choice))
-    return Error_(*Why);
+    return Mismatch(*Why);
   return Choice;
 }
 

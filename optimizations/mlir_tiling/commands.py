@@ -51,7 +51,7 @@ class Measured:
     count: Annotated[int, Option(min=0, help="The number of training kernels.")] = 256
     most: Annotated[
         int, Option(min=1, help="Random choices of each other training kernel.")
-    ] = 24
+    ] = 16
     held_out: Annotated[bool, Option(help="Also measure the held-out kernels.")] = True
     rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5
     plugin: Plugin = None

@@ -59,7 +59,7 @@ class Measured:
 
         Few rounds suffice, because other programs only lengthen times.
         """
-        least = self.nanoseconds.min(axis=0)
+        least: NDArray[np.float64] = self.nanoseconds.min(axis=0)
         return least / least[0]
 
 

@@ -97,7 +97,9 @@ def make_table(
 ) -> int:
     """Measures kernels and appends them to a file. Skips what the file already has.
 
-    Measures all choices of a kernel, or at most `most` random ones. Returns the number of kernels that were measured.
+    Measures all choices of a kernel, or at most `most` random ones.
+
+    Returns the number of kernels that were measured.
     """
     done = 0
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -397,7 +397,7 @@ def test_results_on_tensors() -> None:
         lowered = programs.run(
             [
                 *(programs.OPT, "--one-shot-bufferize", "--convert-linalg-to-loops"),
-                "--mlir-print-local-scope",
+                *("--expand-strided-metadata", "--mlir-print-local-scope"),
             ],
             new,
         )
