@@ -28,8 +28,8 @@
 #include "Decisions.h"
 
 /// The optional passes. The feature `pass` is an index of this list. A pass is
-/// not in the list if gcc needs it for correct code. For example, without
-/// "vect" after "ifcvt", and without "bbro", gcc fails.
+/// not in the list if gcc needs it for correct code. For example, gcc
+/// fails without "vect" after "ifcvt", "bbro", and "isel" after a vectoriser.
 static constexpr const char *OptionalPasses[] = {"ccp",
                                                  "forwprop",
                                                  "ethread",
@@ -75,7 +75,6 @@ static constexpr const char *OptionalPasses[] = {"ccp",
                                                  "slp1",
                                                  "aprefetch",
                                                  "ivopts",
-                                                 "crited",
                                                  "laddress",
                                                  "lsplit",
                                                  "store-merging",
@@ -85,7 +84,6 @@ static constexpr const char *OptionalPasses[] = {"ccp",
                                                  "uncprop",
                                                  "bswap",
                                                  "widening_mul",
-                                                 "isel",
                                                  "backprop",
                                                  "phiprop",
                                                  "isolate-paths",

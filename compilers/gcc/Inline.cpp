@@ -13,6 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -189,7 +190,9 @@ void InlinePass::decide(cgraph_edge &Call) {
       UnitSize + Growth > MostUnitSize)
     return;
   describe(Call);
-  int Choice = Asked.ask(nameOf(Call.caller->decl), LeaveCall, LeaveCall);
+  std::string Site = std::string(nameOf(Call.caller->decl)) + "->" +
+                     nameOf(calleeOf(Call).decl);
+  int Choice = Asked.ask(Site.c_str(), LeaveCall, LeaveCall);
   Asked.log(Choice);
   if (Choice == KeepCall) {
     Call.call_stmt_cannot_inline_p = true;

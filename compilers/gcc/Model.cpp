@@ -23,6 +23,10 @@
 /// build compiles many files.
 static constexpr int64_t ConnectTimeout = 5'000'000'000; // ns
 
+Model::Model(const char *Name, const char *Spec, MLBridgeModelRunnerRef Runner)
+    : Name(Name), Runner(Runner), IsActive(strcmp(Spec, "none") != 0),
+      HasLog(startswith(Spec, "record:")) {}
+
 Model *Model::open(const char *Name, const char *Spec) {
   MLBridgeRunnerFactoryRef Factory = nullptr;
   MLBridgeModelRunnerRef Runner = nullptr;
@@ -34,13 +38,14 @@ Model *Model::open(const char *Name, const char *Spec) {
           MLBridgeStatusSuccess;
   mlbridgeDisposeRunnerFactory(Factory);
   if (IsMade)
-    return new Model(Name, Runner);
+    return new Model(Name, Spec, Runner);
   error("mlbridge: %s: %s", Name, mlbridgeGetLastErrorMessage());
   return nullptr;
 }
 
 int Model::ask(const char *Site, int Most, int Default) {
-  mlbridgeSwitchContext(Runner, Site);
+  if (HasLog)
+    mlbridgeSwitchContext(Runner, Site);
   int32_t Reply = Default;
   MLBridgeStatus Status = mlbridgeEvaluateInt32(Runner, &Reply);
   if (Status == MLBridgeStatusDeferred)
@@ -59,7 +64,7 @@ int Model::ask(const char *Site, int Most, int Default) {
 }
 
 void Model::log(int Done) {
-  if (HasFailed)
+  if (!HasLog || !IsActive)
     return;
   mlbridgeSetInt32(mlbridgeGetDecision(Runner), "decision", Done);
   MLBridgeStatus Status = mlbridgeLogOutcome(Runner, nullptr);
@@ -72,14 +77,14 @@ void Model::log(int Done) {
 void Model::fail(const char *Status, const char *Why) {
   inform(UNKNOWN_LOCATION, "mlbridge: %s: %s: %s; gcc decides", Name, Status,
          Why);
-  HasFailed = true;
+  IsActive = false;
 }
 
 void Model::close() {
   // Flush first, since mlbridgeFlush() returns an error if the log of a
   // `record:` runner cannot be written. mlbridgeDisposeModelRunner() cannot
   // return one.
-  if (!HasFailed && mlbridgeFlush(Runner) != MLBridgeStatusSuccess)
+  if (IsActive && mlbridgeFlush(Runner) != MLBridgeStatusSuccess)
     warning_at(UNKNOWN_LOCATION, 0, "mlbridge: %s: %s", Name,
                mlbridgeGetLastErrorMessage());
   mlbridgeDisposeModelRunner(Runner);

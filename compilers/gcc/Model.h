@@ -25,9 +25,9 @@ public:
   /// first request.
   static Model *open(const char *Name, const char *Spec);
 
-  /// False after a failure. Then send no requests, so that the compile does not
-  /// wait again.
-  bool isActive() const { return !HasFailed; }
+  /// False after a failure, so that the compile does not wait again, and for the
+  /// spec `none`, which always defers. Then send no requests.
+  bool isActive() const { return IsActive; }
 
   /// Sets a feature of the next request.
   Model &set(const char *Feature, int32_t Value) {
@@ -44,7 +44,7 @@ public:
   }
 
   /// Sends the request. Returns the reply, an integer from 0 to \p Most, or
-  /// \p Default if the model defers or fails. \p Site is the function in logs.
+  /// \p Default if the model defers or fails. \p Site is its name in logs.
   int ask(const char *Site, int Most, int Default);
 
   /// Records what gcc does after a request, if the spec begins with `record:`.
@@ -54,13 +54,14 @@ public:
   void close();
 
 private:
-  Model(const char *Name, MLBridgeModelRunnerRef Runner)
-      : Name(Name), Runner(Runner) {}
+  Model(const char *Name, const char *Spec, MLBridgeModelRunnerRef Runner);
   void fail(const char *Status, const char *Why);
 
   const char *Name;
   MLBridgeModelRunnerRef Runner;
-  bool HasFailed = false;
+  bool IsActive;
+  /// True if the spec begins with `record:`.
+  bool HasLog;
 };
 
 #endif // MLBRIDGE_GCC_MODEL_H

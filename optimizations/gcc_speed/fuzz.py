@@ -3,7 +3,7 @@
 
 No decision may make gcc fail or make wrong code. Each policy draws some of the four
 decisions, and how often it leaves one to gcc. It compiles one program of csmith, or a
-few files of bzip2, Lua or zlib::
+file of bzip2, Lua or zlib::
 
     python -m mlbridge_optimizations.gcc_speed.fuzz --policies 1000
 
@@ -13,6 +13,7 @@ few files of bzip2, Lua or zlib::
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -36,8 +37,8 @@ from mlbridge_optimizations.gcc_speed.programs import PLUGIN, Build, SmallTester
 from mlbridge_optimizations.show import Show, quiet
 
 REAL = ("bzip2", "lua", "zlib")
-FILES = 3
-"""The files of a real program that a policy compiles."""
+GENERATED = 40
+"""The programs of csmith that are used. Each is compiled without models, too."""
 
 CHOICES = {
     "inline": (0, 1),
@@ -82,9 +83,8 @@ class Fuzzer:
     def __init__(self, corpus: Corpus, plugin: Path, folder: Path) -> None:
         self.plugin, self.folder = plugin, folder
         self.programs = [corpus.program(name) for name in REAL]
-        self.programs += [
-            one for one in corpus.programs.values() if one.split == "generated"
-        ]
+        generated = (p for p in corpus.programs.values() if p.split == "generated")
+        self.programs += islice(generated, GENERATED)
         self._stock: dict[str, tuple[Build, SmallTester]] = {}
 
     def stock(self, program: Program) -> tuple[Build, SmallTester]:
@@ -120,16 +120,12 @@ class Fuzzer:
         decisions: Sequence[str],
     ) -> str:
         build, tester = self.stock(program)
-        sources = list(build.objects)
-        made: dict[str, Path] = {}
-        for source in draw.sample(sources, min(FILES, len(sources))):
-            target = build.folder / f"random-{len(made)}.o"
-            flags = server.flags(self.plugin, decisions)
-            said = build.compile(source, target, flags)
-            if said:
-                raise ModelError(f"{source}: {said[-2000:]}")
-            made[source] = target
-        executable = build.link(build.folder / "random", made)
+        source = draw.choice(list(build.objects))
+        target = build.folder / "random.o"
+        said = build.compile(source, target, server.flags(self.plugin, decisions))
+        if said:
+            raise ModelError(f"{source}: {said[-2000:]}")
+        executable = build.link(build.folder / "random", {source: target})
         done = tester.run(executable, 60.0 + tester.generous_limit())
         return done.problem
 

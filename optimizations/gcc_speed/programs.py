@@ -33,6 +33,8 @@ SMALL = tomllib.loads(Path(__file__).with_name("inputs.toml").read_text("utf-8")
 
 COUNT_SECONDS = 600.0
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
+# The first characters of a line of costs: a line number, absolute or relative.
+_COST = tuple("0123456789+-*")
 
 HELD_OUT = frozenset(
     words("brotli duktape expat gawk libjpeg-turbo mujs potrace sqlite3 wavpack zstd")
@@ -149,7 +151,7 @@ def _read(logs: Sequence[str]) -> Counted:
                 is_call = True  # The next line has the callee's instructions.
             elif is_call:
                 is_call = False
-            elif line[:1].isdigit() or line[:1] in "+-*":
+            elif line.startswith(_COST):
                 functions[function] = functions.get(function, 0) + int(line.split()[1])
     return Counted(total, functions, calls)
 
@@ -180,12 +182,13 @@ class Build:
         )
         return said.decode(errors="replace")
 
-    def all(self, more: Sequence[str] = ()) -> "Build":
-        """Compiles all sources."""
+    def all(self, more: Sequence[str] = (), *, keep: bool = False) -> "Build":
+        """Compiles all sources. With `keep`, keeps objects that the folder has."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for number, module in enumerate(self.program.modules):
             target = self.folder / f"{number}.o"
-            self.compile(module.source, target, more)
+            if not (keep and target.exists()):
+                self.compile(module.source, target, more)
             self.objects[module.source] = target
         return self
 

@@ -224,7 +224,10 @@ def objects(program: SourceProgram, source: Path, folder: Path) -> set[bytes]:
     for name, decisions in models.items():
         target = folder / f"{source.stem}-{name}.o"
         plugin = [f"-fplugin={PLUGIN}"] if decisions else []
-        plugin += [f"-fplugin-arg-mlbridge-{one}=none" for one in decisions]
+        # A log makes the plug-in send requests, which it otherwise does not if no
+        # model answers.
+        specs = {one: f"record:{folder / one}.log|none" for one in decisions}
+        plugin += [f"-fplugin-arg-mlbridge-{one}={specs[one]}" for one in specs]
         command: list[str | Path] = ["gcc", "-O2", "-w", *program.flags, *plugin, "-c"]
         command += [source, "-o", target]
         done = run_program(command, check=True, timeout=500)
@@ -278,7 +281,8 @@ def test_a_trace(tmp_path: Path) -> None:
     with mlbridge.serving(lambda _: np.int32(0), f"shm:{tmp_path}/m"):
         decide_with("inline", f"record:{log}|shm:{tmp_path}/m", tmp_path)
     entries = list(read_log(log))
-    assert sorted(entry.context for entry in entries) == ["once", "twice", "twice"]
+    sites = sorted(entry.context for entry in entries)
+    assert sites == ["once->larger", "twice->larger", "twice->larger"]
     assert {np.asarray(entry.advice).item() for entry in entries} == {0}
 
 

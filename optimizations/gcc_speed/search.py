@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Finds how much each decision about inlining and unrolling is worth.
+
+gcc unrolls loops after inlining, and functions do not affect each other's counts. So
+one run under valgrind measures a decision in each function at once, by the instructions
+that each function executes. Calls are measured in groups that share no function.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+import mlbridge
+from mlbridge.files import OwnFolder
+from mlbridge.log import read_log
+from mlbridge_optimizations.corpus.manifest import Program
+from mlbridge_optimizations.gcc_speed.models import GCC_DECIDES, Served
+from mlbridge_optimizations.gcc_speed.programs import (
+    Build,
+    Counted,
+    SmallTester,
+    function_sizes,
+    text_size,
+)
+
+FACTOR = 4
+"""The unroll factor that is measured."""
+LARGEST_TEXT = 1.05
+"""The maximum size of a program's code relative to stock gcc -O2."""
+
+HOT = 0.002
+"""A function is searched if it executes this share of a program's instructions."""
+CALL_INSTRUCTIONS = 8
+"""A rough number of instructions that inlining saves per call."""
+HOT_CALLS = 0.0005
+MOST_LOOPS = 2
+"""The loops of a function that are measured separately."""
+MOST_GROUPS = 4
+"""The groups of calls that are measured. A group takes a minute or so."""
+
+Key = tuple[str, str, int]
+"""A source, a decision, and the number of the request in this compile."""
+
+
+@dataclass
+class Site:
+    """A request of gcc, and what the choices are worth.
+
+    Attributes:
+        key: which request it is.
+        functions: the function with a loop, or the caller and the callee.
+        features: the request's features.
+        gains: by choice, the saved share of the program's instructions.
+        growths: by choice, the bytes of code that it adds.
+    """
+
+    key: Key
+    functions: tuple[str, ...]
+    features: dict[str, float]
+    gains: dict[int, float] = field(default_factory=dict)
+    growths: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass
+class Searched:
+    """What the search knows of a program.
+
+    Attributes:
+        choices: the number of the best choices that the search found.
+        ratio: executed instructions with them, relative to stock gcc -O2.
+        size: the size of the code with them, relative to stock gcc -O2.
+    """
+
+    program: str
+    instructions: int
+    text: int
+    sites: list[Site]
+    choices: int = 0
+    ratio: float = 1.0
+    size: float = 1.0
+
+
+def plain(name: str) -> str:
+    """Returns a function's name without the suffixes of gcc's copies, as .isra.0."""
+    return name.partition(".")[0]
+
+
+def plain_sums(values: Mapping[str, int]) -> dict[str, int]:
+    """Adds the values of a function's copies."""
+    sums: dict[str, int] = {}
+    for name, value in values.items():
+        sums[plain(name)] = sums.get(plain(name), 0) + value
+    return sums
+
+
+class Searcher:
+    """Compiles and counts one program with any choices."""
+
+    def __init__(
+        self, program: Program, folder: Path, plugin: Path, server: Served
+    ) -> None:
+        self.program, self.folder = program, folder
+        self.plugin, self.server = plugin, server
+        self.stock = Build(program, folder).all(keep=True)
+        executable = self.stock.link(folder / "stock")
+        self.tester = SmallTester(program, executable)
+        self.base = self.tester.count(executable, folder, calls=True)
+        self.text = text_size(executable)
+        self.sizes = plain_sums(function_sizes(executable))
+        self.counts = plain_sums(self.base.functions)
+        own = {
+            name: share
+            for name, value in self.counts.items()
+            if (share := value / self.base.instructions) > HOT and name in self.sizes
+        }
+        self.hot = own
+        self.sources = [
+            source
+            for source, made in self.stock.objects.items()
+            if own.keys() & set(plain_sums(function_sizes(made)))
+        ]
+
+    def sites(self) -> list[Site]:
+        """Returns gcc's requests about the sources with hot functions."""
+        found = []
+        for source in self.sources:
+            for decision in ("inline", "unroll"):
+                found += self._record(source, decision)
+        return found
+
+    def _record(self, source: str, decision: str) -> list[Site]:
+        with OwnFolder("mlbridge-gcc-") as folder:
+            log = folder.path / "log"
+            plugin = [f"-fplugin={self.plugin.resolve()}"]
+            plugin.append(f"-fplugin-arg-mlbridge-{decision}=record:{log}|none")
+            self.stock.compile(source, folder.path / "x.o", plugin)
+            if log.stat().st_size == 0:
+                return []
+            return [
+                Site(
+                    (source, decision, number),
+                    tuple(map(plain, one.context.split("->"))),
+                    {k: float(np.asarray(v).item()) for k, v in one.features.items()},
+                )
+                for number, one in enumerate(read_log(log))
+            ]
+
+    def try_choices(self, choices: Mapping[Key, int]) -> tuple[Counted, Path]:
+        """Compiles and counts the program with choices. gcc decides about the rest."""
+        made = {}
+        for number, source in enumerate(dict.fromkeys(key[0] for key in choices)):
+            numbers = {"inline": count(), "unroll": count()}
+
+            def answer(
+                decision: str,
+                features: mlbridge.Features,
+                source: str = source,
+                numbers: Mapping[str, "count[int]"] = numbers,
+            ) -> int:
+                key = source, decision, next(numbers[decision])
+                return choices.get(key, GCC_DECIDES[decision])
+
+            self.server.answer = answer
+            made[source] = self.folder / f"tried-{number}.o"
+            flags = self.server.flags(self.plugin, ("inline", "unroll"))
+            self.stock.compile(source, made[source], flags)
+        executable = self.stock.link(self.folder / "tried", made)
+        return self.tester.count(executable, self.folder), executable
+
+    def ratios(self, choices: Mapping[Key, int]) -> tuple[float, float]:
+        """Returns instructions and size with choices, relative to stock gcc."""
+        if not choices:
+            return 1.0, 1.0
+        counted, executable = self.try_choices(choices)
+        instructions = counted.instructions / self.base.instructions
+        return instructions, text_size(executable) / self.text
+
+    def measure(self, tried: Sequence[tuple[Site, int]]) -> None:
+        """Tries choices at once. Sites of the same functions share the result."""
+        if not tried:
+            return
+        counted, executable = self.try_choices({s.key: c for s, c in tried})
+        counts = plain_sums(counted.functions)
+        sizes = plain_sums(function_sizes(executable))
+        for site, choice in tried:
+            names = set(site.functions)
+            saved = sum(self.counts.get(n, 0) - counts.get(n, 0) for n in names)
+            grown = sum(sizes.get(n, 0) - self.sizes.get(n, 0) for n in names)
+            site.gains[choice] = saved / self.base.instructions
+            site.growths[choice] = grown
+
+
+def search_loops(searcher: Searcher, sites: Iterable[Site]) -> None:
+    """Measures the unrolling of the loops in hot functions."""
+    by_function: dict[str, list[Site]] = {}
+    for site in sites:
+        if site.key[1] == "unroll" and site.functions[0] in searcher.hot:
+            by_function.setdefault(site.functions[0], []).append(site)
+    groups = list(by_function.values())
+    for number in range(min(MOST_LOOPS, max(map(len, groups), default=0))):
+        one_each = [group[number] for group in groups if len(group) > number]
+        searcher.measure([(site, FACTOR) for site in one_each])
+
+
+def search_calls(searcher: Searcher, sites: Iterable[Site]) -> None:
+    """Measures the inlining of frequent calls, in groups that share no function."""
+    calls: dict[tuple[str, ...], int] = {}
+    for (caller, callee), number in searcher.base.calls.items():
+        pair = plain(caller), plain(callee)
+        calls[pair] = calls.get(pair, 0) + number
+    least = HOT_CALLS * searcher.base.instructions / CALL_INSTRUCTIONS
+    frequent = sorted(
+        (site for site in sites if calls.get(site.functions, 0) > least),
+        key=lambda site: -calls[site.functions],
+    )
+    groups: list[tuple[set[str], list[tuple[Site, int]]]] = []
+    for site in frequent:
+        free = (one for one in groups if not one[0] & set(site.functions))
+        names, group = next(free, (set[str](), list[tuple[Site, int]]()))
+        if not group:
+            if len(groups) == MOST_GROUPS:
+                continue
+            groups.append((names, group))
+        names.update(site.functions)
+        group.append((site, 1))
+    for _, group in groups:
+        searcher.measure(group)
+
+
+def best_choices(sites: Iterable[Site], bytes_left: float) -> dict[Key, int]:
+    """Takes the choices that save most instructions per byte, while bytes are left."""
+    found = [
+        (site, choice, gain)
+        for site in sites
+        for choice, gain in site.gains.items()
+        if gain > 1e-5
+    ]
+
+    def rate(one: tuple[Site, int, float]) -> float:
+        return one[2] / max(8, one[0].growths[one[1]])
+
+    chosen: dict[Key, int] = {}
+    for site, choice, _ in sorted(found, key=rate, reverse=True):
+        grown = site.growths[choice]
+        if site.key not in chosen and grown <= bytes_left:
+            chosen[site.key] = choice
+            bytes_left -= max(0, grown)
+    return chosen
+
+
+def search(
+    searcher: Searcher, show: Callable[[str], None] = lambda what: None
+) -> Searched:
+    """Searches one program. `show` receives its progress."""
+    sites = searcher.sites()
+    show(f"{len(sites)} sites")
+    search_loops(searcher, sites)
+    show("loops")
+    search_calls(searcher, sites)
+    show("calls")
+    found = Searched(
+        searcher.program.name, searcher.base.instructions, searcher.text, sites
+    )
+    for part in (0.95, 0.5, 0.2):  # The sizes of parts do not add up exactly.
+        left = part * (LARGEST_TEXT - 1) * searcher.text
+        chosen = best_choices(sites, left)
+        found.choices = len(chosen)
+        found.ratio, found.size = searcher.ratios(chosen)
+        if found.size <= LARGEST_TEXT:
+            break
+    return found
