@@ -80,11 +80,13 @@ def random_answers(draw: random.Random) -> tuple[tuple[str, ...], Answer]:
 class Fuzzer:
     """Compiles programs with random policies. A folder keeps the stock objects."""
 
-    def __init__(self, corpus: Corpus, plugin: Path, folder: Path) -> None:
+    def __init__(
+        self, corpus: Corpus, real: Sequence[str], plugin: Path, folder: Path
+    ) -> None:
         self.plugin, self.folder = plugin, folder
-        self.programs = [corpus.program(name) for name in REAL]
+        self.real = [corpus.program(name) for name in real]
         generated = (p for p in corpus.programs.values() if p.split == "generated")
-        self.programs += islice(generated, GENERATED)
+        self.generated = list(islice(generated, GENERATED))
         self._stock: dict[str, tuple[Build, SmallTester]] = {}
 
     def stock(self, program: Program) -> tuple[Build, SmallTester]:
@@ -99,9 +101,8 @@ class Fuzzer:
         """Compiles a program with a policy, and tests it."""
         draw = random.Random(policy)
         # Half of the policies compile a real program.
-        real = draw.random() < 0.5
-        among = self.programs[: len(REAL)] if real else self.programs[len(REAL) :]
-        program = draw.choice(among or self.programs)
+        is_real = draw.random() < 0.5 or not self.generated
+        program = draw.choice(self.real if is_real else self.generated)
         decisions, server.answer = random_answers(draw)
         before = sum(server.counts.values())
         problem = ""
@@ -135,12 +136,13 @@ def fuzz(
     policies: int,
     *,
     seed: int = 0,
+    real: Sequence[str] = REAL,
     plugin: Path = PLUGIN,
     show: Show = quiet,
 ) -> Iterator[Round]:
     """Yields a round for each policy. The policies' seeds start at `seed`."""
     with OwnFolder("mlbridge-gcc-fuzz-") as folder, served() as server:
-        fuzzer = Fuzzer(corpus, plugin, folder.path)
+        fuzzer = Fuzzer(corpus, real, plugin, folder.path)
         for number in range(policies):
             yield fuzzer.round(seed + number, server)
             show(number + 1, policies)

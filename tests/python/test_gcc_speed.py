@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random policies of gcc's plug-in, and models that learn from a search."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlbridge import ModelRunner
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
+from mlbridge_optimizations.corpus.recipes import RECIPES
+from mlbridge_optimizations.corpus.sources import unpack
+from mlbridge_optimizations.gcc_speed.fuzz import fuzz
+from mlbridge_optimizations.gcc_speed.models import served
+from mlbridge_optimizations.gcc_speed.programs import SMALL, _read, programs
+from mlbridge_optimizations.gcc_speed.search import (
+    Searched,
+    Searcher,
+    Site,
+    best_choices,
+    search,
+)
+from programs import BUILD, FULL, IS_FULL, ROOT
+
+PLUGIN = BUILD / "compilers/gcc/mlbridge.so"
+
+needs_plugin = pytest.mark.skipif(
+    not PLUGIN.exists(), reason="the gcc plug-in is not built: needs gcc-12-plugin-dev"
+)
+needs_valgrind = pytest.mark.skipif(
+    shutil.which("valgrind") is None, reason="valgrind is not installed"
+)
+
+
+def corpus_of(names: list[str], folder: Path) -> Corpus:
+    """A corpus of programs whose recipes have no commands, without their bitcode."""
+    corpus = Corpus(folder, "")
+    for name, found in unpack(names, ROOT / "build/workloads").items():
+        modules = tuple(
+            Module("", str(source.relative_to(found.folder)), 1, 1, "")
+            for source in found.sources
+            if source.is_relative_to(found.folder)
+        )
+        flags = (*toolchain.UNOPTIMISED, *found.flags)
+        about = (name, name, found.version, "training", flags, RECIPES[name].libraries)
+        linked = Module("", "", 1, 1, "")
+        corpus.programs[name] = Program(*about, str(found.folder), modules, linked, "")
+    return corpus
+
+
+@needs_plugin
+def test_random_policies(tmp_path: Path) -> None:
+    """No policy makes gcc fail or changes what a program prints."""
+    names = ["bzip2", "lua", "zlib"] if IS_FULL else ["bzip2"]
+    corpus = corpus_of(names, tmp_path)
+    rounds = list(fuzz(corpus, 100 if IS_FULL else 4, real=names, plugin=PLUGIN))
+    assert [one.problem for one in rounds if one.problem] == []
+    assert sum(one.requests for one in rounds) > 100
+    again = list(fuzz(corpus, 1, real=names, plugin=PLUGIN))
+    assert again == rounds[:1]
+
+
+def test_the_split() -> None:
+    corpus = Corpus(Path(), "")
+    about = ("", "", "", (), (), "", (), Module("", "", 0, 0, ""), "")
+    corpus.programs = {name: Program(name, *about) for name in SMALL}
+    names = {split: programs(corpus, split) for split in ("training", "held-out")}
+    assert len(names["training"]) == 20
+    assert len(names["held-out"]) == 10
+    assert {"gawk", "sqlite3", "zstd"} < {one.name for one in names["held-out"]}
+
+
+CALLGRIND = """
+events: Ir
+fn=(1) main
+10 5
+cfn=(2) work'2
+calls=3 20
++2 900
+
+fn=(2)
+20 900
+
+totals: 905
+"""
+
+
+def test_counts() -> None:
+    found = _read([CALLGRIND])
+    assert found.instructions == 905
+    assert found.functions == {"main": 5, "work": 900}
+    assert found.calls == {("main", "work"): 3}
+
+
+def site(number: int, size: int, frequency: float, gain: float | None) -> Site:
+    features = dict.fromkeys(
+        ("callee_basic_block_count", "callee_users", "caller_users", "call_time"), 2.0
+    )
+    features |= dict.fromkeys(("nr_ctant_params", "loop_depth", "callee_time"), 1.0)
+    features |= dict.fromkeys(("callee_loop_depth", "callee_is_inline"), 0.0)
+    features |= {"callee_is_local": 1.0, "caller_size": 100.0, "frequency": frequency}
+    features |= {"callee_size": float(size), "cost_estimate": size - 5.0}
+    key = "a.c", "inline", number
+    if gain is None:
+        return Site(key, ("f", "g"), features)
+    return Site(key, ("f", "g"), features, {1: gain}, {1: 6 * size})
+
+
+def test_the_best_choices_fit() -> None:
+    sites = [site(0, 10, 1.0, 0.01), site(1, 10, 1.0, 0.02), site(2, 1, 1.0, -0.5)]
+    assert best_choices(sites, 1000) == {one.key: 1 for one in sites[:2]}
+    assert best_choices(sites, 70) == {sites[1].key: 1}
+    assert best_choices(sites, 10) == {}
+
+
+@needs_plugin
+def test_a_model_learns_from_a_search(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from mlbridge_optimizations.gcc_speed.learning import (
+        FEATURES,
+        read_searches,
+        write_model,
+        write_search,
+    )
+
+    hot = [site(n, 10 + n % 7, 9.0 + n % 5, 0.01) for n in range(20)]
+    cold = [site(20 + n, 80 + n % 9, 0.1, None) for n in range(60)]
+    file = tmp_path / "searches.jsonl"
+    write_search(Searched("p", 10**6, 10**5, [*hot, *cold]), file)
+    searches = read_searches(file)
+    assert searches == [Searched("p", 10**6, 10**5, [*hot, *cold])]
+    model = tmp_path / "inline.onnx"
+    share, gain, _ = write_model(searches, "inline", 0.3, 0, model)
+    assert share == pytest.approx(0.25)
+    assert gain > 0
+    types = {"int64_t": np.int64, "int32_t": np.int32, "float": np.float32}
+    with ModelRunner(f"onnx:{model}") as runner:
+        for one, expected in ((hot[3], 1), (cold[3], 2)):
+            kinds = FEATURES["inline"].items()
+            given = {k: np.array([one.features[k]], types[kind]) for k, kind in kinds}
+            assert int(runner.evaluate(given)["decision"][0]) == expected
+
+
+@FULL
+@needs_plugin
+@needs_valgrind
+def test_a_search(tmp_path: Path) -> None:
+    program = corpus_of(["zlib"], tmp_path).program("zlib")
+    with served() as server:
+        found = search(Searcher(program, tmp_path / "zlib", PLUGIN, server))
+    assert found.choices > 0
+    assert found.ratio < 0.995
+    assert found.size < 1.05
