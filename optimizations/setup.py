@@ -5,7 +5,7 @@ from setuptools import find_packages, setup
 
 NAME = "mlbridge_optimizations"
 DATA = ["*.json", "*/*.json", "programs.toml", "py.typed", "scripts/*", "run/*"]
-DATA += ["*.c", "*/*.c", "*/*.h"]
+DATA += ["inputs.toml", "*.c", "*/*.c", "*/*.h"]
 
 folders = find_packages(exclude=["build*"])
 setup(
