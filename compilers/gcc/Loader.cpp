@@ -13,8 +13,6 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "Loader.h"
-
 #include <cstdio>
 #include <dlfcn.h>
 #include <string>
@@ -24,6 +22,8 @@
 #include <gcc-plugin.h>
 
 #include <plugin-version.h>
+
+#include "Loader.h"
 
 // gcc refuses plug-ins without this symbol.
 int plugin_is_GPL_compatible;

@@ -7,14 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The function by which Loader.cpp starts Plugin.cpp.
+/// The function by which Loader.cpp starts Plugin.cpp. Include this header
+/// after those of gcc.
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef MLBRIDGE_GCC_LOADER_H
 #define MLBRIDGE_GCC_LOADER_H
-
-struct plugin_name_args;
 
 /// Starts all decisions that have a model. Returns 1 after an error message.
 extern "C" __attribute__((visibility("default"))) int
