@@ -6,6 +6,7 @@ Expect?", 2023): the splits are fixed, hot and cold times are apart, and the pla
 system runs first.
 """
 
+import shutil
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -146,7 +147,10 @@ def judge(subject: Subject, judgement: "Judgement", show: Show) -> dict[str, Jud
         build(kind, find_header(), judgement.source, library)
     plain = System(libraries[STAT4].resolve(), subject.database, None, "")
     learned = {
-        kind: System(library.resolve(), subject.database, extension, subject.spec)
+        kind: System(
+            *(library.resolve(), subject.database),
+            *(_copy(extension, judgement.out / kind), subject.spec),
+        )
         for kind, library in libraries.items()
     }
     with opened(plain, *learned.values()):
@@ -159,6 +163,13 @@ def judge(subject: Subject, judgement: "Judgement", show: Show) -> dict[str, Jud
                 _add(result, plain, system, query, judgement)
             show(number + 1, len(subject.queries))
     return found
+
+
+def _copy(extension: Path, folder: Path) -> Path:
+    """Copies the extension, which keeps the functions of one SQLite in a process."""
+    folder.mkdir(exist_ok=True)
+    copied = shutil.copy(extension, folder / extension.name)
+    return Path(copied).resolve()
 
 
 def _add(

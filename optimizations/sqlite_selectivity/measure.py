@@ -97,15 +97,18 @@ class System:
         self._calls.benchForget(self.database)
         self.connection = self._open()
 
-    def seconds(self, sql: str, limit: float = 60.0) -> tuple[float, float]:
+    def seconds(
+        self, sql: str, limit: float = 60.0, *, cold: bool = False
+    ) -> tuple[float, float]:
         """Runs a query. Returns its seconds, and those of the preparation.
 
-        The seconds are negative if there was an error, or the limit was reached.
+        The seconds are negative if there was an error, or the limit was reached. They
+        are the processor's, or include waiting for the disk if `cold` is true.
         """
         preparing = ctypes.c_double()
         found = self._run(
             *(self.connection, sql.encode(), int(self.extension is not None)),
-            *(ctypes.c_double(limit), ctypes.byref(preparing), None),
+            *(int(cold), ctypes.c_double(limit), ctypes.byref(preparing), None),
         )
         return found, preparing.value
 
@@ -114,7 +117,7 @@ class System:
         text, preparing = ctypes.c_void_p(), ctypes.c_double()
         found = self._run(
             *(self.connection, sql.encode(), int(self.extension is not None)),
-            *(ctypes.c_double(limit), ctypes.byref(preparing), ctypes.byref(text)),
+            *(0, ctypes.c_double(limit), ctypes.byref(preparing), ctypes.byref(text)),
         )
         raw = ctypes.string_at(text.value) if text.value else b""
         self._calls.benchFree(text)
@@ -126,9 +129,9 @@ class Timed:
     """The times of one query in seconds: of the plain system, and with a model.
 
     Attributes:
-        hot: medians of alternating runs.
+        hot: medians of the processor's time in alternating runs.
         preparing: medians of the preparation, which includes the rewriting.
-        cold: the first run with empty caches.
+        cold: the time of the first run with empty caches.
         is_same: whether the plans are the same.
     """
 
@@ -169,9 +172,9 @@ def measure(
     is_same = plain.rows(explained) == learned.rows(explained)
     hot, preparing = _alternating((plain, learned), sql, budget)
     plain.reopen()
-    first = plain.seconds(sql)[0]
+    first = plain.seconds(sql, cold=True)[0]
     learned.reopen()
-    cold = (first, learned.seconds(sql)[0])
+    cold = (first, learned.seconds(sql, cold=True)[0])
     return Timed(hot, preparing, cold, is_same)
 
 
