@@ -7,7 +7,9 @@ the summaries are wrong, and how much (compare Kipf et al., "Learned Cardinaliti
 CIDR 2019, whose networks also see which rows of a sample satisfy a condition).
 """
 
+from collections.abc import Mapping
 from dataclasses import fields
+from math import log
 from typing import ClassVar
 
 import torch
@@ -31,14 +33,34 @@ PRIOR = 8.0
 INPUTS = 12 + OPERATORS
 NO_ADVICE = -1.0
 
-_ORDERS = (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, BETWEEN, NOT_BETWEEN)
-_NEGATED = (DIFFERENT, NOT_BETWEEN, NOT_IN, NOT_LIKE, NOT_GLOB)
+_SETS = {
+    "other": (OTHER,),
+    "equal": (EQUAL, DIFFERENT, IN, NOT_IN),
+    "order": (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, BETWEEN, NOT_BETWEEN),
+    "less": (LESS, LESS_EQUAL),
+    "below": (LESS,),
+    "above": (GREATER,),
+    "greater": (GREATER, GREATER_EQUAL),
+    "between": (BETWEEN, NOT_BETWEEN),
+    "list": (IN, NOT_IN),
+    "like": (LIKE, NOT_LIKE, GLOB, NOT_GLOB),
+    "negated": (DIFFERENT, NOT_BETWEEN, NOT_IN, NOT_LIKE, NOT_GLOB),
+    "not in": (NOT_IN,),
+    "null": (IS_NULL,),
+    "not null": (NOT_NULL,),
+}
+"""Names of sets of operators."""
+
+Flags = Mapping[str, Tensor]
+"""For each set, 1 for the terms with an operator of the set: float [n]."""
 
 
-def _mask(*operators: int) -> Tensor:
-    found = torch.zeros(OPERATORS)
-    found[list(operators)] = 1
-    return found
+def _sets() -> Tensor:
+    """Returns a row for each operator: its number as a vector, and its sets."""
+    found = torch.zeros(OPERATORS, len(_SETS))
+    for i, operators in enumerate(_SETS.values()):
+        found[list(operators), i] = 1
+    return torch.cat([torch.eye(OPERATORS), found], dim=1)
 
 
 class SelectivityModel(nn.Module):
@@ -66,15 +88,7 @@ class SelectivityModel(nn.Module):
     trigrams: Tensor
     ranks: Tensor
     present: Tensor
-    is_equal: Tensor
-    is_like: Tensor
-    is_negated: Tensor
-    is_less: Tensor
-    is_order: Tensor
-    below: Tensor
-    from_above: Tensor
-    from_below: Tensor
-    between: Tensor
+    sets: Tensor
     masks: Tensor
     assumed: Tensor
 
@@ -87,19 +101,11 @@ class SelectivityModel(nn.Module):
         self.trigrams = self.trigrams.reshape(-1)
         self.unsure = unsure
         for name, mask in {
-            "is_equal": _mask(EQUAL, DIFFERENT, IN, NOT_IN),
-            "is_like": _mask(LIKE, NOT_LIKE, GLOB, NOT_GLOB),
-            "is_negated": _mask(*_NEGATED),
-            "is_less": _mask(LESS, LESS_EQUAL),
-            "is_order": _mask(*_ORDERS),
-            "below": _mask(LESS),
-            "from_above": _mask(GREATER),
-            "from_below": _mask(GREATER_EQUAL),
-            "between": _mask(BETWEEN, NOT_BETWEEN),
+            "sets": _sets(),
             "masks": torch.tensor(1, dtype=torch.int32)
             << torch.arange(32, dtype=torch.int32),
-            "assumed": torch.log(
-                torch.where(_mask(EQUAL) > 0, torch.tensor(0.25), torch.tensor(0.93))
+            "assumed": torch.tensor(
+                [log(0.25 if i == EQUAL else 0.93) for i in range(OPERATORS)]
             ),
         }.items():
             self.register_buffer(name, mask)
@@ -167,27 +173,28 @@ class SelectivityModel(nn.Module):
             & (expressions.unsqueeze(1) == self.keys[:, 2])
         ).to(torch.float32)
         index = torch.argmax(same, dim=1)
-        kind = (torch.arange(OPERATORS) == operators.unsqueeze(1)).to(torch.float32)
+        row = self.sets[operators.to(torch.int64)]
+        kind = row[:, :OPERATORS]
+        flags = {name: row[:, OPERATORS + i] for i, name in enumerate(_SETS)}
         text = self.texts[index]
         place = self.places[index]
-        known = self._known(same.amax(dim=1), kind, operands, text, place)
+        known = self._known(same.amax(dim=1), flags, operands, text, place)
         # Numbers of quantiles: [n].
         quantiles = self.quantiles[index]
         below, upto = _position(quantiles, values[:, :1], values[:, 1:2])
         _, second = _position(quantiles, values[:, 2:3], values[:, 3:4])
-        low = kind @ self.from_above * (upto - below) + below
-        low = torch.where(kind @ self.is_less > 0, torch.full_like(low, -0.5), low)
-        high = kind @ self.from_above + kind @ self.from_below
-        high = torch.where(high > 0, QUANTILES, upto)
-        high = torch.where(kind @ self.below > 0, below, high)
-        high = torch.where(kind @ self.between > 0, second, high)
+        low = flags["above"] * (upto - below) + below
+        low = torch.where(flags["less"] > 0, torch.full_like(low, -0.5), low)
+        high = torch.where(flags["greater"] > 0, QUANTILES, upto)
+        high = torch.where(flags["below"] > 0, below, high)
+        high = torch.where(flags["between"] > 0, second, high)
         # Rows of the tables of trigrams. The last one of each is for no trigram.
         bucket = torch.where(trigrams < 0, torch.full_like(trigrams, BUCKETS), trigrams)
         grams = place.unsqueeze(1) * (BUCKETS + 1) + bucket.to(torch.int64)
         summary, details = self._summary(
-            index, kind, values, literals, grams, low, high
+            index, flags, values, literals, grams, low, high
         )
-        bits = self._bits(index, kind, grams, low, high)
+        bits = self._bits(index, flags, grams, low, high)
         before, both = _conjunctions(tables, bits)
         own = bits.sum(dim=1)
         base = torch.log((both + PRIOR * summary) / (before + PRIOR))
@@ -208,7 +215,7 @@ class SelectivityModel(nn.Module):
     def _known(
         self,
         found: Tensor,
-        kind: Tensor,
+        flags: Flags,
         operands: Tensor,
         text: Tensor,
         place: Tensor,
@@ -220,13 +227,13 @@ class SelectivityModel(nn.Module):
             torch.float32
         )
         fits = torch.maximum(fits, any_kind)
-        fits = fits * torch.maximum(1 - kind @ self.is_like, (place > 0).to(fits.dtype))
-        return found * fits * (1 - kind[:, OTHER])
+        fits = fits * torch.maximum(1 - flags["like"], (place > 0).to(fits.dtype))
+        return found * fits * (1 - flags["other"])
 
     def _summary(
         self,
         index: Tensor,
-        kind: Tensor,
+        flags: Flags,
         values: Tensor,
         literals: Tensor,
         grams: Tensor,
@@ -244,20 +251,17 @@ class SelectivityModel(nn.Module):
         hit = (share > 0).to(torch.float32)
         share = share + (1 - hit) * self.rare[index].unsqueeze(1)
         filled = (literals != 0).to(torch.float32)
-        many = torch.clamp(values[:, 0].to(torch.float32) / LITERALS, min=1.0) * kind[
-            :, IN : NOT_IN + 1
-        ].sum(dim=1)
+        many = values[:, 0].to(torch.float32) / LITERALS * flags["list"]
         equal = (share * filled).sum(dim=1) * torch.clamp(many, min=1.0)
         order = torch.clamp(high - low, min=0.3) / QUANTILES * given
         shares = self.trigrams[grams]
         rarest = shares.amin(dim=1)
         like = rarest * given
-        equals, likes = kind @ self.is_equal, kind @ self.is_like
-        found = equals * equal + likes * like + kind @ self.is_order * order
+        found = flags["equal"] * equal + flags["like"] * like + flags["order"] * order
         found = torch.minimum(found, given)
-        negated = kind @ self.is_negated
+        negated = flags["negated"]
         found = negated * (given - found) + (1 - negated) * found
-        found = found + kind[:, IS_NULL] * nulls + kind[:, NOT_NULL] * given
+        found = found + flags["null"] * nulls + flags["not null"] * given
         details = torch.stack(
             [
                 torch.log(rarest + 1e-5),
@@ -273,7 +277,7 @@ class SelectivityModel(nn.Module):
     def _bits(
         self,
         index: Tensor,
-        kind: Tensor,
+        flags: Flags,
         grams: Tensor,
         low: Tensor,
         high: Tensor,
@@ -285,14 +289,13 @@ class SelectivityModel(nn.Module):
             torch.float32
         )
         # The rows of lists are not known: all rows may satisfy them.
-        likes = (kind @ self.is_like).unsqueeze(1)
-        lists = (kind[:, IN] + kind[:, NOT_IN]).unsqueeze(1)
+        likes, lists = flags["like"].unsqueeze(1), flags["list"].unsqueeze(1)
         orders = 1 - likes - lists
         found = likes * self._having(grams) + orders * order + lists * valid
-        negated = (kind @ self.is_negated - kind[:, NOT_IN]).unsqueeze(1)
+        negated = (flags["negated"] - flags["not in"]).unsqueeze(1)
         found = valid * (negated + found - 2 * negated * found)
-        nulls = kind[:, IS_NULL].unsqueeze(1)
-        return found + nulls * (1 - valid) + kind[:, NOT_NULL].unsqueeze(1) * valid
+        nulls, given = flags["null"].unsqueeze(1), flags["not null"].unsqueeze(1)
+        return found + nulls * (1 - valid) + given * valid
 
     def _having(self, grams: Tensor) -> Tensor:
         """Returns 1 for rows whose text has all trigrams, float [n, SAMPLE]."""
