@@ -19,6 +19,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <unistd.h>
@@ -89,6 +90,21 @@ void ModelSession::fail(const Error &E) {
   // the context has no diagnostic handler.
   Failed = true;
   report(E.str(), "; using LLVM's heuristic for the rest of this module");
+}
+
+void ModelSession::countUndecided(const Error &Why) {
+  if (Why.isDeferred()) {
+    ++Deferred;
+    return;
+  }
+  ++Failures;
+  fail(Why);
+}
+
+std::string ModelSession::statistics() const {
+  return Prefix + formatv("requests={0} deferred={1} failed={2}", Requests,
+                          Deferred, Failures)
+                      .str();
 }
 
 void ModelSession::flush() {

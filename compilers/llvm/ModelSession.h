@@ -21,6 +21,7 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -58,6 +59,16 @@ public:
   void fail(const Error &E);
   bool hasFailed() const { return Failed; }
 
+  /// Counts a request.
+  void countRequest() { ++Requests; }
+  /// Counts that the last request has no decision. If the model has not
+  /// deferred, also calls fail().
+  void countUndecided(const Error &Why);
+  std::uint64_t requests() const { return Requests; }
+  /// Returns the counts as a line without a newline, for example
+  /// "mlbridge-regalloc: a.c: requests=2 deferred=1 failed=0".
+  std::string statistics() const;
+
   /// Makes the runner write its buffers, such as the end of a log. A failure is
   /// reported in the same way as by fail(), but the session remains usable, and
   /// a repeated failure is not reported again. Call flush() before the compiler
@@ -77,6 +88,7 @@ private:
   const std::string Prefix;
   const std::unique_ptr<MLModelRunner> Runner;
   bool Failed = false;
+  std::uint64_t Requests = 0, Deferred = 0, Failures = 0;
   /// The error text of the last report.
   std::string Reported;
 };

@@ -119,35 +119,24 @@ std::unique_ptr<LoopModels> LoopModels::open(const LoopOptions &Options,
 LoopModels::~LoopModels() {
   if (!MLBridge::printStatistics())
     return;
-  if (Distribution.Session)
-    printStatistics(LoopDistributionName, Distribution);
-  if (Factors.Session)
-    printStatistics(LoopFactorsName, Factors);
+  for (const Model *Each : {&Distribution, &Factors})
+    if (Each->Session)
+      printStatistics(*Each);
 }
 
-void LoopModels::printStatistics(StringRef Name, const Model &Asked) const {
+void LoopModels::printStatistics(const Model &Asked) {
   using Microseconds = std::chrono::duration<double, std::micro>;
-  std::string Line = formatv("{0}: {1}: requests={2} deferred={3} failed={4}",
-                             Name, M.getModuleIdentifier(), Asked.Requests,
-                             Asked.Deferred, Asked.Failed);
-  if (Asked.Requests != 0)
-    Line += formatv(" reply_us={0:F2}", Microseconds(Asked.Replying).count() /
-                                            double(Asked.Requests));
+  const std::uint64_t Requests = Asked.Session->requests();
+  std::string Line = Asked.Session->statistics();
+  if (Requests != 0)
+    Line += formatv(" reply_us={0:F2}",
+                    Microseconds(Asked.Replying).count() / double(Requests));
   printLine(Line);
 }
 
-void LoopModels::fail(Model &Asked, const Error &Failure) {
-  if (Failure.isDeferred()) {
-    ++Asked.Deferred;
-  } else {
-    ++Asked.Failed;
-    Asked.Session->fail(Failure);
-  }
-}
-
 void LoopModels::reject(Model &Asked, const Error &Why) {
-  fail(Asked,
-       {Why.code(), Asked.Session->runner().describe() + ": " + Why.message()});
+  Asked.Session->countUndecided(
+      {Why.code(), Asked.Session->runner().describe() + ": " + Why.message()});
 }
 
 void LoopModels::flush() {
@@ -161,14 +150,14 @@ template <typename T> std::optional<T> LoopModels::request(Model &Asked) {
   const Clock::time_point Begin = Clock::now();
   Expected<Advice> Reply = Runner.ask(Features, AdviceSpec::of<T>());
   Asked.Replying += Clock::now() - Begin;
-  ++Asked.Requests;
+  Asked.Session->countRequest();
   if (!Reply) {
-    fail(Asked, Reply.takeError());
+    Asked.Session->countUndecided(Reply.takeError());
     return std::nullopt;
   }
   Expected<T> Result = Runner.convert<T>(*Reply);
   if (!Result) {
-    fail(Asked, Result.takeError());
+    Asked.Session->countUndecided(Result.takeError());
     return std::nullopt;
   }
   return std::move(*Result);

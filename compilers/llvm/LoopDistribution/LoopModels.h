@@ -61,7 +61,6 @@ private:
   /// A model, and what it has been asked.
   struct Model {
     std::unique_ptr<ModelSession> Session;
-    std::uint64_t Requests = 0, Deferred = 0, Failed = 0;
     std::chrono::steady_clock::duration Replying{};
 
     bool decides() const { return Session && !Session->hasFailed(); }
@@ -71,13 +70,12 @@ private:
       : Form(Options.Form), M(M) {}
   /// Sends Features. Returns std::nullopt if the model defers or fails.
   template <typename T> std::optional<T> request(Model &Asked);
-  void fail(Model &Asked, const Error &Failure);
   /// Fails because a reply is wrong. The message also names the model.
   void reject(Model &Asked, const Error &Why);
   std::optional<std::vector<std::int64_t>>
   dialogue(const DependenceGraph &Graph, const LoopAnalyses &Analyses,
            const class LoopObservation &Observation);
-  void printStatistics(llvm::StringRef Name, const Model &Asked) const;
+  static void printStatistics(const Model &Asked);
 
   const DistributionForm Form;
   llvm::Module &M;

@@ -41,23 +41,21 @@ std::unique_ptr<AdvisorModel> AdvisorModel::open(AdvisorKind Kind,
 
 AdvisorModel::AdvisorModel(AdvisorKind Kind, Module &M,
                            std::unique_ptr<ModelSession> Opened)
-    : Kind(Kind), ModuleName(M.getModuleIdentifier()),
-      Session(std::move(Opened)),
+    : Session(std::move(Opened)),
       Adapter(std::make_unique<ModelRunnerAdapter>(
           M.getContext(), Session->runner(),
           Kind == AdvisorKind::Eviction ? EvictionFeatures::specs()
                                         : PriorityFeatures::specs(),
           Kind == AdvisorKind::Eviction ? EvictionFeatures::advice()
                                         : PriorityFeatures::advice(),
-          ModuleName)) {}
+          M.getModuleIdentifier())) {}
 
 AdvisorModel::~AdvisorModel() {
   if (!printStatistics())
     return;
   using Microseconds = std::chrono::duration<double, std::micro>;
-  std::string Line =
-      formatv("{0}: {1}: requests={2} deferred={3} failed={4}", nameOf(Kind),
-              ModuleName, Requests, Deferred, Failed);
+  const std::uint64_t Requests = Session->requests();
+  std::string Line = Session->statistics();
   if (Compared != 0)
     Line += formatv(" compared={0} differing={1}", Compared, Differing);
   if (Requests != 0)
@@ -80,16 +78,12 @@ void AdvisorModel::load() {
 template <typename T> std::optional<T> AdvisorModel::request() {
   const auto Begin = std::chrono::steady_clock::now();
   Expected<T> Reply = Adapter->tryEvaluate<T>();
-  (Requests++ == 0 ? First : Others) +=
+  (Session->requests() == 0 ? First : Others) +=
       std::chrono::steady_clock::now() - Begin;
+  Session->countRequest();
   if (Reply)
     return *Reply;
-  if (Reply.code() == ErrorCode::Deferred) {
-    ++Deferred;
-  } else {
-    ++Failed;
-    Session->fail(Reply.takeError());
-  }
+  Session->countUndecided(Reply.takeError());
   return std::nullopt;
 }
 
@@ -105,8 +99,8 @@ void AdvisorModel::decided(T Decision, std::optional<T> Default) {
 }
 
 void AdvisorModel::refuse(const std::string &Why) {
-  ++Failed;
-  Session->fail({ErrorCode::Model, Session->runner().describe() + ": " + Why});
+  Session->countUndecided(
+      {ErrorCode::Model, Session->runner().describe() + ": " + Why});
 }
 
 template std::optional<std::int64_t> AdvisorModel::request();

@@ -84,12 +84,9 @@ private:
   AdvisorModel(AdvisorKind Kind, llvm::Module &M,
                std::unique_ptr<ModelSession> Session);
 
-  const AdvisorKind Kind;
-  const std::string ModuleName;
   const std::unique_ptr<ModelSession> Session;
   const std::unique_ptr<ModelRunnerAdapter> Adapter;
-  std::uint64_t Requests = 0, Deferred = 0, Failed = 0, Compared = 0,
-                Differing = 0;
+  std::uint64_t Compared = 0, Differing = 0;
   bool OnlyCompares = false, Agrees = false;
   /// The duration of the first request, which loads the model, and the sum of
   /// the others.
