@@ -15,6 +15,10 @@ split   range [16], points [16, 6]            the loop, or the use, to split at
 ======  ====================================  ===================================
 
 Each observation also has ``action_mask`` float32 [actions]: 1 where an action is legal.
+With a vocabulary of MIR2Vec, it also has the vectors of the instructions of each live
+range. The compiler also sends strings, which are in the ``info`` of resets and steps:
+``function``, ``file`` and, in a dialogue, ``status``, which is what became of the last
+live range (``outcomes`` in compilers/llvm/RegAlloc/AllocationPolicy.h).
 
 In a question, one action has the preferences for all live ranges of the function
 (compilers/llvm/RegAlloc/Preferences.h). `RangeEnv` collects this action range by range.
@@ -42,6 +46,9 @@ RANGE_COLUMNS, COLOUR_COLUMNS, POINT_COLUMNS = 16, 6, 6
 CHOICES = 4
 """What `RangeEnv` chooses for a live range: a register or greedy, greedy, a split, a
 spill."""
+REWARDS = ("cost", "cycles")
+"""What a reward measures: spills, reloads and copies, or cycles by llvm-mca. Both are
+weighted by the frequencies of the blocks."""
 SPILL, LEAVE = COLOURS, COLOURS + 1
 """The actions of the agent `colour` that take no register."""
 
@@ -50,11 +57,24 @@ def _box(*shape: int) -> spaces.Box:
     return spaces.Box(-np.inf, np.inf, shape, np.float32)
 
 
-def observation_spaces() -> dict[str, spaces.Dict]:
-    """Returns the observation space of each agent."""
+def _indices(*shape: int) -> spaces.Box:
+    return spaces.Box(0, np.iinfo(np.int32).max, shape, np.int32)
+
+
+def _rows(box: spaces.Box) -> spaces.Sequence:
+    return spaces.Sequence(box, stack=True)
+
+
+def observation_spaces(dimension: int = 0) -> dict[str, spaces.Dict]:
+    """Returns the observation space of each agent.
+
+    If the vectors of a vocabulary have a `dimension`, the spaces also have
+    ``instructions`` float32 [k, dimension] and ``instruction_ends`` int32, [8] for the
+    agent `node` and [1] for the others.
+    """
     one = _box(RANGE_COLUMNS)
     colours = _box(COLOURS, COLOUR_COLUMNS)
-    return {
+    found = {
         "node": spaces.Dict(
             ranges=_box(RANGES, RANGE_COLUMNS), action_mask=_box(RANGES)
         ),
@@ -66,6 +86,12 @@ def observation_spaces() -> dict[str, spaces.Dict]:
             range=one, points=_box(POINTS, POINT_COLUMNS), action_mask=_box(POINTS)
         ),
     }
+    if dimension:
+        for agent, space in found.items():
+            count = RANGES if agent == "node" else 1
+            space["instructions"] = _rows(_box(dimension))
+            space["instruction_ends"] = _indices(count)
+    return found
 
 
 def action_spaces() -> dict[str, spaces.Discrete[Any]]:
@@ -83,12 +109,18 @@ def command(
     seed: int,
     worker: int,
     max_ranges: int,
+    vocabulary: Path | None,
+    reward: str,
 ) -> list[str]:
     """Returns the command of a compiler that serves the environment.
 
     The workers of a training allocate the functions in different orders. Raises
-    InvalidArgument if there is no plug-in, or no function.
+    InvalidArgument if there is no plug-in, or no function, or no such reward.
     """
+    if reward not in REWARDS:
+        raise InvalidArgument(
+            f"reward: expected {' or '.join(REWARDS)}, found {reward!r}"
+        )
     found = plugin or find_llvm_plugin()
     if found is None:
         raise InvalidArgument(
@@ -100,15 +132,14 @@ def command(
         f"-mlbridge-regalloc-functions={functions}",
         f"-mlbridge-regalloc-max-ranges={max_ranges}",
         f"-mlbridge-regalloc-seed={1000 * seed + worker}",
+        f"-mlbridge-regalloc-reward={reward}",
         *options,
     ]
+    if vocabulary is not None:
+        flags.append(f"-mlbridge-regalloc-vocabulary={vocabulary}")
     plug_in = f"-load-pass-plugin={found}"
     # opt requires a module.
     return [OPT, plug_in, passes, *flags, "-disable-output", os.devnull]
-
-
-def _rows(box: spaces.Box) -> spaces.Sequence:
-    return spaces.Sequence(box, stack=True)
 
 
 class QuestionEnv(CompilerEnv):
@@ -130,6 +161,7 @@ class QuestionEnv(CompilerEnv):
         max_ranges: int = 0,
         vocabulary: Path | None = None,
         dimension: int = 100,
+        reward: str = "cost",
         spec: str = "shm",
         **options: Unpack[CompilerOptions],
     ) -> None:
@@ -141,21 +173,18 @@ class QuestionEnv(CompilerEnv):
         of each range end.
 
         Each function is the task of `repeats` episodes, one after another. Functions
-        with more than `max_ranges` live ranges are skipped. 0 is no limit.
+        with more than `max_ranges` live ranges are skipped. 0 is no limit. `reward` is
+        one of `REWARDS`.
         """
-        flags = [f"-mlbridge-regalloc-repeats={repeats}"]
-        pair = spaces.Box(0, np.iinfo(np.int32).max, (2,), np.int32)
         parts: dict[str, spaces.Space[Any]] = {
             "ranges": _rows(_box(RANGE_COLUMNS)),
             "spill_weights": _rows(_box()),
-            "interferences": _rows(pair),
+            "interferences": _rows(_indices(2)),
         }
         if vocabulary is not None:
-            flags.append(f"-mlbridge-regalloc-vocabulary={vocabulary}")
-            end = spaces.Box(0, np.iinfo(np.int32).max, (), np.int32)
             parts |= {
                 "instructions": _rows(_box(dimension)),
-                "instruction_ends": _rows(end),
+                "instruction_ends": _rows(_indices()),
             }
         advice = ("priority", "value", "leave", "split", "spill")
         action = spaces.Dict({name: _rows(_box()) for name in advice})
@@ -163,10 +192,12 @@ class QuestionEnv(CompilerEnv):
             command(
                 plugin,
                 functions,
-                *flags,
+                f"-mlbridge-regalloc-repeats={repeats}",
                 seed=seed,
                 worker=options.get("worker", 0),
                 max_ranges=max_ranges,
+                vocabulary=vocabulary,
+                reward=reward,
             ),
             spec,
             observation_space=spaces.Dict(parts),
@@ -242,8 +273,8 @@ class RangeEnv(gymnasium.Env[dict[str, Any], int]):
 class DialogueEnv(MultiAgentCompilerEnv):
     """Allocates a function step by step. All agents receive the reward at the end.
 
-    The reward is log(greedy's cost / cost), from -1 to 1. The cost is the number of
-    spills, reloads and copies, each weighted by the frequency of its block.
+    The reward is log(greedy's cost / cost), from -1 to 1. The cost is one of `REWARDS`:
+    the number of spills, reloads and copies, or the cycles.
     """
 
     def __init__(
@@ -253,12 +284,19 @@ class DialogueEnv(MultiAgentCompilerEnv):
         plugin: Path | None = None,
         seed: int = 0,
         max_ranges: int = 0,
+        vocabulary: Path | None = None,
+        dimension: int = 100,
+        reward: str = "cost",
         spec: str = "shm",
         **options: Unpack[CompilerOptions],
     ) -> None:
         """Stores the settings. `functions` is a folder of bitcode files.
 
+        With a `vocabulary` of MIR2Vec whose vectors have `dimension` elements, the
+        observations also have the vectors of instructions, see `observation_spaces`.
+
         Functions with more than `max_ranges` live ranges are skipped. 0 is no limit.
+        `reward` is one of `REWARDS`.
         """
         super().__init__(
             command(
@@ -268,9 +306,11 @@ class DialogueEnv(MultiAgentCompilerEnv):
                 seed=seed,
                 worker=options.get("worker", 0),
                 max_ranges=max_ranges,
+                vocabulary=vocabulary,
+                reward=reward,
             ),
             spec,
-            observation_spaces=observation_spaces(),
+            observation_spaces=observation_spaces(dimension if vocabulary else 0),
             action_spaces=action_spaces(),
             failure_reward=-1.0,
             **options,

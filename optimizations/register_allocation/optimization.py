@@ -49,6 +49,13 @@ class RegisterAllocationSettings:
     spec: Annotated[
         str, Option(help="How opt and the trainer communicate: shm, pipe or grpc.")
     ] = "shm"
+    reward: Annotated[
+        str,
+        Option(
+            help="cost: spills, reloads and copies. cycles: llvm-mca's cycles, which"
+            " take longer to measure. Both are weighted by the frequencies of blocks."
+        ),
+    ] = "cost"
     max_ranges: Annotated[
         int,
         Option(
@@ -68,6 +75,10 @@ class RegisterAllocationSettings:
             raise InvalidArgument(
                 f"--form: expected dialogue or question, found {self.form!r}"
             )
+        if self.reward not in ("cost", "cycles"):
+            raise InvalidArgument(
+                f"--reward: expected cost or cycles, found {self.reward!r}"
+            )
         for name in ("functions", "plugin"):
             path = getattr(self, name)
             if path is not None:
@@ -83,6 +94,7 @@ def _make_env(
         "plugin": settings.plugin,
         "seed": settings.order,
         "max_ranges": settings.max_ranges,
+        "reward": settings.reward,
         "spec": settings.spec,
         "worker": worker,
     }

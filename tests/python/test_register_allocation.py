@@ -9,18 +9,23 @@ decisions.
 
 import json
 import math
+import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("ray", reason="needs scripts/make-venv train")
 
+import mlbridge
 from mlbridge import (
     CompilerFailed,
     InvalidArgument,
@@ -204,22 +209,28 @@ def test_question(functions: Path) -> None:
             env.step({**action, "priority": np.zeros(1, np.float32)})
 
 
+def write_counts(functions: Path, folder: Path) -> Path:
+    """A vocabulary that counts an instruction's opcode and its virtual registers."""
+    triplets = vocabulary.triplets_of(sorted(functions.glob("*.bc")), PLUGIN)
+    counts = {
+        name: np.array([name.startswith("Opcode"), name.startswith("VirtReg")], float)
+        for head, _, tail in triplets
+        for name in (head, tail)
+    }
+    file = folder / "counts.json"
+    vocabulary.write(counts, file)
+    return file
+
+
 def test_vectors_of_instructions(
     functions: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    files = sorted(functions.glob("*.bc"))
-    triplets = vocabulary.triplets_of(files, PLUGIN)
+    triplets = vocabulary.triplets_of(sorted(functions.glob("*.bc")), PLUGIN)
     names = {part for head, _, tail in triplets for part in (head, tail)}
     assert {"Opcode_ADD", "Operand_Immediate", "VirtReg_GR64"} <= names
     assert any(name.startswith("PhyReg_") for name in names)
     assert {head.partition("_")[0] for head, _, _ in triplets} == {"Opcode"}
-    # Count an instruction's opcode and its virtual registers.
-    counts = {
-        name: np.array([name.startswith("Opcode"), name.startswith("VirtReg")], float)
-        for name in names
-    }
-    file = tmp_path / "counts.json"
-    vocabulary.write(counts, file)
+    file = write_counts(functions, tmp_path)
     questions = environment.QuestionEnv(
         functions, plugin=PLUGIN, vocabulary=file, dimension=2
     )
@@ -238,6 +249,153 @@ def test_vectors_of_instructions(
         with closing(bad) as env, pytest.raises(PeerClosed, match="exited with 1"):
             env.reset()
         assert why in capfd.readouterr().err
+
+
+def test_vectors_and_names_in_a_dialogue(functions: Path, tmp_path: Path) -> None:
+    file = write_counts(functions, tmp_path)
+    words: dict[str, Any] = {"plugin": PLUGIN, "vocabulary": file, "dimension": 2}
+    with closing(environment.QuestionEnv(functions, **words)) as env:
+        asked, names = env.reset()
+    assert Path(names["file"]).name == "pressure.c"
+    vectors = np.split(asked["instructions"], asked["instruction_ends"])
+    of_range = {
+        row.tobytes(): own for row, own in zip(asked["ranges"], vectors, strict=False)
+    }
+    spaces = environment.observation_spaces(2)
+    statuses: list[str] = []
+    found = 0
+    with closing(environment.DialogueEnv(functions, **words)) as env:
+        seen, infos = env.reset()
+        over = False
+        while not over:
+            ((agent, observation),) = seen.items()
+            (info,) = infos.values()
+            assert spaces[agent].contains(observation)
+            assert info["function"] == names["function"]
+            assert info["file"] == names["file"]
+            statuses.append(info["status"])
+            ends = observation["instruction_ends"]
+            assert len(observation["instructions"]) == ends[-1]
+            rows = observation["ranges" if agent == "node" else "range"]
+            each = np.split(observation["instructions"], ends)
+            for row, own in zip(np.atleast_2d(rows), each, strict=False):
+                if (same := of_range.get(row.tobytes())) is not None:
+                    np.testing.assert_array_equal(own, same)
+                    found += 1
+                # Rows that are not used have no instructions, and ranges have some.
+                assert row.any() == bool(len(own))
+            action = 1 if agent == "task" else by_weight(agent, observation)
+            seen, _, terminated, _, infos = env.step({agent: action})
+            over = terminated["__all__"]
+    assert found > len(of_range)
+    assert statuses[0] == "none"
+    assert {"assigned", "split", "left"} <= set(statuses)
+
+
+def test_names_in_llc(functions: Path, tmp_path: Path) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def policy(features: Mapping[str, Any]) -> int:
+        parts = ("_agent", "function", "file", "status")
+        asked.append(tuple(str(features[part]) for part in parts))
+        return by_weight(asked[-1][0], dict(features))
+
+    (module,) = functions.glob("*.bc")
+    command = ["llc-22", "-O2", "-filetype=obj", f"-load={PLUGIN}", str(module)]
+    command += ["-mlbridge-regalloc-form=dialogue", "-mlbridge-print-statistics"]
+    with mlbridge.serving(policy, f"shm:{tmp_path}/names"):
+        command += [f"-mlbridge-regalloc=shm:{tmp_path}/names", "-o", os.devnull]
+        done = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert f"requests={len(asked)} deferred=0 failed=0" in done.stderr
+    assert {Path(file).name for _, _, file, _ in asked} == {"pressure.c"}
+    assert {"main", "integers"} <= {function for _, function, _, _ in asked}
+    # The first decision about a function follows no other one.
+    firsts = {one[1]: one for one in reversed(asked)}
+    assert {one[3] for one in firsts.values()} == {"none"}
+    assert {"assigned", "left"} <= {one[3] for one in asked}
+
+
+def cycles_of_across(functions: Path, folder: Path) -> int:
+    """The cycles of greedy's code of the function `across`, which is one block."""
+    (module,) = functions.glob("*.bc")
+    assembly = folder / "a.s"
+    command = ["llc-22", "-O2", "-relocation-model=pic", str(module), "-o"]
+    subprocess.run([*command, str(assembly)], check=True)
+    text = assembly.read_text().partition("\nacross:")[2].partition(".cfi_endproc")[0]
+    lines = [line for line in text.splitlines() if re.match(r"\t[a-z]", line)]
+    code = [line for line in lines if not re.match(r"\t(call|ret)", line)]
+    done = subprocess.run(
+        ["llvm-mca-22", "-mcpu=x86-64", "-iterations=1", "-noalias=false"],
+        input="\n".join(code),
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    (found,) = re.findall(r"^Total Cycles: +(\d+)", done.stdout, re.MULTILINE)
+    return int(found) + 10 * sum(line.startswith("\tcall") for line in lines)
+
+
+def test_rewards_of_cycles(functions: Path, tmp_path: Path) -> None:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for reward in environment.REWARDS:
+        questions = environment.QuestionEnv(
+            functions, plugin=PLUGIN, repeats=3, reward=reward
+        )
+        infos = found[reward] = []
+        with closing(questions) as env:
+            for leave, spill in 3 * ((0.0, 1.0), (0.0, 1.0), (1.0, 0.0)):
+                seen, _ = env.reset()
+                none = np.zeros(len(seen["ranges"]), np.float32)
+                # The lightest range first, which spills the others.
+                action = {"priority": -np.minimum(seen["spill_weights"], 1e30)}
+                action |= {"value": none, "split": none}
+                action |= {"leave": none + leave, "spill": none + spill}
+                _, value, _, _, info = env.step(action)
+                ratio = np.log(info["greedy"] / info["cost"])
+                assert value == pytest.approx(np.clip(ratio, -1, 1), abs=1e-3)
+                infos.append(info)
+    costs, cycles = found["cost"], found["cycles"]
+    assert [one["function"] for one in costs] == [one["function"] for one in cycles]
+    for infos in (costs, cycles):
+        assert infos[::3] == infos[1::3]
+        assert all(one["cost"] == one["greedy"] for one in infos[2::3])
+        ratios = {one["function"]: one["cost"] / one["greedy"] for one in infos[::3]}
+        assert set(ratios) == {"main", "integers", "across"}
+        assert min(ratios.values()) >= 1
+        assert min(ratios["integers"], ratios["across"]) > 1.2
+    greedy = {one["function"]: one["greedy"] for one in cycles}
+    assert greedy["across"] == cycles_of_across(functions, tmp_path)
+    with closing(
+        environment.DialogueEnv(functions, plugin=PLUGIN, reward="cycles")
+    ) as env:
+        for _ in range(2):
+            seen, _ = env.reset()
+            over = False
+            while not over:
+                ((agent, observation),) = seen.items()
+                choice = environment.LEAVE
+                if agent != "colour":
+                    choice = by_weight(agent, observation)
+                seen, rewards, ends, _, last = env.step({agent: choice})
+                over = ends["__all__"]
+            (info,) = last.values()
+            assert set(rewards.values()) == {0.0}
+            assert info["cost"] == info["greedy"] > 0
+            assert info["greedy"] == greedy[info["function"]]
+
+
+def test_cycles_of_a_cpu_without_a_model(
+    functions: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = functions / "pressure.c"
+    command = ["clang-22", "-O2", "-fPIC", "-march=k8", "-emit-llvm", "-c", str(source)]
+    subprocess.run([*command, "-o", str(tmp_path / "a.bc")], check=True)
+    bad = environment.QuestionEnv(tmp_path, plugin=PLUGIN, reward="cycles")
+    with closing(bad) as env, pytest.raises(PeerClosed, match="exited with 1"):
+        env.reset()
+    assert "LLVM has no scheduling model for it" in capfd.readouterr().err
+    with pytest.raises(InvalidArgument, match="expected cost or cycles, found 'x'"):
+        environment.QuestionEnv(tmp_path, plugin=PLUGIN, reward="x")
 
 
 def test_a_vocabulary_is_trained(functions: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
@@ -83,13 +84,24 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
   return TM;
 }
 
-Expected<ObjectCode> emitObject(Module &M) {
+Error mapFrequencies() {
+  constexpr StringLiteral Name = "pgo-analysis-map";
+  cl::Option *Map = cl::getRegisteredOptions().lookup(Name);
+  if (!Map || Map->addOccurrence(0, Name, "bb-freq"))
+    return {ErrorCode::Unsupported,
+            "this LLVM does not write the frequencies of blocks to object "
+            "files (-pgo-analysis-map=bb-freq)"};
+  return Error::success();
+}
+
+Expected<ObjectCode> emitObject(Module &M, bool MapsBlocks) {
   // Create a new target machine each time. A target machine keeps pointers to
   // the globals of its last module and might confuse them with globals of the
   // next module.
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
+  (*TM)->Options.BBAddrMap = MapsBlocks;
   ObjectCode Object;
   raw_svector_ostream OS(Object);
   legacy::PassManager Passes;

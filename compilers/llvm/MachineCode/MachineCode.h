@@ -24,6 +24,7 @@
 #include <memory>
 
 namespace llvm {
+class Function;
 class Module;
 class TargetMachine;
 class Triple;
@@ -52,7 +53,15 @@ using ObjectCode = llvm::SmallVector<char, 0>;
 /// its use order. Diagnostics go to the module's context. Returns the errors of
 /// createTargetMachine(), or Unsupported if the target does not support object
 /// files.
-Expected<ObjectCode> emitObject(llvm::Module &M);
+///
+/// If \p MapsBlocks is true and mapFrequencies() has been called, the object
+/// file also has the basic blocks' places and frequencies, for
+/// cyclesOfFunction().
+Expected<ObjectCode> emitObject(llvm::Module &M, bool MapsBlocks = false);
+
+/// Sets LLVM's option -pgo-analysis-map=bb-freq. Returns Unsupported if this
+/// program does not have it.
+Error mapFrequencies();
 
 /// Returns the total size of all code sections, in bytes.
 Expected<std::uint64_t> textSize(const ObjectCode &Object);
@@ -64,6 +73,18 @@ Expected<std::uint64_t> textSize(const ObjectCode &Object);
 /// LLVM has no scheduling model for the CPU.
 Expected<double> machineCycles(const ObjectCode &Object,
                                const llvm::Triple &Target, llvm::StringRef CPU);
+
+/// Returns the cycles of a run of \p F, for which \p Object was generated with
+/// its blocks' places. Each block is simulated as machineCycles() simulates a
+/// function, except that loads wait for stores, and counts as often as it runs
+/// for each run of \p F, by LLVM's estimate. The CPU is that of the attribute
+/// `target-cpu`. Returns the error of checkCyclesOf(), or Unsupported if the
+/// blocks are not in \p Object.
+Expected<double> cyclesOfFunction(const ObjectCode &Object,
+                                  const llvm::Function &F);
+
+/// Returns Unsupported if LLVM has no scheduling model for the CPU of \p F.
+Error checkCyclesOf(const llvm::Function &F);
 
 } // namespace MLBridge
 

@@ -14,6 +14,8 @@
 
 #include "MachineCode/MachineCode.h"
 
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Module.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCDisassembler/MCDisassembler.h"
@@ -51,15 +53,17 @@ namespace {
 /// target. The members refer to each other.
 class Simulator {
 public:
-  static Expected<std::unique_ptr<Simulator>> create(const Triple &Machine,
-                                                     StringRef CPU);
+  /// If \p AssumesNoAlias is false, each load waits for the stores before it.
+  static Expected<std::unique_ptr<Simulator>>
+  create(const Triple &Machine, StringRef CPU, bool AssumesNoAlias);
   /// Returns the cycles of \p Code, which is simulated without the code around
   /// it.
   Expected<double> cycles(ArrayRef<std::uint8_t> Code);
 
 private:
-  Simulator() = default;
+  explicit Simulator(bool AssumesNoAlias) : AssumesNoAlias(AssumesNoAlias) {}
 
+  const bool AssumesNoAlias;
   MCTargetOptions Options;
   std::unique_ptr<MCRegisterInfo> Registers;
   std::unique_ptr<MCAsmInfo> Assembly;
@@ -82,8 +86,8 @@ static void initializeTargets() {
   });
 }
 
-Expected<std::unique_ptr<Simulator>> Simulator::create(const Triple &Machine,
-                                                       StringRef CPU) {
+Expected<std::unique_ptr<Simulator>>
+Simulator::create(const Triple &Machine, StringRef CPU, bool AssumesNoAlias) {
   initializeTargets();
   auto Unsupported = [&](const Twine &Why) {
     return Error(ErrorCode::Unsupported, ("mca-cycles: CPU '" + CPU + "' of '" +
@@ -95,7 +99,7 @@ Expected<std::unique_ptr<Simulator>> Simulator::create(const Triple &Machine,
   if (!Found)
     return Unsupported(Why);
 
-  std::unique_ptr<Simulator> S(new Simulator);
+  std::unique_ptr<Simulator> S(new Simulator(AssumesNoAlias));
   S->Registers.reset(Found->createMCRegInfo(Machine));
   if (S->Registers)
     S->Assembly.reset(
@@ -108,8 +112,9 @@ Expected<std::unique_ptr<Simulator>> Simulator::create(const Triple &Machine,
   // another CPU.
   if (!S->Subtarget->isCPUStringValid(CPU) ||
       !S->Subtarget->getSchedModel().hasInstrSchedModel())
-    return Unsupported("LLVM has no scheduling model for it; choose another "
-                       "CPU with -mlbridge-phase-ordering-mca-cpu");
+    return Unsupported("LLVM has no scheduling model for it; compile for "
+                       "another CPU, or use "
+                       "-mlbridge-phase-ordering-mca-cpu in phase ordering");
   S->Analysis.reset(Found->createMCInstrAnalysis(S->Instructions.get()));
   S->Context = std::make_unique<MCContext>(
       Machine, S->Assembly.get(), S->Registers.get(), S->Subtarget.get());
@@ -155,8 +160,7 @@ Expected<double> Simulator::cycles(ArrayRef<std::uint8_t> Code) {
   mca::CircularSourceMgr Source(Straight, /*Iterations=*/1);
   mca::CustomBehaviour Behaviour(*Subtarget, Source, *Instructions);
   mca::Context Machine(*Registers, *Subtarget);
-  const mca::PipelineOptions Settings(0, 0, 0, 0, 0, 0,
-                                      /*AssumeNoAlias=*/true);
+  const mca::PipelineOptions Settings(0, 0, 0, 0, 0, 0, AssumesNoAlias);
   std::unique_ptr<mca::Pipeline> Simulation =
       Machine.createDefaultPipeline(Settings, Source, Behaviour);
   auto Result = Simulation->run();
@@ -166,19 +170,29 @@ Expected<double> Simulator::cycles(ArrayRef<std::uint8_t> Code) {
   return *Result + OfCalls;
 }
 
-Expected<double> machineCycles(const ObjectCode &Object, const Triple &Target,
-                               StringRef CPU) {
+/// Returns the object file, which refers to \p Object.
+static Expected<std::unique_ptr<object::ELFObjectFileBase>>
+readELF(const ObjectCode &Object) {
   auto File = object::ObjectFile::createObjectFile(
       MemoryBufferRef(StringRef(Object.data(), Object.size()), "object"));
   if (!File)
     return Error(ErrorCode::Unsupported,
                  "mca-cycles: " + toString(File.takeError()));
-  auto *ELF = dyn_cast<object::ELFObjectFileBase>(File->get());
-  if (!ELF)
+  if (!isa<object::ELFObjectFileBase>(**File))
     return Error(ErrorCode::Unsupported,
                  "mca-cycles: expected an ELF object, found " +
                      (*File)->getFileFormatName().str());
-  Expected<std::unique_ptr<Simulator>> Machine = Simulator::create(Target, CPU);
+  return std::unique_ptr<object::ELFObjectFileBase>(
+      cast<object::ELFObjectFileBase>(File->release()));
+}
+
+Expected<double> machineCycles(const ObjectCode &Object, const Triple &Target,
+                               StringRef CPU) {
+  Expected<std::unique_ptr<object::ELFObjectFileBase>> ELF = readELF(Object);
+  if (!ELF)
+    return ELF.takeError();
+  Expected<std::unique_ptr<Simulator>> Machine =
+      Simulator::create(Target, CPU, /*AssumesNoAlias=*/true);
   if (!Machine)
     return Machine.takeError();
 
@@ -186,12 +200,12 @@ Expected<double> machineCycles(const ObjectCode &Object, const Triple &Target,
   // Remember each function's section and offset, so that a function with
   // several names is counted once.
   std::set<std::pair<std::uint64_t, std::uint64_t>> Counted;
-  for (const object::ELFSymbolRef Symbol : ELF->symbols()) {
+  for (const object::ELFSymbolRef Symbol : (*ELF)->symbols()) {
     auto Type = expectedToOptional(Symbol.getType());
     auto Section = expectedToOptional(Symbol.getSection());
     auto Start = expectedToOptional(Symbol.getValue());
     if (!Type || *Type != object::SymbolRef::ST_Function || !Section ||
-        *Section == ELF->section_end() || !Start ||
+        *Section == (*ELF)->section_end() || !Start ||
         !Counted.emplace((*Section)->getIndex(), *Start).second)
       continue;
     auto Bytes = expectedToOptional((*Section)->getContents());
@@ -204,6 +218,67 @@ Expected<double> machineCycles(const ObjectCode &Object, const Triple &Target,
     Sum += *Cycles;
   }
   return Sum;
+}
+
+static Expected<std::unique_ptr<Simulator>> simulatorOf(const Function &F) {
+  // A reload must wait for its spill. Otherwise, spills would break long chains
+  // of dependences, and save cycles.
+  return Simulator::create(F.getParent()->getTargetTriple(),
+                           F.getFnAttribute("target-cpu").getValueAsString(),
+                           /*AssumesNoAlias=*/false);
+}
+
+Error checkCyclesOf(const Function &F) {
+  Expected<std::unique_ptr<Simulator>> Machine = simulatorOf(F);
+  return Machine ? Error::success() : Machine.takeError();
+}
+
+/// Returns the sum of the blocks' cycles in \p Code, a section.
+static Expected<double> cyclesOfBlocks(StringRef Code, Simulator &Machine,
+                                       const object::BBAddrMap &Map,
+                                       const object::PGOAnalysisMap &Profile) {
+  double Sum = 0;
+  std::size_t Index = 0;
+  for (const object::BBAddrMap::BBRangeEntry &Range : Map.getBBRanges())
+    for (const object::BBAddrMap::BBEntry &Block : Range.BBEntries) {
+      Expected<double> Cycles = Machine.cycles(arrayRefFromStringRef(
+          Code.substr(Range.BaseAddress + Block.Offset, Block.Size)));
+      if (!Cycles)
+        return Cycles.takeError();
+      Sum +=
+          *Cycles * double(Profile.BBEntries[Index++].BlockFreq.getFrequency());
+    }
+  return Sum / double(Profile.BBEntries.front().BlockFreq.getFrequency());
+}
+
+Expected<double> cyclesOfFunction(const ObjectCode &Object, const Function &F) {
+  Expected<std::unique_ptr<object::ELFObjectFileBase>> ELF = readELF(Object);
+  if (!ELF)
+    return ELF.takeError();
+  Expected<std::unique_ptr<Simulator>> Machine = simulatorOf(F);
+  if (!Machine)
+    return Machine.takeError();
+  const StringRef Name = GlobalValue::dropLLVMManglingEscape(F.getName());
+  for (const object::ELFSymbolRef Symbol : (*ELF)->symbols()) {
+    auto Section = expectedToOptional(Symbol.getSection());
+    auto Start = expectedToOptional(Symbol.getValue());
+    if (expectedToOptional(Symbol.getName()) != Name || !Section ||
+        *Section == (*ELF)->section_end() || !Start)
+      continue;
+    auto Code = expectedToOptional((*Section)->getContents());
+    std::vector<object::PGOAnalysisMap> Profiles;
+    auto Maps = expectedToOptional(
+        (*ELF)->readBBAddrMap((*Section)->getIndex(), &Profiles));
+    if (!Code || !Maps)
+      continue;
+    for (const auto &[Map, Profile] : zip_equal(*Maps, Profiles))
+      if (Map.getFunctionAddress() == *Start && !Profile.BBEntries.empty() &&
+          Profile.BBEntries.size() == Map.getNumBBEntries())
+        return cyclesOfBlocks(*Code, **Machine, Map, Profile);
+  }
+  return Error(
+      ErrorCode::Unsupported,
+      ("mca-cycles: the object has no blocks of '" + Name + "'").str());
 }
 
 } // namespace MLBridge

@@ -17,12 +17,13 @@
 
 #include "RegAlloc/AllocationReward.h"
 #include "RegAlloc/RegisterAllocator.h"
-#include "RegAlloc/TrialProcess.h"
 
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -41,6 +42,9 @@ bool AllocationEnvironment::waitForReset() {
 
 std::unique_ptr<AllocationPolicy>
 AllocationEnvironment::begin(const AllocationContext &Context) {
+  // In a trial, greedy allocates the functions behind the one that is tried.
+  if (Pipe >= 0)
+    return nullptr;
   const bool IsTooLong =
       Options.MaxRanges != 0 && countRegisters(Context.MRI) > Options.MaxRanges;
   if (TrainerLeft || IsTooLong || costWithFreeColours(Context) == 0)
@@ -49,25 +53,30 @@ AllocationEnvironment::begin(const AllocationContext &Context) {
   // because it holds no locks then.
   if (!waitForReset())
     return nullptr;
+  const Function &F = Context.MF.getFunction();
+  auto Fail = [&](const Error &E) {
+    F.getContext().emitError("mlbridge-regalloc-environment: " + E.str());
+    return nullptr;
+  };
+  if (needsObject())
+    if (Error E = checkCyclesOf(F))
+      return Fail(E);
   FunctionName = Context.MF.getName();
-  const Trial Greedy = forkTrial(MaxTrialTime);
-  if (Greedy.IsCopy) {
-    Pipe = Greedy.Pipe;
+  const Trial ByGreedy = forkTrial(MaxTrialTime);
+  if (ByGreedy.IsCopy) {
+    Pipe = ByGreedy.Pipe;
     return nullptr;
   }
-  if (!Greedy.Outcome || Greedy.Outcome->Cost.total() == 0)
+  if (!ByGreedy.Outcome || ByGreedy.Outcome->Cost.total() == 0)
     return nullptr;
-  GreedyCost = Greedy.Outcome->Cost.total();
+  Greedy = measure(*ByGreedy.Outcome);
   Observation.buildBefore(Context);
+  if (Error E = Observation.addInstructions(Context, Options.Vocabulary))
+    return Fail(E);
   if (Options.Form == AllocatorForm::Dialogue) {
     InDialogue = true;
     HasReset = false;
     return makeDialogue(Context, Observation, *this);
-  }
-  if (Error E = Observation.addInstructions(Context, Options.Vocabulary)) {
-    Context.MF.getFunction().getContext().emitError(
-        "mlbridge-regalloc-environment: " + E.str());
-    return nullptr;
   }
   for (unsigned I = 0; I != Options.Repeats && waitForReset(); ++I) {
     HasReset = false;
@@ -77,17 +86,21 @@ AllocationEnvironment::begin(const AllocationContext &Context) {
   return nullptr;
 }
 
-/// \p Cost is null if the trial failed.
+/// \p Found is empty if the trial failed.
 void AllocationEnvironment::endEpisode(
-    const AllocationCost *Cost, const SteppedEnvironment::Observer &Last) {
+    const std::optional<TrialOutcome> &Found,
+    const SteppedEnvironment::Observer &Last) {
+  std::optional<double> Measure;
+  if (Found)
+    Measure = measure(*Found);
   json::Object Info{{"module", json::fixUTF8(ModuleName)},
                     {"function", json::fixUTF8(FunctionName)},
-                    {"greedy", GreedyCost}};
-  if (Cost)
-    Info["cost"] = Cost->total();
+                    {"greedy", Greedy}};
+  if (Measure)
+    Info["cost"] = *Measure;
   std::string Text;
   raw_string_ostream(Text) << json::Value(std::move(Info));
-  Trainer.endEpisode(allocationReward(GreedyCost, Cost), Last, std::move(Text));
+  Trainer.endEpisode(allocationReward(Greedy, Measure), Last, std::move(Text));
 }
 
 std::unique_ptr<AllocationPolicy>
@@ -107,7 +120,7 @@ AllocationEnvironment::question(const AllocationContext &Context) {
     Pipe = Result.Pipe;
     return makePreferences(Context, Observation, Given);
   }
-  endEpisode(Result.Outcome ? &Result.Outcome->Cost : nullptr, Observe);
+  endEpisode(Result.Outcome, Observe);
   return nullptr;
 }
 
@@ -118,7 +131,8 @@ AllocationEnvironment::decide(std::string_view Agent,
     return std::nullopt;
   LastAgent = Agent;
   const Advice *Action = Trainer.act(
-      [&](FeatureSet &Into) { Step.setFeatures(Agent, Into); }, LastAgent);
+      [&](FeatureSet &Into) { Step.setFeatures(Agent, Observation, Into); },
+      LastAgent);
   if (!Action) {
     InDialogue = false;
     return std::nullopt;
@@ -138,13 +152,37 @@ void AllocationEnvironment::refuse(Error Why) {
 
 void AllocationEnvironment::finish(const MachineFunction &,
                                    const AllocationCost &Cost) {
-  if (Pipe >= 0)
+  if (Pipe >= 0 && !needsObject())
     endTrial(Pipe, {Cost});
+  // The first function is the one that is tried.
+  if (Pipe >= 0 && !TrialCost)
+    TrialCost = Cost;
   if (!InDialogue)
     return;
   InDialogue = false;
-  endEpisode(&Cost,
-             [&](FeatureSet &Into) { Zeros.setFeatures(LastAgent, Into); });
+  std::optional<TrialOutcome> Found{{Cost}};
+  if (needsObject()) {
+    const Trial Measured = forkTrial(MaxTrialTime);
+    if (Measured.IsCopy) {
+      Pipe = Measured.Pipe;
+      TrialCost = Cost;
+      return;
+    }
+    Found = Measured.Outcome;
+  }
+  endEpisode(Found, [&](FeatureSet &Into) {
+    Zeros.setFeatures(LastAgent, Observation, Into);
+  });
+}
+
+void AllocationEnvironment::finishModule(const Module &M,
+                                         const ObjectCode &Object) {
+  if (Pipe < 0)
+    return;
+  if (const Function *F = M.getFunction(FunctionName); F && TrialCost)
+    if (Expected<double> Cycles = cyclesOfFunction(Object, *F))
+      endTrial(Pipe, {*TrialCost, *Cycles});
+  _exit(1); // A trial without an outcome has failed.
 }
 
 } // namespace MLBridge

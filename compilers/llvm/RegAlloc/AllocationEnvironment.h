@@ -22,13 +22,16 @@
 #ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATIONENVIRONMENT_H
 #define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONENVIRONMENT_H
 
+#include "MachineCode/MachineCode.h"
 #include "RegAlloc/AllocationDriver.h"
 #include "RegAlloc/DialoguePolicy.h"
 #include "RegAlloc/Preferences.h"
+#include "RegAlloc/TrialProcess.h"
 
 #include "MLCompilerBridge/Training/SteppedEnvironment.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -47,9 +50,10 @@ std::shared_ptr<AllocationDriver> trainingDriver();
 
 /// Lets the trainer allocate each function in which some live ranges find no
 /// free register (costWithFreeColours()). The reward of an
-/// episode is log(greedy's cost / cost), from -1 to 1. The last observation of
-/// an episode is the first one for a question, and zeros for a dialogue. Its
-/// information is a JSON object with `module`, `function`, `greedy` and `cost`.
+/// episode is log(greedy's measure / measure), from -1 to 1. The last
+/// observation of an episode is the first one for a question, and zeros for a
+/// dialogue. Its information is a JSON object with `module`, `function`,
+/// `greedy` and `cost`, which are the measures.
 class AllocationEnvironment final : public AllocationDriver,
                                     private DialoguePartner {
 public:
@@ -60,8 +64,9 @@ public:
     unsigned Repeats = 1;
     /// Functions with more live ranges are left to greedy. 0 means no limit.
     unsigned MaxRanges = 0;
-    /// The vocabulary of MIR2Vec for questions, or empty.
+    /// The vocabulary of MIR2Vec, or empty.
     std::string Vocabulary;
+    AllocationMeasure Measure = AllocationMeasure::Cost;
   };
 
   AllocationEnvironment(Settings Options, SteppedEnvironment &Trainer)
@@ -77,6 +82,13 @@ public:
               const AllocationCost &Cost) override;
   bool needsAllocator() const override { return true; }
 
+  /// True if finishModule() needs the places and frequencies of blocks.
+  bool needsObject() const {
+    return Options.Measure == AllocationMeasure::Cycles;
+  }
+  /// Measures the code of \p M. Does not return in a trial's process.
+  void finishModule(const llvm::Module &M, const ObjectCode &Object);
+
 private:
   /// Waits for the command reset, unless it has come and no episode has begun
   /// since then.
@@ -84,8 +96,11 @@ private:
   /// Lets the trainer reply to one question. Returns a policy in a trial's
   /// process.
   std::unique_ptr<AllocationPolicy> question(const AllocationContext &Context);
-  void endEpisode(const AllocationCost *Cost,
+  void endEpisode(const std::optional<TrialOutcome> &Found,
                   const SteppedEnvironment::Observer &Last);
+  double measure(const TrialOutcome &Found) const {
+    return needsObject() ? Found.Cycles : Found.Cost.total();
+  }
 
   // DialoguePartner
   std::optional<std::int64_t> decide(std::string_view Agent,
@@ -100,8 +115,12 @@ private:
   bool InDialogue = false;
   /// In a trial's process: the pipe to the compiler. Otherwise -1.
   int Pipe = -1;
-  std::string ModuleName, FunctionName;
-  double GreedyCost = 0;
+  /// In a trial's process that goes on after finish(): the cost.
+  std::optional<AllocationCost> TrialCost;
+  std::string ModuleName;
+  /// The function whose episode runs, and greedy's measure.
+  std::string FunctionName;
+  double Greedy = 0;
   AllocationObservation Observation;
   Preferences Given;
   std::string LastAgent;

@@ -54,8 +54,8 @@ static Expected<std::vector<std::string>> filesIn(StringRef Folder) {
   return Files;
 }
 
-/// Generates code for \p File and discards it.
-static Error generate(StringRef File) {
+/// Generates code for \p File and discards it, except in a trial, which ends.
+static Error generate(StringRef File, AllocationEnvironment &Environment) {
   constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 28;
   Expected<std::unique_ptr<MemoryBuffer>> Buffer = readFile(File, MaxBytes);
   if (!Buffer)
@@ -66,8 +66,11 @@ static Error generate(StringRef File) {
   if (!M)
     return {ErrorCode::Malformed,
             (File + ": " + toString(M.takeError())).str()};
-  Expected<ObjectCode> Object = emitObject(**M);
-  return Object ? Error::success() : Object.takeError();
+  Expected<ObjectCode> Object = emitObject(**M, Environment.needsObject());
+  if (!Object)
+    return Object.takeError();
+  Environment.finishModule(**M, *Object);
+  return Error::success();
 }
 
 static Error serve() {
@@ -77,13 +80,16 @@ static Error serve() {
   Expected<std::vector<std::string>> Files = filesIn(allocationFunctions());
   if (!Files)
     return Files.takeError();
+  if (allocationMeasure() == AllocationMeasure::Cycles)
+    if (Error E = mapFrequencies())
+      return E;
   SteppedEnvironment Trainer;
   if (Error E = Trainer.serve(*Spec))
     return E;
   auto Environment = std::make_shared<AllocationEnvironment>(
-      AllocationEnvironment::Settings{givenPolicy().Form, allocationRepeats(),
-                                      allocationMaxRanges(),
-                                      allocationVocabulary().str()},
+      AllocationEnvironment::Settings{
+          givenPolicy().Form, allocationRepeats(), allocationMaxRanges(),
+          allocationVocabulary().str(), allocationMeasure()},
       Trainer);
   Current = Environment;
   std::mt19937_64 Generator(randomPolicyOptions().Seed);
@@ -91,7 +97,7 @@ static Error serve() {
   while (Environment->hasTrainer() && !Failure) {
     std::shuffle(Files->begin(), Files->end(), Generator);
     for (const std::string &File : *Files) {
-      Failure = generate(File);
+      Failure = generate(File, *Environment);
       if (Failure || !Environment->hasTrainer())
         break;
     }

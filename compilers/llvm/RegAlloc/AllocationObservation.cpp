@@ -25,6 +25,8 @@
 #include "llvm/CodeGen/RegisterClassInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/JSON.h"
 
 #include <cmath>
 #include <limits>
@@ -39,6 +41,9 @@ static constexpr std::size_t MaxMatrix = 8192;
 
 void AllocationObservation::build(const AllocationContext &Context,
                                   const RegisterClassInfo &Classes) {
+  FunctionName = json::fixUTF8(Context.MF.getName());
+  FileName =
+      json::fixUTF8(Context.MF.getFunction().getParent()->getSourceFileName());
   addRows(Context);
   for (std::size_t Row = 0; Row != size(); ++Row) {
     describe(Context, *Registers[Row], &Matrix[Row * Columns]);
@@ -81,6 +86,7 @@ void AllocationObservation::addRows(const AllocationContext &Context) {
   });
   Matrix.assign(size() * Columns, 0);
   New.clear();
+  NewInstructions.clear();
   Instructions.clear();
   InstructionEnds.clear();
 }
@@ -95,25 +101,46 @@ Error AllocationObservation::addInstructions(const AllocationContext &C,
       return Read.takeError();
     Vectors = std::move(*Read);
   }
-  const unsigned Dimension = Vectors->dimension();
-  SmallVector<const MachineInstr *, 16> Found;
   for (const LiveInterval *Range : Registers) {
-    Found.clear();
-    // An instruction is visited once for each group of its operands.
-    for (const MachineInstr &MI : C.MRI.reg_nodbg_instructions(Range->reg()))
-      if (!is_contained(Found, &MI))
-        Found.push_back(&MI);
-    sort(Found, [&](const MachineInstr *A, const MachineInstr *B) {
-      return C.Indexes.getInstructionIndex(*A) <
-             C.Indexes.getInstructionIndex(*B);
-    });
-    for (const MachineInstr *MI : Found) {
-      Instructions.resize(Instructions.size() + Dimension, 0);
-      Vectors->add(*MI, &Instructions[Instructions.size() - Dimension]);
-    }
-    InstructionEnds.push_back(std::int32_t(Instructions.size() / Dimension));
+    appendInstructions(C, *Range, Instructions);
+    InstructionEnds.push_back(std::int32_t(Instructions.size() / dimension()));
   }
   return Error::success();
+}
+
+void AllocationObservation::appendInstructions(const AllocationContext &C,
+                                               const LiveInterval &Range,
+                                               std::vector<float> &Into) const {
+  SmallVector<const MachineInstr *, 16> Found;
+  // An instruction is visited once for each group of its operands.
+  for (const MachineInstr &MI : C.MRI.reg_nodbg_instructions(Range.reg()))
+    if (!is_contained(Found, &MI))
+      Found.push_back(&MI);
+  sort(Found, [&](const MachineInstr *A, const MachineInstr *B) {
+    return C.Indexes.getInstructionIndex(*A) <
+           C.Indexes.getInstructionIndex(*B);
+  });
+  for (const MachineInstr *MI : Found) {
+    Into.resize(Into.size() + dimension(), 0);
+    Vectors->add(*MI, &Into[Into.size() - dimension()]);
+  }
+}
+
+ArrayRef<float>
+AllocationObservation::instructionsOf(const AllocationContext &Context,
+                                      const LiveInterval &Range) {
+  if (!Vectors)
+    return {};
+  if (const std::size_t Row = rowOf(Range.reg()); Row != size()) {
+    const std::size_t Begin = Row == 0 ? 0 : InstructionEnds[Row - 1];
+    return ArrayRef(Instructions)
+        .slice(Begin * dimension(),
+               (InstructionEnds[Row] - Begin) * dimension());
+  }
+  const auto [Entry, IsNew] = NewInstructions.try_emplace(Range.reg());
+  if (IsNew)
+    appendInstructions(Context, Range, Entry->second);
+  return Entry->second;
 }
 
 /// Writes the columns that depend on the range alone.
@@ -251,7 +278,13 @@ void AllocationObservation::writePairs() {
     at(Row, Degree) = std::log1p(at(Row, Degree));
 }
 
+void AllocationObservation::setNames(FeatureSet &Into) const {
+  Into.set("function", FunctionName);
+  Into.set("file", FileName);
+}
+
 void AllocationObservation::setFeatures(FeatureSet &Into) const {
+  setNames(Into);
   const auto Count = std::int64_t(size());
   Into.set("ranges", TensorRef(Matrix, {Count, std::int64_t(Columns)}));
   Into.set("spill_weights", Span<const float>(Weights));
@@ -260,8 +293,8 @@ void AllocationObservation::setFeatures(FeatureSet &Into) const {
   if (InstructionEnds.empty())
     return;
   Into.set("instructions",
-           TensorRef(Instructions, {InstructionEnds.back(),
-                                    std::int64_t(Vectors->dimension())}));
+           TensorRef(Instructions,
+                     {InstructionEnds.back(), std::int64_t(dimension())}));
   Into.set("instruction_ends", Span<const std::int32_t>(InstructionEnds));
 }
 

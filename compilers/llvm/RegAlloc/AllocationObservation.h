@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace llvm {
@@ -85,7 +86,12 @@ public:
   Error addInstructions(const AllocationContext &Context,
                         llvm::StringRef Vocabulary);
 
-  /// Sets the features. \p Into borrows them until the next build():
+  /// Sets the names of the function and of its source file, `function` and
+  /// `file`. Other bytes than UTF-8 are replaced.
+  void setNames(FeatureSet &Into) const;
+
+  /// Sets the names and these features, which \p Into borrows until the next
+  /// build():
   ///
   /// - `ranges` float [n, 16]: the columns above, a row for each live range in
   ///   the order of the virtual registers' numbers.
@@ -115,6 +121,14 @@ public:
   llvm::ArrayRef<float> row(const AllocationContext &Context,
                             const llvm::LiveInterval &Range);
 
+  /// Returns the vectors of the instructions that read or write \p Range, in
+  /// the order of the code: [k, dimension()]. Empty without addInstructions().
+  /// The result is valid until the next build().
+  llvm::ArrayRef<float> instructionsOf(const AllocationContext &Context,
+                                       const llvm::LiveInterval &Range);
+  /// The number of elements of a vector, or 0 without addInstructions().
+  unsigned dimension() const { return Vectors ? Vectors->dimension() : 0; }
+
 private:
   struct Segment {
     llvm::SlotIndex Begin, End;
@@ -124,6 +138,9 @@ private:
   void addRows(const AllocationContext &Context);
   void describe(const AllocationContext &Context,
                 const llvm::LiveInterval &Range, float *Into) const;
+  void appendInstructions(const AllocationContext &Context,
+                          const llvm::LiveInterval &Range,
+                          std::vector<float> &Into) const;
   void findSharing(const AllocationContext &Context,
                    const llvm::RegisterClassInfo &Classes);
   void findInterferences(const llvm::RegisterClassInfo &Classes);
@@ -137,6 +154,7 @@ private:
   }
   float &at(std::size_t Row, Column C) { return Matrix[Row * Columns + C]; }
 
+  std::string FunctionName, FileName;
   std::vector<const llvm::LiveInterval *> Registers;
   llvm::DenseMap<llvm::Register, std::uint32_t> Rows;
   std::vector<float> Matrix;
@@ -146,8 +164,9 @@ private:
   /// without a vocabulary.
   std::vector<float> Instructions;
   std::vector<std::int32_t> InstructionEnds;
-  /// The columns of ranges that are newer than build().
+  /// The columns, and the vectors, of ranges that are newer than build().
   llvm::DenseMap<llvm::Register, std::array<float, Columns>> New;
+  llvm::DenseMap<llvm::Register, std::vector<float>> NewInstructions;
   /// The rows of all pairs, the lower one first.
   std::vector<std::int32_t> Pairs;
 

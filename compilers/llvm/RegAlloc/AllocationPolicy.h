@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace llvm {
 class LiveInterval;
@@ -58,6 +59,20 @@ enum class EvictionKind {
   Requeue, ///< They become ready again.
   Spill,   ///< They are spilled at once, as by LLVM's allocator `basic`.
 };
+
+/// What became of the last live range.
+namespace outcomes {
+inline constexpr std::string_view
+    None = "none",             ///< No range has been handled yet.
+    Assigned = "assigned",     ///< It has a register that was free.
+    Evicting = "evicting",     ///< It has a register that others have lost.
+    Requeued = "requeued",     ///< Spilling others has changed it: it is ready.
+    Split = "split",           ///< Its parts are ready.
+    Unsplit = "unsplit",       ///< It could not be split at the chosen place.
+    Spilled = "spilled",       ///< It is in memory between its uses.
+    Recoloured = "recoloured", ///< Others have changed their registers for it.
+    Left = "left";             ///< Greedy will allocate it.
+} // namespace outcomes
 
 /// A policy decides for one function. Each function returns std::nullopt to
 /// leave all remaining live ranges to LLVM's greedy allocator.
@@ -102,6 +117,9 @@ public:
   virtual std::optional<std::size_t>
   selectSplit(const llvm::LiveInterval &Range,
               llvm::ArrayRef<SplitPoint> Points) = 0;
+
+  /// Receives what became of the last live range, one of MLBridge::outcomes.
+  virtual void setOutcome(std::string_view) {}
 
   virtual EvictionKind evictionKind() const { return EvictionKind::Requeue; }
 

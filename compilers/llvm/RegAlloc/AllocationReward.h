@@ -14,21 +14,27 @@
 #ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATIONREWARD_H
 #define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONREWARD_H
 
-#include "RegAlloc/AllocationCost.h"
-
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace MLBridge {
 
-/// Returns the logarithm of greedy's cost relative to \p Cost, from -1 to 1.
-/// \p Cost is null if the allocation failed, which counts as the worst cost.
-inline double allocationReward(double GreedyCost, const AllocationCost *Cost) {
+/// What a trainer minimizes.
+enum class AllocationMeasure {
+  Cost,  ///< AllocationCost::total().
+  Cycles ///< cyclesOfFunction().
+};
+
+/// Returns the logarithm of greedy's measure relative to \p Found, from -1 to
+/// 1. If the allocation failed, \p Found is empty, which counts as the worst
+/// measure.
+inline double allocationReward(double Greedy, std::optional<double> Found) {
   // The smallest cost is an instruction in a block that hardly runs.
   constexpr double Smallest = 1e-3;
-  if (!Cost)
+  if (!Found)
     return -1;
-  const double Ratio = (GreedyCost + Smallest) / (Cost->total() + Smallest);
+  const double Ratio = (Greedy + Smallest) / (*Found + Smallest);
   return std::clamp(std::log(Ratio), -1.0, 1.0);
 }
 

@@ -184,7 +184,8 @@ AllocationSearch::begin(const AllocationContext &Context) {
 void AllocationSearch::finish(const MachineFunction &MF,
                               const AllocationCost &Cost) {
   if (Pipe >= 0)
-    endTrial(Pipe, {Cost, ToCompare && ToCompare->agrees()});
+    endTrial(Pipe,
+             {.Cost = Cost, .ModelAgrees = ToCompare && ToCompare->agrees()});
   const std::optional<AllocationCost> Trial = std::exchange(ChosenCost, {});
   if (Trial && Cost != *Trial) {
     ++Found.Differing;

@@ -34,26 +34,20 @@ AllocatorModel::open(StringRef Spec, AllocatorForm Form, Module &M) {
   if (!Session)
     return nullptr;
   return std::unique_ptr<AllocatorModel>(
-      new AllocatorModel(Form, M, std::move(Session)));
+      new AllocatorModel(Form, std::move(Session)));
 }
-
-AllocatorModel::AllocatorModel(AllocatorForm Form, Module &M,
-                               std::unique_ptr<ModelSession> Opened)
-    : Form(Form), ModuleName(M.getModuleIdentifier()),
-      Session(std::move(Opened)) {}
 
 AllocatorModel::~AllocatorModel() {
   if (!printStatistics())
     return;
   using Microseconds = std::chrono::duration<double, std::micro>;
   std::string Line =
-      formatv("mlbridge-regalloc: {0}: requests={1} deferred={2} failed={3} "
-              "ranges={4}",
-              ModuleName, Requests, Deferred, Failed, Ranges);
-  if (Requests != 0)
-    Line += formatv(" observe_us_per_range={0:F2} reply_us={1:F2}",
-                    Microseconds(Observing).count() / double(Ranges),
-                    Microseconds(Replying).count() / double(Requests));
+      Session->statistics() + formatv(" ranges={0}", Ranges).str();
+  if (Session->requests() != 0)
+    Line +=
+        formatv(" observe_us_per_range={0:F2} reply_us={1:F2}",
+                Microseconds(Observing).count() / double(Ranges),
+                Microseconds(Replying).count() / double(Session->requests()));
   printLine(Line);
 }
 
@@ -71,28 +65,18 @@ Expected<Preferences> AllocatorModel::request() {
   return Result;
 }
 
-void AllocatorModel::count(const Error &Failure) {
-  if (Failure.isDeferred()) {
-    ++Deferred;
-  } else {
-    ++Failed;
-    Session->fail(Failure);
-  }
-}
-
 bool AllocatorModel::prepare(const AllocationContext &Context) {
   if (Session->hasFailed())
     return false;
-  Session->runner().switchContext(ModuleName + ":" +
+  const Module &M = *Context.MF.getFunction().getParent();
+  Session->runner().switchContext(M.getModuleIdentifier() + ":" +
                                   Context.MF.getName().str());
   const Clock::time_point Begin = Clock::now();
   Observation.buildBefore(Context);
-  if (Form == AllocatorForm::Question)
-    if (Error E =
-            Observation.addInstructions(Context, allocationVocabulary())) {
-      count(E);
-      return false;
-    }
+  if (Error E = Observation.addInstructions(Context, allocationVocabulary())) {
+    Session->countUndecided(E);
+    return false;
+  }
   Observing += Clock::now() - Begin;
   Ranges += Observation.size();
   if (Observation.size() == 0)
@@ -102,9 +86,9 @@ bool AllocatorModel::prepare(const AllocationContext &Context) {
   const Clock::time_point Built = Clock::now();
   Expected<Preferences> Reply = request();
   Replying += Clock::now() - Built;
-  ++Requests;
+  Session->countRequest();
   if (!Reply) {
-    count(Reply.takeError());
+    Session->countUndecided(Reply.takeError());
     return false;
   }
   Given = std::move(*Reply);
@@ -132,26 +116,27 @@ AllocatorModel::decide(std::string_view Agent,
   const Clock::time_point Begin = Clock::now();
   Features.clear();
   Features.set(ReservedNames::Agent, Agent);
-  Step.setFeatures(Agent, Features);
+  Step.setFeatures(Agent, Observation, Features);
   Expected<Advice> Reply =
       Session->runner().ask(Features, AdviceSpec::of<std::int64_t>());
   Replying += Clock::now() - Begin;
-  ++Requests;
+  Session->countRequest();
   if (!Reply) {
-    count(Reply.takeError());
+    Session->countUndecided(Reply.takeError());
     return std::nullopt;
   }
   Expected<std::int64_t> Choice =
       Session->runner().convert<std::int64_t>(*Reply);
   if (!Choice) {
-    count(Choice.takeError());
+    Session->countUndecided(Choice.takeError());
     return std::nullopt;
   }
   return *Choice;
 }
 
 void AllocatorModel::refuse(Error Why) {
-  count({Why.code(), Session->runner().describe() + ": " + Why.message()});
+  Session->countUndecided(
+      {Why.code(), Session->runner().describe() + ": " + Why.message()});
 }
 
 } // namespace MLBridge

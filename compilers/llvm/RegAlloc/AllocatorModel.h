@@ -55,21 +55,18 @@ public:
   std::unique_ptr<AllocationPolicy> policy(const AllocationContext &Context);
 
 private:
-  AllocatorModel(AllocatorForm Form, llvm::Module &M,
-                 std::unique_ptr<ModelSession> Session);
+  AllocatorModel(AllocatorForm Form, std::unique_ptr<ModelSession> Opened)
+      : Form(Form), Session(std::move(Opened)) {}
   std::optional<std::int64_t>
   decide(std::string_view Agent,
          const DialogueObservation &Observation) override;
   void refuse(Error Why) override;
-  /// Takes account of a request that has no reply.
-  void count(const Error &Failure);
   Expected<Preferences> request();
   /// Observes a function and, for a question, sends the request. Returns false
   /// if the model does not decide.
   bool prepare(const AllocationContext &Context);
 
   const AllocatorForm Form;
-  const std::string ModuleName;
   const std::unique_ptr<ModelSession> Session;
   AllocationObservation Observation;
   FeatureSet Features;
@@ -77,7 +74,7 @@ private:
   /// The function of the last policy, and whether the model decides about it.
   const llvm::Function *Last = nullptr;
   bool IsReady = false;
-  std::uint64_t Requests = 0, Deferred = 0, Failed = 0, Ranges = 0;
+  std::uint64_t Ranges = 0;
   std::chrono::steady_clock::duration Observing{}, Replying{};
 };
 

@@ -39,6 +39,7 @@ std::size_t DialogueObservation::choices(std::string_view Agent) {
 }
 
 void DialogueObservation::setFeatures(std::string_view Agent,
+                                      const AllocationObservation &Function,
                                       FeatureSet &Into) const {
   auto Rows = [&](std::string_view Name, const auto &Data,
                   std::size_t Columns) {
@@ -55,6 +56,18 @@ void DialogueObservation::setFeatures(std::string_view Agent,
       Rows("colours", Colours, ColourColumns);
   }
   Into.set("action_mask", Span<const float>(Mask.data(), choices(Agent)));
+  Function.setNames(Into);
+  Into.set("status", Status);
+  if (Function.dimension() == 0)
+    return;
+  const std::int64_t Dimension = Function.dimension();
+  Into.set(
+      "instructions",
+      TensorRef(Instructions,
+                {std::int64_t(Instructions.size()) / Dimension, Dimension}));
+  const std::size_t Count = Agent == agents::Node ? MaxRanges : 1;
+  Into.set("instruction_ends",
+           Span<const std::int32_t>(InstructionEnds.data(), Count));
 }
 
 namespace {
@@ -74,10 +87,16 @@ public:
                                           bool CanSpill) override;
   std::optional<std::size_t> selectSplit(const LiveInterval &Range,
                                          ArrayRef<SplitPoint> Points) override;
+  void setOutcome(std::string_view Outcome) override {
+    Observation.Status = Outcome;
+  }
 
 private:
   std::optional<std::size_t> decide(std::string_view Agent);
+  void describe(const LiveInterval &Range);
   void describe(const LiveInterval &Range, ArrayRef<Colour> Colours);
+  void describeInstructions(ArrayRef<const LiveInterval *> Ready,
+                            std::size_t Count);
 
   const AllocationContext &C;
   AllocationObservation &Known;
@@ -85,6 +104,8 @@ private:
   DialogueObservation Observation;
   /// The indices of the ready ranges: those that are offered come first.
   std::vector<std::size_t> Offered;
+  /// The vectors of the instructions of all ranges that are offered.
+  std::vector<float> Instructions;
 };
 
 } // namespace
@@ -134,17 +155,41 @@ DialoguePolicy::selectNode(ArrayRef<const LiveInterval *> Ready) {
                &Observation.Ranges[I * DialogueObservation::RangeColumns]);
     Observation.Mask[I] = 1;
   }
+  if (Known.dimension() != 0)
+    describeInstructions(Ready, Count);
   const std::optional<std::size_t> Chosen = decide(agents::Node);
   if (!Chosen)
     return std::nullopt;
   return Offered[*Chosen];
 }
 
+/// Writes the vectors of the first \p Count ranges that are offered.
+void DialoguePolicy::describeInstructions(ArrayRef<const LiveInterval *> Ready,
+                                          std::size_t Count) {
+  Instructions.clear();
+  for (std::size_t I = 0; I != DialogueObservation::MaxRanges; ++I) {
+    if (I < Count)
+      append_range(Instructions, Known.instructionsOf(C, *Ready[Offered[I]]));
+    Observation.InstructionEnds[I] =
+        std::int32_t(Instructions.size() / Known.dimension());
+  }
+  Observation.Instructions = Instructions;
+}
+
+void DialoguePolicy::describe(const LiveInterval &Range) {
+  llvm::copy(Known.row(C, Range), Observation.Range.begin());
+  if (Known.dimension() == 0)
+    return;
+  Observation.Instructions = Known.instructionsOf(C, Range);
+  Observation.InstructionEnds[0] =
+      std::int32_t(Observation.Instructions.size() / Known.dimension());
+}
+
 /// Writes the range and its colours. More colours than the observation has rows
 /// are not offered.
 void DialoguePolicy::describe(const LiveInterval &Range,
                               ArrayRef<Colour> Colours) {
-  llvm::copy(Known.row(C, Range), Observation.Range.begin());
+  describe(Range);
   Observation.Colours.fill(0);
   const float Own = std::log1p(std::min(Range.weight(), 1e30F));
   for (const auto &[I, Candidate] :
@@ -193,7 +238,7 @@ DialoguePolicy::selectColour(const LiveInterval &Range,
 std::optional<std::size_t>
 DialoguePolicy::selectSplit(const LiveInterval &Range,
                             ArrayRef<SplitPoint> Points) {
-  llvm::copy(Known.row(C, Range), Observation.Range.begin());
+  describe(Range);
   Observation.Points.fill(0);
   Observation.Mask.fill(0);
   // If there are more points than rows, offer points at equal distances.

@@ -33,7 +33,7 @@ inline constexpr std::string_view Node = "node", Task = "task",
                                   Colour = "colour", Split = "split";
 } // namespace agents
 
-/// The observation of an agent. All features have fixed shapes, and rows that
+/// The observation of an agent. These features have fixed shapes, and rows that
 /// are not used are zero:
 ///
 /// | agent | features | decision |
@@ -43,8 +43,16 @@ inline constexpr std::string_view Node = "node", Task = "task",
 /// | colour | the same | an index, 32 to spill, 33 to leave to greedy |
 /// | split | `range` float [16], `points` float [16, 6] | an index |
 ///
-/// Each agent also receives `action_mask`, float [choices]: 1 where a choice is
-/// legal.
+/// Each agent also receives `action_mask`, float [choices], which is 1 where a
+/// choice is legal, and three strings: `function`, `file` and `status`, which
+/// is one of MLBridge::outcomes.
+///
+/// With a vocabulary of MIR2Vec of dimension d, there are two further features:
+///
+/// - `instructions` float [k, d]: a vector for each instruction that reads or
+///   writes a live range, range by range, in the order of the code.
+/// - `instruction_ends` int32 [8] or, for one range, [1]: where the
+///   instructions of each live range end. Rows that are not used have none.
 struct DialogueObservation {
   static constexpr std::size_t MaxRanges = 8, MaxColours = 32, MaxPoints = 16;
   static constexpr std::size_t SpillChoice = MaxColours;
@@ -63,9 +71,15 @@ struct DialogueObservation {
   /// before, 1 for a loop, 1 for a loop that uses the range.
   std::array<float, MaxPoints * PointColumns> Points;
   std::array<float, MaxColours + 2> Mask;
+  llvm::ArrayRef<float> Instructions;
+  std::array<std::int32_t, MaxRanges> InstructionEnds{};
+  std::string_view Status = outcomes::None;
 
-  /// Sets the features of \p Agent. \p Into borrows them.
-  void setFeatures(std::string_view Agent, FeatureSet &Into) const;
+  /// Sets the features of \p Agent, which decides about \p Function. \p Into
+  /// borrows them.
+  void setFeatures(std::string_view Agent,
+                   const AllocationObservation &Function,
+                   FeatureSet &Into) const;
   /// The number of choices of \p Agent.
   static std::size_t choices(std::string_view Agent);
 };

@@ -72,8 +72,7 @@ cl::opt<std::string> VocabularyOpt(
     "mlbridge-regalloc-vocabulary", cl::cat(optionCategory()),
     cl::value_desc("file"),
     cl::desc("Describe each instruction to the model of -mlbridge-regalloc by "
-             "MIR2Vec, with the vectors in <file>, for requests about whole "
-             "functions"));
+             "MIR2Vec, with the vectors in <file>"));
 cl::opt<std::string> TripletsOpt(
     "mlbridge-mir2vec-triplets", cl::cat(optionCategory()),
     cl::value_desc("file"),
@@ -129,6 +128,17 @@ cl::opt<unsigned> RepeatsOpt(
     "mlbridge-regalloc-repeats", cl::cat(optionCategory()), cl::value_desc("n"),
     cl::init(1),
     cl::desc("Episodes with each function, one after another (default: 1)"));
+
+cl::opt<AllocationMeasure> RewardOpt(
+    "mlbridge-regalloc-reward", cl::cat(optionCategory()),
+    cl::init(AllocationMeasure::Cost),
+    cl::desc("What the trainer of mlbridge-regalloc-environment minimizes:"),
+    cl::values(clEnumValN(AllocationMeasure::Cost, "cost",
+                          "spills, reloads and copies, weighted by frequency "
+                          "(default)"),
+               clEnumValN(AllocationMeasure::Cycles, "cycles",
+                          "llvm-mca's cycles of all blocks, weighted by "
+                          "frequency")));
 
 cl::opt<std::string> AllocationCostsOpt(
     "mlbridge-regalloc-costs", cl::cat(optionCategory()),
@@ -254,6 +264,7 @@ bool replacesAdvisors() {
 StringRef allocationFunctions() { return FunctionsOpt; }
 unsigned allocationMaxRanges() { return MaxRangesOpt; }
 unsigned allocationRepeats() { return RepeatsOpt; }
+AllocationMeasure allocationMeasure() { return RewardOpt; }
 StringRef allocationVocabulary() { return VocabularyOpt; }
 StringRef tripletsFile() { return TripletsOpt; }
 StringRef allocationCostsFile() { return AllocationCostsOpt; }

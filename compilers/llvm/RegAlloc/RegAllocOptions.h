@@ -16,6 +16,7 @@
 #define MLBRIDGE_LLVM_REGALLOC_REGALLOCOPTIONS_H
 
 #include "RegAlloc/AllocationPolicy.h"
+#include "RegAlloc/AllocationReward.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -95,11 +96,14 @@ unsigned allocationMaxRanges();
 /// with each function, one after another.
 unsigned allocationRepeats();
 
+/// Returns the value of `-mlbridge-regalloc-reward=cost|cycles`.
+AllocationMeasure allocationMeasure();
+
 /// True if the options can replace an advisor of greedy in some function.
 bool replacesAdvisors();
 
 /// Returns the value of `-mlbridge-regalloc-vocabulary=FILE`, the vocabulary of
-/// MIR2Vec for questions. Empty if the option was not given.
+/// MIR2Vec. Empty if the option was not given.
 llvm::StringRef allocationVocabulary();
 /// Returns the value of `-mlbridge-mir2vec-triplets=FILE`, the file to which
 /// the triplets of MIR2Vec are appended. Empty if the option was not given.

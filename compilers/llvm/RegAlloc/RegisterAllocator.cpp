@@ -25,6 +25,7 @@
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
+#include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
 
@@ -283,6 +284,7 @@ std::optional<bool> RegisterAllocator::trySplit(LiveInterval &Range,
   if (!Chosen)
     return std::nullopt;
   const SmallVector<Register, 4> Parts = Splitter.split(Reg, Points[*Chosen]);
+  Policy.setOutcome(Parts.empty() ? outcomes::Unsplit : outcomes::Split);
   if (Parts.empty())
     return false;
   ++Statistics.Split;
@@ -294,7 +296,6 @@ std::optional<bool> RegisterAllocator::trySplit(LiveInterval &Range,
 }
 
 bool RegisterAllocator::allocate(LiveInterval &Range) {
-  const Register Reg = Range.reg();
   const SmallVector<Colour, 32> Colours = coloursOf(Range);
   const std::optional<bool> IsSplit = trySplit(Range, Colours);
   if (!IsSplit)
@@ -311,18 +312,28 @@ bool RegisterAllocator::allocate(LiveInterval &Range) {
       return false;
     Choice = *Chosen;
   }
-  if (Choice == AllocationPolicy::Leave)
-    return true;
-  if (Choice != AllocationPolicy::Spill) {
-    if (!assign(Range, Colours[Choice]))
-      enqueueAll(Reg);
-  } else if (Range.isSpillable()) {
-    spill(Reg);
-  } else {
-    // If this fails, the range is left to greedy.
-    recolour(Range);
-  }
+  Policy.setOutcome(applyColour(Range, Colours, Choice));
   return true;
+}
+
+/// Returns what became of \p Range.
+std::string_view RegisterAllocator::applyColour(LiveInterval &Range,
+                                                ArrayRef<Colour> Colours,
+                                                std::size_t Choice) {
+  const Register Reg = Range.reg();
+  if (Choice == AllocationPolicy::Leave)
+    return outcomes::Left;
+  if (Choice == AllocationPolicy::Spill) {
+    if (!Range.isSpillable())
+      return recolour(Range) ? outcomes::Recoloured : outcomes::Left;
+    spill(Reg);
+    return outcomes::Spilled;
+  }
+  const bool Evicts = !Colours[Choice].Evicted.empty();
+  if (assign(Range, Colours[Choice]))
+    return Evicts ? outcomes::Evicting : outcomes::Assigned;
+  enqueueAll(Reg);
+  return outcomes::Requeued;
 }
 
 //===----------------------------------------------------------------------===//

@@ -29,6 +29,7 @@
 #include "llvm/CodeGen/Spiller.h"
 
 #include <memory>
+#include <string_view>
 
 namespace MLBridge {
 
@@ -101,6 +102,9 @@ private:
   /// Returns whether the range was split, or std::nullopt if the policy stops.
   std::optional<bool> trySplit(llvm::LiveInterval &Range,
                                llvm::ArrayRef<Colour> Colours);
+  std::string_view applyColour(llvm::LiveInterval &Range,
+                               llvm::ArrayRef<Colour> Colours,
+                               std::size_t Choice);
   bool assign(llvm::LiveInterval &Range, const Colour &Chosen);
   void spill(llvm::Register Reg);
   /// Assigns a register to \p Range, which has no colour and cannot be spilled,

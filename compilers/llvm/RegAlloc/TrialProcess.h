@@ -36,6 +36,8 @@ inline constexpr std::chrono::seconds MaxTrialTime(20);
 /// What a trial sends. All members are plain.
 struct TrialOutcome {
   AllocationCost Cost;
+  /// The cycles of a run of the function, if they were measured.
+  double Cycles = 0;
   /// True if a model that was only compared has made all of LLVM's decisions.
   bool ModelAgrees = false;
 };

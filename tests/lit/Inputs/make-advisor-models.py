@@ -15,6 +15,7 @@ additions     allocator: the weight and the sum of all vectors is the priority
 node, task, colour, split-at
          agents of a dialogue: the first legal choice, but the task is to split
 outside  agents of a dialogue: a choice that does not exist
+vectors  agent colour of a dialogue: as colour, if the range adds a vector
 """
 
 import sys
@@ -81,6 +82,17 @@ for name, choices in (("node", 8), ("task", 2), ("colour", 34), ("split-at", 16)
     g.op("ArgMax", ["action_mask"], "choice", axis=0, keepdims=1, **last)
     outputs = [("choice", INT64, [1])]
     g.save(folder / f"{name}.onnx", [("action_mask", FLOAT, [choices])], outputs)
+
+g = GraphBuilder(0)
+g.op("ArgMax", ["action_mask"], "first", axis=0, keepdims=1)
+g.op("ReduceSum", ["instructions", g.constant([0, 1])], "sum", keepdims=0)
+g.op("Sign", ["sum"], "sign")
+g.op("Cast", ["sign"], "adds", to=INT64)
+g.op("Sub", [g.constant([33]), "first"], "rest")
+g.op("Mul", ["adds", "rest"], "less")
+g.op("Sub", [g.constant([33]), "less"], "choice")
+inputs = [("action_mask", FLOAT, [34]), ("instructions", FLOAT, ["k", 1])]
+g.save(folder / "vectors.onnx", inputs, [("choice", INT64, [1])])
 
 g = GraphBuilder(0)
 g.op("ArgMax", ["action_mask"], "first", axis=0, keepdims=1)
