@@ -27,8 +27,22 @@ from mlbridge_optimizations.show import quiet
 UNTILED, BEST, FIXED, MODEL = range(4)
 """The variants of a kernel."""
 
-Recipe = tuple[int, ...]
-"""Tile sizes, order and unroll factor, as in `choices`."""
+
+@dataclass(frozen=True, order=True)
+class Recipe:
+    """A choice that does not depend on the sizes of a kernel.
+
+    Attributes:
+        tile: the tile size of all loops that are longer, or 0.
+        innermost: whether the innermost loop is tiled, too.
+        order: the order of the loops.
+        unroll: the unroll factor.
+    """
+
+    tile: int
+    innermost: bool
+    order: tuple[int, ...]
+    unroll: int
 
 
 @dataclass(frozen=True)
@@ -51,23 +65,37 @@ class Judged:
 
 
 def number_of(recipe: Recipe, entry: Entry) -> int:
-    """Returns the choice of a kernel that a recipe means, or 0 if it is not legal.
+    """Returns the choice of a kernel that follows a recipe as far as it is legal.
 
-    A tile that is not smaller than its loop is none.
+    Where it is not legal, it does without unrolling, then without tiles.
     """
     loops = len(entry.choices[0]) // 2
-    trips = Kernel.trips_of(entry.kernel)
+    can_tile = np.any(np.array(entry.choices)[:, :loops] > 0, axis=0)
     tiles = [
-        0 if tile >= trip else tile
-        for tile, trip in zip(recipe[:loops], trips, strict=True)
+        recipe.tile * (trips > recipe.tile and bool(legal))
+        for trips, legal in zip(Kernel.trips_of(entry.kernel), can_tile, strict=True)
     ]
-    row = [*tiles, *recipe[loops:]]
-    return entry.choices.index(row) if row in entry.choices else 0
+    if not recipe.innermost:
+        tiles[recipe.order[-1]] = 0
+    tries = ((tiles, recipe.unroll), (tiles, 1), ([0] * loops, recipe.unroll))
+    for sizes, unroll in (*tries, ([0] * loops, 1)):
+        row = [*sizes, *recipe.order, unroll]
+        if row in entry.choices:
+            return entry.choices.index(row)
+    return 0
 
 
 def best_fixed(entries: Sequence[Entry]) -> Recipe:
     """Returns the recipe with the lowest mean log(time). All nests are equally deep."""
-    recipes = {tuple(row) for entry in entries for row in entry.choices}
+    rows = [row for entry in entries for row in entry.choices]
+    loops = len(rows[0]) // 2
+    recipes = {
+        Recipe(tile, innermost, order, unroll)
+        for tile in {tile for row in rows for tile in row[:loops]}
+        for innermost in (False, True)
+        for order in {tuple(row[loops:-1]) for row in rows}
+        for unroll in {row[-1] for row in rows}
+    }
 
     def cost(recipe: Recipe) -> tuple[float, Recipe]:
         times = (entry.ratios[number_of(recipe, entry)] for entry in entries)

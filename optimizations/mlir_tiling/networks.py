@@ -3,10 +3,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mlbridge.export import FeatureSpec, Metadata, export
@@ -16,7 +15,7 @@ COLUMNS = 44
 
 
 class CostNetwork(nn.Module):
-    """Estimates log(time) of choices relative to the first one, float [c].
+    """Estimates log(time) of choices relative to the first one.
 
     Each choice is described by its columns, and by their difference from those of the
     first choice, which leaves the nest as it is.
@@ -37,18 +36,17 @@ class CostNetwork(nn.Module):
             nn.Linear(hidden, 1),
         )
 
-    def normalise(self, rows: NDArray[Any]) -> None:
+    def normalise(self, rows: Tensor) -> None:
         """Sets the mean and the scale of each column from float [n, columns]."""
-        given = torch.from_numpy(rows)
-        self.mean.copy_(given.mean(dim=0))
-        self.scale.copy_(1 / given.std(dim=0).clamp(min=0.05))
+        self.mean.copy_(rows.mean(dim=0))
+        self.scale.copy_(1 / rows.std(dim=0).clamp(min=0.05))
 
     def forward(self, rows: Tensor) -> Tensor:
-        """`rows` is float [c, columns]."""
+        """Maps float [..., c, columns] to float [..., c]."""
         given = ((rows - self.mean) * self.scale).clamp(-5, 5)
-        both = torch.cat([given, given - given[:1]], dim=1)
-        found: Tensor = self.layers(both).squeeze(1)
-        return found - found[:1]
+        both = torch.cat([given, given - given[..., :1, :]], dim=-1)
+        found: Tensor = self.layers(both).squeeze(-1)
+        return found - found[..., :1]
 
 
 class Chooser(nn.Module):

@@ -11,13 +11,13 @@ from typer import Option
 class LearningOptions:
     """The options of a training."""
 
-    epochs: Annotated[int, Option(min=1, help="Passes over the kernels.")] = 60
+    epochs: Annotated[int, Option(min=1, help="Passes over the kernels.")] = 120
     batch: Annotated[int, Option(min=1, help="Kernels in a batch.")] = 16
     rate: Annotated[float, Option(help="Largest learning rate of AdamW.")] = 0.003
     decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.05
     expectation: Annotated[
         float, Option(help="Weight of the expected time in the loss.")
-    ] = 0.5
+    ] = 0.3
     temperature: Annotated[
         float, Option(help="Temperature of that expectation's softmax, in log(time).")
     ] = 0.1
