@@ -31,6 +31,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "RttClient.h"
+
 #include "ClientSupport.h"
 #include "FutexFloor.h"
 #include "PipeFloor.h"
@@ -225,8 +227,8 @@ static RoundTrip makeTrip(std::string_view Spec, std::size_t Longest) {
   return makeRunnerTrip(Spec, Longest);
 }
 
-int main(int NumArguments, char **Arguments) {
-  if (NumArguments != 6)
+void MLBridge::bench::runRttClient(Span<const char *const> Arguments) {
+  if (Arguments.size() != 6)
     fail("usage: rtt-client CPU FEATURES LENGTHS (kept|fresh) SPEC");
   runOn(parseNumbers(Arguments[1]).front());
   std::vector<std::size_t> Lengths = parseNumbers(Arguments[3]);

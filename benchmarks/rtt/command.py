@@ -18,7 +18,7 @@ from mlbridge_benchmarks.common.processes import find_build, placements
 from mlbridge_benchmarks.common.tables import bounds_table
 
 from . import inprocess, report
-from .measurement import Results, measure, rounds_of, subjects
+from .measurement import MLIR_PLUGIN, Results, measure, rounds_of, subjects
 from .runners import RUNNERS, kinds
 from .workload import LENGTHS, Workload, parse_lengths
 
@@ -65,6 +65,10 @@ class _Options:
             "cache has them. This is not timed. By default, they are written once.",
         ),
     ] = False
+    mlir: Annotated[
+        bool,
+        Option("--mlir", help="The compiler is the stock mlir-opt with a pass."),
+    ] = False
     json_file: cli.JsonFile = None
     plot_file: Annotated[
         Path | None,
@@ -94,6 +98,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000
     mlbridge bench rtt --runner onnx --runner aot
+    mlbridge bench rtt --runner pipe --mlir
     ```
     """
     console = TableConsole(highlight=False)
@@ -103,6 +108,8 @@ def _rtt(context: typer.Context, by: _Options) -> None:
         raise typer.BadParameter(str(error), param_hint="--lengths") from None
     work = Workload.make(asked)
     found_build = find_build(by.build)
+    if by.mlir and not (found_build / MLIR_PLUGIN).exists():
+        raise typer.BadParameter("this build has no MLIR", param_hint="--mlir")
     words = cli.choice("--runner", by.runner, WORDS)
     if not by.runner:
         words = ALL
@@ -125,7 +132,10 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     with cli.progress_on(console, auto_refresh=False) as progress:
         for p in where if chosen else ():
             advance = cli.begin(progress, p.name, rounds_of(by.sweeps))
-            one = measure(p, work, chosen, by.sweeps, by.fresh, found_build, advance)
+            one = measure(
+                *(p, work, chosen, by.sweeps, by.fresh, found_build, advance),
+                in_pass=by.mlir,
+            )
             measured.append(one)
         inside: list[inprocess.Measured] = []
         if runtimes:

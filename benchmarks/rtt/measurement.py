@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +15,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker, started
+from mlbridge_benchmarks.common.processes import (
+    ENVIRONMENT,
+    Placement,
+    Sweep,
+    Worker,
+    started,
+)
 
 from .runners import RUNNERS, Runner
 from .workload import POLICIES, Workload
 
 WARM_ROUNDS = 1  # These rounds do not count, because buffers grow and caches fill.
 PIPE_BYTES = 1 << 20
+MLIR_PLUGIN = "rtt-mlir.so"
 FLOOR_BYTES = 8 << 20  # The futex floor's memory, which fits the longest request.
 
 
@@ -34,11 +41,17 @@ class Workers:
     folder: Path  # For the workload and temporary files.
     fresh: bool  # True if a client writes its features before each trip.
     stack: ExitStack
+    in_pass: bool = False  # True if the clients are passes of mlir-opt.
 
     def _start(
-        self, command: Sequence[str | Path], descriptors: Sequence[int] = ()
+        self,
+        command: Sequence[str | Path],
+        descriptors: Sequence[int] = (),
+        variables: Mapping[str, str] = ENVIRONMENT,
     ) -> "subprocess.Popen[bytes]":
-        return self.stack.enter_context(started(command, descriptors))
+        return self.stack.enter_context(
+            started(command, descriptors, variables=variables)
+        )
 
     def _peer(
         self, what: str, *arguments: str | Path, descriptors: Sequence[int] = ()
@@ -49,15 +62,25 @@ class Workers:
 
     def _client(self, name: str, spec: str, descriptors: Sequence[int] = ()) -> Worker:
         features, lengths = self.folder / "features.f32", self.folder / "lengths"
-        command: list[str | Path] = [
-            self.build / "rtt-client",
+        arguments: list[str | Path] = [
             str(self.placement.client),
             features,
             lengths.read_text(),
             "fresh" if self.fresh else "kept",
             spec,
         ]
-        return Worker(name, self._start(command, descriptors))
+        if not self.in_pass:
+            command = [self.build / "rtt-client", *arguments]
+            return Worker(name, self._start(command, descriptors))
+        empty = self.folder / "empty.mlir"
+        empty.touch()
+        compiler: list[str | Path] = [
+            *("mlir-opt-22", f"--load-pass-plugin={self.build / MLIR_PLUGIN}"),
+            *("--pass-pipeline=builtin.module(mlbridge-rtt)", empty),
+        ]
+        lines = "\n".join(map(str, arguments))
+        variables = {**ENVIRONMENT, "MLBRIDGE_RTT_ARGUMENTS": lines}
+        return Worker(name, self._start(compiler, descriptors, variables))
 
     def runner(self, subject: "Subject") -> Worker:
         """Starts a model, and a compiler that sends requests through a runner."""
@@ -208,13 +231,14 @@ def measure(
     fresh: bool,  # True if a client writes its features before each trip.
     build: Path,
     on_round: Callable[[], None],
+    in_pass: bool = False,  # True if the clients are passes of mlir-opt.
 ) -> Results:
     """Measures the subjects, their floors and the baselines in turns."""
     results = Results(placement, work.lengths, fresh)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
         work.save(folder)
-        workers = Workers(placement, build, folder, fresh, stack)
+        workers = Workers(placement, build, folder, fresh, stack, in_pass)
 
         # The worker, the policy that determines its replies, and the results.
         rows: list[tuple[Worker, str, Series]] = []

@@ -16,7 +16,7 @@ from mlbridge import InvalidArgument, ModelError, ModelRunner, OSFailure, PeerCl
 from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker, placements
 from mlbridge_benchmarks.common.tables import bounds_table
 from mlbridge_benchmarks.rtt import inprocess, report
-from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
+from mlbridge_benchmarks.rtt.measurement import MLIR_PLUGIN, Results, Series, Subject
 from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache
 from mlbridge_benchmarks.rtt.runners import RUNNERS
 from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload, parse_lengths
@@ -70,6 +70,19 @@ def test_rows_and_placements_can_be_chosen(tmp_path: Path) -> None:
     assert {row["features"] for row in rows} == {"fresh"}
     assert all("stdlib_ms" not in row for row in rows)
     assert list(rows[0]["us"]) == ["100", "200", "300"]
+
+
+def test_a_pass_of_mlir_opt(tmp_path: Path) -> None:
+    folder = build_or_skip()
+    if not (folder / MLIR_PLUGIN).exists() or not shutil.which("mlir-opt-22"):
+        pytest.skip("this build has no MLIR: needs libmlir-22-dev and mlir-22-tools")
+    _, rows = measured(
+        tmp_path,
+        *("rtt", "--sweeps", "1", "--lengths", "7,500", "--placement", "one-core"),
+        *("--runner", "shm", "--serdes", "bitstream", "--mlir", "--build", folder),
+    )
+    assert [row["python"] for row in rows] == ["echo", "fc"]
+    assert all(row["allocations_per_message"] == 0 for row in rows)
 
 
 @pytest.mark.parametrize(
