@@ -25,8 +25,8 @@ public:
   /// first request.
   static Model *open(const char *Name, const char *Spec);
 
-  /// False after a failure, so that the compile does not wait again, and for the
-  /// spec `none`, which always defers. Then send no requests.
+  /// False after a failure, so that the compile does not wait again, and for
+  /// the spec `none`, which always defers. Then send no requests.
   bool isActive() const { return IsActive; }
 
   /// Sets a feature of the next request.
