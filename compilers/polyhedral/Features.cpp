@@ -52,8 +52,7 @@ struct Reference {
   const Array *Target;
   /// By subscript: the factor of each iterator.
   std::vector<Vector> Factors;
-
-  bool operator==(const Reference &) const = default;
+  bool IsWritten = false;
 };
 
 /// A row of a schedule before it is known which loop it becomes.
@@ -290,9 +289,9 @@ static double blocksOf(const Reference &R, const Nest &Loops, std::size_t Begin,
   return std::min(Elements, Blocks);
 }
 
-/// Returns how many blocks are loaded into a cache with \p Capacity blocks, for
-/// each instance of the statement.
-static double missesOf(const std::vector<Reference> &References,
+/// Returns how many blocks each reference loads into a cache with \p Capacity
+/// blocks, for each instance of the statement.
+static Vector missesOf(const std::vector<Reference> &References,
                        const Nest &Loops, double BlockBytes, double Capacity) {
   std::size_t Fits = Loops.size();
   while (Fits > 0) {
@@ -305,13 +304,30 @@ static double missesOf(const std::vector<Reference> &References,
   }
   // The loop around those that fit reuses the blocks that it does not leave.
   const std::size_t Begin = Fits > 0 ? Fits - 1 : 0;
-  double Sum = 0;
-  for (const Reference &R : References)
-    Sum += blocksOf(R, Loops, Begin, BlockBytes);
   double Inside = 1;
   for (std::size_t L = Begin; L < Loops.size(); ++L)
     Inside *= Loops[L].Trips;
-  return Sum / Inside;
+  Vector Misses;
+  for (const Reference &R : References)
+    Misses.push_back(blocksOf(R, Loops, Begin, BlockBytes) / Inside);
+  return Misses;
+}
+
+static double sumOf(const Vector &Values) {
+  return std::accumulate(Values.begin(), Values.end(), 0.0);
+}
+
+/// Returns by how many elements of an array an iteration of a loop moves an
+/// access.
+static double strideOf(const std::vector<Vector> &Factors, const Array &Target,
+                       const Loop &L) {
+  double Stride = 0;
+  double Elements = 1;
+  for (std::size_t I = Factors.size(); I-- > 0;) {
+    Stride += Elements * dot(Factors[I], L.Step);
+    Elements *= static_cast<double>(Target.Extents[I]);
+  }
+  return std::fabs(Stride);
 }
 
 /// Returns how many iterations of a loop lie between two accesses to the same
@@ -356,14 +372,8 @@ static InnerLoop innerLoopOf(const Statement &S, const Kernel &K,
                              const Loop &Inner) {
   InnerLoop Found;
   for (const Access &A : S.Accesses) {
-    const std::vector<Vector> Factors = factorsOf(A.Subscripts);
-    double Stride = 0;
-    double Elements = 1;
-    const std::vector<std::int64_t> &Extents = K.array(A.Array).Extents;
-    for (std::size_t I = Factors.size(); I-- > 0;) {
-      Stride += Elements * dot(Factors[I], Inner.Step);
-      Elements *= static_cast<double>(Extents[I]);
-    }
+    const double Stride =
+        strideOf(factorsOf(A.Subscripts), K.array(A.Array), Inner);
     if (std::fabs(Stride) < 1e-9)
       ++Found.Stride0;
     else if (std::fabs(Stride - 1) < 1e-9)
@@ -385,9 +395,14 @@ static std::vector<Reference> referencesOf(const Statement &S,
                                            const Kernel &K) {
   std::vector<Reference> Found;
   for (const Access &A : S.Accesses) {
-    Reference New = {&K.array(A.Array), factorsOf(A.Subscripts)};
-    if (std::ranges::find(Found, New) == Found.end())
+    Reference New = {&K.array(A.Array), factorsOf(A.Subscripts), A.IsWrite};
+    auto Known = std::ranges::find_if(Found, [&](const Reference &R) {
+      return R.Target == New.Target && R.Factors == New.Factors;
+    });
+    if (Known == Found.end())
       Found.push_back(std::move(New));
+    else
+      Known->IsWritten |= A.IsWrite;
   }
   return Found;
 }
@@ -421,10 +436,10 @@ static void addStatement(const Statement &S, const Kernel &K, Nest Loops,
   const double InCore = std::max(Waiting, Loads / (Vectorizes ? 4 : 2)) +
                         2 / Inner.Trips + 4 / Area;
   const std::vector<Reference> References = referencesOf(S, K);
-  const double L1 = missesOf(References, Loops, LineBytes, L1Lines);
-  const double L2 = missesOf(References, Loops, LineBytes, L2Lines);
-  const double TLB = missesOf(References, Loops, PageBytes, TLBPages);
-  const double TLB2 = missesOf(References, Loops, PageBytes, TLB2Pages);
+  const Vector L1 = missesOf(References, Loops, LineBytes, L1Lines);
+  const Vector L2 = missesOf(References, Loops, LineBytes, L2Lines);
+  const double TLB = sumOf(missesOf(References, Loops, PageBytes, TLBPages));
+  const double TLB2 = sumOf(missesOf(References, Loops, PageBytes, TLB2Pages));
   const auto Add = [&](Feature F, double Value) { Sums[F] += Weight * Value; };
   Add(Stride0, In.Stride0 / Accesses);
   Add(Stride1, In.Stride1 / Accesses);
@@ -440,12 +455,24 @@ static void addStatement(const Statement &S, const Kernel &K, Nest Loops,
   Add(InverseArea, 1 / Area);
   Add(NumLoops, static_cast<double>(Loops.size()));
   Add(Cycles, InCore);
-  Add(MissesL1, L1);
-  Add(MissesL2, L2);
+  Add(MissesL1, sumOf(L1));
+  Add(MissesL2, sumOf(L2));
   Add(MissesTLB, TLB);
   Add(MissesTLB2, TLB2);
-  Add(Estimate,
-      InCore + L1Cost * L1 + L2Cost * L2 + TLBCost * TLB + TLB2Cost * TLB2);
+  Add(Estimate, InCore + L1Cost * sumOf(L1) + L2Cost * sumOf(L2) +
+                    TLBCost * TLB + TLB2Cost * TLB2);
+  for (std::size_t I = 0; I < References.size(); ++I) {
+    const Reference &R = References[I];
+    if (R.IsWritten) {
+      Add(WriteMissesL1, L1[I]);
+      Add(WriteMissesL2, L2[I]);
+    }
+    // Processors prefetch the lines of consecutive elements.
+    if (strideOf(R.Factors, *R.Target, Inner) > 1.5) {
+      Add(StridedMissesL1, L1[I]);
+      Add(StridedMissesL2, L2[I]);
+    }
+  }
 }
 
 std::vector<float> FeatureExtractor::featuresOf(const Choice &C) const {
@@ -468,7 +495,8 @@ std::vector<float> FeatureExtractor::featuresOf(const Choice &C) const {
                             double{sizeof(double)}, std::multiplies<>());
   std::vector<float> Result(Sums.begin(), Sums.end());
   for (const Feature F :
-       {Cycles, MissesL1, MissesL2, MissesTLB, MissesTLB2, Estimate})
+       {Cycles, MissesL1, MissesL2, MissesTLB, MissesTLB2, WriteMissesL1,
+        WriteMissesL2, StridedMissesL1, StridedMissesL2, Estimate})
     Result[F] = logOf(Sums[F]);
   Result[Instances] = logOf(All);
   Result[Bytes] = logOf(Size);

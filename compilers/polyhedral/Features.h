@@ -46,6 +46,10 @@ enum Feature : int {
   MissesL2,
   MissesTLB,
   MissesTLB2,
+  WriteMissesL1,
+  WriteMissesL2,
+  StridedMissesL1,
+  StridedMissesL2,
   Estimate,
   NumFeatures
 };

@@ -27,7 +27,7 @@ class Examples:
     """Kernels, padded to the same number of candidates.
 
     Attributes:
-        rows: features, float [k, c, 25].
+        rows: features, float [k, c, 29].
         logs: log(time / time of the original order), float [k, c].
         mask: whether a candidate exists, bool [k, c].
     """

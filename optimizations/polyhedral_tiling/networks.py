@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from mlbridge.export import FeatureSpec, Metadata, export
 
-FEATURES = 25
+FEATURES = 29
 """The features of a candidate (compilers/polyhedral/Features.h)."""
 
 
@@ -25,7 +25,7 @@ class CostNetwork(nn.Module):
     scale: Tensor
 
     def __init__(self, rows: Tensor, hidden: int) -> None:
-        """`rows` are features, float [n, 25], by which the inputs are normalised."""
+        """`rows` are features, float [n, 29], by which the inputs are normalised."""
         super().__init__()
         self.register_buffer("mean", rows.mean(dim=0))
         self.register_buffer("scale", 1 / rows.std(dim=0).clamp(min=0.05))
@@ -36,12 +36,14 @@ class CostNetwork(nn.Module):
             nn.Tanh(),
             nn.Linear(hidden, 1),
         )
+        # With few kernels, a linear model is a better start.
+        self.linear = nn.Linear(2 * FEATURES, 1, bias=False)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """`rows` is float [..., c, 25], and the result float [..., c]."""
+        """`rows` is float [..., c, 29], and the result float [..., c]."""
         given = ((rows - self.mean) * self.scale).clamp(-4, 4)
         both = torch.cat([given, given - given[..., :1, :]], dim=-1)
-        found: Tensor = self.layers(both).squeeze(-1)
+        found: Tensor = (self.layers(both) + self.linear(both)).squeeze(-1)
         return found - found[..., :1]
 
 
@@ -64,7 +66,7 @@ class Chooser(nn.Module):
         self.margin = margin
 
     def estimate(self, rows: Tensor) -> Tensor:
-        """Returns log(time) of each candidate, float [c]. `rows` is float [c, 25]."""
+        """Returns log(time) of each candidate, float [c]. `rows` is float [c, 29]."""
         found = torch.stack([member(rows) for member in self.members])
         mean = found.mean(dim=0)
         return mean + ((found - mean) ** 2).mean(dim=0).sqrt()

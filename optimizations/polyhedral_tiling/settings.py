@@ -11,17 +11,17 @@ from typer import Option
 class LearningOptions:
     """The options of a training."""
 
-    epochs: Annotated[int, Option(min=1, help="Passes over the kernels.")] = 150
+    epochs: Annotated[int, Option(min=1, help="Passes over the kernels.")] = 300
     rate: Annotated[float, Option(help="Largest learning rate of AdamW.")] = 0.003
-    decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.05
+    decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.3
     expectation: Annotated[
         float, Option(help="Weight of the expected time in the loss.")
-    ] = 0.5
+    ] = 2.0
     temperature: Annotated[
         float, Option(help="Estimates so far apart differ by e in their chances.")
-    ] = 0.1
-    hidden: Annotated[int, Option(min=1, help="Width of the hidden layers.")] = 48
-    members: Annotated[int, Option(min=1, help="Networks in the ensemble.")] = 7
+    ] = 0.05
+    hidden: Annotated[int, Option(min=1, help="Width of the hidden layers.")] = 64
+    members: Annotated[int, Option(min=1, help="Networks in the ensemble.")] = 5
     margin: Annotated[
         float, Option(help="The original order is kept if log(time) falls by less.")
-    ] = 0.1
+    ] = 0.05
