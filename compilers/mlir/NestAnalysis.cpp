@@ -195,8 +195,8 @@ static bool isSimple(AffineForOp Loop, AffineForOp Root) {
     return !Root->isAncestor(Operand.getParentBlock()->getParentOp());
   };
   return Loop.getStepAsInt() == 1 && Loop.getNumIterOperands() == 0 &&
-         all_of(Loop.getLowerBoundOperands(), IsOutside) &&
-         all_of(Loop.getUpperBoundOperands(), IsOutside);
+         llvm::all_of(Loop.getLowerBoundOperands(), IsOutside) &&
+         llvm::all_of(Loop.getUpperBoundOperands(), IsOutside);
 }
 
 std::optional<LoopNest> describeAffine(ArrayRef<AffineForOp> Loops) {
