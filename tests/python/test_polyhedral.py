@@ -117,8 +117,8 @@ def test_other_results_are_found(tmp_path: Path) -> None:
     script = f'sed -i \'s/{call}/{call} C[0][0] += 1e-9;/\' "$3"\n/usr/bin/gcc "$@"'
     shell_script(tmp_path / "gcc", script)
     path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    command = [TOOL, KERNELS / "matmul.json", "-pN=19", "--choice=2:4,4,4"]
-    done = run_program([*command, "--verify"], env=path)
+    options = ["-pN=19", "--choice=2:4,4,4", "--verify"]
+    done = run_program([TOOL, KERNELS / "matmul.json", *options], env=path)
     assert done.returncode == 1
     assert done.stdout == "matmul 2:4,4,4:0,1,2: other results\n"
 
@@ -212,8 +212,8 @@ def test_code_is_portable(tmp_path: Path) -> None:
     for kernel, choice in (("matmul", "1:8,8,8:0,2,1"), ("seidel_2d", "1:4,4,4")):
         tool(kernel, "--choice", choice, "--output", path)
         for compiler in ("gcc", "clang-22"):
-            flags = ["-std=c11", "-Wall", "-Werror", "-c", "-o", tmp_path / "k.o"]
-            run_program([compiler, *flags, path], check=True)
+            flags = ["-std=c11", "-Wall", "-Werror", "-c", "-o"]
+            run_program([compiler, *flags, tmp_path / "k.o", path], check=True)
 
 
 def test_run_prints_times() -> None:
@@ -342,6 +342,31 @@ def test_a_time_limit() -> None:
     )
     assert done.returncode == 1
     assert "took more than 1 s; use --seconds" in done.stderr
+
+
+@pytest.mark.parametrize("kernel", ["matmul", "lu"])
+def test_the_trained_model(kernel: str) -> None:
+    """The model in models/polyhedral decides in the stock tool."""
+    pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
+    spec = f"onnx:{ROOT / 'models/polyhedral/tiling.onnx'}"
+    path = KERNELS / f"{kernel}.json"
+    done = run_program([TOOL, path, "--model", spec], check=True)
+    assert done.stderr == ""
+    assert ", choice 0." not in done.stdout
+
+
+@FULL
+def test_the_compiled_model(tmp_path: Path) -> None:
+    """Compiled to machine code, the model makes the same choices."""
+    compile_model = pytest.importorskip("mlbridge.aot").compile_model
+    model, library = ROOT / "models/polyhedral/tiling.onnx", tmp_path / "libtiling.so"
+    compile_model(model, library)
+    for kernel in NAMES:
+        path = KERNELS / f"{kernel}.json"
+        specs = [f"onnx:{model}", f"aot:{library}"]
+        onnx, aot = (run_program([TOOL, path, "-m", one], check=True) for one in specs)
+        assert onnx.stderr == aot.stderr == ""
+        assert onnx.stdout == aot.stdout, kernel
 
 
 def test_lines_that_speak_to_the_bridge() -> None:
