@@ -155,8 +155,7 @@ DialoguePolicy::selectNode(ArrayRef<const LiveInterval *> Ready) {
                &Observation.Ranges[I * DialogueObservation::RangeColumns]);
     Observation.Mask[I] = 1;
   }
-  if (Known.dimension() != 0)
-    describeInstructions(Ready, Count);
+  describeInstructions(Ready, Count);
   const std::optional<std::size_t> Chosen = decide(agents::Node);
   if (!Chosen)
     return std::nullopt;
@@ -166,23 +165,27 @@ DialoguePolicy::selectNode(ArrayRef<const LiveInterval *> Ready) {
 /// Writes the vectors of the first \p Count ranges that are offered.
 void DialoguePolicy::describeInstructions(ArrayRef<const LiveInterval *> Ready,
                                           std::size_t Count) {
+  const std::size_t Dimension = Known.dimension();
+  if (Dimension == 0)
+    return;
   Instructions.clear();
   for (std::size_t I = 0; I != DialogueObservation::MaxRanges; ++I) {
     if (I < Count)
       append_range(Instructions, Known.instructionsOf(C, *Ready[Offered[I]]));
     Observation.InstructionEnds[I] =
-        std::int32_t(Instructions.size() / Known.dimension());
+        std::int32_t(Instructions.size() / Dimension);
   }
   Observation.Instructions = Instructions;
 }
 
 void DialoguePolicy::describe(const LiveInterval &Range) {
   llvm::copy(Known.row(C, Range), Observation.Range.begin());
-  if (Known.dimension() == 0)
+  const std::size_t Dimension = Known.dimension();
+  if (Dimension == 0)
     return;
   Observation.Instructions = Known.instructionsOf(C, Range);
   Observation.InstructionEnds[0] =
-      std::int32_t(Observation.Instructions.size() / Known.dimension());
+      std::int32_t(Observation.Instructions.size() / Dimension);
 }
 
 /// Writes the range and its colours. More colours than the observation has rows
