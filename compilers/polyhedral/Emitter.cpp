@@ -45,10 +45,13 @@ std::string preamble(const Kernel &K) {
     std::string Definitions;
     for (const std::string &I : S.Iterators) {
       Arguments += (Arguments.empty() ? "" : ", ") + I + "_";
-      Definitions += "const long " + I + " = " + I + "_; (void)" + I + "; ";
+      for (const char *Part : {"const long ", " = ", "_; (void)"})
+        Definitions.append(Part).append(I);
+      Definitions += "; ";
     }
-    Text += "#define " + S.Name + "(" + Arguments + ") do { " + Definitions +
-            S.Body + "; } while (0)\n";
+    Text.append("#define ").append(S.Name).append("(").append(Arguments);
+    Text.append(") do { ").append(Definitions).append(S.Body);
+    Text += "; } while (0)\n";
   }
   return Text;
 }
@@ -83,8 +86,9 @@ static std::string dataOf(const Kernel &K) {
     std::string Element = A.Name;
     for (std::size_t I = 0; I < A.Extents.size(); ++I) {
       const std::string Name = "i" + std::to_string(I);
-      Fill += "for (long " + Name + " = 0; " + Name + " < " +
-              std::to_string(A.Extents[I]) + "; ++" + Name + ") ";
+      Fill.append("for (long ").append(Name).append(" = 0; ").append(Name);
+      Fill.append(" < ").append(std::to_string(A.Extents[I])).append("; ++");
+      Fill.append(Name).append(") ");
       Element += "[" + Name + "]";
     }
     Fill += Element + " = " + initialOf(A) + ";\n";
@@ -146,9 +150,9 @@ std::string programOf(const Kernel &K,
   std::string Table = "static void (*const variants[])(void) = {\n";
   for (std::size_t I = 0; I < Functions.size(); ++I) {
     const std::string Name = variantName(I);
-    Text += "static __attribute__((noinline)) " + Functions[I] +
-            "static void run_" + Name + "(void) { " + Name + "(" + Arguments +
-            "); }\n";
+    Text.append("static __attribute__((noinline)) ").append(Functions[I]);
+    Text.append("static void run_").append(Name).append("(void) { ");
+    Text.append(Name).append("(").append(Arguments).append("); }\n");
     Table += "  run_" + Name + ",\n";
   }
   return Text + Table +

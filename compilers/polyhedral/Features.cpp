@@ -81,6 +81,7 @@ static Vector factorsOf(__isl_keep isl_aff *Function) {
 
 static std::vector<Vector> factorsOf(const isl::multi_aff &Functions) {
   std::vector<Vector> Found;
+  Found.reserve(Functions.size());
   for (unsigned I = 0; I < Functions.size(); ++I)
     Found.push_back(factorsOf(Functions.at(static_cast<int>(I)).get()));
   return Found;
@@ -204,7 +205,7 @@ static void appendRows(const isl::schedule_node &Node, int Number,
 }
 
 FeatureExtractor::FeatureExtractor(const Kernel &K, const Scheduler &S)
-    : Source(K), Schedules(S) {
+    : Source(K) {
   std::vector<Nest> &Original = Nests.emplace_back();
   for (const Statement &Each : K.Statements) {
     std::vector<Row> Rows;

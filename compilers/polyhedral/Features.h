@@ -78,7 +78,6 @@ public:
 
 private:
   const Kernel &Source;
-  const Scheduler &Schedules;
   /// By schedule and statement: the loops from the outermost.
   std::vector<std::vector<Nest>> Nests;
 };

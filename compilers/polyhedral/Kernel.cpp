@@ -64,13 +64,13 @@ static T member(const dom::object &Object, std::string_view Name,
 
 static bool isName(std::string_view Text) {
   // The names of generated loops begin with "c" and a digit.
-  return !Text.empty() && Text.size() < 64 &&
+  const bool IsLoop =
+      Text.size() > 1 && Text[0] == 'c' && Text[1] >= '0' && Text[1] <= '9';
+  return !IsLoop && !Text.empty() && Text.size() < 64 &&
          Text.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
              std::string_view::npos &&
-         (Text[0] < '0' || Text[0] > '9') && Text[0] != '_' &&
-         !(Text[0] == 'c' && Text.size() > 1 && Text[1] >= '0' &&
-           Text[1] <= '9');
+         (Text[0] < '0' || Text[0] > '9') && Text[0] != '_';
 }
 
 static std::string expectName(std::string_view Text, const char *What) {

@@ -40,12 +40,14 @@ struct Array {
 };
 
 /// One access of a statement, as affine functions of the statement's iterators.
+// NOLINTNEXTLINE(bugprone-exception-escape): isl's objects have no move.
 struct Access {
   std::string Array;
   isl::multi_aff Subscripts;
   bool IsWrite = false;
 };
 
+// NOLINTNEXTLINE(bugprone-exception-escape): isl's objects have no move.
 struct Statement {
   std::string Name;
   std::vector<std::string> Iterators;
@@ -57,6 +59,7 @@ struct Statement {
   std::vector<Access> Accesses;
 };
 
+// NOLINTNEXTLINE(bugprone-exception-escape): isl's objects have no move.
 struct Kernel {
   std::string Name;
   std::vector<Array> Arrays;

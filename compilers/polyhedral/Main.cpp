@@ -81,8 +81,9 @@ struct ContextDeleter {
 
 static std::int64_t parseInteger(std::string_view Text, const char *What) {
   std::int64_t Number = 0;
-  const char *End = Text.data() + Text.size();
-  const auto [Rest, Code] = std::from_chars(Text.data(), End, Number);
+  const char *Begin = Text.data(); // NOLINT: the end is passed too
+  const char *End = Begin + Text.size();
+  const auto [Rest, Code] = std::from_chars(Begin, End, Number);
   if (Code != std::errc() || Rest != End)
     throw UserError(std::string(What) + ": expected an integer, found '" +
                     std::string(Text) + "'");
@@ -223,6 +224,7 @@ Choice Session::decide(const std::vector<Choice> &Candidates) {
 
 std::vector<Choice> Session::chosen() {
   std::vector<Choice> Found;
+  Found.reserve(O.Choices.size());
   for (const std::string &Text : O.Choices)
     Found.push_back(parseChoice(Text, S));
   if (Found.empty())

@@ -156,7 +156,7 @@ isl::ast_node Scheduler::loops(const Choice &C) const {
   const isl::schedule_node Root =
       schedule(C.Schedule)
           .root()
-          .map_descendant_bottom_up([&](isl::schedule_node Node) {
+          .map_descendant_bottom_up([&](const isl::schedule_node &Node) {
             return isTilable(Node) ? tileBand(Node, C) : Node;
           });
   return Build.node_from(Root.schedule());
