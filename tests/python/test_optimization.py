@@ -248,9 +248,11 @@ def test_others_that_are_broken(
     monkeypatch.setattr(registry, "entry_points", lambda group: points)
     assert list(known()) == [
         "loop-distribution",
+        "mlir-tiling",
         "phase-ordering",
         "polyhedral",
         "register-allocation",
+        "sqlite",
     ]
     said = " ".join(caplog.messages)
     for why in ("No module named", "expected an Optimization", "a second phase-order"):
