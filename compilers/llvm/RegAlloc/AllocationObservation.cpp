@@ -101,9 +101,10 @@ Error AllocationObservation::addInstructions(const AllocationContext &C,
       return Read.takeError();
     Vectors = std::move(*Read);
   }
+  const unsigned Dimension = Vectors->dimension();
   for (const LiveInterval *Range : Registers) {
     appendInstructions(C, *Range, Instructions);
-    InstructionEnds.push_back(std::int32_t(Instructions.size() / dimension()));
+    InstructionEnds.push_back(std::int32_t(Instructions.size() / Dimension));
   }
   return Error::success();
 }
