@@ -36,8 +36,9 @@ static RunnerFactory makeFactory() {
 }
 
 Expected<std::unique_ptr<TilingModel>> TilingModel::open(StringRef Spec) {
-  // Passes of several threads share the in-process models.
-  static const RunnerFactory Factory = makeFactory();
+  // Passes of several threads share the in-process models. The factory is never
+  // destroyed, because the models' libraries may be unloaded before it.
+  static const RunnerFactory &Factory = *new RunnerFactory(makeFactory());
   Expected<std::unique_ptr<MLModelRunner>> Runner =
       Factory.create(std::string_view(Spec));
   if (!Runner)
