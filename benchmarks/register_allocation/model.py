@@ -62,7 +62,7 @@ class TorchAgent:
             tensors = {
                 name: torch.from_numpy(value.copy())
                 for name, value in features.items()
-                if name != "_agent"
+                if not isinstance(value, str)
             }
             illegal = tensors["action_mask"] <= 0
             scores = self._scores(tensors).masked_fill(illegal, -1e9)

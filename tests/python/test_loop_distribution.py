@@ -235,7 +235,7 @@ def test_models_are_judged_on_other_families(measured: Path, tmp_path: Path) -> 
     given = ["--times", measured, "--models", tmp_path, "--plugin", PLUGIN]
     small = ["--only", "s212", "--levels", "L1", "--runs", "1", "--rounds", "2"]
     said = run_cli("evaluate", "loops", *given, *small)
-    shown = re.findall(r"^│ ([a-z ]+?) +│ [\d.]+ │", said, re.MULTILINE)
+    shown = re.findall(r"^│ ([a-z ]+?) +│ +[\d.]+ │", said, re.MULTILINE)
     assert shown == [name for name in list(rows)[1:] if not name.startswith("best")]
     assert [folder.name for folder in tmp_path.iterdir()] == ["fold-1"]
 
