@@ -172,20 +172,20 @@ def test_it_is_exported(spills: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "algo", "agents"),
+    ("engine", "algo", "agents", "steps"),
     [
-        pytest.param("sb3", "ppo", 1, marks=FULL),
-        ("rllib", "ppo", 2),
-        pytest.param("rllib", "appo", 2, marks=FULL),
+        pytest.param("sb3", "ppo", 1, 1000, marks=FULL),
+        ("rllib", "ppo", 2, 500),
+        pytest.param("rllib", "appo", 2, 1000, marks=FULL),
     ],
 )
 def test_graphs_of_changing_size(
-    tmp_path: Path, engine: str, algo: str, agents: int
+    tmp_path: Path, engine: str, algo: str, agents: int, steps: int
 ) -> None:
     out, graphs = tmp_path / "out", ("--graph", "--registers", 3, "--classes", agents)
     run(
         *("train", EXAMPLE, "--out", out, *graphs),
-        *("--engine", engine, "--algo", algo, "--steps", 1000, "--gamma", 0.9),
+        *("--engine", engine, "--algo", algo, "--steps", steps, "--gamma", 0.9),
         *("--learning-rate", "3e-3", "--seed", 1, "--rollout", 256),
     )
     names = ["model"] if agents == 1 else ["float", "int"]
