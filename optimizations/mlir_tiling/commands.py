@@ -39,7 +39,7 @@ TIMES = Path("build/mlir-tiling/times.jsonl")
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimesOptions:
     """The options of a brute force."""
 
     out: Annotated[
@@ -58,7 +58,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Learned:
+class ModelOptions:
     """The files of a training."""
 
     times: Times = TIMES
@@ -69,7 +69,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class EvaluationOptions:
     """The options of an evaluation."""
 
     model: Annotated[
@@ -100,7 +100,7 @@ def _entries(file: Path) -> "tuple[list[Entry], list[Entry]]":
     return training, [entry for entry in entries if entry.kernel in names]
 
 
-def _search(context: typer.Context, measured: Measured) -> None:
+def _search(context: typer.Context, measured: TimesOptions) -> None:
     """Measure choices about the loop nests of kernels (brute force).
 
     Each line of the file has what a model sees of a kernel's nest, and the time of each
@@ -132,7 +132,9 @@ def _search(context: typer.Context, measured: Measured) -> None:
     console.print(f"{measured.out} has {done} more kernels.")
 
 
-def _train(context: typer.Context, learned: Learned, options: LearningOptions) -> None:
+def _train(
+    context: typer.Context, learned: ModelOptions, options: LearningOptions
+) -> None:
     r"""Train a cost model of tilings on measured times.
 
     ```sh
@@ -144,9 +146,9 @@ def _train(context: typer.Context, learned: Learned, options: LearningOptions) -
     """
     need("training", ("onnx", "onnxruntime", "torch"))
     from mlbridge.export import Metadata, Training
+    from mlbridge_optimizations.training import costs
 
     from .learning import train
-    from .networks import write
 
     training, _ = _entries(learned.times)
     with ProgressBars() as bars:
@@ -156,11 +158,11 @@ def _train(context: typer.Context, learned: Learned, options: LearningOptions) -
             show=lambda done, of: bars.show_stage("Networks", done, of),
         )
     about = Metadata(reward="-log(time)", training=Training(seed=learned.seed))
-    write(chooser, learned.out, about)
+    costs.write(chooser, chooser.features, learned.out, about)
     console.print(f"{learned.out} was trained on {len(training)} kernels.")
 
 
-def _evaluate(context: typer.Context, judgement: Judgement) -> None:
+def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
     """Judge a model on the held-out kernels, in the stock mlir-opt.
 
     The model's choice is measured beside the untiled kernel, the best choice of the
@@ -209,7 +211,7 @@ def _print(judged: "Sequence[Judged]") -> None:
 
 
 COMMANDS = {
-    f"evaluate {NAME}": with_options(_evaluate, Judgement),
-    "search mlir-tilings": with_options(_search, Measured),
-    f"train {NAME}": with_options(_train, Learned, LearningOptions),
+    f"evaluate {NAME}": with_options(_evaluate, EvaluationOptions),
+    "search mlir-tilings": with_options(_search, TimesOptions),
+    f"train {NAME}": with_options(_train, ModelOptions, LearningOptions),
 }

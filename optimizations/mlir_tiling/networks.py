@@ -2,13 +2,12 @@
 """The cost model of loop nests, and the model that a compiler asks."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from mlbridge.export import FeatureSpec, Metadata, export
+from mlbridge.export import FeatureSpec
 
 COLUMNS = 44
 """The columns of `choice_features` (compilers/mlir/ChoiceFeatures.h)."""
@@ -75,16 +74,3 @@ class Chooser(nn.Module):
         """Returns a row of `choices`, int64 [1, m]. The inputs are [1, c, ...]."""
         chosen = self.index(choice_features[0])
         return {"tiling": choices[0].index_select(0, chosen)}
-
-
-def write(chooser: Chooser, file: Path, metadata: Metadata | None = None) -> None:
-    """Writes a model to an .onnx file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    export(
-        *(chooser, file),
-        features=chooser.features,
-        decide="",
-        batch=1,
-        metadata=metadata,
-        requests=32,
-    )

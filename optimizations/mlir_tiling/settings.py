@@ -6,6 +6,15 @@ from typing import Annotated
 
 from typer import Option
 
+from mlbridge_optimizations.training.settings import (
+    Decay,
+    Expectation,
+    Hidden,
+    Members,
+    Rate,
+    Temperature,
+)
+
 
 @dataclass(frozen=True)
 class LearningOptions:
@@ -13,16 +22,12 @@ class LearningOptions:
 
     epochs: Annotated[int, Option(min=1, help="Passes over the kernels.")] = 120
     batch: Annotated[int, Option(min=1, help="Kernels in a batch.")] = 16
-    rate: Annotated[float, Option(help="Largest learning rate of AdamW.")] = 0.003
-    decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.05
-    expectation: Annotated[
-        float, Option(help="Weight of the expected time in the loss.")
-    ] = 0.3
-    temperature: Annotated[
-        float, Option(help="Temperature of that expectation's softmax, in log(time).")
-    ] = 0.1
-    hidden: Annotated[int, Option(min=1, help="Width of the hidden layers.")] = 64
-    members: Annotated[int, Option(min=1, help="Networks in the ensemble.")] = 5
+    rate: Rate = 0.003
+    decay: Decay = 0.05
+    expectation: Expectation = 0.3
+    temperature: Temperature = 0.1
+    hidden: Hidden = 64
+    members: Members = 5
     margin: Annotated[
         float, Option(help="Leave a nest as it is if log(time) falls by less.")
     ] = 0.03

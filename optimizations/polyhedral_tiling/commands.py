@@ -43,7 +43,7 @@ Times = Annotated[
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimesOptions:
     """The options of a brute force."""
 
     out: Annotated[
@@ -61,7 +61,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Learned:
+class ModelOptions:
     """The files of a training."""
 
     times: Times
@@ -70,7 +70,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class EvaluationOptions:
     """The options of an evaluation."""
 
     model: Annotated[str, Argument(metavar="SPEC", help="The model, as onnx:a.onnx.")]
@@ -85,14 +85,14 @@ def _cases(splits: str, count: int, folder: Path) -> list[Case]:
 
     chosen = splits.split(",")
     if unknown := set(chosen) - {TRAINING, GENERATED, *HELD_OUT}:
-        raise InvalidArgument(f"--kernels: there is no split {min(unknown)!r}")
+        raise InvalidArgument(f"--kernels: unknown split {min(unknown)!r}")
     found = cases(*chosen)
     if GENERATED in chosen:
         found += generated_cases(count, folder)
     return found
 
 
-def _times(context: typer.Context, measured: Measured) -> None:
+def _times(context: typer.Context, measured: TimesOptions) -> None:
     """Measure all candidates of kernels (brute force).
 
     Each line of the file has what a model sees of a kernel, and the time of each
@@ -127,7 +127,9 @@ def _entries(files: list[Path], *splits: str) -> "list[Entry]":
     return found
 
 
-def _train(context: typer.Context, learned: Learned, learning: LearningOptions) -> None:
+def _train(
+    context: typer.Context, learned: ModelOptions, learning: LearningOptions
+) -> None:
     r"""Train a model of tile sizes and loop orders on measured times.
 
     Held-out kernels and sizes in the files are not used.
@@ -139,9 +141,9 @@ def _train(context: typer.Context, learned: Learned, learning: LearningOptions) 
     """
     need("training", ("onnx", "onnxruntime", "torch"))
     from mlbridge.export import Metadata, Training
+    from mlbridge_optimizations.training import costs
 
     from .learning import train
-    from .networks import write
 
     given = _entries(learned.times, TRAINING, GENERATED)
     with ProgressBars() as bars:
@@ -152,11 +154,11 @@ def _train(context: typer.Context, learned: Learned, learning: LearningOptions) 
             show=lambda done, of: bars.show_stage("Networks", done, of),
         )
     about = Metadata(reward="-log(time)", training=Training(seed=learned.seed))
-    write(chooser, learned.out, about)
+    costs.write(chooser, chooser.features, learned.out, about)
     console.print(f"{learned.out} was trained on {len(given)} kernels.")
 
 
-def _evaluate(context: typer.Context, judgement: Judgement) -> None:
+def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
     r"""Judge a model on held-out kernels and sizes, beside a brute force.
 
     The files must have the times of these kernels, which decide what is the best
@@ -211,7 +213,7 @@ def _print(split: str, judged: "list[Judged]") -> None:
 
 
 COMMANDS = {
-    "evaluate polyhedral": with_options(_evaluate, Judgement),
-    "search polyhedral-times": with_options(_times, Measured),
-    "train polyhedral": with_options(_train, Learned, LearningOptions),
+    "evaluate polyhedral": with_options(_evaluate, EvaluationOptions),
+    "search polyhedral-times": with_options(_times, TimesOptions),
+    "train polyhedral": with_options(_train, ModelOptions, LearningOptions),
 }

@@ -2,13 +2,12 @@
 """The cost model of tiled kernels, and the model that mlbridge-polyhedral asks."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from mlbridge.export import FeatureSpec, Metadata, export
+from mlbridge.export import FeatureSpec
 
 FEATURES = 29
 """The features of a candidate (compilers/polyhedral/Features.h)."""
@@ -80,16 +79,3 @@ class Chooser(nn.Module):
         # The model must use all its inputs.
         index = torch.argmin(found, dim=0, keepdim=True) + 0 * candidates[0, :1, 0]
         return {"candidate": index * saves.to(torch.int64)}
-
-
-def write(chooser: Chooser, file: Path, metadata: Metadata | None = None) -> None:
-    """Writes a model to an .onnx file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    export(
-        *(chooser, file),
-        features=chooser.features,
-        decide="",
-        batch=1,
-        metadata=metadata,
-        requests=32,
-    )

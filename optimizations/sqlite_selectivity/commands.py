@@ -32,7 +32,7 @@ Extension = Annotated[
 
 
 @dataclass(frozen=True)
-class Trained:
+class ModelOptions:
     """The files of a training."""
 
     database: Annotated[
@@ -53,7 +53,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class EvaluationOptions:
     """The options of an evaluation."""
 
     database: Annotated[
@@ -94,7 +94,9 @@ class Judgement:
     json: RatiosFile = None
 
 
-def _train(context: typer.Context, trained: Trained, learning: LearningOptions) -> None:
+def _train(
+    context: typer.Context, trained: ModelOptions, learning: LearningOptions
+) -> None:
     r"""Train a model of selectivities on the tables of a database.
 
     Conditions are drawn for all columns, with literals from the tables and beside
@@ -128,7 +130,7 @@ def _train(context: typer.Context, trained: Trained, learning: LearningOptions) 
     )
 
 
-def _check(trained: Trained, learning: LearningOptions) -> None:
+def _check(trained: ModelOptions, learning: LearningOptions) -> None:
     need("mlbridge train sqlite --check", ("onnx",))
     from .drift import drifts
 
@@ -146,7 +148,7 @@ def _check(trained: Trained, learning: LearningOptions) -> None:
 
 
 def _evaluate(
-    context: typer.Context, judgement: Judgement, learning: LearningOptions
+    context: typer.Context, judgement: EvaluationOptions, learning: LearningOptions
 ) -> None:
     r"""Compare SQLite with a model and a build with STAT4 and without a model.
 
@@ -223,6 +225,6 @@ def _print(name: str, rows: "dict[str, Judged]") -> None:
 
 
 COMMANDS = {
-    "train sqlite": with_options(_train, Trained, LearningOptions),
-    "evaluate sqlite": with_options(_evaluate, Judgement, LearningOptions),
+    "train sqlite": with_options(_train, ModelOptions, LearningOptions),
+    "evaluate sqlite": with_options(_evaluate, EvaluationOptions, LearningOptions),
 }

@@ -26,7 +26,7 @@ from .settings import LearningOptions
 from .workloads import WORKLOADS, Queries, Query, make_database
 
 if TYPE_CHECKING:
-    from .commands import Judgement
+    from .commands import EvaluationOptions
 
 LONG = 1e-3
 """Seconds from which a query is compared by the ratio of its times."""
@@ -98,7 +98,7 @@ def geomean(timed: Sequence[Timed], *, cold: bool = False) -> str:
 
 
 def subjects(
-    judgement: "Judgement", learning: LearningOptions, show: ShowStage
+    judgement: "EvaluationOptions", learning: LearningOptions, show: ShowStage
 ) -> list[Subject]:
     """Makes databases and models unless they exist, and draws queries."""
     if judgement.split not in SPLITS:
@@ -138,7 +138,9 @@ def own_subject(database: Path, spec: str, statements: Path) -> Subject:
     return Subject(database.name, database, spec, queries)
 
 
-def judge(subject: Subject, judgement: "Judgement", show: Show) -> dict[str, Judged]:
+def judge(
+    subject: Subject, judgement: "EvaluationOptions", show: Show
+) -> dict[str, Judged]:
     """Measures all queries, by system with the model."""
     extension = find_extension(judgement.extension)
     kinds = [STAT4, STOCK] if judgement.stock else [STAT4]
@@ -173,7 +175,11 @@ def _copy(extension: Path, folder: Path) -> Path:
 
 
 def _add(
-    result: Judged, plain: System, learned: System, query: Query, judgement: "Judgement"
+    result: Judged,
+    plain: System,
+    learned: System,
+    query: Query,
+    judgement: "EvaluationOptions",
 ) -> None:
     ratios, more = list[float](), list[float]()
     for attempt in range(TRIES):

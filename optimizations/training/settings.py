@@ -13,6 +13,16 @@ from mlbridge.errors import InvalidArgument
 ALGORITHMS = {"sb3": ("ppo", "a2c", "dqn", "ars"), "rllib": ("ppo", "dqn", "appo")}
 """The algorithms of each engine. RLlib's DQN is a double DQN."""
 
+# The options of cost models, which optimisations give different defaults.
+Rate = Annotated[float, Option(help="Largest learning rate of AdamW.")]
+Decay = Annotated[float, Option(help="Weight decay of AdamW.")]
+Expectation = Annotated[float, Option(help="Weight of the expected time in the loss.")]
+Temperature = Annotated[
+    float, Option(help="Temperature of that expectation's softmax, in log(time).")
+]
+Hidden = Annotated[int, Option(min=1, help="Width of the hidden layers.")]
+Members = Annotated[int, Option(min=1, help="Networks in the ensemble.")]
+
 
 @dataclass(frozen=True)
 class TrainingSettings:

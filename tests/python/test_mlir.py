@@ -423,9 +423,9 @@ def test_a_model_that_learns(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed")
     from mlbridge_optimizations.mlir_tiling.evaluate import fixed_choices, judge
     from mlbridge_optimizations.mlir_tiling.learning import chosen, train
-    from mlbridge_optimizations.mlir_tiling.networks import write
     from mlbridge_optimizations.mlir_tiling.settings import LearningOptions
     from mlbridge_optimizations.mlir_tiling.table import make_table, read_table
+    from mlbridge_optimizations.training import costs
 
     kernel = Kernel(PATTERNS["column-sum"], (("i", 300), ("j", 400)), order="ji")
     file, model = tmp_path / "times.jsonl", tmp_path / "tiling.onnx"
@@ -437,7 +437,7 @@ def test_a_model_that_learns(tmp_path: Path) -> None:
     chooser = train([entry], options)
     number = chosen(chooser, entry)
     assert entry.ratios[number] < 1.2 * min(entry.ratios)
-    write(chooser, model)
+    costs.write(chooser, chooser.features, model)
     fixed = fixed_choices([entry])
     judged = judge(kernel, entry, fixed, PLUGIN, f"onnx:{model}", 3)
     assert judged.differences == 0
