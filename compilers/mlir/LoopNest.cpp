@@ -72,7 +72,7 @@ bool LoopNest::isTileable(unsigned Loop) const {
 static std::optional<std::string> illegalUnroll(const LoopNest &Nest,
                                                 const TilingChoice &Choice) {
   if (!Nest.CanUnroll || Nest.size() < 2)
-    return "there is no loop that can be unrolled";
+    return "no loop can be unrolled";
   const unsigned Outer = Choice.Order[Nest.size() - 2];
   const std::int64_t Trips = Nest.TripCounts[Outer];
   const std::int64_t Tile = Choice.Tiles[Outer];

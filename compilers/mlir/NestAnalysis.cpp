@@ -33,7 +33,7 @@ namespace MLBridge {
 /// The stride in elements that stands for an unknown one.
 static constexpr int64_t TypicalStride = 1024;
 
-/// Returns the size of an element in bytes, or nullopt if it is no number.
+/// Returns the size of an element in bytes, or nullopt if it is not a number.
 static std::optional<int64_t> bytesOf(Type Element) {
   if (Element.isIndex())
     return 8;

@@ -52,7 +52,7 @@ static Expected<TilingChoice> choiceOf(ArrayRef<std::int64_t> Reply,
   const size_t N = Nest.size();
   auto Mismatch = [](const Twine &Why) {
     return Error(ErrorCode::SchemaMismatch,
-                 "the advice is no tiling: " + Why.str());
+                 "the advice is not a tiling: " + Why.str());
   };
   if (Reply.size() != 2 * N + 1)
     return Mismatch(formatv("expected {0} numbers for {1} loops, found {2}",

@@ -32,7 +32,7 @@ public:
 
   /// Requests a choice for \p Nest in the function \p Function. Returns the
   /// choice that leaves the nest if the model defers, an error if the model
-  /// fails, and SchemaMismatch if its reply is no legal choice.
+  /// fails, and SchemaMismatch if its reply is not a legal choice.
   Expected<TilingChoice> choose(const LoopNest &Nest, llvm::StringRef Function);
 
 private:

@@ -68,7 +68,7 @@ std::vector<Choice> candidatesOf(const Scheduler &S) {
                       Order};
         if (!Order.empty())
           New.Sizes[Order.back()] = Sizes.Innermost;
-        // A tile of the whole loop is no tile.
+        // A tile of the whole loop tiles nothing.
         for (std::size_t I = 0; I < New.Sizes.size(); ++I)
           if (New.Sizes[I] >= S.extents(Number)[I])
             New.Sizes[I] = 0;

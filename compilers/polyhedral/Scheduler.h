@@ -46,7 +46,7 @@ public:
 
   /// The number of schedules, the original order included.
   int numSchedules() const { return static_cast<int>(Schedules.size()) + 1; }
-  /// The most loops of a permutable band, or 0 if there is nothing to decide.
+  /// The most loops of a permutable band, or 0 if no band can be changed.
   int depth(int Schedule) const;
   /// The largest trip count of the loops at each depth.
   const std::vector<std::int64_t> &extents(int Schedule) const {

@@ -32,7 +32,7 @@ enum { MaxNesting = 32, MaxSources = 64 };
 
 /// What a word means. A word may be in several sets.
 enum {
-  SetKeyword = 1 << 0,   // can stand where a name could, and is none
+  SetKeyword = 1 << 0,   // can stand where a name could, but is not a name
   SetUnusual = 1 << 1,   // see isUnusual()
   SetCompound = 1 << 2,  // joins SELECTs
   SetJoin = 1 << 3,      // joins tables
@@ -277,7 +277,7 @@ static void readWord(const char *Text, Token *Result) {
   Result->Sets = setsOf(Text, Length, Hash);
 }
 
-/// Reads the token at the text. Returns false for what is no token.
+/// Reads the token at the text. Returns false if none begins there.
 static bool readToken(const char *Text, Token *Result) {
   static const char *const Operators[] = {"->>", "->", "||", "<=", "<>",
                                           "<<",  ">=", ">>", "==", "!="};
@@ -517,7 +517,7 @@ static int resolve(Parser *P, const Scope *Where, Reference Name,
 // Terms
 //===----------------------------------------------------------------------===//
 
-/// Words that can stand where a name could, and are none.
+/// Words that can stand where a name could, but are not names.
 
 static bool nextReference(const Statement *S, int I, int End,
                           Reference *Result) {
@@ -533,7 +533,7 @@ static bool nextReference(const Statement *S, int I, int End,
       I = Last;
       continue; // a function
     }
-    // The type of a cast is no column.
+    // The type of a cast is not a column.
     if (I > 0 && isWord(&T[I - 1], "AS"))
       continue;
     Result->Begin = I;
@@ -690,7 +690,7 @@ static bool setList(const Statement *S, int Begin, int End, Term *To) {
   return true;
 }
 
-/// Describes the right side. Returns false if it is nothing that is known.
+/// Describes the right side. Returns false if its form is unknown.
 static bool setOperand(const Statement *S, int Begin, int End, Term *To) {
   const Token *const T = S->Tokens;
   if (To->Operator == OperatorBetween || To->Operator == OperatorNotBetween) {

@@ -105,7 +105,7 @@ class Decision(nn.Module):
 
 
 def read_searches(file: Path) -> list[Searched]:
-    """Reads what `write_search` wrote. Raises InvalidArgument if there is nothing."""
+    """Reads what `write_search` wrote. Raises InvalidArgument if the file is empty."""
     lines = file.read_text("utf-8").splitlines() if file.exists() else []
     if not lines:
         raise InvalidArgument(f"{file}: expected searches, found none; search first")

@@ -37,7 +37,7 @@ class TilingEnv(gymnasium.Env[Observation, np.int64]):
     action_space = spaces.Discrete(CHOICES)
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        """Raises InvalidArgument if there is no measured kernel."""
+        """Raises InvalidArgument if no kernel has been measured."""
         self._entries = [entry for entry in entries if entry.ratios]
         if not self._entries:
             raise InvalidArgument(

@@ -68,7 +68,7 @@ def runtime() -> Path:
     """Returns MLIR's runtime library, which prints."""
     program = shutil.which(RUNNER)
     if program is None or shutil.which(OPT) is None:
-        raise OSFailure(f"there is no {OPT} or {RUNNER} (Debian: mlir-22-tools)")
+        raise OSFailure(f"{OPT} or {RUNNER} is missing; install mlir-22-tools (Debian)")
     folder = Path(program).resolve().parents[1] / "lib"
     return folder / "libmlir_c_runner_utils.so"
 

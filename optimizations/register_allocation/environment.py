@@ -115,7 +115,8 @@ def command(
     """Returns the command of a compiler that serves the environment.
 
     The workers of a training allocate the functions in different orders. Raises
-    InvalidArgument if there is no plug-in, or no function, or no such reward.
+    InvalidArgument if the plug-in or the functions are missing, or for an unknown
+    reward.
     """
     if reward not in REWARDS:
         raise InvalidArgument(

@@ -29,7 +29,7 @@ CHECKOUT = Path(mlbridge.__file__).resolve().parents[2]
 def find_extension(given: Path | None = None) -> Path:
     """Returns the given extension, or else the newest build, or an installed one.
 
-    Raises Unsupported if there is none.
+    Raises Unsupported if it is missing.
     """
     built = CHECKOUT.glob(f"build/*/compilers/sqlite/{EXTENSION}")
     found = sorted(built, key=lambda path: -path.stat().st_mtime)
@@ -45,7 +45,7 @@ def find_extension(given: Path | None = None) -> Path:
 
 
 def find_header() -> Path:
-    """Returns the folder of MLBridgeSQLite.h. Raises Unsupported if there is none."""
+    """Returns the folder of MLBridgeSQLite.h. Raises Unsupported if it is missing."""
     folders = [CHECKOUT / "compilers/sqlite", *(Path(p, "include") for p in PREFIXES)]
     for folder in folders:
         if (folder / HEADER).is_file():
