@@ -69,7 +69,29 @@ void FunctionPolicy::setAdvisors(AdvisorModel *ToCompare) const {
   setGreedyAdvisors(Advisors);
 }
 
+/// Returns the option whose model would decide what \p Given's fixed policy
+/// decides. Empty if each decision has one source.
+static StringRef optionBesidePolicy(const PolicyDescription &Given) {
+  switch (Given.Fixed) {
+  case FixedPolicy::WeightOrder:
+  case FixedPolicy::FreeColours:
+  case FixedPolicy::Random:
+    return Given.Allocator.empty() ? "" : "-mlbridge-regalloc";
+  case FixedPolicy::EvictionByWeight:
+    return Given.Eviction.empty() ? "" : "-mlbridge-eviction";
+  case FixedPolicy::PriorityBySize:
+    return Given.Priority.empty() ? "" : "-mlbridge-priority";
+  case FixedPolicy::None:
+    return "";
+  }
+  return "";
+}
+
 ModulePolicies::ModulePolicies(Module &M) : Given(make(givenPolicy(), M)) {
+  if (const StringRef Option = optionBesidePolicy(givenPolicy());
+      !Option.empty())
+    M.getContext().emitError("-mlbridge-regalloc-policy: expected no " +
+                             Option + ", which decides the same; omit one");
   const std::vector<PolicyDescription> Further = triedPolicies();
   const std::size_t Needed =
       (givenPolicy().isGreedy() ? 1 : 2) + Further.size();
