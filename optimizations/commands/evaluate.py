@@ -48,8 +48,8 @@ def _command(described: Optimization[Any]) -> Callable[..., None] | None:
         run,
         What,
         described.settings,
-        text=f"{described.help}\n\nCompares a model with the baselines and with random"
-        " actions in the same episodes.",
+        text=f"Compare a model for {described.name} with baselines, by episodes.\n\n"
+        f"{described.help} Baselines and random actions get the model's episodes.",
     )
 
 

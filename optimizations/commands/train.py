@@ -64,7 +64,7 @@ def _command(described: Optimization[Any]) -> Callable[..., None] | None:
         TrainingSettings,
         described.settings,
         How,
-        text=f"{described.help}\n\n"
+        text=f"Train a model for {described.name}: {described.help}\n\n"
         "Writes model.onnx, its learning curve and checkpoints to --out.",
         defaults={"out": Path("build") / described.name / "policy"},
     )
