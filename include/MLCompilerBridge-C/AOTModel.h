@@ -30,8 +30,8 @@
  *                                                   workspace);
  * \endcode
  *
- * This header is plain C99. `mlbridge compile --emit c` copies the header in
- * front of the model's code.
+ * This header is plain C99. `mlbridge compile --emit c` copies the header into
+ * the generated file, before the model's code.
  */
 
 #ifndef MLCOMPILERBRIDGE_C_AOTMODEL_H
@@ -62,7 +62,8 @@ extern "C" {
 /*! The results of a model's functions. */
 enum {
   MLBRIDGE_AOT_OK = 0,
-  /*! An index in an input was outside its table. The outputs are undefined. */
+  /*! An input contains an index that is out of range. The outputs are
+   * undefined. */
   MLBRIDGE_AOT_BAD_INDEX = 1,
   /*! A free extent is below 1, or the model does not accept it, or a tensor
    * would exceed 2^47 bytes. The property "mlbridge.extents" lists the extents

@@ -33,10 +33,10 @@
 /// returns InvalidArgument if a required pointer is null. No function ends the
 /// process, throws an exception, or waits without a deadline.
 ///
-/// **Threads.** Only one thread at a time may use a handle and its parts.
-/// Different threads can use different handles at the same time. Several
-/// threads can create runners with one factory at the same time, after all its
-/// schemes have been added.
+/// **Threads.** Only one thread at a time may use a handle and the objects that
+/// belong to it. Different threads can use different handles at the same time.
+/// Several threads can create runners with one factory at the same time, after
+/// all its schemes have been added.
 ///
 /// **ABI.** Names, constants and layouts do not change while the number in the
 /// library's SONAME stays the same. New functions may be added.
@@ -52,8 +52,8 @@
 
 #define MLBRIDGE_C_API __attribute__((visibility("default")))
 
-// In C, an enum can hold any int, including a value that this version does not
-// name. With this macro, the same holds in C++.
+// In C, an enum can hold any int, even a value that has no name in this
+// version. With this macro, the same holds in C++.
 #ifdef __cplusplus
 #define MLBRIDGE_C_ENUM : int
 #else
@@ -92,8 +92,8 @@ typedef enum MLBridgeStatus MLBRIDGE_C_ENUM {
   MLBridgeStatusPeerClosed = 2,
   /// The received bytes do not follow the wire format.
   MLBridgeStatusMalformed = 3,
-  /// A name, type or shape differs from the requested one, or the requested
-  /// type cannot represent a value.
+  /// A name, type or shape differs from the requested one, or a value does not
+  /// fit the requested type.
   MLBridgeStatusSchemaMismatch = 4,
   /// The model itself failed. The message comes from the model.
   MLBridgeStatusModel = 5,
@@ -185,9 +185,9 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeFail(MLBridgeStatus Status,
 //===----------------------------------------------------------------------===//
 // Features: named tensors to write
 //===----------------------------------------------------------------------===//
-// A function that sets an existing name replaces the value. If one of these
-// functions fails, the request with these features returns the same error, even
-// if the caller ignores the status of the function.
+// If the name already has a value, these functions replace the value. If one of
+// them fails, the request with these features returns the same error, even if
+// the caller ignored the function's status.
 
 /// Sets \p Name to a copy of a scalar of any \p Type except String. In C,
 /// prefer the typed functions below, such as mlbridgeSetInt32(Features, "size",
@@ -231,8 +231,8 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeSetStringVector(
     const size_t *Lengths, size_t Count);
 
 /// Sets \p Name to a copy of the tensor \p FromName of \p From. The tensor can
-/// have any type. If \p FromName is null, copies the only tensor of \p From. If
-/// \p From has several tensors, copies the tensor named "out".
+/// have any type. If \p FromName is null, copies the only tensor of \p From, or
+/// the tensor named "out" if there are several.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCopyTensor(MLBridgeFeatureSetRef Features,
                                                  const char *Name,
                                                  MLBridgeAdviceRef From,
@@ -245,8 +245,8 @@ mlbridgeClearFeatures(MLBridgeFeatureSetRef Features);
 //===----------------------------------------------------------------------===//
 // Advice: named tensors to read
 //===----------------------------------------------------------------------===//
-// A null Name selects the only tensor. If there are several, it selects the
-// tensor named "out".
+// A null Name selects the only tensor, or the tensor named "out" if there are
+// several.
 //
 // Conversions preserve the value. For example, an int64 5 converts to int32 and
 // a double 1.0 converts to int32, but 300 does not convert to int8 and 0.5 does
@@ -266,8 +266,8 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTensorAt(MLBridgeAdviceRef Advice,
                                                   MLBridgeTensor *Tensor);
 
 /// Writes a description of the tensor \p Name to \p Tensor, without copying the
-/// elements. Tensor->Data is aligned to its type unless a peer that does not
-/// use this library sent the tensor.
+/// elements. Tensor->Data is aligned for the element type, unless the tensor
+/// comes from a peer that does not use this library.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTensor(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeTensor *Tensor);
@@ -279,10 +279,10 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice,
                                                 MLBridgeElementType Type,
                                                 void *Value);
 
-/// Points \p Values to the \p Count elements of \p Name, converted to \p Type.
-/// \p Type must not be String. If the elements already have this type, they are
-/// not copied. Otherwise, \p Values points to a converted copy that the advice
-/// owns.
+/// Points \p Values to the elements of \p Name, converted to \p Type, and sets
+/// \p Count to their number. \p Type must not be String. If the elements
+/// already have this type, they are not copied. Otherwise, \p Values points to
+/// a converted copy that the advice owns.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetVector(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
@@ -296,9 +296,10 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetString(MLBridgeAdviceRef Advice,
                                                 const char **Text,
                                                 size_t *Length);
 
-/// Points \p Texts to the \p Count strings of \p Name. Each string ends with a
-/// NUL. A tensor of rank 0 is returned as a list of one string. To get the
-/// lengths of the strings in a list, call mlbridgeGetTensor().
+/// Points \p Texts to the strings of \p Name, and sets \p Count to their
+/// number. Each string ends with a NUL. A tensor of rank 0 is returned as a
+/// list of one string. To get the lengths of the strings in a list, call
+/// mlbridgeGetTensor().
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetStringVector(MLBridgeAdviceRef Advice,
                                                       const char *Name,
                                                       const char *const **Texts,
@@ -533,8 +534,8 @@ MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetOptions(MLBridgeEnvironmentRef Environment, const char **JSON);
 
 /// The runner that acts for the agent Label. If Label is null, the runner acts
-/// for all agents. If the environment names the next agent, that runner
-/// receives the agent's label as the feature `_agent`.
+/// for all agents. If the environment names the next agent, the agent's runner
+/// receives the label as the feature `_agent`.
 typedef struct MLBridgeAgent {
   const char *Label;
   MLBridgeModelRunnerRef Runner;
@@ -578,8 +579,8 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 ///   mlbridgeEvaluateInt32Vector(Runner, const int32_t **Values,
 ///                               size_t *Count)
 /// \endcode
-/// The functions are inline, so that the ABI has one function instead of one
-/// function for each of the eleven types.
+/// The functions are inline, so that the ABI needs only one function for all
+/// eleven types.
 #define MLBRIDGE_FUNCTIONS_OF(NAME, TYPE)                                      \
   static inline MLBridgeStatus mlbridgeSet##NAME(                              \
       MLBridgeFeatureSetRef Features, const char *Name, TYPE Value) {          \

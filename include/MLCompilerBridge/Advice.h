@@ -57,12 +57,13 @@ public:
   std::size_t size() const { return Tensors.size(); }
 
   /// Describes the tensors in messages: "'a' float[3], 'b' bool", or "nothing".
-  /// Lists at most 8 of them.
+  /// Lists at most 8 tensors.
   std::string str() const;
   /// Returns the output called \p Name, or null if there is no such output.
   const TensorView *find(std::string_view Name) const;
 
-  /// Converts the output that only() returns to T. T is one of the following:
+  /// Finds the output with only() and converts it to T. T is one of the
+  /// following:
   /// - A number, bool or std::string.
   /// - A std::vector of numbers, bools or strings.
   /// - A Span<const Number>. The span views the output in place, so the output
@@ -72,8 +73,8 @@ public:
   /// Returns the error of only() if only() fails, Malformed if a bool is
   /// neither 0 nor 1, and SchemaMismatch if the value does not convert.
   template <typename T> Expected<T> get() const;
-  /// Converts the output \p Name to T as get() does. Returns the error of
-  /// named() if named() fails.
+  /// Converts the output \p Name to T as the function above does. Returns the
+  /// error of named() if named() fails.
   template <typename T> Expected<T> get(std::string_view Name) const;
 
   /// Returns the only output. If there are several, returns the output named

@@ -33,8 +33,8 @@ public:
   virtual ~Interrupt() = default;
 
   /// Returns whether the wait should end. The waiting thread calls this
-  /// function between two sleeps. After the function has returned true, it must
-  /// always return true, so that later waits with the same Deadline end too.
+  /// function between two sleeps. Once the function has returned true, it must
+  /// keep returning true, so that later waits with the same Deadline end too.
   virtual bool isRequested() = 0;
 };
 

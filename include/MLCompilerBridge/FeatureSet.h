@@ -84,10 +84,10 @@ private:
     std::size_t Used = 0;
   };
 
-  /// Returns the index of the slot for \p Name: the slot that already has this
-  /// name, or else the next free slot.
+  /// Returns an index in Views. If a feature has the name \p Name, this is its
+  /// index. Otherwise, it is the index of a new feature.
   std::size_t slot(std::string_view Name);
-  /// Returns memory for a copy of the slot's value.
+  /// Returns memory for a copy of the value of the feature at index \p Slot.
   void *makeRoom(std::size_t Slot, std::size_t NumBytes, std::size_t Alignment);
   void store(std::size_t Slot, ElementType Type, const Shape &Dims,
              const void *Data, std::size_t NumBytes,
@@ -110,9 +110,8 @@ private:
   std::uint8_t *setBoolList(std::string_view Name, std::size_t Count);
 
   std::vector<TensorView> Views;
-  /// For each view, the number of bytes of arena memory to which its Data
-  /// points. A new value of at most this size reuses the memory. The number is
-  /// 0 if the data is borrowed.
+  /// For each view, the size in bytes of its memory in the arena, or 0 if its
+  /// data is borrowed. A new value of at most this size reuses the memory.
   std::vector<std::size_t> Room;
   /// A deque, because TensorView::Name points into its elements.
   std::deque<std::string> Names;

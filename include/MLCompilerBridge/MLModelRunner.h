@@ -16,7 +16,7 @@
 ///                               std::pair{"embedding", Embedding});
 ///   bool ShouldInline = (*Runner)->evaluate<bool>();
 /// \endcode
-/// The spec selects the model and how to reach it. The pass uses only this
+/// The spec names the model and the way to reach it. The pass uses only this
 /// class.
 ///
 //===----------------------------------------------------------------------===//
@@ -136,12 +136,12 @@ public:
   /// such as "mlbridge.vocabulary".
   virtual Expected<std::optional<std::string>> metadata(std::string_view Key);
 
-  /// Loads the model now, unless it runs in another process, and lets child
-  /// processes that are forked later use it without loading it again. The
-  /// caller guarantees that the process has no other thread when it forks,
-  /// because the locks of a runtime do not survive otherwise. Evaluations in
-  /// this process then have no deadline, because only another thread could
-  /// interrupt them. An error is returned again at the first request.
+  /// Loads an in-process model now. Child processes that are forked later can
+  /// then use the model without loading it again. When the process forks, it
+  /// must have no other thread, because that thread could hold a lock of the
+  /// runtime. After this call, evaluations have no deadline, because only
+  /// another thread could interrupt them. If this call fails, the first request
+  /// returns the error again.
   virtual Error loadBeforeFork();
 
   /// Writes buffered data, such as RecordModelRunner's log. The destructor also

@@ -34,7 +34,8 @@ struct ModelSpec {
   std::string Scheme;
   std::string Path;
   std::vector<std::pair<std::string, std::string>> Options;
-  /// The spec after the first `|`, which a decorator decorates. Not decoded.
+  /// The spec of the decorated runner: the text after the first `|`, still
+  /// percent-encoded.
   std::string Inner;
 
   /// Parses \p Text. If \p Text is invalid, returns an InvalidArgument that

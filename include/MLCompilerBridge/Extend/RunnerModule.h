@@ -47,7 +47,7 @@ struct RunnerModule {
   /// first, so that every version of the library can read it.
   const char *Version;
   /// Adds the schemes for runners. The library calls this function once for
-  /// each factory that is not a copy of another one.
+  /// each factory that is not a copy of another factory.
   void (*AddRunners)(RunnerFactory &);
   /// Adds the schemes for trainers. Null if the module has no such schemes.
   void (*AddTraining)(EnvironmentServer &);

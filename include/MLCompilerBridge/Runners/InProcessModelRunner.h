@@ -47,15 +47,16 @@ struct DecisionOptions {
   /// of the model's metadata gives the rule, and may give the output, as in
   /// `argmax:scores`. Without this key, the rule is Outputs.
   std::optional<Rule> Decide;
-  /// The output with the scores. If empty, ArgMax and Sample use the output in
-  /// the metadata's rule, or else the model's only output. For the rule
-  /// Outputs, a non-empty name makes this output the only advice.
+  /// The name of the output with the scores. If empty, ArgMax and Sample use
+  /// the output in the metadata's rule, or else the model's only output. For
+  /// the rule Outputs, a non-empty name makes this output the only advice.
   std::string Output;
   /// The name of the feature that masks illegal actions. If empty, all actions
   /// are legal. The mask has one number or bool for each element of the output.
-  /// An action is illegal if its element is zero, and illegal actions are never
-  /// chosen. The mask has the output's shape, apart from leading extents of 1,
-  /// or it has another rank and the same number of elements.
+  /// An action is illegal if its element in the mask is zero, and illegal
+  /// actions are never chosen. The mask has the output's shape, apart from
+  /// leading extents of 1, or it has another rank and the same number of
+  /// elements.
   std::string Mask;
   /// The random seed for Rule::Sample.
   std::uint64_t Seed = 0;

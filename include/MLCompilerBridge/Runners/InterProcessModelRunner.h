@@ -31,9 +31,9 @@ class PrivateCopy;
 /// therefore connects again.
 ///
 /// If the peer does not start, the first request fails after the connect
-/// timeout. Later requests do not wait for the peer. The first request that is
-/// at least 1 s later tries to connect again. After each unsuccessful try, this
-/// interval doubles, up to 30 s. All other requests fail immediately.
+/// timeout. Later requests do not wait for the peer. For 1 s, they fail
+/// immediately. The first request after this interval tries to connect again.
+/// After each unsuccessful try, the interval doubles, up to 30 s.
 ///
 /// After a request has timed out, the peer may still be busy with it.
 /// Therefore, the time to reconnect counts towards the next request's timeout.

@@ -20,8 +20,8 @@
 ///   Expected<double> Return = runEpisode(Env, Players);
 /// \endcode
 /// This component does not link ONNX Runtime. Instead, the first request loads
-/// the library of ONNX Runtime. docs/guides/in-process.md lists where the
-/// library is searched for.
+/// the library of ONNX Runtime. docs/guides/in-process.md lists the places
+/// where the library is searched for.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -9,17 +9,17 @@
 /// \file
 /// Evaluates TensorFlow SavedModels with TensorFlow's C API in this process
 /// (paper, section 3.1.2). The spec is `tf:saved_model/`. Use this runner while
-/// the model is still being trained. Compile a finished model to machine code
-/// with mlbridge_add_tf_aot_model() in CMake, because this makes it smaller and
-/// faster.
+/// the model is still being trained. When the model is finished, compile it to
+/// machine code with mlbridge_add_tf_aot_model() in CMake. The compiled model
+/// is smaller and faster.
 /// \code
 ///   TFModelRunner Runner("saved_model");
 ///   Runner.populateFeatures(std::pair{"callee_size", TensorRef(Size, {1})});
 ///   bool ShouldInline = Runner.evaluate<bool>();
 /// \endcode
 /// This component does not link TensorFlow. Instead, the first request loads
-/// TensorFlow's library. docs/guides/tensorflow.md lists where the library is
-/// searched for.
+/// TensorFlow's library. docs/guides/tensorflow.md lists the places where the
+/// library is searched for.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ struct TFOptions {
   /// gives the library. If this variable is not set, the dynamic linker
   /// searches for both names.
   std::string Runtime;
-  /// The name of the model's signature that is evaluated.
+  /// The name of the signature to evaluate.
   std::string Signature = "serving_default";
 };
 

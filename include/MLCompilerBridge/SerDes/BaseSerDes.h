@@ -90,16 +90,16 @@ public:
   /// their views are equal. Callers may then reuse objects that they made from
   /// the views. By default, every message has a new number.
   virtual std::uint64_t layout() const { return Messages; }
-  /// Returns an owner of the memory outside the message that the views point
-  /// to. Returns null if all views point into the message. The owner keeps the
-  /// memory alive, but the next message overwrites its contents.
+  /// Some views may point to memory that is not part of the message. Returns an
+  /// owner of this memory, or null if there are no such views. The owner keeps
+  /// the memory alive, but the next message overwrites its contents.
   virtual std::shared_ptr<const void> memory() const { return nullptr; }
 
   /// Returns whether deserialize() accepts a message that the peer can still
   /// modify. If true, deserialize() must copy all data that it reads more than
-  /// once, because the data may change in between. The views may only have
-  /// element types for which every bit pattern is valid. If false (the
-  /// default), deserialize() receives a private copy of the message.
+  /// once, because the peer may change the data between two reads. The views
+  /// may only have element types for which every bit pattern is valid. If false
+  /// (the default), deserialize() receives a private copy of the message.
   virtual bool readsSharedMemory() const { return false; }
 
   /// The kind of peer that receives the messages.

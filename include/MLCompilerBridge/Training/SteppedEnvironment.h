@@ -1,4 +1,4 @@
-//===- SteppedEnvironment.h - Trains compilers that run through -*- C++ -*-===//
+//===- SteppedEnvironment.h - Episodes inside a running pass ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -38,15 +38,15 @@ namespace MLBridge {
 /// executes the trainer's commands. The threads take turns, so at any time only
 /// one of them runs.
 ///
-/// The thread that has constructed the object calls all functions except those
-/// of Environment, which the other thread calls.
+/// The thread that constructs the object calls the functions of this class. The
+/// other thread calls the functions of the base class Environment.
 class SteppedEnvironment final : public Environment {
 public:
   /// Writes an observation.
   using Observer = std::function<void(FeatureSet &)>;
 
   SteppedEnvironment();
-  /// Waits until the trainer has left. Until then, its commands fail.
+  /// Waits until the trainer has left. Until then, the trainer's commands fail.
   ~SteppedEnvironment() override;
 
   /// Starts the thread that serves the trainer at \p Spec, as
@@ -55,7 +55,8 @@ public:
   Error serve(std::string_view Spec);
 
   /// Waits for the trainer's command reset. Returns false if the trainer has
-  /// left. If an episode is running, the trainer has abandoned it.
+  /// left. Call this function after an episode has ended or act() has returned
+  /// null.
   bool waitForReset();
 
   /// Sends an observation to \p Agent, and waits for the action. \p Reward is
@@ -63,26 +64,25 @@ public:
   /// abandoned the episode or has left.
   ///
   /// The action is valid until the next call of a function of this class. Data
-  /// that \p Observe borrows must stay unchanged until then.
+  /// borrowed by \p Observe must stay unchanged until then.
   const Advice *act(const Observer &Observe, std::string Agent = "",
                     double Reward = 0);
 
   /// Sends the last reward and the last observation, for the agent that acted
-  /// last. \p Info is a JSON object or empty, see Environment::info(). Data
-  /// that
-  /// \p Observe borrows must stay unchanged until the next waitForReset() has
-  /// returned.
+  /// last. \p Info is a JSON object or empty (see Environment::info()). Data
+  /// borrowed by \p Observe must stay unchanged until the next waitForReset()
+  /// has returned.
   void endEpisode(double Reward, const Observer &Observe,
                   std::string Info = "");
   /// Ends the episode with an error, which the trainer receives.
   void failEpisode(Error Why);
 
-  /// Ends all further commands of the trainer with \p Why.
+  /// Makes all further commands of the trainer fail with the error \p Why.
   void stop(Error Why);
-  /// Returns the error of the thread that serves the trainer, which has left.
+  /// After the trainer has left, returns the result of serving the trainer.
   Error result() const;
 
-  // Environment, called by the thread that serves the trainer.
+  // Functions of Environment. The thread that serves the trainer calls them.
   Error reset(FeatureSet &Observation) override;
   Error step(const Advice &Action, FeatureSet &Observation) override;
   double reward() const override;

@@ -38,7 +38,7 @@ struct ListenerOptions {
   /// The maximum size of a message, in bytes. A longer message ends its
   /// session.
   std::size_t MaxMessage = TransportOptions().MaxMessage;
-  /// The time within which a compiler must begin the handshake, and must read a
+  /// The time limit for a compiler to begin the handshake, and to read each
   /// reply.
   Duration PeerTimeout = std::chrono::seconds(10);
   /// The maximum number of open sessions. Further compilers are refused with a

@@ -125,8 +125,8 @@ public:
   /// Returns an error if the compiler did not receive \p Advice. The server
   /// keeps running in any case. If the SerDes cannot express the advice, or the
   /// advice exceeds the maximum message size, the compiler receives the reason
-  /// as if by replyError(), and the session continues. If the reason cannot be
-  /// sent or the compiler has disconnected, the session ends.
+  /// as an error, and the session continues. If the reason cannot be sent or
+  /// the compiler has disconnected, the session ends.
   virtual Error reply(std::size_t Index, Span<const TensorView> Advice) = 0;
   /// Sends \p Advice as the reply to the last request that next() returned.
   Error reply(Span<const TensorView> Advice) { return reply(0, Advice); }

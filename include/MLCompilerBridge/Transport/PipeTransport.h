@@ -22,10 +22,10 @@
 
 namespace MLBridge {
 
-/// Creates a transport like that of PipeModelRunner. Pass it to an
-/// InterProcessModelRunner to use it with another SerDes. \p Name is a path.
-/// The model side listens at NAME.sock. A foreign peer uses two FIFOs instead:
-/// the compiler reads NAME.in and writes NAME.out.
+/// Creates the transport that PipeModelRunner uses. To use it with another
+/// SerDes, pass it to an InterProcessModelRunner. \p Name is a path. The model
+/// side listens at NAME.sock. A foreign peer uses two FIFOs instead: the
+/// compiler reads NAME.in and writes NAME.out.
 std::unique_ptr<Transport> createPipeTransport(std::string Name,
                                                TransportOptions Options = {});
 

@@ -22,8 +22,8 @@
 
 namespace MLBridge {
 
-/// Creates a transport like that of SharedMemoryModelRunner. Pass it to an
-/// InterProcessModelRunner to use it with another SerDes. \p Name is a path.
+/// Creates the transport that SharedMemoryModelRunner uses. To use it with
+/// another SerDes, pass it to an InterProcessModelRunner. \p Name is a path.
 /// The model side listens at NAME.sock. The memory has no name in the file
 /// system.
 std::unique_ptr<Transport>

@@ -54,9 +54,9 @@ struct gRPCOptions : TransportOptions {
   Duration Keepalive = std::chrono::seconds(10);
 };
 
-/// Creates a transport like that of gRPCModelRunner. Pass it to an
-/// InterProcessModelRunner to use it with another SerDes. \p Address is
-/// `host:port`, or `unix:PATH` for a socket on this machine.
+/// Creates the transport that gRPCModelRunner uses. To use it with another
+/// SerDes, pass it to an InterProcessModelRunner. \p Address is `host:port`, or
+/// `unix:PATH` for a socket on this machine.
 std::unique_ptr<Transport> createGRPCTransport(std::string Address,
                                                gRPCOptions Options = {});
 
