@@ -20,7 +20,8 @@ static_assert(int(ElementType::Int8) == MLBRIDGE_AOT_INT8 &&
 static_assert(TensorSpec::AnyExtent == MLBRIDGE_AOT_COMPUTED);
 
 /// The limits on the numbers of tensors and variants. Every model has fewer.
-/// Without limits, a damaged count could make a reader leave mapped memory.
+/// Without limits, a damaged count could make the reader access unmapped
+/// memory.
 static constexpr std::uint32_t MostTensors = 65'536;
 static constexpr std::uint32_t MostVariants = 64;
 
@@ -148,8 +149,7 @@ Error DescriptorReader::readProperties() {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-/// Reads \p Count tensors. \p MostFree is the greatest negative number that is
-/// valid as an extent of these tensors.
+/// Reads \p Count tensors. A negative extent above \p MostFree is invalid.
 Error DescriptorReader::readTensors(const char *What,
                                     const MLBridgeAOTTensor *Tensors,
                                     std::uint32_t Count, std::int64_t MostFree,

@@ -31,8 +31,8 @@ using namespace MLBridge::aot;
 
 namespace {
 
-/// A compiled model: its descriptor, and the library that contains the
-/// descriptor, if there is one.
+/// A compiled model: its descriptor and, unless the descriptor is linked into
+/// this program, the library that contains it.
 class AOTModel final : public Model {
 public:
   AOTModel(std::string Name, std::vector<TensorSpec> Inputs,

@@ -94,9 +94,9 @@ MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice, const char *Name,
   });
 }
 
-/// Returns the address of the elements of \p Found if C can read them there as
-/// \p Type. Returns null otherwise, and for bools, because bools must be
-/// checked first.
+/// Returns the address of the elements of \p Found if C can read them in place
+/// as \p Type. Otherwise returns null. Also returns null for bools, because
+/// their bytes must be checked first.
 static const void *inPlace(const TensorView &Found, ElementType Type) {
   const bool IsAligned =
       reinterpret_cast<std::uintptr_t>(Found.Data) % elementSize(Type) == 0;

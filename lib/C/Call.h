@@ -65,14 +65,14 @@ template <typename Function> MLBridgeStatus call(Function &&Do) noexcept {
   } catch (const std::bad_alloc &) {
     return reportNoMemory();
   } catch (...) {
-    // One such exception is std::length_error, which a container throws if its
-    // size would exceed the maximum.
+    // For example, a container throws std::length_error if its size would
+    // exceed the maximum.
     return report(Error(ErrorCode::InvalidArgument, "a size is out of range"));
   }
 }
 
-/// Calls a user's callback and converts its status to an Error. \p Callback is
-/// a function that calls the user's callback.
+/// Runs \p Callback, which calls a user's callback \p What and returns its
+/// status. Converts the status to an Error.
 template <typename Function>
 Error callUser(const char *What, Function &&Callback) {
   // Remove the earlier message, so that it is not mistaken for the callback's

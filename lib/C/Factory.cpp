@@ -35,9 +35,8 @@ public:
       Callbacks.Dispose(Self);
   }
 
-  /// Calls the user's Create. The constructor does not call Create, because
-  /// ~CallbackModelRunner() must dispose of the user's runner if an exception
-  /// follows.
+  /// Calls the user's Create. The constructor does not call Create, because an
+  /// exception in a constructor would skip the destructor, and so Dispose.
   Error open(const ModelSpec &Spec) {
     if (Callbacks.Create) {
       void *User = Self;

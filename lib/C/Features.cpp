@@ -118,7 +118,7 @@ MLBridgeStatus mlbridgeSetStringWithLength(MLBridgeFeatureSetRef Features,
 }
 
 namespace {
-/// Makes a list of strings from C a container for FeatureSet::set().
+/// Wraps a list of C strings as a container for FeatureSet::set().
 struct StringList {
   struct Iterator {
     const StringList &List;

@@ -64,8 +64,8 @@ void FeatureSet::Arena::reset() {
   Used = 0;
   if (Blocks.size() <= 1)
     return;
-  // Replace the blocks by a single block that is large enough for all data of
-  // the next request, if the next request is like the last one.
+  // Replace the blocks by one block of their total size, so that the next
+  // request of this size fits into one block.
   std::size_t Total = 0;
   for (const Block &B : Blocks)
     Total += B.Size;

@@ -1,4 +1,4 @@
-//===- SteppedEnvironment.cpp - Trains compilers that run through ---------===//
+//===- SteppedEnvironment.cpp - Episodes inside a running pass ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The two threads share one lock. A variable states whose turn it is.
+/// Implements the switching between the two threads. They share one lock, and a
+/// variable states whose turn it is.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,13 +34,15 @@ struct SteppedEnvironment::State {
   std::mutex Mutex;
   std::condition_variable Changed;
   bool CompilersTurn = true;
-  /// The trainer has sent reset, and the compiler has not begun the episode.
+  /// True if the trainer has sent reset but the compiler has not begun the
+  /// episode.
   bool ResetPending = false;
   bool InEpisode = false;
   bool TrainerLeft = false;
-  /// The error of all further commands, unless it is success.
+  /// If this is an error, all further commands return it.
   Error Stopped;
-  /// What the trainer's command waits for.
+  /// The trainer's current command: the observation to write, its action, and
+  /// the reward and the error to return.
   FeatureSet *Into = nullptr;
   const Advice *Action = nullptr;
   double Reward = 0;

@@ -53,7 +53,7 @@ public:
   /// sessions. It also becomes readable when the requests of a session change
   /// while the server sleeps.
   int doorbell() const { return Owner->Doorbell.get(); }
-  /// Removes and returns all pending sessions. Clears the doorbell.
+  /// Removes and returns all pending sessions. Makes doorbell() unreadable.
   std::vector<PendingSession> takePending();
   /// Adds \p Session to the pending sessions.
   void enqueue(PendingSession Session);
@@ -77,7 +77,7 @@ private:
   std::shared_ptr<const RequestQueueOwner> Owner;
   std::mutex Mutex;
   std::vector<PendingSession> Pending;
-  /// Maps the names that clients give to unary sessions to these sessions.
+  /// The unary sessions. The keys are the names that the clients gave them.
   std::unordered_map<std::string, std::weak_ptr<RequestQueue>> Unary;
   /// The last member, so that it is destroyed first. Its thread uses the other
   /// members.

@@ -107,8 +107,8 @@ Error Acceptor::listenAtPort(std::string Host, std::string Port,
     if (!Socket) {
       Problem = errno;
       // Fail if another server uses the port at this address. Otherwise, some
-      // compilers would reach that server. Ignore other errors, because a
-      // machine may lack some of a name's addresses.
+      // compilers would reach that server. Ignore other errors, because a host
+      // name may have addresses that this machine lacks.
       if (Problem == EADDRINUSE && !PicksPort)
         return cannotListen(Address, Problem);
       continue;

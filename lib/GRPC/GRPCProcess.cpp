@@ -20,9 +20,9 @@ using namespace MLBridge;
 
 static Error checkFork() {
   // Use one object for the process, because gRPC has one state for the process.
-  // Do not ask gRPC whether it is in use, because that function acquires a
-  // lock. In a child, a thread that exists only in the parent may hold the
-  // lock. Never destroy the object, because runners may outlive static objects.
+  // Do not use gRPC's function that returns whether gRPC is in use. It acquires
+  // a lock, which may stay locked forever in a forked child. Never destroy the
+  // object, because runners may outlive static objects.
   static const ForkDetector &FirstUse = *new ForkDetector();
   if (!FirstUse.isForked())
     return Error::success();

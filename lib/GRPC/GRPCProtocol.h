@@ -38,8 +38,9 @@ inline constexpr Methods Training{
     "/mlcompilerbridge.MLCompilerBridge/training",
     "/mlcompilerbridge.MLCompilerBridge/getObservation"};
 
-/// The metadata of a call. They contain the same facts as the hello in
-/// Transport/Handshake.h. Stock clients, which use Protobuf, send no metadata.
+/// The metadata of a call. It contains the same facts as the first packet of a
+/// handshake (Transport/Handshake.h). Stock clients use Protobuf and send no
+/// metadata.
 inline constexpr int ProtocolVersion = 1;
 namespace Metadata {
 inline constexpr char Protocol[] = "mlbridge-protocol";

@@ -29,8 +29,8 @@ Expected<std::shared_ptr<RequestQueueOwner>> RequestQueueOwner::create() {
 
 void RequestQueueOwner::ring() const {
   const std::uint64_t Ring = 1;
-  // Ignore the result. The write cannot fail because each queue rings at most
-  // once per sleep.
+  // Ignore the result. The write fails only if the eventfd's counter overflows,
+  // but each queue adds at most 1 per sleep.
   (void)!::write(Doorbell.get(), &Ring, sizeof(Ring));
 }
 

@@ -58,8 +58,8 @@ public:
   /// \name Functions for gRPC's thread
   /// @{
 
-  /// Counts a unary call of the session that has begun. endCall() undoes this
-  /// when the call has ended.
+  /// Adds a unary call to the number of open calls. endCall() subtracts it when
+  /// the call has ended.
   void beginCall() { ++Unanswered; }
   void endCall();
   /// Returns the time at which the last unary call ended. Returns nullopt while
@@ -72,7 +72,7 @@ public:
   void end();
   bool isClosed();
   /// Wakes the server if there is a request. Call this when the last reply has
-  /// been written. The server does not read the next request earlier.
+  /// been written, because the server does not read the next request earlier.
   void notify();
 
   /// @}

@@ -25,8 +25,8 @@ namespace MLBridge::GRPC {
 /// without a reply.
 Error errorOf(const grpc::Status &Status, const std::string &Peer);
 
-/// Returns a System error if a certificate caused the failure of a connection;
-/// otherwise returns success. \p Reason is gRPC's explanation of the failure.
+/// Returns a System error if a connection failed because of a certificate.
+/// Otherwise returns success. \p Reason is gRPC's explanation of the failure.
 /// After such an error, another attempt would fail, too.
 Error certificateError(const std::string &Reason, const std::string &Peer);
 

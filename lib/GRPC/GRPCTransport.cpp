@@ -267,8 +267,7 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
     if (State == GRPC_CHANNEL_READY)
       return Error::success();
     if (State == GRPC_CHANNEL_TRANSIENT_FAILURE) {
-      // Start a stream, because gRPC reports the reason of a failure only to a
-      // call.
+      // Start a stream, because only a call reports why the connection failed.
       const std::string Why =
           printable(tryStream(Until).error_message(), /*MaxBytes=*/1000);
       Live->Open.reset();
@@ -284,8 +283,8 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
       if (!Why.empty())
         Found = Why;
     }
-    // The state TRANSIENT_FAILURE does not change until a connection succeeds.
-    // Therefore, check again after a pause.
+    // Check again after a pause. A change of state is not enough, because the
+    // state stays TRANSIENT_FAILURE while attempts keep failing.
     Deadline NextCheck = Until;
     if (State == GRPC_CHANNEL_TRANSIENT_FAILURE) {
       NextCheck = Until.orEarlier(Deadline::in(Pause));

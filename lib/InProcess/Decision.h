@@ -38,8 +38,8 @@ public:
   /// Returns the index of the only output on which the advice depends. Returns
   /// nullopt if all outputs are returned.
   std::optional<std::size_t> output() const { return Output; }
-  /// Returns true if the advice is the index of an element of that output.
-  /// Returns false if the advice is the output itself.
+  /// Returns true if the advice is an index into output(). Returns false if the
+  /// advice is the output itself.
   bool chooses() const { return Decide != Rule::Outputs; }
 
 private:

@@ -162,8 +162,8 @@ Error FeatureBinding::checkSharedExtents() const {
   return Error::success();
 }
 
-/// Returns the indices of the first input and of its first dimension with \p
-/// Extent. An input with \p Extent must exist.
+/// Finds the first input that declares \p Extent. Returns the index of the
+/// input and the index of the dimension. Such an input must exist.
 std::pair<std::size_t, std::size_t>
 FeatureBinding::firstPlace(std::int64_t Extent) const {
   for (std::size_t I = 0;; ++I) {

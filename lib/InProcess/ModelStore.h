@@ -27,7 +27,7 @@ namespace MLBridge::inprocess {
 /// Any number of threads can use a ModelStore at the same time.
 ///
 /// A forked child starts with an empty store. Models have locks and may have
-/// threads, and a child can use neither.
+/// threads, and a child can use neither of them.
 class ModelStore {
 public:
   /// The files of a model.

@@ -142,8 +142,8 @@ bool Graph::readGraph(Range Message, unsigned Depth) {
       addConstant(nameIn(F.content(), NameOfTensor),
                   Depth == 0 ? F.content() : Range());
     } else if (F.isBytes(SparseInitializer)) {
-      // A sparse constant has the name of its tensor of values. Add the name,
-      // but not the numbers.
+      // The name of a sparse constant is the name of its tensor of values.
+      // Record the name but not the values.
       forEachField(F.content(), [&](const Fields &S) {
         if (S.isBytes(ValuesOfSparse))
           addConstant(nameIn(S.content(), NameOfTensor), Range());
@@ -424,8 +424,7 @@ void Merger::consider(const Node &Concat) {
   for (std::size_t D = Found.Axis; D < Dims.size(); ++D)
     if (Dims[D].Number == 0)
       return;
-  // In terms of onnx.proto, the new input is a ValueInfoProto in the
-  // GraphProto.
+  // Write the new input as a ValueInfoProto (onnx.proto).
   Found.Name = Concat.Outputs.front();
   std::string Shape;
   for (const FileExtent &E : Dims)

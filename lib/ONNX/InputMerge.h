@@ -62,9 +62,9 @@ struct MergedModel {
   std::vector<std::string> Inputs;
 };
 
-/// Merges the inputs of the model in \p File that only one Concat reads. The
-/// Concat may read a scalar input through an Unsqueeze, which converts it to a
-/// column. The file must contain its weights.
+/// Reads the model in \p File. Merges inputs if one Concat node reads them and
+/// no other node does. The Concat may read a scalar input through an Unsqueeze,
+/// which converts the scalar to a column. The file must contain its weights.
 ///
 /// Returns nullopt if there are no such inputs, if \p File is not a model, or
 /// if \p File changes during the call.

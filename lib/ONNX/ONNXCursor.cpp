@@ -16,9 +16,9 @@
 using namespace MLBridge;
 using namespace MLBridge::onnx;
 
-/// The size in bytes up to which copying is faster than a tensor around other
-/// memory. ONNX Runtime needs 0.07 us and three allocations to create such a
-/// tensor.
+/// The largest size in bytes for which copying a feature is faster than
+/// creating a tensor around its memory. ONNX Runtime needs 0.07 us and three
+/// allocations to create such a tensor.
 static constexpr std::size_t MostCopied = std::size_t(16) << 10;
 
 Expected<std::unique_ptr<ModelCursor>>

@@ -46,7 +46,8 @@ public:
   /// Returns the session. The pointer is not const, but many threads can run
   /// the session at the same time.
   OrtSession *session() const { return Session.get(); }
-  /// Returns the session's inputs. Each of inputs() is a part of one of them.
+  /// Returns the session's inputs. Each input of the model is a part of one
+  /// session input.
   Span<const SessionInput> sessionInputs() const { return SessionInputs; }
 
 private:

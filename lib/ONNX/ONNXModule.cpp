@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A module that adds the scheme `onnx` to programs which are linked without
-/// it.
+/// A module that adds the scheme `onnx` to programs that are linked without it.
 ///
 //===----------------------------------------------------------------------===//
 

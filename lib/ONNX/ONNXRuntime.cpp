@@ -22,7 +22,7 @@ using namespace MLBridge::onnx;
 
 static constexpr const char *LibraryName = "libonnxruntime.so.1";
 
-/// The first version of ONNX Runtime's C API that has all functions which
+/// The first version of ONNX Runtime's C API that has all functions that
 /// ML-Compiler-Bridge calls.
 static constexpr std::uint32_t LeastAPI = 15;
 
@@ -51,8 +51,8 @@ static Error unsupported(const std::string &Why) {
 /// Prevents telemetry, because compilers must not send data. From version 1.29
 /// on, ONNX Runtime starts a thread that sends telemetry to Microsoft. An
 /// environment variable prevents this if it is set before the library is
-/// loaded. The thread would also make a forked child hang. In exit(3), the
-/// library would wait for the thread, which exists only in the parent.
+/// loaded. The thread would also make a forked child hang in exit(3), where the
+/// library would wait for a thread that exists only in the parent.
 static void refuseTelemetry() {
   // Set the variable only once, because other threads may read the environment
   // later.
@@ -90,7 +90,8 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
 }
 
 /// Returns the newest interface that both the library and these headers
-/// support. If a program requests a newer one, the library prints a message.
+/// support. A newer interface is not requested, because the library would print
+/// a message.
 static const OrtApi *interfaceOf(const OrtApiBase &Base) {
   std::string_view Text = Base.GetVersionString();
   Text.remove_prefix(std::min(Text.find('.') + 1, Text.size()));

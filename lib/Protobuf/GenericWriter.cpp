@@ -175,8 +175,9 @@ std::uint8_t *GenericWriter::write(Span<const TensorView> Features,
 
 Span<const Span<const std::byte>>
 GenericWriter::pieces(Span<const TensorView> Features) {
-  // The smallest average size of a piece, in bytes. Copying this number of
-  // bytes takes as long as one more piece in a system call.
+  // The smallest average size in bytes for which sending pieces is faster than
+  // copying. Copying this number of bytes takes as long as one more piece in a
+  // system call.
   constexpr std::size_t WorthAPiece = 2048;
   if (NumElementBytes < WorthAPiece * (2 * Insertions.size() + 1))
     return {};

@@ -59,7 +59,7 @@ public:
 
   /// Returns the full name, for example "my.Features".
   const std::string &name() const { return Name; }
-  /// Returns an Unsupported error if a field cannot hold a tensor; otherwise
+  /// Returns an Unsupported error if a field cannot hold a tensor. Otherwise
   /// returns success.
   const Error &error() const { return FirstError; }
   /// Returns the fields, sorted by number.

@@ -94,8 +94,7 @@ public:
   Error write(const Observation &O);
   Error flush();
   /// Unlocks the file, so that another RecordModelRunner can write to it.
-  /// Closing the file is not enough: a forked child shares the lock and would
-  /// hold it.
+  /// Closing the file is not enough, because a forked child shares the lock.
   void unlock();
 
 private:

@@ -38,8 +38,8 @@ struct BitstreamHeader::Fields {
       Is = Meaning::String;
     else if (Text == "strings")
       Is = Meaning::Strings;
-    // Read a feature with an unknown value as plain numbers. The value may come
-    // from a newer peer.
+    // If the value is unknown, read the feature as plain numbers. A newer peer
+    // may have sent the value.
   }
 };
 

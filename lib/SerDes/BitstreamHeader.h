@@ -26,7 +26,7 @@ namespace MLBridge::serdes {
 inline constexpr std::size_t MaxBitstreamHeader = std::size_t(16) << 20;
 
 /// The tensors that a header line describes. The object can parse many lines.
-/// It allocates memory only for a line that is longer than all lines before.
+/// It allocates memory only for a line that is longer than all earlier lines.
 class BitstreamHeader {
 public:
   /// One tensor. Its data starts Offset bytes after the header.
@@ -72,7 +72,7 @@ private:
   Error resolveStrings(const Fields &Seen, Feature &Out);
 
   /// The first Count elements are the header's features. The remaining elements
-  /// are unused; they are kept so that their memory can be reused.
+  /// are kept only so that their memory can be reused.
   std::vector<Feature> Features;
   std::size_t Count = 0;
   std::vector<std::uint64_t> Lengths;

@@ -160,8 +160,9 @@ BitstreamSerDes::Writer::prepare(Span<const TensorView> Features) {
 
 Span<const Span<const std::byte>>
 BitstreamSerDes::Writer::pieces(Span<const TensorView> Features) {
-  // The smallest average size of a piece, in bytes. Copying this number of
-  // bytes takes as long as passing one more piece to the kernel.
+  // The smallest average size in bytes for which sending pieces is faster than
+  // copying. Copying this number of bytes takes as long as passing one more
+  // piece to the kernel.
   constexpr std::size_t MinPiece = 2048;
   std::size_t Size = 0;
   for (const TensorView &Feature : Features)

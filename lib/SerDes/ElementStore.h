@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ElementStore: memory for decoded elements. Formats use it if they cannot
-/// point into their messages. The store is refilled for each message. If a
+/// ElementStore: memory for decoded elements. Formats use it if a tensor's view
+/// cannot point into the message. The store is refilled for each message. If a
 /// message has the same layout as the last one, its elements have the same
 /// addresses.
 ///

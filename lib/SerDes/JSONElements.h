@@ -48,7 +48,7 @@ bool isInteger(std::string_view Token);
 std::optional<double> parseNonFinite(std::string_view Text);
 
 /// Returns the error for a value that is not \p Expected. The error is
-/// Malformed if the value cannot be an element of any type; otherwise, it is a
+/// Malformed if the value cannot be an element of any type. Otherwise, it is a
 /// SchemaMismatch.
 Error notA(std::string_view Expected, std::string_view Token);
 

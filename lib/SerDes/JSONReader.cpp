@@ -11,8 +11,8 @@
 /// docs/reference/wire-format.md. Messages of JSONSerDes are read in one pass.
 /// Foreign messages may need up to three passes. A message is read again in two
 /// cases:
-/// - It declares its types after a feature.
-/// - Its type differs from the requested type.
+/// - It declares its types only after a feature.
+/// - A value does not have the requested type.
 ///
 //===----------------------------------------------------------------------===//
 

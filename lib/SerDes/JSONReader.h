@@ -55,7 +55,7 @@ private:
   serdes::JSONTypes Types;
   bool HaveTypes = false;
   /// The first Count elements are the message's features. The remaining
-  /// elements are unused; they are kept so that their memory can be reused.
+  /// elements are kept only so that their memory can be reused.
   std::vector<Slot> Slots;
   std::size_t Count = 0;
   serdes::ElementStore Store;

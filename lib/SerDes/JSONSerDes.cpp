@@ -1,4 +1,4 @@
-//===- JSONSerDes.cpp - One JSON object a message -------------------------===//
+//===- JSONSerDes.cpp - Messages as JSON objects --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -52,7 +52,7 @@ private:
   Error readEntry(ondemand::value Value, Entry &Out);
 
   /// The first Count elements are the message's declarations. The remaining
-  /// elements are unused; they are kept so that their memory can be reused.
+  /// elements are kept only so that their memory can be reused.
   std::vector<Entry> Entries;
   std::size_t Count = 0;
   /// The number of entries at the beginning whose names are known to be

@@ -8,9 +8,9 @@
 ///
 /// \file
 /// Functions that check tensors. All formats use them before writing a tensor
-/// and after reading one. The class Schema remembers a message's names, types
-/// and shapes. While these do not change, a writer can reuse data that depends
-/// only on them.
+/// and after reading one. The class Schema stores a message's names, types and
+/// shapes. While these do not change, a writer can reuse data that depends only
+/// on them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -90,7 +90,7 @@ private:
   Error checkNames(Span<const TensorView> Features);
 
   /// The first Count elements are the last message's schema. The remaining
-  /// elements are unused; they are kept so that their memory can be reused.
+  /// elements are kept only so that their memory can be reused.
   std::vector<Entry> Entries;
   std::size_t Count = 0;
   bool IsValid = false;

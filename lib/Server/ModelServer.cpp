@@ -466,8 +466,8 @@ void Server::handleEvents(ServerSession &Session, const pollfd *FDs) {
   if (Session.awaitsReply())
     return;
   if (Channel.peerIsGone(FDs)) {
-    // Read the remaining data, although no reply is possible. It shows whether
-    // the compiler ended between two requests or inside a request.
+    // Read the remaining data, although no reply is possible. The data shows
+    // whether the compiler ended between two requests or inside a request.
     Expected<ServerChannel::Progress> P = Channel.advance();
     Broken.push_back({&Session, P ? Error(ErrorCode::PeerClosed,
                                           Session.peer().describe() + " ended")

@@ -17,11 +17,11 @@
 
 using namespace MLBridge;
 
-/// Returns whether \p Why means that memory ran out. \p Why is the dynamic
-/// linker's message about \p Path. \p Path is empty if the linker searched for
-/// the file. The linker has no error code for this case. Its message contains
-/// one of several texts about memory. But if there was no memory for a path,
-/// the linker reports that an existing file cannot be opened.
+/// Returns whether the dynamic linker's message \p Why means that memory ran
+/// out. The linker has no error code for exhausted memory. Its message usually
+/// contains one of several texts about memory. But if there was no memory for a
+/// path, the message states that an existing file cannot be opened. \p Path is
+/// the library's path, or empty if the linker searched for the file.
 static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
   for (std::string_view Words :
        {std::string_view("out of memory"), std::string_view("cannot create"),

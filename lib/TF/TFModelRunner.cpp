@@ -19,7 +19,7 @@ using namespace MLBridge;
 using namespace MLBridge::tf;
 
 /// Checks that \p Folder is a SavedModel. loadTFModel() does this first,
-/// because loading the library takes long.
+/// because loading the library takes a long time.
 static Error checkFolder(const std::string &Folder) {
   if (::access(Folder.c_str(), F_OK) != 0)
     return Error::fromErrno(errno, "model folder '" + printable(Folder) + "'");

@@ -48,7 +48,7 @@ public:
   /// FIFOs with these names, the new FIFOs replace them.
   static Expected<BarePipePair> create(const std::string &Name);
 
-  /// Returns the pipe ends if a compiler has opened NAME.in; otherwise returns
+  /// Returns the pipe ends if a compiler has opened NAME.in. Otherwise returns
   /// nullopt. Keep this object until the compiler has opened NAME.out, too,
   /// because its destructor removes both names. The returned ends stay valid
   /// after that.

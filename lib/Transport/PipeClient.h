@@ -27,9 +27,9 @@ public:
   PipeClient(PipeEnds Ends, std::string Peer, std::size_t MaxMessage)
       : PipeFrames(std::move(Ends), std::move(Peer), MaxMessage) {}
 
-  /// Returns a Malformed error if the peer has sent a frame without a request.
-  /// Otherwise, that frame would be mistaken for the next reply. Frames with
-  /// numbers do not need this check.
+  /// Returns a Malformed error if the peer has sent a frame although no request
+  /// is open. Without this check, the frame would be mistaken for the next
+  /// reply. Frames with numbers do not need this check.
   Error checkSilence() const;
   /// Returns a region for a request.
   Expected<Span<std::byte>> acquire(std::size_t Size) { return region(Size); }

@@ -54,11 +54,11 @@ protected:
 
   /// Returns a region for a message of \p Size bytes.
   Expected<Span<std::byte>> region(std::size_t Size);
-  /// Makes Gathered describe a frame with the region's first \p Size bytes as
-  /// message.
+  /// Makes Gathered describe a frame whose message is the first \p Size bytes
+  /// of the region.
   Error frame(std::size_t Size);
-  /// Makes Gathered describe a frame with the concatenation of \p Pieces as
-  /// message.
+  /// Makes Gathered describe a frame whose message is the concatenation of
+  /// \p Pieces.
   Error gather(Span<const Span<const std::byte>> Pieces);
   using WriteFunction = ssize_t (PipeWriter::*)(Span<const iovec>);
   /// Writes as many bytes of \p Pieces as the pipe accepts, and removes these

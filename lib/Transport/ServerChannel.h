@@ -84,8 +84,8 @@ public:
   /// The number of descriptors that fillPoll() writes for poll(2).
   static constexpr std::size_t NumPollFDs = 3;
   virtual void fillPoll(pollfd *FDs) const = 0;
-  /// Prepares for sleeping in poll(2). From now on, the peer rings the doorbell
-  /// when it sends data. Returns false if the channel already has data.
+  /// Prepares for sleeping in poll(2). From now on, data from the peer ends the
+  /// sleep. Returns false if the channel already has data.
   virtual bool prepareToSleep() { return true; }
   /// Undoes prepareToSleep(). Call this after poll(2).
   virtual void wakeUp(const pollfd *) {}

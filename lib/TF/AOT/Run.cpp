@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Calls a compiled function like XlaCompiledCpuFunction::Run. It does not use
-/// that class, which would allocate buffers for each thread.
+/// Calls a compiled function as XlaCompiledCpuFunction::Run does. This file
+/// does not use that class, because it would allocate buffers for each thread.
 ///
 //===----------------------------------------------------------------------===//
 
