@@ -49,7 +49,10 @@ Rounds = Annotated[
 
 Plugin = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="[default: build/release/lib/MLBridgeLLVM.so]"),
+    typer.Option(
+        metavar="FILE",
+        help="MLBridgeLLVM.so. [default: build/release/lib/MLBridgeLLVM.so]",
+    ),
 ]
 
 

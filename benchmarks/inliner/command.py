@@ -266,18 +266,18 @@ def inliner_command(
     count: Annotated[
         bool,
         typer.Option(
-            help="Also count instructions with valgrind. This is thirty times as slow, "
-            "but independent of other load."
+            help="Also count instructions with valgrind. This takes thirty times as "
+            "long, but does not depend on other load."
         ),
     ] = True,
     plugin: cli.Plugin = None,
     json_file: cli.JsonFile = None,
     build: cli.Build = None,
 ) -> None:
-    """Measure the cost of a model in the compiler for clang's inliner.
+    """Measure the cost of a model in clang's inliner.
 
     Two runners are compared. Both decide with the rule `cost < threshold`, but one of
-    them also sends each request to the model. They generate the same code, so the
+    them also sends each request to the model. The resulting code is the same, so the
     difference is the cost of the requests. A compile with the model's own decisions is
     also compared with stock clang.
     """

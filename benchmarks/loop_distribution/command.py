@@ -226,19 +226,19 @@ def loops_command(
     plugin: cli.Plugin = None,
     json_file: cli.JsonFile = None,
 ) -> None:
-    """Compare loop distribution by a Python wrapper, a server, and inside clang.
+    """Compare loop distribution by a Python wrapper, by a server and inside clang.
 
-    A flow is a way to compile a kernel, by the same model:
+    A flow is a way to compile a kernel. All flows with a model use the same model:
 
-    - "wrapper": Each module has its own Python process. It starts clang for the
-      features, decides, and starts clang again with the decision.
-    - "gRPC", "pipe", "shm": clang asks the model in PyTorch, which a persistent Python
-      process serves.
-    - "onnx", "aot": The model runs in clang, by ONNX Runtime or as machine code.
+    - "wrapper": Each module has its own Python process. This process starts clang for
+      the features, decides, and starts clang again with the decision.
+    - "gRPC", "pipe", "shm": clang asks one Python process with PyTorch, which serves
+      all compiles.
+    - "onnx", "aot": The model runs in clang, with ONNX Runtime or as machine code.
     - "clang -O3": The stock compiler, without a model.
 
-    "ms" is the mean time of a compile, "faster" the speed-up over the wrapper, and
-    "/ -O3" the time relative to the stock compiler.
+    "ms" is the mean time of a compile. "faster" is the speed-up over the wrapper.
+    "/ -O3" is the time relative to the stock compiler.
     """
     need("bench loops", PACKAGES, cli.HOW_TO_INSTALL)
     import torch

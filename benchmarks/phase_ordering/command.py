@@ -193,8 +193,8 @@ def _compile_time(
     "s" is the sum of the modules' median times. "CPU s" is the sum of CPU times, with
     servers. "faster" is the speed-up over the original flow, in total and as a geomean
     over modules. "/ -Oz" is the time relative to stock clang. "start" is the time to
-    start the server or to load the original flow's model. Other columns exclude it, but
-    each compile with an in-process model includes loading the model.
+    start the server or to load the original flow's model. Other columns exclude this
+    time. However, each compile with an in-process model includes loading the model.
 
     ```sh
     mlbridge bench compile-time
@@ -234,7 +234,7 @@ def _gym(
     """Compare two ways to run a policy: in a Gymnasium loop, and inside the compiler.
 
     The actions of the phase-ordering policy are single passes. A flow is a way to
-    compile, with or without this policy. All flows with it take the same actions:
+    compile a module. All flows with the policy take the same actions:
 
     - "Gymnasium": A Python loop runs the model and steps `mlbridge/PhaseOrdering-v0`.
       Each module is compiled by a new compiler process.
@@ -282,19 +282,19 @@ class Learning:
 
 
 def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
-    """Step phase-ordering environments, and train in them, in several flows.
+    """Measure how fast phase-ordering environments make steps and trainings.
 
     A flow is a way to run the environment. In the original flow, each step starts opt
     for the action's passes, llvm-ir2vec for the observation, and clang to measure the
     code size for the reward. In our flows, one opt process with the plug-in does all of
-    this. The flows differ in how opt exchanges messages with Python. All flows have the
-    same caches.
+    this. Our flows differ only in the transport between opt and Python. All flows have
+    the same caches.
 
     First, the flows play the same random episodes without a learner. Each worker is a
     thread with an environment. Every round starts new environments with empty caches.
     Then a DQN of Stable-Baselines3 learns. It always explores, so it takes the same
-    actions in all flows. The code sizes after each action are compared. In our flows,
-    they must be equal.
+    actions in all flows. The code size after each action must be the same in all of our
+    flows.
 
     "faster" is the speed-up over the original flow with the same number of workers. "/
     one" is the speed-up over the same flow with one worker. "CPU ms" is the CPU time of

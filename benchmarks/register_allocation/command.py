@@ -227,12 +227,15 @@ def allocation_command(
     plugin: cli.Plugin = None,
     json_file: cli.JsonFile = None,
 ) -> None:
-    """Compare register allocation by gRPC and by models in the compiler's process.
+    """Compare register allocation by models behind gRPC and in the compiler's process.
 
-    Four agents with the same weights decide step by step. They run in a server with
-    PyTorch or ONNX Runtime (torch-grpc, onnx-grpc), or in the compiler's process, by
-    ONNX Runtime or as machine code (onnx, aot). The flow `greedy` has no model. A
-    single compiler and the server of gRPC have different cores.
+    In each flow, four agents with the same weights decide step by step:
+
+    - "torch-grpc", "onnx-grpc": The agents run in a server, with PyTorch or ONNX
+      Runtime. A single compiler and the server have different cores.
+    - "onnx", "aot": The agents run in the compiler's process, with ONNX Runtime or as
+      machine code.
+    - "greedy": LLVM's allocator, without agents.
     """
     need("bench allocation", PACKAGES, cli.HOW_TO_INSTALL)
     console = TableConsole(highlight=False)

@@ -50,24 +50,26 @@ class _Options:
     ] = 20
     lengths: Annotated[
         str,
-        Option(metavar="N,N,...|FIRST:LAST:STEP", help="Float32s per request."),
+        Option(
+            metavar="N,N,...|FIRST:LAST:STEP", help="Numbers of float32s per request."
+        ),
     ] = f"{LENGTHS[0]}:{LENGTHS[-1]}:{LENGTHS[1] - LENGTHS[0]}"
     placement: Annotated[
-        cli.Names, cli.only("--placement", PLACEMENTS, "placement")
+        cli.Names, cli.only("--placement", PLACEMENTS, "placement of the processes")
     ] = None
     runner: Annotated[cli.Names, cli.only("--runner", WORDS, "runner")] = None
-    serdes: Annotated[cli.Names, cli.only("--serdes", SERDES, "format")] = None
+    serdes: Annotated[cli.Names, cli.only("--serdes", SERDES, "message format")] = None
     fresh: Annotated[
         bool,
         Option(
             "--fresh",
-            help="Write the features before each trip, so that only the compiler's "
-            "cache has them. This is not timed. By default, they are written once.",
+            help="Write the features anew before each trip, so that only the "
+            "compiler's cache contains them. The time of the write does not count.",
         ),
     ] = False
     mlir: Annotated[
         bool,
-        Option("--mlir", help="The compiler is the stock mlir-opt with a pass."),
+        Option("--mlir", help="Use the stock mlir-opt with a pass as the compiler."),
     ] = False
     json_file: cli.JsonFile = None
     plot_file: Annotated[
@@ -83,17 +85,16 @@ class _Options:
 
 
 def _rtt(context: typer.Context, by: _Options) -> None:
-    """Time round trips between a compiler in C++ and a model.
+    """Measure the time of round trips between a compiler in C++ and a model.
 
-    For each length, the compiler sends a request of that many float32s to a model in
-    Python and receives one float32. Each runner is compared with its floor, which is
-    the cost of the transport without this library. The table marks times above their
-    limit. They are not an error, because times depend on the machine.
+    For each length N, the compiler sends N float32s to a model in Python and receives
+    one float32. Each runner is compared with its floor, which is the time of the
+    transport without this library. The table marks times above their limit. Such times
+    are not an error, because they depend on the machine.
 
     The runners of in-process models (onnx, aot and tf) are compared with a direct call
     of the same runtime. --placement, --serdes and --fresh do not affect them. The first
-    run compiles their models, which takes a few seconds for each model.
-    The compiled models are in the folder `models/`, next to rtt-client.
+    run takes a few seconds longer per model, because it compiles the models.
 
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000

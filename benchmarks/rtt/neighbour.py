@@ -111,12 +111,12 @@ def neighbour_command(
     json_file: cli.JsonFile = None,
     build: cli.Build = None,
 ) -> None:
-    """Time round trips while a third process keeps the model's core busy.
+    """Measure round trips while a third process keeps the model's core busy.
 
     A runner that spins is fast, but it takes the core from other processes, including
     its peer. In this benchmark, a busy process shares the model's core. The median
-    should stay below twice the median without that process. The mean rises further,
-    because the processes must take turns.
+    time should at most double. The mean rises further, because the processes must take
+    turns.
     """
     console = TableConsole(highlight=False)
     found_build = processes.find_build(build)

@@ -105,7 +105,7 @@ def serve(
     json_file: cli.JsonFile = None,
     build: cli.Build = None,
 ) -> None:
-    """Count the decisions per second of one model for many compilers.
+    """Measure how many decisions per second one model makes for many compilers.
 
     Each compiler is a process that sends one request after another. Like a network on
     an accelerator, the model needs the same time for a batch as for one request. "gain"

@@ -310,13 +310,14 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
 
     The first part measures decisions: each thread sends requests to the imitation
     inliner without a pause. The second part measures compiles of Debian's bzip2, zlib
-    and Lua with -Oz, from bitcode. The plug-in uses the same model. The rows
-    `llvm` show compiles with LLVM's own heuristic. Threads share one process, plug-in
-    and model. Processes compile one module each, N at a time, like `make -jN`.
+    and Lua with -Oz, from bitcode. The plug-in uses the same model, except in the rows
+    `llvm`, where LLVM's own heuristic decides. Threads share one process, plug-in and
+    model. Each process compiles one module, and N of them run at a time, as with
+    `make -jN`.
 
-    "us CPU" is the CPU time of one decision, and "s CPU" the CPU time of all modules.
-    These times rise with N if threads hinder each other. The run fails if the
-    objects of threads and processes differ.
+    "us CPU" is the CPU time of one decision. "s CPU" is the CPU time of all modules.
+    These times rise with N if threads hinder each other. The run fails if the objects
+    of threads and processes differ.
 
     The run takes ten minutes on two idle cores. The decisions alone take one minute:
 
