@@ -40,9 +40,9 @@ def batched(policy: BatchPolicy) -> Batched:
             features = stack(requests)
             return model(features["embedding"])
 
-    A batch of 32 rows takes a neural network little longer than one row. Batches
-    therefore let one process serve many compilers. ``max_batch`` and ``max_delay`` of
-    `serve` limit the size of a batch and the wait for more requests.
+    A neural network needs little more time for 32 rows than for one. Batches therefore
+    let one process serve many compilers. ``max_batch`` and ``max_delay`` of `serve`
+    limit the size of a batch and the wait for more requests.
     """
     return Batched(policy)
 

@@ -17,7 +17,7 @@ Format = _core.Format
 
 
 def formats() -> list[Format]:
-    """Returns all SerDes of this build. The libraries of some may be missing."""
+    """Returns all SerDes of this build, even if a SerDes' library is not installed."""
     return _core.formats()
 
 
@@ -35,7 +35,7 @@ def serialize(
         serdes: a SerDes, or the name of a SerDes in `formats`.
         side: the sender: "compiler" for features, "model" for advice. Only
             user-defined Protobuf messages depend on it.
-        bare: the sender, if the message is for a bare pipe. Replaces `side`.
+        bare: the sender, for a pipe without a handshake. Replaces `side`.
 
     Raises:
         SchemaMismatch: a value is not a tensor, or does not fit the message.
@@ -61,7 +61,7 @@ def deserialize(
         serdes: a SerDes, or the name of a SerDes in `formats`.
         side: the receiver: "model" for features, "compiler" for advice. Only
             user-defined Protobuf messages depend on it.
-        bare: the receiver, if the message is from a bare pipe. Replaces `side`.
+        bare: the receiver, for a pipe without a handshake. Replaces `side`.
         dtype: the expected element type, if the message does not contain the type.
             See `element_type_name`.
         many: expect any number of elements of ``dtype``, not just one.

@@ -203,8 +203,8 @@ class PipeCompilerInterface(BaseCompilerInterface):
 class SharedMemoryCompilerInterface(PipeCompilerInterface):
     """Serves compilers that connect to a path with ``shm:`` or ``pipe:``.
 
-    The class differs from `PipeCompilerInterface` only in that it does not serve bare
-    compilers. With ``shm:``, features are views of memory shared with the compiler.
+    Unlike `PipeCompilerInterface`, this class does not serve bare compilers. With
+    ``shm:``, features are views of memory shared with the compiler.
     """
 
     def __init__(

@@ -101,7 +101,7 @@ def load(path: Path) -> Vocabulary:
 def convert(path: Path) -> Vocabulary:
     """Reads a vocabulary in IR2Vec's format, with lines such as ``name:[1.5, ...],``.
 
-    An entity of LLVM for which IR2Vec has no vector is omitted, which means zeros.
+    An entity of LLVM without a vector in the file is omitted, so its vector is zero.
 
     Raises:
         OSError: the file cannot be read.

@@ -38,7 +38,7 @@ local_listener = partial(
 def open_listeners(
     addresses: Iterable[Address], formats: Sequence[_core.Format] = ()
 ) -> list[_core.Listener]:
-    """Opens a listener per address, but only one for ``pipe:NAME`` and ``shm:NAME``.
+    """Opens a listener per address. ``pipe:NAME`` and ``shm:NAME`` share a listener.
 
     Raises InvalidArgument if a spec is invalid or two specs conflict. Raises OSFailure
     if another server uses a path, or if the path is not writable.

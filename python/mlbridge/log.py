@@ -31,8 +31,8 @@ _DTYPES |= {
 }
 # The maximum length of a line in bytes. The header is long: it lists all features.
 _MAX_LINE = 1 << 24
-# The maximum number of elements of a tensor. For an empty tensor, the product of its
-# other extents is limited, because NumPy cannot stack tensors with larger ones.
+# The maximum number of elements. NumPy cannot stack empty tensors if the product of
+# their other extents exceeds `_MAX_EMPTY`.
 _MAX = (1 << 60) - 1
 _MAX_EMPTY = 1 << 31
 

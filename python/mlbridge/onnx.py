@@ -74,7 +74,7 @@ def open_session(model: str | bytes, *, threads: int = 1, log_level: int = 2) ->
         return onnxruntime.InferenceSession(
             model, options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # Its types differ between versions.
+    except Exception as error:  # The exception type depends on the version.
         if isinstance(model, bytes):
             raise
         raise Malformed(f"'{model}': ONNX Runtime says: {error}") from error
@@ -194,7 +194,7 @@ def _fit(found: Sequence[int], wanted: Sequence[int | None]) -> tuple[int, ...] 
     left = [size for size in found if size != 1]
     shape = []
     for index, size in enumerate(wanted):
-        # A free dimension matches a size only if later dimensions do not need it.
+        # A free dimension is 1 if the later dimensions need all remaining sizes.
         needed = sum(w != 1 for w in wanted[index:])
         if size == 1 or (size is None and needed > len(left)):
             shape.append(1)

@@ -23,7 +23,7 @@ def with_options(
     ``typer.Argument``. The default of the field is the default of the option.
 
     Args:
-        handler: the function to call with the context and one instance of each kind.
+        handler: is called with the context and an instance of each dataclass.
         kinds: the dataclasses.
         text: the help of the command. The default is the docstring of `handler`.
         defaults: maps names of fields to defaults that replace the fields' defaults.

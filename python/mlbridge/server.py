@@ -285,7 +285,7 @@ class _PolicyServer:
                 self._report_failures()
 
     def _report_failures(self) -> None:
-        """Sends the replies first, because logging the failures may be slow."""
+        """Sends replies, and then logs failures because logging may be slow."""
         failed, self._failed = self._failed, []
         if failed and not self._raises:
             self._send()
@@ -337,7 +337,7 @@ def _replies_of(policy: BatchPolicy, requests: list[Features]) -> list[Any]:
 
 
 def _single(policy: Batched) -> Policy:
-    """Turns a batched policy into a policy of one request, a batch of one."""
+    """Turns a batched policy into a policy for one request."""
     return lambda features: _replies_of(policy, [features])[0]
 
 

@@ -12,7 +12,7 @@ _IN_FILES = 160
 class TableConsole(Console):
     """A rich console that does not truncate tables in files and pipes."""
 
-    # mypy reports that Rich's property also has a setter. No code here uses it.
+    # mypy reports that Rich's property has a setter, too. No code here uses the setter.
     @property  # type: ignore[misc]
     def size(self) -> ConsoleDimensions:
         """The width and height of the console in characters."""

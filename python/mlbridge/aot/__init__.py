@@ -58,7 +58,7 @@ def compile_model(
         name: the model's name, a C identifier. The default is derived from `output`.
         emit: the kind of output. The default is derived from the suffix of `output`.
         header: a C header to write, which declares the model.
-        pin: maps free extents to fixed sizes.
+        pin: maps free extents (dimensions without a fixed size) to fixed sizes.
         cc: the C compiler. The default is the first of $CC, cc, gcc, clang, clang-22.
         tolerance: the largest accepted difference. It is relative for numbers above 1.
         report: a function that is called with one line per step.
@@ -100,7 +100,7 @@ def compile_model(
         return f"{last - before:.1f} s"
 
     graph = Graph(model, pinned)
-    # Accept no smaller sizes, because ONNX Runtime does not accept them either.
+    # The compiled model must reject the sizes that ONNX Runtime rejects.
     least = least_sizes(model, pinned) if graph.symbols else {}
     text = generate(graph, name, least)
     version = importlib.metadata.version("emx-onnx-cgen")
@@ -131,14 +131,14 @@ def compile_model(
             with replacing(Path(header)) as new:
                 new.write_text(declaration(name))
         with replacing(output) as new:
-            # Copy, rather than write, to keep the permissions of the compiled file.
+            # Use copy(), which also copies the permissions of the compiled file.
             shutil.copy(made, new)
 
 
 def _build(compiler: CCompiler, source: Path, kind: Kind) -> tuple[Path, Path]:
     """Builds the library for `check` and the requested file. Returns their paths."""
     library, object_file = source.with_suffix(".so"), source.with_suffix(".o")
-    # Compile with another macro, because the library exports one more symbol.
+    # This macro exports a symbol that only a library needs.
     shared_object = source.with_name("for-the-library.o")
     compiler.object(source, shared_object, "-DMLBRIDGE_AOT_SHARED")
     compiler.shared(shared_object, library)

@@ -20,7 +20,7 @@ _FLAGS = [
     *("-fno-math-errno", "-ffp-contract=fast"),
 ]
 MAX_STACK = 256 << 10
-"""The maximum stack size of a model in bytes. The compiler needs the rest."""
+"""The maximum stack size of a model in bytes. The compiler needs the rest of it."""
 
 
 class CompilerError(Error, RuntimeError, code="System"):
@@ -57,7 +57,7 @@ class CCompiler:
         )
 
     def object(self, source: Path, output: Path, *defines: str) -> None:
-        """Compiles a file. Raises Unsupported if it needs more than `MAX_STACK`."""
+        """Compiles a file. Raises Unsupported if its stack exceeds `MAX_STACK`."""
         files = ["-c", str(source), "-o", str(output)]
         _run([*self.command, *_FLAGS, *defines, *files])
         usage = output.with_suffix(".su")

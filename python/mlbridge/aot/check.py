@@ -29,13 +29,13 @@ _SIZES = (1, 2, 3, 5, 8, 17, 33)
 """The sizes to test for free extents: below, at and above the width of a register."""
 _MORE_SIZES = 24
 _BEYOND = 4001
-"""A size to test that is above the primes for which the code was generated."""
+"""A large size to test. It usually exceeds the primes in `extents`."""
 _MAX_ELEMENTS = 1 << 20
 """The maximum number of elements of an input. Larger sizes are not tested."""
 _MAX_WORKSPACE = 1 << 28
 """The maximum temporary memory in bytes. Larger sizes are not tested."""
 _ROUNDS = 4
-# Ranges to try for integer inputs. Large indices may be out of range for the model.
+# Limits for random integer inputs. If an index is out of range, the next limit is used.
 _RANGES = (1000, 100, 10, 2, 1)
 _NOT_FINITE = (np.nan, np.inf, -np.inf)
 _TIMEOUT = 600
@@ -186,9 +186,9 @@ def _compare(
 def _all_sizes(
     graph: Graph, compiled: CompiledModel
 ) -> Iterator[tuple[dict[str, int], int]]:
-    """Yields combinations of sizes that the code accepts, each with a number of rounds.
+    """Yields sizes of the free extents to test, and the number of tests to run.
 
-    The sizes of different extents are usually different.
+    The code accepts these sizes. Usually, each extent has a different size.
     """
     symbols = graph.symbols
     if not symbols:
@@ -218,7 +218,7 @@ def _all_sizes(
 def _least_of(
     symbols: Sequence[str], compiled: CompiledModel, enough: Sequence[int]
 ) -> dict[str, int]:
-    """Returns the smallest sizes that the code accepts. Raises ModelError if none."""
+    """Returns each extent's smallest accepted size, or raises ModelError."""
     for size in enough:
         found: dict[str, int] = {}
         for i, symbol in enumerate(symbols):
@@ -284,7 +284,7 @@ def _random(
 def _differences(
     name: str, found: NDArray[Any], expected: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Returns differences, relative for numbers above 1. Integers must be equal."""
+    """Returns differences, relative for numbers above 1. Unequal integers give inf."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise ModelError(
             f"{name}: expected {expected.dtype}{list(expected.shape)}, found "
@@ -309,8 +309,8 @@ def _check_not_finite(
 ) -> None:
     """Checks that NaN and infinity do not become ordinary numbers.
 
-    Such numbers would pass for decisions. Compares only how many outputs are NaN or
-    infinite, because ONNX does not specify how operators order NaN.
+    A compiler would use such a number as a decision. Compares only the number of NaN
+    and infinite outputs, because ONNX does not specify how operators order NaN.
     """
 
     def count(values: NDArray[Any]) -> int:
@@ -338,7 +338,7 @@ def _check_not_finite(
 def _with(
     value: float, values: NDArray[Any], random: np.random.Generator
 ) -> NDArray[Any]:
-    """Returns a copy. If it is floating-point, one random element is set to `value`."""
+    """Returns a copy. In a floating-point copy, one random element is `value`."""
     copy = values.copy()
     if copy.dtype.kind == "f" and copy.size:
         copy.reshape(-1)[random.integers(copy.size)] = value

@@ -3,9 +3,9 @@
 
 emx-onnx-cgen supports few operators with free extents, and miscompiles some. Therefore,
 a free extent n is replaced by a prime, and the code is generated for two primes. Where
-the two texts differ in a number, this number depends on n. It is assumed to be a
-product of extents plus a constant, which the two values determine. `check` later tests
-the result at other sizes.
+the two texts differ in a number, the number depends on n. `_expression` finds a product
+of extents plus a constant that equals the number in both texts. `check` later tests the
+result at other sizes.
 
 The generator may compare n with a number of the model, for example to slice the first
 5000 elements. Both primes must then be on the same side of this number.
@@ -31,9 +31,9 @@ _NEAR = 160
 
 
 def starts(constants: set[int], extents: int) -> list[int]:
-    """Returns the numbers from which to search for the primes of `extents` extents.
+    """Returns the numbers at which to start a search for primes, in the order to try.
 
-    Try the numbers in this order.
+    The search is for the primes of `extents` extents.
 
     Code from the first start is valid for all sizes, because the start is above all
     constants. Code from another start is valid only for sizes up to the primes.
@@ -48,10 +48,10 @@ def starts(constants: set[int], extents: int) -> list[int]:
 def points(
     variables: Sequence[str], taken: set[int], start: int
 ) -> tuple[Point, Point]:
-    """Returns two primes per variable, from `start`, that divide no size in `taken`.
+    """Returns two primes per variable. They are at least `start` and divide no `taken`.
 
-    The primes of different variables are so far apart that no offset makes one from
-    another.
+    The primes of two variables differ by more than the largest constant that
+    `_expression` tries, so a number cannot be attributed to the wrong variable.
     """
     first: dict[str, int] = {}
     second: dict[str, int] = {}
@@ -84,7 +84,7 @@ def generalise(texts: tuple[str, str], at: tuple[Point, Point]) -> str:
 
 
 def _expression(first: str, second: str, at: tuple[Point, Point]) -> str:
-    """Returns a C expression that equals both numbers at their points."""
+    """Returns a C expression that equals each number at its point."""
     values = [int(_DIGITS.findall(number)[0]) for number in (first, second)]
     for degree in range(1, _MAX_DEGREE + 1):
         for names in itertools.combinations_with_replacement(at[0], degree):

@@ -37,11 +37,11 @@ _TEMPORARY = re.compile(
     r" = malloc\(sizeof\(\*\w+\) \* (?P<outer>.+)\);$",
     re.M,
 )
-# Matches large arrays of a node, which must not be static: threads would share them.
+# Matches the static buffers of a node. Without `static`, each thread has its own.
 _LOCAL_STATIC = re.compile(r"^( +)static (?!const\b|inline\b)", re.M)
 _FILE_STATIC = re.compile(r"^static (?!const\b|inline\b)[^()]*(?:=|;)", re.M)
 _OPERATOR = re.compile(r"^ \* OpType: (\w+)$", re.M)
-# Matches code of Gather, Scatter and similar operators that uses a value as an index.
+# Matches code that computes an index from a value, for example in Gather and Scatter.
 _INDEX = re.compile(
     r"^ *if \((?P<index>gather_index|scatter_index|feature_index|index\d+) < 0\) \{\n"
     r" *(?P=index) \+= (?P<extent>.+);\n *\}\n",
@@ -60,7 +60,7 @@ _RECTIFIER = re.compile(
 _REDUCTION = re.compile(r"if \((?P<compare>(?P<x>[^;]+) [<>] acc)\) acc = (?P=x);")
 _NAME = re.compile(r"(\w+)(?:\[[^\]]*\])+ =")
 _ZERO = "0x0.0p+0"
-# Larger tables need not be hidden, because compilers do not unroll loops over them.
+# `_hide_zeros` skips larger tables, because compilers do not unroll loops over them.
 _MOST_UNROLLED = 1024
 _DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
 _WIDTHS = (4, 8, 16)
@@ -152,7 +152,7 @@ class _Code:
 
     @classmethod
     def of(cls, texts: Sequence[str], at: tuple[Point, Point]) -> "_Code":
-        """Changes and merges the generator's texts, which are for one size or two."""
+        """Changes the generator's code, and merges its texts if there are two sizes."""
         weights = [_WEIGHT.findall(text) for text in texts]
         if weights[0] != weights[-1]:
             raise Unsupported("the model's constants depend on a free extent")
@@ -246,7 +246,7 @@ def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
                 why = str(error)
                 for symbol, size in sizes.items():
                     why = re.sub(rf"\b{size}\b", symbol, why)
-                # The hint names an option of the generator's own command line.
+                # Drop the hint, which names an option that mlbridge does not have.
                 why, dynamic, _ = why.partition("Hint: ")
                 what_next = "; fix the extents with --pin NAME=SIZE" if dynamic else ""
                 raise Unsupported(
@@ -270,12 +270,12 @@ def _room(found: re.Match[str]) -> str:
 
 
 def _array(extents: Sequence[object]) -> str:
-    """Returns a C array. It has one element if empty, as C has no empty arrays."""
+    """Returns a C array of the extents, or of a 1 because C has no empty arrays."""
     return f"(const int64_t[]){{{', '.join(map(str, extents)) or '1'}}}"
 
 
 def _output_extents(graph: Graph, tensor: Tensor, found: list[str]) -> list[str]:
-    """Returns C expressions for the extents. A scalar has none."""
+    """Returns a C expression per extent, which is an empty list for a scalar."""
     rank = len(tensor.extents)
     if len(found) == rank:
         return found

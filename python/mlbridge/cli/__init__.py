@@ -52,7 +52,7 @@ add_commands(app)
 
 
 def main() -> None:
-    """Runs the command line. Exits with 1 after an error and with 2 after wrong use."""
+    """Runs the command line. Exits with 1 after an error and with 2 for wrong usage."""
     try:
         app()
     except (Error, OSError) as error:

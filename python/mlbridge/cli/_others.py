@@ -18,14 +18,14 @@ _ELSEWHERE = dict.fromkeys(
     "bench": "the benchmarks run only in a checkout of ML-Compiler-Bridge: "
     "`make setup build` there, and then .venv/bin/mlbridge bench"
 }
-"""Maps each optional command of this project to how to install it."""
+"""Maps each optional command of this project to a hint for its installation."""
 
 
 def add_commands(app: typer.Typer) -> None:
     """Adds every installed command.
 
-    A command may be missing or broken. It then raises Unsupported with the reason when
-    it is used, and all other commands still work.
+    A missing or broken command raises Unsupported when it is used. All other commands
+    still work.
     """
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name in sorted({*found, *_ELSEWHERE}):

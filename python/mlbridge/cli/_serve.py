@@ -95,7 +95,7 @@ def serve(
     Otherwise, the reply contains all outputs. docs/guides/serving.md has the details.
     """
     policy = _load(model)
-    # Do not highlight: the time for it is quadratic in the length of a message.
+    # Disable highlighting, whose time is quadratic in the length of a message.
     handler = RichHandler(
         console=errors, show_path=False, highlighter=NullHighlighter(), keywords=[]
     )
@@ -151,7 +151,7 @@ def _load(name: str) -> Policy | Batched:
 
 
 class _StatusLine:
-    """A status line of a running server. Rates are those of the last half second."""
+    """A status line of a running server, with the rates of the last half second."""
 
     def __init__(self, at: str, statistics: Statistics) -> None:
         self._at = at

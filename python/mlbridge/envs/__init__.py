@@ -9,7 +9,7 @@
 - `MLGOInliner`, `MLGOEviction`, `MLGOPriority`: the advisors of stock LLVM.
 
 The import of this module registers the environments with Gymnasium. Gymnasium imports
-the module itself if the ID starts with its name::
+the module itself if the ID starts with the module's name::
 
     gymnasium.make("mlbridge.envs:mlbridge/MLGOInliner-v0", modules=["a.c"])
 

@@ -93,7 +93,7 @@ class LocalChannel:
         address, question_mark, options = spec.partition("?")
         scheme, _, name = address.partition(":")
         self._own = ExitStack()
-        """Removes the folder of a private name when it is closed."""
+        """Removes the folder of a private name at `close`."""
         if not name:
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
             address = spec_of(scheme, folder.path / "env")
@@ -101,7 +101,7 @@ class LocalChannel:
         # Capture `warnings`, not self: a reference from the server would be a cycle.
         warnings: deque[Exception] = deque(maxlen=1)
         self._warnings = warnings
-        # Pass only this option on, because the others concern the compiler.
+        # Use only this option, because the other options are for the compiler.
         ours = [o for o in options.split("&") if o.startswith("max-message=")]
         try:
             path, _, _, max_message, _ = _core.server_spec(

@@ -62,9 +62,9 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
                 the colon, each compiler gets a private name.
             observation_space: the space of the features that form the observation. The
                 keys of a Dict are names of features. A single tensor is the feature
-                ``observation``, or the only feature. Shapes must be the compiler's, and
-                the dtype must be able to hold the compiler's values. Other features go
-                to ``info``.
+                ``observation``, or the only feature. Shapes must equal the compiler's,
+                and the dtype must be able to hold the compiler's values. Other features
+                are part of ``info``.
             action_space: the space of the actions. A single tensor is sent with the
                 name ``action``. For a Dict, one tensor is sent per key.
             failure_reward: the reward of a step in which the compiler failed.

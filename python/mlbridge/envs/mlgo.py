@@ -85,8 +85,8 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
             modules: the files to compile, in any format that the command accepts.
             command: clang, opt or llc with its arguments. ``{module}`` is replaced by
                 the module. The object must go to stdout (``-o -``).
-            illegal_action_penalty: the cost of an illegal action. A cost of 1 is the
-                same as for doubling the code size.
+            illegal_action_penalty: the cost of an illegal action. Doubling the code
+                size costs 1, too.
             timeout: seconds that a compile may take, including decisions and learning.
             decision_timeout: seconds to wait for each request of the compiler.
             include_default: whether the inliner's observations have the additional
@@ -123,7 +123,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
 
     @abstractmethod
     def _action_space(self) -> spaces.Space[Any]:
-        """Returns the space of the actions. The features are known by then."""
+        """Returns the space of the actions. Called after the features are known."""
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -139,7 +139,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
             The first request, and an info with ``module``, ``context``, ``decisions``.
 
         Raises:
-            InvalidArgument: the module is unknown, or has nothing to decide.
+            InvalidArgument: the module is unknown, or requests no decision.
             CompilerFailed, OSFailure, Timeout: the compile fails.
         """
         super().reset(seed=seed)
@@ -210,7 +210,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         return action
 
     def _begin(self, module: str) -> Features | None:
-        """Starts a compile. Returns its first request, or None without a request."""
+        """Starts a compile. Returns its first request, or None if it has no request."""
         self._module, self._decisions = module, 0
         self._compiler = InteractiveCompilerInterface(
             _fill(self._command, module),

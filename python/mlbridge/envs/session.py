@@ -188,7 +188,7 @@ class CompilerSession:
 
     @property
     def fresh(self) -> bool:
-        """Whether the next reset is the first one of its compiler."""
+        """Whether the next reset is the compiler's first reset."""
         running = self._slot.own()
         return running is None or not running.is_connected
 
@@ -274,7 +274,7 @@ class CompilerSession:
             self._stepping = self._fail(error)
 
     def receive_step(self, timeout: float | None = None) -> Outcome:
-        """Waits for the result of the action. If the step fails, `error` is set.
+        """Waits for the outcome of the action. If the step fails, its ``error`` is set.
 
         ``timeout``, in seconds, replaces the settings' timeout. Raises SchemaMismatch
         or InvalidArgument if the compiler rejects the action. Raises PeerClosed or

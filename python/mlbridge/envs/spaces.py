@@ -23,7 +23,7 @@ _LINK = spaces.Box(0, np.iinfo(np.int32).max, (2,), np.int64)
 
 
 def parts_of(space: spaces.Space[Any]) -> list[tuple[str, spaces.Space[Any]]] | None:
-    """Returns the parts of a composite space with names, or None for a single tensor.
+    """Returns the named parts of a composite space, or None for a single tensor.
 
     A Graph has the part ``nodes``. A Graph with edges also has ``edges`` and
     ``edge_links``. Each part is a Sequence, whose first extent varies between steps.
@@ -135,8 +135,8 @@ class Padded(spaces.Dict):
         Args:
             space: the space of the compiler's observations.
             limits: the maximum size of each extent. More rows raise SchemaMismatch.
-            extents: maps a tensor to another tensor with the same number of rows, whose
-                limit and mask the tensor uses.
+            extents: maps a tensor to another tensor with the same number of rows. Both
+                tensors share the limit and the mask of the other tensor.
         """
         padded = {name or "observation": leaf for name, leaf in leaves(space)}
         found = extents_of(space)

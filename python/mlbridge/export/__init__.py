@@ -67,7 +67,7 @@ class Exported:
         outputs: the names of the outputs.
         decide: the rule that makes a decision from an output, or None.
         comparison: the result of the comparison with the framework.
-        undecided: outputs that look like scores, although there is no rule for them.
+        undecided: outputs that look like scores but have no rule.
     """
 
     path: Path
@@ -113,7 +113,7 @@ def export(
         metadata: further metadata of the file.
         samples: the requests for the comparison, as a dict from names of features to
             arrays of shape [n, ...]. By default, they are random.
-        requests: the number of random requests.
+        requests: the number of random requests for the comparison.
         **options: options of the framework: ``statistics`` (a VecNormalize) for sb3,
             ``module`` and ``agent`` for rllib.
 

@@ -16,7 +16,7 @@ from mlbridge.onnx import open_session
 
 ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
 """The tolerance is the sum of ABSOLUTE, RELATIVE times the output, and CANCELLED times
-the largest number in the request. It allows for another order of summation."""
+the largest number in the request, because sums may have another order."""
 ALONE = 4
 """The number of requests that are also compared in a batch of one."""
 SIZES = 4
@@ -68,7 +68,7 @@ def compare(
 def _draw(
     policy: Policy, requests: int, random: np.random.Generator
 ) -> Iterator[Tensors]:
-    """Yields random requests: one group, or one group per size of free extents."""
+    """Yields groups of random requests. Each group has other sizes of free extents."""
     free = sorted(free_extents(policy.features))
     most = {extent: policy.limits.get(extent, _ROWS) for extent in free}
     for i in range(SIZES if free else 1):
@@ -87,7 +87,7 @@ def _compare(
     batch: int | None,
     differences: dict[str, float],
 ) -> int:
-    """Compares these requests, updates the differences and returns the count."""
+    """Compares requests and updates `differences`. Returns the number of requests."""
     asked = {f.name: np.asarray(drawn[f.name], f.dtype) for f in policy.features}
     count = min(map(len, asked.values()))
     names = list(differences)
@@ -106,8 +106,8 @@ def _compare(
             if right.dtype.kind == "f" and np.isnan(right).any():
                 raise ModelError(
                     f"output '{name}': the policy itself answers NaN: its training"
-                    " failed, as after a reward that is NaN or a learning rate that is"
-                    " too high"
+                    " failed, for example because a reward was NaN or the learning rate"
+                    " was too high"
                 )
             if policy.limits and right.ndim == found[name].ndim:
                 right = _without_padding(name, right, found[name].shape, policy.decide)

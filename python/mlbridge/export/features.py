@@ -37,7 +37,7 @@ class FeatureSpec:
             joined to a vector.
         low: the smallest value, if known. Random requests are between `low` and `high`.
         high: the largest value, if known.
-        indexes: a free extent, if the elements are indices of its rows.
+        indexes: the free extent whose rows the elements index, or "".
     """
 
     name: str

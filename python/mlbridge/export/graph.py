@@ -57,7 +57,7 @@ def build(
         [_output(value, first) for value in model.graph.output],
         [*builder.constants, *model.graph.initializer],
     )
-    # Prune again, because a mask that no output needs was added.
+    # Prune again, because some of the added masks may be unused.
     _prune(graph)
     result = helper.make_model(
         graph, opset_imports=model.opset_import, producer_name="mlbridge"

@@ -67,7 +67,7 @@ class Training:
     date: str = field(default_factory=_date)
 
     def to_json(self) -> str:
-        """Returns the value of ``mlbridge.training``, without unknown fields."""
+        """Returns the value of ``mlbridge.training``. Omits unknown fields."""
         return json.dumps({k: v for k, v in vars(self).items() if v is not None})
 
 

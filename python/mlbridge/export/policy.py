@@ -23,7 +23,7 @@ Tensors = Mapping[str, NDArray[Any]]
 class Normalisation:
     """Normalises an observation: ``(x - mean) / scale``, clipped to [-clip, clip].
 
-    The computation is in double precision, like that of the frameworks in training.
+    The computation is in double precision, as in the frameworks.
     """
 
     mean: NDArray[np.float64]  # Has the shape of the observation.
@@ -51,7 +51,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Policy:
-    """A trained policy: the graph of its network, and a function to compare with.
+    """A trained policy: the graph of its network, and a function that runs the policy.
 
     The graph has one input per port. `limits` maps free extents to the sizes to which
     the framework pads them. The outputs of `reply` then end with padding, but the
@@ -252,7 +252,7 @@ def parameter_ports(
 def padded_ports(features: Sequence[FeatureSpec]) -> list[Port]:
     """Returns a port for each feature, and a port for the mask of each free extent.
 
-    They are the inputs of a network whose observation space is `mlbridge.envs.Padded`.
+    A network whose observation space is `mlbridge.envs.Padded` has these inputs.
     """
     from mlbridge.envs.spaces import mask_of
 

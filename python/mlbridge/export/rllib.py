@@ -61,7 +61,7 @@ class Trained:
     module: RLModule
     connectors: Sequence[ConnectorV2] = ()
     space: spaces.Space[Any] | None = None
-    """The environment's observation space. With several agents, a Dict by agent."""
+    """The environment's observation space. A Dict by agent if there are several."""
     name: str = ""
 
 
@@ -71,7 +71,7 @@ def load(path: Path, module: str | None = None) -> Trained:
     The files are unpickled, which runs the code in them. Only load trusted files.
 
     Raises:
-        InvalidArgument: `module` is unknown, or is missing although there are several.
+        InvalidArgument: `module` is unknown, or is None for several modules.
     """
     path = path.resolve()
     modules = path / "learner_group" / "learner" / "rl_module"

@@ -24,7 +24,7 @@ from mlbridge.types import Features
 MAX_LINE = 1 << 20
 """The maximum size of a line in bytes. LLVM's headers have about 3,000 bytes."""
 MAX_OBSERVATION = 1 << 26
-"""The maximum size of a request's tensors in bytes. LLVM's are far smaller."""
+"""The maximum size of a request's tensors in bytes. LLVM's requests are smaller."""
 
 # The limit of 18 digits guarantees that is_count() accepts the number.
 _OBSERVATION = re.compile(rb'\{"observation":([0-9]{1,18})\}\n')
@@ -206,7 +206,7 @@ class Decoder:
         self._start, self._end = 0, rest
 
     def _malformed(self, expected: str, found: str, stop: int = 0) -> Malformed:
-        """Returns an error for the current message, at a buffer offset if given."""
+        """Returns an error for the byte of the current message at a buffer offset."""
         where = f"context {self.context!r:.200}, " if self.contexts else ""
         return Malformed(
             f"{self._peer}: {where}byte {max(0, stop - self._start)} of the message:"

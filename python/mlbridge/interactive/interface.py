@@ -43,8 +43,8 @@ class Conversation:
     decisions: int
     """The number of requests with a reply."""
     contexts: tuple[str, ...]
-    """The contexts. The register allocator sends one per function, also for functions
-    without a request. The inliner sends one with an empty name."""
+    """The contexts. The register allocator sends a context per function, even if it has
+    no request for the function. The inliner sends one context with an empty name."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             tool: the tool, if the name of the command does not contain it.
             timeout: seconds for the whole compile, including the decisions. The limit
                 also applies if a decision hangs.
-            decision_timeout: seconds after the start or a reply within which the next
-                request must come, or the compile must end. None sets no such limit.
+            decision_timeout: seconds from the start, or from a reply, to the next
+                request or the end of the compile. None sets no such limit.
             include_default: whether the inliner's requests have the additional feature
                 ``inlining_default``, LLVM's own decision. Then the advice may be None.
             cwd: the working directory.
