@@ -1,4 +1,4 @@
-//===- AccessPattern.cpp - How a loop walks through memory ----------------===//
+//===- AccessPattern.cpp - How a loop accesses memory ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads the steps of addresses from ScalarEvolution.
+/// Computes strides with ScalarEvolution.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,8 @@ static const SCEV *addressOf(const Instruction &Access, ScalarEvolution &SE) {
   return SE.getSCEV(const_cast<Value *>(getLoadStorePointerOperand(&Access)));
 }
 
-/// Returns the recurrence of an address, or null if the address does not change
-/// by the same amount in each iteration of \p L.
+/// Returns the recurrence of \p Address in \p L, or null if the address does
+/// not change by the same amount in each iteration.
 static const SCEVAddRecExpr *recurrenceOf(const SCEV *Address, const Loop &L) {
   const auto *Recurrence = dyn_cast<SCEVAddRecExpr>(Address);
   const bool IsAffine =

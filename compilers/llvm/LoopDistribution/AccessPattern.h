@@ -1,4 +1,4 @@
-//===- AccessPattern.h - How a loop walks through memory ------*- C++ -*-===//
+//===- AccessPattern.h - How a loop accesses memory -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The addresses of loads and stores in a loop.
+/// Describes how the addresses of loads and stores change in a loop.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +24,11 @@ class ScalarEvolution;
 
 namespace MLBridge {
 
-/// The distance between the addresses of two iterations.
+/// The distance between the addresses of an access in consecutive iterations.
 enum class Stride : std::uint8_t {
-  Consecutive, ///< The size of the element, in either direction.
-  Strided,     ///< Another distance that does not change in the loop.
-  Invariant,   ///< All iterations access one address.
+  Consecutive, ///< The size of the element, upwards or downwards.
+  Strided,     ///< Another constant distance.
+  Invariant,   ///< All iterations access the same address.
   Irregular,   ///< None of these.
 };
 
@@ -40,8 +40,7 @@ Stride strideOf(const llvm::Instruction &Access, const llvm::Loop &L,
 /// 0 for scalable vectors.
 std::uint64_t accessedBytes(const llvm::Instruction &Access);
 
-/// True if the bytes that \p Access accesses differ between any two iterations
-/// of \p L.
+/// True if any two iterations of \p L access different bytes through \p Access.
 bool hasNewAddressInEachIteration(const llvm::Instruction &Access,
                                   const llvm::Loop &L,
                                   llvm::ScalarEvolution &SE);

@@ -1,4 +1,4 @@
-//===- DecidedLoops.cpp - Loops that are decided about --------------------===//
+//===- DecidedLoops.cpp - Marks of decided loops --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -24,7 +24,7 @@ namespace MLBridge {
 
 static constexpr char Mark[] = "mlbridge.loop.decided";
 
-/// The prefixes of metadata that says how a loop is transformed.
+/// The prefixes of the metadata that pragmas and LLVM's transformations add.
 static constexpr StringLiteral PragmaPrefixes[] = {
     "llvm.loop.distribute.", "llvm.loop.vectorize.", "llvm.loop.interleave.",
     "llvm.loop.unroll.", "llvm.loop.isvectorized"};

@@ -1,4 +1,4 @@
-//===- DecidedLoops.h - Loops that are decided about ------------*- C++ -*-===//
+//===- DecidedLoops.h - Marks of decided loops ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Marks the loops about which a policy has decided, so that a later run of the
-/// pass, for example at link time, leaves them as they are.
+/// Marks the loops about which a policy has decided. A later run of the pass,
+/// for example at link time, does not change these loops.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +24,11 @@ class LoopInfo;
 
 namespace MLBridge {
 
-/// Adds the mark, which is metadata of the loop.
+/// Adds the mark to the metadata of \p L.
 void markDecided(llvm::Loop &L);
 
-/// Returns the innermost loops that have no mark, and about which the source
-/// contains no pragmas.
+/// Returns the innermost loops without a mark and without pragmas about loop
+/// transformations.
 llvm::SmallVector<llvm::Loop *, 8> undecidedLoops(llvm::LoopInfo &LI);
 
 } // namespace MLBridge

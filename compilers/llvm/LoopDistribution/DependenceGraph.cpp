@@ -1,4 +1,4 @@
-//===- DependenceGraph.cpp - What depends on what in a loop ---------------===//
+//===- DependenceGraph.cpp - The dependences in a loop --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Builds the graph from uses, from LoopAccessAnalysis and from branches.
+/// Builds the graph from the uses of values, LoopAccessAnalysis and branches.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ using namespace llvm;
 
 namespace {
 
-/// An instruction and those that depend on it, to find components.
+/// An instruction and the instructions that depend on it, for scc_iterator.
 struct Vertex {
   Instruction *I = nullptr;
   SmallVector<Vertex *, 4> Successors;
@@ -65,8 +65,8 @@ std::string describe(const Instruction &I) {
   return StringRef(Text).trim().str();
 }
 
-/// True if the instruction is not part of what the loop computes, so that a
-/// distribution may delete it.
+/// True if \p I does not affect the loop's results. A distribution may delete
+/// such an instruction.
 static bool isOnlyHint(const Instruction &I) {
   const auto *Call = dyn_cast<IntrinsicInst>(&I);
   return Call && (Call->getIntrinsicID() == Intrinsic::assume ||
@@ -151,8 +151,7 @@ void DependenceGraph::addMemoryDependences(ArrayRef<Instruction *> Instructions,
       Dependences.push_back({First, Second, PreventsVectors});
   };
   for (const MemoryDepChecker::Dependence &Found : *Checker.getDependences()) {
-    // "Source" is the first instruction in program order, also for backward
-    // dependences.
+    // The source precedes the destination even for a backward dependence.
     Instruction *Source = Found.getSource(Checker);
     Instruction *Destination = Found.getDestination(Checker);
     const bool PreventsVectors =
@@ -163,8 +162,9 @@ void DependenceGraph::addMemoryDependences(ArrayRef<Instruction *> Instructions,
     if (Found.isPossiblyBackward())
       Add(Destination, Source, PreventsVectors);
   }
-  // LoopAccessAnalysis omits dependences between accesses through the same
-  // pointer in the same iteration, because vectorization preserves them.
+  // Add dependences between accesses through the same pointer in the same
+  // iteration. LoopAccessAnalysis omits them, because vectorization preserves
+  // them.
   SmallVector<Instruction *, 16> Memory;
   copy_if(Instructions, std::back_inserter(Memory),
           [](const Instruction *I) { return isa<LoadInst, StoreInst>(I); });
@@ -182,7 +182,7 @@ void DependenceGraph::addMemoryDependences(ArrayRef<Instruction *> Instructions,
 }
 
 void DependenceGraph::addComponents(ArrayRef<Instruction *> Instructions) {
-  // The root reaches all vertices, so that the iterator visits all of them.
+  // Make all vertices successors of a root, so that the iterator visits all.
   std::vector<Vertex> Vertices(Instructions.size());
   DenseMap<const Instruction *, Vertex *> Of;
   Vertex Root;
@@ -205,7 +205,7 @@ void DependenceGraph::addComponents(ArrayRef<Instruction *> Instructions) {
       Component[V->I] = Count;
     ++Count;
   }
-  // Number the nodes by their first instructions.
+  // Number the nodes in the order of their first instructions.
   DenseMap<unsigned, unsigned> Number;
   for (Instruction *I : Instructions) {
     const auto [It, IsNew] =

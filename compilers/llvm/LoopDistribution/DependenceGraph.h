@@ -1,4 +1,4 @@
-//===- DependenceGraph.h - What depends on what in a loop -------*- C++ -*-===//
+//===- DependenceGraph.h - The dependences in a loop ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,8 +13,9 @@
 /// other across iterations, so they must stay in one loop.
 ///
 /// Dependences through memory come from LLVM's LoopAccessAnalysis, which the
-/// vectorizer uses, too. Where two pointers may alias, the graph has no edge if
-/// a check at run time can exclude it. A transformation must insert the checks.
+/// vectorizer uses, too. If two pointers may alias but a check at run time can
+/// exclude this, the graph has no edge. A transformation must insert these
+/// checks.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +45,7 @@ class LoopAccessInfoManager;
 namespace MLBridge {
 
 enum class DependenceKind : std::uint8_t {
-  Register, ///< An instruction uses the value of another one.
+  Register, ///< An instruction uses another instruction's value.
   Memory,   ///< Two instructions may access the same location.
   Control,  ///< A branch decides whether an instruction is executed.
 };
@@ -55,9 +56,11 @@ public:
     /// The instructions of the component, in program order.
     llvm::SmallVector<llvm::Instruction *, 4> Instructions;
     /// True if the node stores to memory, or if its value is used after the
-    /// loop. Each seed belongs to exactly one loop after a distribution.
+    /// loop and IsShared is false. A distribution puts each seed into exactly
+    /// one loop.
     bool IsSeed = false;
-    /// True if a branch of the loop needs the node. All loops then need it.
+    /// True if a branch of the loop depends on the node. After a distribution,
+    /// each loop needs the node's value.
     bool IsShared = false;
   };
   struct Edge {
@@ -66,10 +69,10 @@ public:
     DependenceKind Kind;
     bool operator==(const Edge &) const = default;
   };
-  /// \p First must be executed before \p Second.
+  /// A dependence through memory: First must be executed before Second.
   struct MemoryDependence {
     llvm::Instruction *First, *Second;
-    /// True if the dependence forbids to execute several iterations at once.
+    /// True if the dependence prevents vectorization.
     bool PreventsVectors;
   };
 
@@ -81,8 +84,8 @@ public:
 
   llvm::Loop &loop() const { return *L; }
   const llvm::LoopAccessInfo &accesses() const { return *Accesses; }
-  /// The analysis to which accesses() belongs. It is the graph's own, because
-  /// LLVM's shared one keeps results of loops that have changed.
+  /// The owner of accesses(). The graph has its own manager, because LLVM's
+  /// shared manager keeps outdated results of loops that have changed.
   llvm::LoopAccessInfoManager &accessManager() const { return *Manager; }
   /// The nodes, ordered by their first instructions.
   llvm::ArrayRef<Node> nodes() const { return Nodes; }

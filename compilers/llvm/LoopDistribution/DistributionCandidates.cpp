@@ -1,4 +1,4 @@
-//===- DistributionCandidates.cpp - The legal distributions -------------===//
+//===- DistributionCandidates.cpp - The legal distributions ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Estimates from dependences and from TargetTransformInfo.
+/// Computes the columns from dependences and from LLVM's cost model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ namespace MLBridge {
 
 namespace {
 
-/// Computes the columns of the distributions of one loop.
+/// Computes the columns of `distribution_features` for one loop.
 class DistributionDescriber {
 public:
   /// The arguments must outlive the describer.
@@ -54,10 +54,10 @@ private:
   const DependenceGraph &Graph;
   /// All instructions of the loop.
   SmallPtrSet<Instruction *, 32> All;
-  /// Phis that prevent vectors.
+  /// The phis that prevent vectorization.
   SmallPtrSet<const Instruction *, 8> Preventing;
   DenseMap<const Instruction *, Cost> Costs;
-  /// The latency of each node that is a recurrence.
+  /// The latency of each node in cycles, or 0 if it is not a recurrence.
   std::vector<double> Latencies;
   unsigned Width = 1;
 };
@@ -111,7 +111,7 @@ DistributionDescriber::describe(const DistributionPlan &Plan) const {
   const auto At = [&](Column C) -> double & { return Row[std::size_t(C)]; };
   double Stores = 0, VectorStores = 0;
   for (const DistributionPlan::PlannedLoop &Each : Plan.loops()) {
-    // A trivial plan has no contents.
+    // A trivial plan does not list its contents, which are all instructions.
     const Contents &Loop = Plan.isTrivial() ? All : Each.Contents;
     const bool IsVector = canVectorize(Loop);
     double Scalar = 1, Vector = 1, Slowest = 0;

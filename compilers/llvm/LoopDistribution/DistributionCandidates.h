@@ -8,9 +8,9 @@
 ///
 /// \file
 /// DistributionCandidates lists the legal distributions of a loop, so that a
-/// model can choose one. It describes for each how much of it can be
-/// vectorized, what must be computed twice, and how many cycles an iteration
-/// takes by LLVM's cost model.
+/// model can choose one. The features of a distribution describe which part can
+/// be vectorized, how much is computed repeatedly, and how many cycles an
+/// iteration needs according to LLVM's cost model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,16 +27,17 @@
 
 namespace MLBridge {
 
-/// The columns of `distribution_features`. Counts are logarithms, log(1 + n).
+/// The columns of `distribution_features`. All columns except VectorShare and
+/// Repeated are logarithms, log(1 + n).
 enum class DistributionColumn : std::size_t {
   Loops,        ///< The number of loops.
   Vector,       ///< The number of loops that can be vectorized.
-  VectorShare,  ///< The share of the stores that are in such loops.
+  VectorShare,  ///< The share of stores in such loops, from 0 to 1.
   Instructions, ///< The number of instructions in all loops.
   Loads,        ///< The number of loads in all loops.
-  Repeated,     ///< Instructions in all loops relative to the original loop.
-  Reloads,      ///< Values that a later loop loads from where they are stored.
-  Arrays,       ///< Values that need an array.
+  Repeated,     ///< Instructions in all loops / in the original loop.
+  Reloads,      ///< Stored values that a later loop loads again.
+  Arrays,       ///< Values that need a temporary array.
   Scalar,       ///< The estimated cycles of an iteration without vectors.
   Cycles,       ///< The estimated cycles of an iteration.
   Latency,      ///< The estimated cycles of the slowest recurrence.
@@ -50,13 +51,14 @@ public:
                          const LoopAnalyses &Analyses);
 
   std::size_t size() const { return Partitions.size() / Nodes; }
-  /// Returns a candidate as an argument of DistributionPlan::make(), or
-  /// std::nullopt if \p Index is not below size().
+  /// Returns the partition of the candidate \p Index (see
+  /// DistributionPlan::make()), or std::nullopt if there is no such candidate.
   std::optional<std::vector<std::int64_t>> at(std::int64_t Index) const;
 
-  /// Sets the features. \p Into borrows them from this object:
+  /// Sets the features for c candidates and n nodes. \p Into borrows them from
+  /// this object:
   ///
-  /// - `distributions` int32 [c, n]: a loop for each node; only seeds count.
+  /// - `distributions` int32 [c, n]: the partitions.
   /// - `distribution_features` float [c, 11]: the DistributionColumns.
   void setFeatures(FeatureSet &Into) const;
 

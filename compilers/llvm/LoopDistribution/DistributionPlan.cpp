@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Decides which instructions each loop needs. A loop contains its seeds, all
-/// branches, and what they use. If a loop must not compute a value again,
-/// because an earlier loop has overwritten the operands, it loads the value
-/// from memory.
+/// Selects the instructions of each loop. A loop contains its seeds, all
+/// branches, and the values that these use. A loop loads a value from memory if
+/// an earlier loop stores the value anyway, or if computing it again would be
+/// slow or, after a store to its operands, wrong.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -137,15 +137,16 @@ std::optional<SmallVector<Value *, 4>> addressAt(const Instruction &Value,
   return std::nullopt;
 }
 
-/// True if the value depends on its value in an earlier iteration, so that it
-/// is slow to compute again. Induction variables do not count.
+/// True if the value is computed from its own value in an earlier iteration,
+/// and so is slow to compute again. Values that branches need do not count,
+/// because every loop computes them anyway.
 bool DistributionPlan::isRecurrence(const Instruction &Value) const {
   const DependenceGraph::Node &Node = Graph->nodes()[Graph->nodeOf(Value)];
   return !Node.IsShared && Node.Instructions.size() > 1;
 }
 
-/// Returns a store of an earlier loop from whose location the loop can load \p
-/// Value, or null.
+/// Returns an earlier loop's store of \p Value if loop \p Number can load the
+/// value from the same location. Otherwise returns null.
 StoreInst *DistributionPlan::reloadable(unsigned Number,
                                         Instruction &Value) const {
   if (isa<PHINode>(Value) || isa<LoadInst>(Value))
@@ -170,7 +171,8 @@ StoreInst *DistributionPlan::reloadable(unsigned Number,
   return nullptr;
 }
 
-/// Returns the dependence that forbids \p Load in the loop, or null.
+/// Returns a dependence that would be violated if loop \p Number executed
+/// \p Load, or null.
 const DependenceGraph::MemoryDependence *
 DistributionPlan::obstacle(unsigned Number, const Instruction &Load) const {
   for (const DependenceGraph::MemoryDependence &D : Graph->memoryDependences())
@@ -180,8 +182,9 @@ DistributionPlan::obstacle(unsigned Number, const Instruction &Load) const {
   return nullptr;
 }
 
-/// Plans an array that passes \p Value from an earlier loop. Returns false if
-/// no earlier loop computes the value, or if the array may be too large.
+/// Plans an array that passes \p Value from an earlier loop to loop \p Number.
+/// Returns false if no earlier loop computes the value, or if the array may be
+/// too large.
 bool DistributionPlan::tryArray(unsigned Number, Instruction &Value) {
   if (Arrays.contains(&Value))
     return true;
@@ -203,7 +206,7 @@ bool DistributionPlan::tryArray(unsigned Number, Instruction &Value) {
   return true;
 }
 
-/// Checks all dependences through memory once more, for all copies.
+/// Checks all dependences through memory for the final contents of the loops.
 Error DistributionPlan::check() const {
   for (const DependenceGraph::MemoryDependence &D : Graph->memoryDependences())
     for (std::size_t Later = 1; Later < Loops.size(); ++Later)
@@ -228,8 +231,8 @@ std::vector<DistributionPlan> legalPlans(const DependenceGraph &Graph,
   Try();
   if (Count < 2 || Count > MaxSeeds)
     return Result;
-  // Assigns a loop to each seed in all ways. Each of the loops 0 to the highest
-  // number must have a seed, or the same distribution would be listed again.
+  // Try all assignments of loop numbers to seeds. Skip an assignment with an
+  // unused number below the highest one, because it repeats another assignment.
   const auto TryAll = [&](auto &&Self, unsigned Position,
                           std::int64_t Used) -> void {
     if (Position == Count) {

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// DistributionPlan says which instructions each loop of a distribution
-/// contains. A plan exists only for legal distributions: whatever a model
-/// replies, the distributed loops compute what the original loop does.
+/// DistributionPlan lists the instructions of each loop of a distribution. A
+/// plan can only be created for a legal distribution. Therefore, the
+/// distributed loops compute the same results as the original loop, whatever a
+/// model replies.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,23 +37,23 @@ class DistributionPlan {
 public:
   /// A loop of the distribution.
   struct PlannedLoop {
-    /// The instructions of the original loop that the loop contains.
+    /// The instructions of the original loop that this loop contains.
     llvm::SmallPtrSet<llvm::Instruction *, 32> Contents;
-    /// The values that the loop needs, but does not compute. Each has the store
-    /// of an earlier loop whose location contains the value, or null if the
-    /// value is in an array.
+    /// The values that this loop loads instead of computing them. Each value is
+    /// mapped to the earlier loop's store of the value, or to null if an array
+    /// passes the value.
     llvm::MapVector<llvm::Instruction *, llvm::StoreInst *> Transfers;
   };
 
-  /// The maximum size of the arrays that pass values from a loop to a later
-  /// one, in bytes. They are on the stack.
+  /// The maximum total size in bytes of the arrays that pass values to later
+  /// loops. The arrays are on the stack.
   static constexpr std::uint64_t MaxArraySize = std::uint64_t(1) << 15;
   /// The maximum number of assumptions that are checked at run time.
   static constexpr unsigned MaxPredicates = 8;
 
   /// Plans the distribution of a loop. \p Partition has a number for each node
   /// of the graph, but only the numbers of seeds matter. Seeds with the same
-  /// number stay in one loop, and the loops follow each other by their numbers.
+  /// number stay in one loop. The loops run in the order of the numbers.
   /// Returns InvalidArgument if the length of \p Partition is wrong, and
   /// Unsupported with the violated dependence if the distribution is illegal.
   static Expected<DistributionPlan> make(const DependenceGraph &Graph,
@@ -64,14 +65,15 @@ public:
   llvm::ArrayRef<PlannedLoop> loops() const { return Loops; }
   /// True if the plan leaves the loop as it is.
   bool isTrivial() const { return Loops.size() < 2; }
-  /// The values that need an array, and the loops that compute them.
+  /// Maps each value that needs an array to the number of the loop that
+  /// computes the value.
   const llvm::MapVector<llvm::Instruction *, unsigned> &arrays() const {
     return Arrays;
   }
   /// The number of iterations for which the arrays have room.
   unsigned arrayLength() const { return ArrayLength; }
-  /// Returns an argument of make() that makes this plan. The numbers of nodes
-  /// that are no seeds are 0.
+  /// Returns a partition from which make() makes this plan. Nodes that are not
+  /// seeds have the number 0.
   std::vector<std::int64_t> partition() const {
     return {LoopOfNode.begin(), LoopOfNode.end()};
   }
@@ -97,7 +99,7 @@ private:
 
   const DependenceGraph *Graph;
   const LoopAnalyses *Analyses;
-  /// The number of the loop of each node that is a seed.
+  /// For each node that is a seed, the number of its loop.
   std::vector<unsigned> LoopOfNode;
   std::vector<PlannedLoop> Loops;
   llvm::MapVector<llvm::Instruction *, unsigned> Arrays;
@@ -105,17 +107,18 @@ private:
   unsigned ArrayLength = 0;
 };
 
-/// Returns the values that \p Store needs for its address at the position of \p
-/// Value, or std::nullopt if the address is not known there. If the address
-/// itself is not computed earlier, the result has the operands of a
-/// getelementptr.
+/// Returns values that are available at the position of \p Value and determine
+/// the address of \p Store. The result is the address itself if it is
+/// available. Otherwise, the result is the operands of its getelementptr, or
+/// std::nullopt if one of them is not available.
 std::optional<llvm::SmallVector<llvm::Value *, 4>>
 addressAt(const llvm::Instruction &Value, const llvm::StoreInst &Store,
           const llvm::DominatorTree &DT);
 
-/// Returns all legal plans for a loop. The first one is trivial. With more than
-/// \p MaxFree seeds, each loop contains seeds that follow each other, and with
-/// more than \p MaxSeeds, only the trivial plan is returned.
+/// Returns the legal plans for a loop. The first plan is trivial. If there are
+/// more than \p MaxFree seeds, returns only plans that keep the order of the
+/// seeds. If there are more than \p MaxSeeds seeds, returns only the trivial
+/// plan.
 std::vector<DistributionPlan> legalPlans(const DependenceGraph &Graph,
                                          const LoopAnalyses &Analyses,
                                          unsigned MaxFree = 4,

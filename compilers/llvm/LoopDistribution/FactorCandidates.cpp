@@ -1,4 +1,4 @@
-//===- FactorCandidates.cpp - What factors would do -----------------------===//
+//===- FactorCandidates.cpp - The effects of factors ----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -33,7 +33,7 @@ namespace MLBridge {
 
 namespace {
 
-/// Computes the columns of a loop's factors.
+/// Computes the columns of `factor_features` for one loop.
 class FactorDescriber {
 public:
   FactorDescriber(const DependenceGraph &Graph, const LoopAnalyses &Analyses)
@@ -64,7 +64,7 @@ public:
     const auto At = [&](FactorColumn Column) -> double & {
       return Result[std::size_t(Column)];
     };
-    // Each iteration of the new loop has one branch.
+    // Add one cycle for the branch of each iteration of the new loop.
     At(FactorColumn::Throughput) = cyclesAt(Width) + 1.0 / Copies;
     At(FactorColumn::Recurrence) =
         std::max(SlowestRecurrence, SlowestReduction / (Width * Interleave));
@@ -78,7 +78,7 @@ public:
       At(FactorColumn::Iterations) = Vectorized;
       Remainder = double(Iterations % Copies) / Iterations;
     }
-    // The iterations that remain are not vectorized.
+    // The remaining iterations are not vectorized.
     At(FactorColumn::Cycles) =
         (1 - Remainder) * std::max(At(FactorColumn::Throughput),
                                    At(FactorColumn::Recurrence)) +
@@ -87,7 +87,8 @@ public:
     return Result;
   }
 
-  /// Returns the estimated cycles of an iteration with vectors of \p Width.
+  /// Returns the estimated cycles of an original iteration if vectors have
+  /// \p Width elements.
   double cyclesAt(unsigned Width) {
     const auto [Position, IsNew] = Throughput.try_emplace(Width);
     double &Sum = Position->second;
@@ -104,7 +105,7 @@ private:
   const LoopAnalyses &Analyses;
   const unsigned Iterations;
   const std::uint64_t RegisterBits;
-  /// The size of each instruction's value.
+  /// The size of each instruction's value in bits.
   SmallVector<unsigned, 32> ElementBits;
   double SlowestRecurrence = 0, SlowestReduction = 0;
   std::map<unsigned, double> Throughput;
@@ -117,7 +118,7 @@ FactorCandidates::FactorCandidates(const DependenceGraph &Graph,
                                    ArrayRef<float> Legal)
     : Legal(Legal) {
   FactorDescriber Describer(Graph, Analyses);
-  // LLVM takes the vectors that it estimates to be fastest.
+  // Assume that LLVM chooses the vectors that are estimated to be fastest.
   LoopFactors Probable{1, 1, 0};
   for (auto [Each, IsLegal] : zip_equal(factorChoices(), Legal))
     if (IsLegal != 0 && Each.Width > 1 &&

@@ -1,4 +1,4 @@
-//===- FactorCandidates.h - What factors would do ---------------*- C++ -*-===//
+//===- FactorCandidates.h - The effects of factors --------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FactorCandidates lists and describes the factors of a loop, so that a model
-/// can choose one.
+/// FactorCandidates describes the effect of each of factorChoices() on a loop,
+/// so that a model can choose one.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +24,15 @@
 
 namespace MLBridge {
 
-/// The columns of `factor_features`. Numbers are logarithms, log(1 + n).
+/// The columns of `factor_features`. All columns except Remainder are
+/// logarithms, log(1 + n).
 enum class FactorColumn : std::size_t {
-  Throughput,   ///< The estimated cycles of an iteration.
-  Recurrence,   ///< The cycles of an iteration in the slowest recurrence.
-  Cycles,       ///< The larger one of these, on average over the iterations.
+  Throughput,   ///< Estimated cycles of an iteration without latencies.
+  Recurrence,   ///< Latency of the slowest recurrence per iteration.
+  Cycles,       ///< The larger of both, averaged over all iterations.
   Instructions, ///< The number of instructions in the loop body.
-  Iterations,   ///< The number of iterations of the new loop, if known.
-  Remainder,    ///< The share of the iterations that remain, if known.
+  Iterations,   ///< The number of iterations of the new loop, or 0.
+  Remainder,    ///< The share of iterations after the new loop, or 0.
 };
 inline constexpr std::size_t FactorColumns =
     std::size_t(FactorColumn::Remainder) + 1;
@@ -44,9 +45,9 @@ public:
 
   /// Sets the features. \p Into borrows them from this object:
   ///
-  /// - `choices` int32 [c, 3]: width, interleave and unroll of factorChoices().
-  /// - `factor_features` float [c, 6]: the FactorColumns. The first row is an
-  ///   estimate of what LLVM chooses.
+  /// - `choices` int32 [c, 3]: the width, interleave and unroll factors.
+  /// - `factor_features` float [c, 6]: the FactorColumns. The first row
+  ///   describes the factors that LLVM probably chooses.
   /// - `action_mask` float [c]: 1 where a choice is legal.
   void setFeatures(FeatureSet &Into) const;
 

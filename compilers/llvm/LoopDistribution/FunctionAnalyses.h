@@ -29,9 +29,9 @@
 
 namespace MLBridge {
 
-/// The references are valid as long as this object and \p FAM's results.
-/// ScalarEvolution is this object's own, because questions to LLVM's shared one
-/// change which code later passes make.
+/// The references are valid as long as this object and the results in \p FAM.
+/// The object has its own ScalarEvolution, because queries to LLVM's shared
+/// ScalarEvolution would change the code that later passes generate.
 class FunctionAnalyses {
 public:
   FunctionAnalyses(llvm::Function &F, llvm::FunctionAnalysisManager &FAM)

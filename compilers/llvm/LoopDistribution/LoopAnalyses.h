@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LoopAnalyses holds references to LLVM's analyses of a function, which all
-/// parts of loop distribution use. The functions answer questions that several
-/// parts ask.
+/// LoopAnalyses holds references to LLVM's analyses of a function. All parts of
+/// loop distribution use them, directly or through the queries below.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,13 +49,13 @@ struct LoopAnalyses {
   llvm::OptimizationRemarkEmitter &ORE;
 };
 
-/// What a phi in the header of a loop can be.
+/// The kinds of a phi in the header of a loop.
 struct PhiKinds {
   bool IsInduction = false;
-  /// Its value is one that an earlier iteration has computed.
+  /// True if the phi has a value that an earlier iteration has computed.
   bool IsFixedOrder = false;
   bool IsReduction = false;
-  /// A floating-point reduction whose order the source fixes.
+  /// True for a floating-point reduction whose order must not change.
   bool IsOrdered = false;
 
   /// True for a reduction whose order may change.
@@ -73,14 +72,14 @@ bool isUsedAfter(const llvm::Instruction &I, const llvm::Loop &L);
 bool isConditional(const llvm::BasicBlock &Block, const llvm::Loop &L,
                    const llvm::DominatorTree &DT);
 
-/// Return LLVM's estimates of the reciprocal throughput and of the latency of
-/// an instruction, in cycles, or 0 if they are unknown.
+/// These functions return LLVM's estimates of an instruction's reciprocal
+/// throughput and latency in cycles, or 0 if they are unknown.
 double cyclesOf(const llvm::Instruction &I, const LoopAnalyses &Analyses);
 double latencyOf(const llvm::Instruction &I, const LoopAnalyses &Analyses);
-/// Returns a cost of LLVM, or 0 if it is unknown.
+/// Converts a cost of LLVM to cycles. Returns 0 if the cost is unknown.
 double cyclesOf(llvm::InstructionCost Cost);
 
-/// Returns the width of the target's vector registers.
+/// Returns the width of the target's vector registers in bits.
 std::uint64_t vectorRegisterBits(const LoopAnalyses &Analyses);
 
 } // namespace MLBridge

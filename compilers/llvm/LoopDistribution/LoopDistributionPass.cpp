@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs a policy over the innermost loops of a function.
+/// Applies a policy's decisions to the innermost loops of a function.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,11 +41,10 @@ namespace MLBridge {
 
 namespace {
 
-/// The policy of the module that the pass runs on. The passes of a pipeline
-/// share it.
+/// The policy for one module. The passes of a pipeline share it.
 class ModulePolicy {
 public:
-  /// What has happened in the module.
+  /// The counts for the statistics of the module.
   struct Counts {
     std::uint64_t Loops = 0, Declined = 0, Partitions = 0, Distributed = 0,
                   Illegal = 0, FactorDecisions = 0, FactorsSet = 0;
@@ -54,7 +53,7 @@ public:
   explicit ModulePolicy(LoopOptions Options) : Options(std::move(Options)) {}
   ~ModulePolicy() { finish(); }
 
-  /// Returns the policy for \p M, or null.
+  /// Returns the policy for \p M, or null if there is none.
   LoopPolicy *get(Module &M) {
     if (Of != &M) {
       finish();
@@ -64,7 +63,7 @@ public:
     }
     return Policy.get();
   }
-  /// Ends the policy. The next get() makes another one.
+  /// Flushes and destroys the policy. The next get() creates a new policy.
   void finish() {
     if (!Policy)
       return;
@@ -139,7 +138,7 @@ public:
         markDecided(*Each);
       }
     }
-    // Factors are metadata, which no analysis depends on.
+    // New factors change no analysis, because factors are metadata.
     if (!HasChanged)
       return PreservedAnalyses::all();
     PreservedAnalyses Preserved;
@@ -231,8 +230,8 @@ private:
   std::shared_ptr<ModulePolicy> Shared;
 };
 
-/// Ends the policy before the module is written, so that an error of a log
-/// still fails the compile.
+/// Flushes the policy before the module is written, so that a failure to write
+/// a log can still fail the compile.
 class FinishPass : public PassInfoMixin<FinishPass> {
 public:
   explicit FinishPass(std::shared_ptr<ModulePolicy> Shared)
@@ -269,8 +268,8 @@ void registerLoopDistribution(PassBuilder &PB) {
       [Shared](FunctionPassManager &FPM, OptimizationLevel Level) {
         if (Level.getSpeedupLevel() < 2 || Level.getSizeLevel() != 0)
           return;
-        // LLVM brings loops into this form next. At this point, their
-        // preheaders are often missing.
+        // LLVM's pipeline simplifies loops only after this point. Without these
+        // passes, preheaders would often be missing.
         FPM.addPass(LoopSimplifyPass());
         FPM.addPass(LCSSAPass());
         if (Shared->options().Print)

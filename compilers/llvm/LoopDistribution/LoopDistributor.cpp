@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Copies the loop once for each part of the plan, and deletes from each copy
-/// what the plan does not put into it.
+/// Copies the loop for each planned loop, and deletes from each copy the
+/// instructions that the planned loop does not contain.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +74,7 @@ private:
 
   std::size_t last() const { return Kept.size() - 1; }
 
-  /// Returns the copy of \p V in a loop.
+  /// Returns the copy of \p V in loop \p Number.
   Value *in(std::size_t Number, Value *V) const {
     if (Number == last())
       return V;
@@ -94,8 +94,9 @@ private:
     Result.Fallback = Versioning.getNonVersionedLoop();
   }
 
-  /// Adds arrays that pass values between loops, with a store behind each value
-  /// and a load beside it.
+  /// Adds arrays that pass values between loops. Adds a load and a store of the
+  /// array element after each value. The loop that computes the value keeps the
+  /// store, and later loops keep the load.
   void addArrays() {
     if (Plan.arrays().empty())
       return;
@@ -162,7 +163,8 @@ private:
       }
   }
 
-  /// Copies the loop for all parts but the last, which becomes the original.
+  /// Copies the loop for each planned loop except the last, which becomes the
+  /// original loop.
   void copy() {
     BasicBlock *Exit = L.getExitBlock(), *Top = L.getLoopPreheader();
     BasicBlock *Before = Top->getSinglePredecessor();
@@ -187,8 +189,7 @@ private:
           Result.Loops[Number]->getExitingBlock());
   }
 
-  /// Takes the values that are used behind the loop from the loops that compute
-  /// them.
+  /// Makes code after the loop use each value from the loop that computes it.
   void passResults() {
     const DependenceGraph &Graph = Plan.graph();
     for (PHINode &Phi : L.getExitBlock()->phis())
@@ -212,9 +213,10 @@ private:
       }
   }
 
-  /// Deletes from each loop what does not belong to it.
+  /// Deletes from each loop the instructions that do not belong to it.
   void prune() {
-    // Look up all copies first, because the maps follow replaced values.
+    // Look up all copies first, because replacing a value also changes the
+    // maps.
     SmallVector<std::pair<Instruction *, Instruction *>, 8> Replaced;
     SmallVector<Instruction *, 64> Unused;
     for (std::size_t Number = 0; Number < Kept.size(); ++Number) {
@@ -241,7 +243,7 @@ private:
   Loop &L;
   /// The instructions of the original loop that each loop keeps.
   std::vector<SmallPtrSet<Instruction *, 32>> Kept;
-  /// The values of each loop that a load replaces, with the loads.
+  /// For each loop, the values to replace and the loads that replace them.
   std::vector<SmallVector<std::pair<Instruction *, Instruction *>, 4>>
       Replacements;
   std::vector<Copy> Copies;

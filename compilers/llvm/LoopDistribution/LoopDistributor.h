@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The transformation of loop distribution.
+/// Distributes a loop according to a DistributionPlan.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +24,14 @@ struct DistributedLoops {
   /// The loops, in the order of their execution. The last one is the original
   /// loop.
   llvm::SmallVector<llvm::Loop *, 4> Loops;
-  /// A copy of the original loop, which is executed if checks at run time fail,
-  /// or null if there are no checks.
+  /// The copy of the original loop that runs if checks at run time fail. Null
+  /// if there are no checks.
   llvm::Loop *Fallback = nullptr;
 };
 
-/// Distributes a loop. \p Plan must not be trivial. It and its graph are
-/// invalid afterwards. LoopInfo, the dominator tree and ScalarEvolution stay
-/// valid; LoopAccessAnalysis does not.
+/// Distributes a loop. \p Plan must not be trivial. Afterwards, \p Plan, its
+/// graph and LoopAccessAnalysis are invalid. LoopInfo, the dominator tree and
+/// ScalarEvolution stay valid.
 DistributedLoops distribute(const DistributionPlan &Plan,
                             const LoopAnalyses &Analyses);
 

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes factors as metadata, and asks LLVM's vectorizer which are legal.
+/// Writes factors as metadata, and finds the legal factors with the help of
+/// LLVM's vectorizer.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +34,7 @@ using namespace llvm;
 namespace MLBridge {
 
 ArrayRef<LoopFactors> factorChoices() {
-  // LLVM's choice; no vectors, unrolled; no vectors, interleaved; vectors.
+  // In this order: LLVM's choice, scalar unrolled, scalar interleaved, vectors.
   static constexpr LoopFactors Choices[] = {
       {0, 0, 0},  {1, 1, 1},  {1, 1, 2}, {1, 1, 4}, {1, 1, 8},  {1, 2, 0},
       {1, 4, 0},  {2, 1, 0},  {2, 2, 0}, {2, 4, 0}, {4, 1, 0},  {4, 2, 0},
@@ -61,7 +62,8 @@ void setFactors(Loop &L, LoopFactors Factors) {
   }
 }
 
-/// Returns the number of iterations that LLVM's vectorizer assumes, or 0.
+/// Returns the number of iterations that LLVM's vectorizer assumes, or 0 if it
+/// is unknown.
 static unsigned assumedIterations(Loop &L, ScalarEvolution &SE) {
   if (const unsigned Exact = SE.getSmallConstantTripCount(&L))
     return Exact;
@@ -113,7 +115,8 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
     }
   Smallest = std::max(Smallest, 8U);
   const std::uint64_t Register = vectorRegisterBits(Analyses);
-  // The vectorizer ignores wider vectors, and prints a remark.
+  // Respect the safe width. The vectorizer ignores requests for wider vectors
+  // and prints a remark.
   const MemoryDepChecker &Checker = Graph.accesses().getDepChecker();
   std::uint64_t SafeBits = Checker.getMaxSafeVectorWidthInBits();
   if (!Checker.isSafeForAnyStoreLoadForwardDistances())
@@ -121,13 +124,13 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
         std::min(SafeBits, Checker.getStoreLoadForwardSafeDistanceInBits());
   const unsigned Iterations = Analyses.SE.getSmallConstantTripCount(&L);
   const unsigned Assumed = assumedIterations(L, Analyses.SE);
-  // If a loop is shorter than this, the vectorizer refuses checks and
-  // remainders, and prints a remark.
+  // With fewer iterations, the vectorizer refuses checks at run time and
+  // remainder loops, and prints a remark.
   constexpr unsigned MinIterations = 16;
   const bool IsShort = Assumed != 0 && Assumed < MinIterations;
   const bool AllowsVectors =
       !IsShort || !needsChecks(Graph.accesses(), Predicated);
-  // LLVM takes very long for larger loop bodies.
+  // The limit on instructions in a loop body, because LLVM is slow for more.
   constexpr unsigned MaxBody = 2048;
   for (auto [Choice, IsLegal] : zip_equal(Choices, Legal)) {
     const auto Width = unsigned(Choice.Width);
@@ -140,7 +143,7 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
                 (Iterations == 0 || Copies <= Iterations);
     if (Width > 1 || Interleave > 1)
       Fits &= CanVectorize && KeepsOrder;
-    // Two registers of the smallest elements are the widest useful vectors.
+    // The widest useful vectors fill two registers with the smallest elements.
     if (Width > 1)
       Fits &= AllowsVectors && (!IsShort || Assumed % Copies == 0) &&
               std::uint64_t(Width) * Smallest <= 2 * Register &&

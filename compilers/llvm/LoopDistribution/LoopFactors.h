@@ -36,13 +36,13 @@ struct LoopFactors {
   bool areDefault() const { return !Width && !Interleave && !Unroll; }
 };
 
-/// The factors among which a model chooses. The first ones are LLVM's.
+/// The choices of a model. The first choice leaves all factors to LLVM.
 llvm::ArrayRef<LoopFactors> factorChoices();
 
-/// Returns 1 for each of factorChoices() that is legal for a loop, and
-/// otherwise 0. The first choice is always legal. A choice is illegal if LLVM
-/// would not obey it, or if it would reorder floating-point operations that the
-/// source orders. The function does not change the loop.
+/// Returns a number for each of factorChoices(): 1 if the choice is legal for
+/// the loop, and otherwise 0. The first choice is always legal. A choice is
+/// illegal if LLVM would not obey it, or if it would reorder floating-point
+/// operations that the source orders. The function does not change the loop.
 std::vector<float> legalFactors(const DependenceGraph &Graph,
                                 const LoopAnalyses &Analyses);
 

@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// The state of a dialogue: which seeds are placed, and what is legal next.
+/// The loops of the seeds placed so far, and the legal next choices.
 class Placement {
 public:
   Placement(const DependenceGraph &Graph, const LoopAnalyses &Analyses)
@@ -52,8 +52,9 @@ public:
     return {LoopOf.begin(), LoopOf.end()};
   }
 
-  /// True if a legal distribution continues with \p Node in the current loop,
-  /// or in a new one.
+  /// True if the placed seeds and \p Node are the start of a legal
+  /// distribution. \p Node is in a new loop if \p IsNew is true, or else in the
+  /// current loop.
   bool isLegal(unsigned Node, bool IsNew) const {
     const std::int64_t Loop = Current + (IsNew ? 1 : 0);
     if (LoopOf[Node] >= 0 || (IsNew && isEmpty()))
@@ -163,7 +164,7 @@ template <typename T> std::optional<T> LoopModels::request(Model &Asked) {
   return std::move(*Result);
 }
 
-/// Names the loop in logs.
+/// Returns the name of the loop's module and function for logs.
 static std::string contextOf(const DependenceGraph &Graph, const Module &M) {
   const BasicBlock &Header = *Graph.loop().getHeader();
   return M.getModuleIdentifier() + ":" + Header.getParent()->getName().str();

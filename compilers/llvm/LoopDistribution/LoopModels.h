@@ -7,20 +7,21 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LoopModels is the policy whose decisions models make: one model distributes
-/// loops, another one chooses factors. All models receive the features of
-/// LoopObservation: n nodes, m edges and s seeds. Further features and the
-/// advice are:
+/// LoopModels is a LoopPolicy whose decisions come from models. One model
+/// distributes loops, and another model chooses factors. All models receive the
+/// features of LoopObservation, for n nodes, m edges and s seeds. Further
+/// features and the advice depend on the decision:
 ///
-/// - **Distribution, as a question**: the features of DistributionCandidates.
-///   The advice is `int64[1]`, the index of a candidate, or `int64[n]`, an
-///   argument of DistributionPlan::make().
-/// - **Distribution, in a dialogue**: the agents place one seed after another.
-///   `loop_of` int32 [n] is the loop of each placed node, or -1. `action_mask`
-///   float [choices] is 1 where a choice is legal. The agent `node` chooses the
-///   next seed, an index of `seeds`. The agent `partition` also receives this
-///   seed's `node` int32, and replies 0 for the current loop or 1 for a new
-///   one. It is not asked about the first seed, which begins the first loop.
+/// - **Distribution in one request** (DistributionForm::Question): the features
+///   of DistributionCandidates. The advice is `int64[1]`, the index of a
+///   candidate, or `int64[n]`, a partition (see DistributionPlan::make()).
+/// - **Distribution in a dialogue**: two agents place one seed after another.
+///   `loop_of` int32 [n] is the loop of each placed node, and -1 for other
+///   nodes. `action_mask` float [choices] is 1 where a choice is legal. The
+///   agent `node` chooses the next seed, as an index of `seeds`. The agent
+///   `partition` also receives this seed's index in `nodes` as the feature
+///   `node` int32. It replies 0 for the current loop or 1 for a new loop. It
+///   receives no request for the first seed, which begins the first loop.
 /// - **Factors**: the features of FactorCandidates. The advice is `int64[1]`,
 ///   an index of `choices` that `action_mask` allows.
 ///
@@ -58,7 +59,7 @@ public:
   void flush() override;
 
 private:
-  /// A model, and what it has been asked.
+  /// A model's session, and the total duration of its requests.
   struct Model {
     std::unique_ptr<ModelSession> Session;
     std::chrono::steady_clock::duration Replying{};
@@ -70,7 +71,8 @@ private:
       : Form(Options.Form), M(M) {}
   /// Sends Features. Returns std::nullopt if the model defers or fails.
   template <typename T> std::optional<T> request(Model &Asked);
-  /// Fails because a reply is wrong. The message also names the model.
+  /// Makes the session of \p Asked fail because a reply is wrong. Adds the
+  /// model's name to the message.
   void reject(Model &Asked, const Error &Why);
   std::optional<std::vector<std::int64_t>>
   dialogue(const DependenceGraph &Graph, const LoopAnalyses &Analyses,

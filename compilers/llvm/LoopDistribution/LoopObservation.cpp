@@ -1,4 +1,4 @@
-//===- LoopObservation.cpp - What a model sees of a loop ------------------===//
+//===- LoopObservation.cpp - The features of a loop -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -141,7 +141,7 @@ void LoopObservation::describeLoop(const DependenceGraph &Graph,
                                    const LoopAnalyses &Analyses) {
   Loop &L = Graph.loop();
   const LoopAccessInfo &Accesses = Graph.accesses();
-  // A larger maximum only reflects the type of the induction variable.
+  // A larger maximum only shows the type of the induction variable.
   constexpr unsigned MaxIterations = 1 << 20;
   const unsigned Maximum = Analyses.SE.getSmallConstantMaxTripCount(&L);
   LoopRow[Iterations] = Maximum <= MaxIterations ? logOf(Maximum) : 0;

@@ -1,4 +1,4 @@
-//===- LoopObservation.h - What a model sees of a loop ----------*- C++ -*-===//
+//===- LoopObservation.h - The features of a loop ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -31,9 +31,9 @@ class LoopObservation {
 public:
   /// The columns of `nodes`. Counts are logarithms, log(1 + n).
   enum NodeColumn : std::size_t {
-    Seed,          ///< 1 if the node stores, or is used behind the loop.
+    Seed,          ///< 1 if the node is a seed (see DependenceGraph).
     Shared,        ///< 1 if the loop's branches need the node.
-    LiveOut,       ///< 1 if the node is used behind the loop.
+    LiveOut,       ///< 1 if the node is used after the loop.
     Conditional,   ///< 1 if not every iteration executes the node.
     Instructions,  ///< The number of instructions.
     Loads,         ///< The number of loads.
@@ -46,9 +46,9 @@ public:
     Calls,         ///< Calls.
     Recurrence,    ///< 1 if the node depends on itself across iterations.
     Induction,     ///< 1 if the recurrence is an induction.
-    Reduction,     ///< 1 if it is a reduction that can be reordered.
+    Reduction,     ///< 1 if the recurrence is a reorderable reduction.
     Ordered,       ///< 1 if it is a floating-point reduction in fixed order.
-    ThroughMemory, ///< 1 if it goes through memory.
+    ThroughMemory, ///< 1 if the recurrence goes through memory.
     Consecutive,   ///< Accesses to consecutive elements.
     Strided,       ///< Accesses with another constant stride.
     Invariant,     ///< Accesses to one address.
@@ -62,15 +62,15 @@ public:
   /// The columns of `loop`. Counts are logarithms, log(1 + n).
   enum LoopColumn : std::size_t {
     Iterations,      ///< The maximum number of iterations, or 0 if unknown.
-    KnownIterations, ///< 1 if the number is a constant.
+    KnownIterations, ///< 1 if the number of iterations is constant.
     Depth,           ///< The depth of the loop.
     Blocks,          ///< The number of blocks.
     AllInstructions, ///< The number of instructions.
     Nodes,           ///< The number of nodes.
     Seeds,           ///< The number of seeds.
     Vectorizable,    ///< 1 if dependences through memory allow vectorizing.
-    Checks,          ///< Checks of pointers at run time.
-    Assumptions,     ///< Other checks at run time.
+    Checks,          ///< The number of pointer checks at run time.
+    Assumptions,     ///< The number of other checks at run time.
     SafeWidth,       ///< The safe vector width in bits.
     RegisterWidth,   ///< The width of vector registers in bits.
     SmallestElement, ///< Bytes of the smallest accessed element.

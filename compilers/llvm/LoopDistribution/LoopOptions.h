@@ -28,24 +28,25 @@ namespace MLBridge {
 inline constexpr char LoopDistributionName[] = "mlbridge-loop-distribution";
 inline constexpr char LoopFactorsName[] = "mlbridge-loop-factors";
 
-/// What a model of loop distribution decides at once.
+/// The part of a distribution that a model decides in one request.
 enum class DistributionForm {
   Question, ///< The whole distribution of a loop.
-  Dialogue, ///< Each step, by two agents.
+  Dialogue, ///< One step of a dialogue with two agents.
 };
 
 /// Decisions that are the same for all loops, for tests and measurements.
 struct FixedLoopDecisions {
-  /// A number for each seed. It applies to loops with this number of seeds.
+  /// The number of a loop for each seed. Applies only to loops with this number
+  /// of seeds.
   std::vector<std::int64_t> Partition;
-  /// An index of factorChoices().
+  /// An index in factorChoices().
   std::optional<unsigned> Factors;
-  /// If set, only this loop of the module is changed. The loops that a model
-  /// would be asked about are counted from 0.
+  /// If set, only the loop with this number is changed. Loops are numbered from
+  /// 0, separately for distribution and for factors.
   std::optional<unsigned> OnlyLoop;
 };
 
-/// The options with which loops are decided about.
+/// The options for decisions about loops.
 struct LoopOptions {
   /// The value of `-mlbridge-loop-distribution=SPEC`, or an empty string.
   llvm::StringRef DistributionSpec;
@@ -58,11 +59,11 @@ struct LoopOptions {
   /// True if loops are printed before vectorization, as JSON.
   bool Print = false;
 
-  /// True if anything decides about distribution.
+  /// True if an option requests decisions about distribution.
   bool distributes() const {
     return !DistributionSpec.empty() || !Fixed.Partition.empty() || RandomSeed;
   }
-  /// True if anything decides about factors.
+  /// True if an option requests decisions about factors.
   bool setsFactors() const {
     return !FactorsSpec.empty() || Fixed.Factors || RandomSeed;
   }

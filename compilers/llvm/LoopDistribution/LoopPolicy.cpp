@@ -1,4 +1,4 @@
-//===- LoopPolicy.cpp - What decides about loops --------------------------===//
+//===- LoopPolicy.cpp - Decides about loops -------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines policies that are not learned, and chooses a policy by the options.
+/// Defines policies that are not learned, and creates the policy that the
+/// options select.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -93,7 +94,8 @@ public:
   }
 
 private:
-  /// Returns a number below \p Limit. The remainder's bias does not matter.
+  /// Returns a random number below \p Limit. The remainder's bias is
+  /// negligible.
   std::uint64_t below(std::uint64_t Limit) { return Generator() % Limit; }
 
   std::mt19937_64 Generator;

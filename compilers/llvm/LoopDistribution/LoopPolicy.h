@@ -1,4 +1,4 @@
-//===- LoopPolicy.h - What decides about loops ------------------*- C++ -*-===//
+//===- LoopPolicy.h - Decides about loops -----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -34,12 +34,12 @@ namespace MLBridge {
 class LoopPolicy {
 public:
   virtual ~LoopPolicy() = default;
-  /// Returns an argument of DistributionPlan::make(), or std::nullopt to leave
-  /// the loop as it is. The graph has several seeds. The result need not be
-  /// legal.
+  /// Returns a partition (see DistributionPlan::make()), or std::nullopt to
+  /// leave the loop as it is. \p Graph has at least two seeds. The result need
+  /// not be legal.
   virtual std::optional<std::vector<std::int64_t>>
   partition(const DependenceGraph &Graph, const LoopAnalyses &Analyses) = 0;
-  /// Returns an index of factorChoices(), or std::nullopt for LLVM's choice.
+  /// Returns an index in factorChoices(), or std::nullopt for LLVM's choice.
   /// \p Legal is the result of legalFactors(). The result need not be legal.
   virtual std::optional<std::int64_t> factors(const DependenceGraph &Graph,
                                               const LoopAnalyses &Analyses,
@@ -48,8 +48,8 @@ public:
   virtual void flush() {}
 };
 
-/// Returns an error unless \p Choice is an index of \p Mask, an `action_mask`,
-/// at which it is not 0. \p What names the choice in the message.
+/// Returns an error unless \p Choice is the index of a non-zero element of the
+/// `action_mask` \p Mask. The message names the choice \p What.
 Error checkChoice(llvm::StringRef What, llvm::ArrayRef<float> Mask,
                   std::int64_t Choice);
 

@@ -1,4 +1,4 @@
-//===- LoopPrinterPass.cpp - Prints what a model sees of loops ------------===//
+//===- LoopPrinterPass.cpp - Prints the features of loops -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

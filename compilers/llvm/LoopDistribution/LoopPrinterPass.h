@@ -1,4 +1,4 @@
-//===- LoopPrinterPass.h - Prints what a model sees of loops ----*- C++ -*-===//
+//===- LoopPrinterPass.h - Prints the features of loops ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,7 +10,7 @@
 /// LoopPrinterPass prints a line of JSON to stderr for each innermost loop: all
 /// features of both models, or the key `declined` with the reason why no model
 /// decides about the loop. The keys `function`, `header` (a basic block) and,
-/// with debug information, `line` say which loop it is.
+/// with debug information, `line` identify the loop.
 ///
 //===----------------------------------------------------------------------===//
 

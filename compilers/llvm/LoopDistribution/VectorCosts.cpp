@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks TargetTransformInfo for the costs of vector types.
+/// Computes costs with TargetTransformInfo.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,8 @@ namespace MLBridge {
 using TTI = TargetTransformInfo;
 static constexpr TTI::TargetCostKind Kind = TTI::TCK_RecipThroughput;
 
-/// Returns the cycles of a load or store of \p Vector.
+/// Returns the estimated cycles of the vectorized load or store \p I. \p Scalar
+/// is the cycles of one scalar access.
 static double accessCycles(const Instruction &I, FixedVectorType *Vector,
                            double Scalar, const DependenceGraph &Graph,
                            const LoopAnalyses &Analyses) {
@@ -53,9 +54,10 @@ static double accessCycles(const Instruction &I, FixedVectorType *Vector,
                            Vector, APInt::getAllOnes(Width), /*Insert=*/IsLoad,
                            /*Extract=*/!IsLoad, Kind));
   const bool IsConditional = isConditional(*I.getParent(), L, Analyses.DT);
-  // A branch for each element.
+  // Add one branch for each element of a conditional access.
   const double Separate = OneByOne + (IsConditional ? Width : 0);
-  // The vectorizer checks at run time whether an unknown stride is 1.
+  // Assume that an unknown stride is 1, as the vectorizer does. The vectorizer
+  // adds a check at run time.
   const bool IsAssumed = Graph.accesses().getSymbolicStrides().contains(
       const_cast<Value *>(getLoadStorePointerOperand(&I)));
   switch (IsAssumed ? Stride::Consecutive : strideOf(I, L, Analyses.SE)) {

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Estimates what the instructions of a loop cost after vectorization. LLVM's
-/// vectorizer has such a model, but does not publish it.
+/// Estimates the cycles of a loop's instructions after vectorization. LLVM's
+/// vectorizer has such a cost model, but it has no public interface.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ double vectorCyclesOf(const llvm::Instruction &I, unsigned Width,
                       const DependenceGraph &Graph,
                       const LoopAnalyses &Analyses);
 
-/// Returns the estimated cycles of an iteration of \p Node if it is a
-/// recurrence that the loop's branches do not need, or 0.
+/// Returns the estimated latency of \p Node in cycles per iteration. Returns 0
+/// if \p Node is not a recurrence, or if the loop's branches need it.
 double recurrenceLatencyOf(const DependenceGraph::Node &Node,
                            const LoopAnalyses &Analyses);
 

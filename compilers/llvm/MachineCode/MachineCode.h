@@ -55,7 +55,7 @@ using ObjectCode = llvm::SmallVector<char, 0>;
 /// files.
 ///
 /// If \p MapsBlocks is true and mapFrequencies() has been called, the object
-/// file also has the basic blocks' places and frequencies, for
+/// file also contains the addresses and frequencies of basic blocks, for
 /// cyclesOfFunction().
 Expected<ObjectCode> emitObject(llvm::Module &M, bool MapsBlocks = false);
 
@@ -74,12 +74,13 @@ Expected<std::uint64_t> textSize(const ObjectCode &Object);
 Expected<double> machineCycles(const ObjectCode &Object,
                                const llvm::Triple &Target, llvm::StringRef CPU);
 
-/// Returns the cycles of a run of \p F, for which \p Object was generated with
-/// its blocks' places. Each block is simulated as machineCycles() simulates a
-/// function, except that loads wait for stores, and counts as often as it runs
-/// for each run of \p F, by LLVM's estimate. The CPU is that of the attribute
-/// `target-cpu`. Returns the error of checkCyclesOf(), or Unsupported if the
-/// blocks are not in \p Object.
+/// Returns the estimated cycles of one run of \p F. \p Object comes from
+/// emitObject() with \p MapsBlocks. Each block is simulated as machineCycles()
+/// simulates a function, except that loads wait for stores. The block's cycles
+/// are multiplied by LLVM's estimate of how often the block runs in one run of
+/// \p F. The function's attribute `target-cpu` selects the CPU. Returns the
+/// error of checkCyclesOf(), or Unsupported if \p Object lacks the addresses of
+/// the blocks.
 Expected<double> cyclesOfFunction(const ObjectCode &Object,
                                   const llvm::Function &F);
 

@@ -170,7 +170,7 @@ Expected<double> Simulator::cycles(ArrayRef<std::uint8_t> Code) {
   return *Result + OfCalls;
 }
 
-/// Returns the object file, which refers to \p Object.
+/// Parses \p Object. The result refers to \p Object.
 static Expected<std::unique_ptr<object::ELFObjectFileBase>>
 readELF(const ObjectCode &Object) {
   auto File = object::ObjectFile::createObjectFile(
@@ -221,8 +221,8 @@ Expected<double> machineCycles(const ObjectCode &Object, const Triple &Target,
 }
 
 static Expected<std::unique_ptr<Simulator>> simulatorOf(const Function &F) {
-  // A reload must wait for its spill. Otherwise, spills would break long chains
-  // of dependences, and save cycles.
+  // Make each reload wait for its spill. Otherwise, spills would shorten chains
+  // of dependences, and so would seem to save cycles.
   return Simulator::create(F.getParent()->getTargetTriple(),
                            F.getFnAttribute("target-cpu").getValueAsString(),
                            /*AssumesNoAlias=*/false);
@@ -233,7 +233,8 @@ Error checkCyclesOf(const Function &F) {
   return Machine ? Error::success() : Machine.takeError();
 }
 
-/// Returns the sum of the blocks' cycles in \p Code, a section.
+/// Returns the sum of the blocks' cycles, weighted by the blocks' frequencies.
+/// \p Code is the contents of the section.
 static Expected<double> cyclesOfBlocks(StringRef Code, Simulator &Machine,
                                        const object::BBAddrMap &Map,
                                        const object::PGOAnalysisMap &Profile) {
