@@ -229,7 +229,8 @@ def allocation_command(
 ) -> None:
     """Compare register allocation by models behind gRPC and in the compiler's process.
 
-    In each flow, four agents with the same weights decide step by step:
+    A flow is a way to allocate registers. In all flows except "greedy", four agents
+    with the same weights decide step by step:
 
     - "torch-grpc", "onnx-grpc": The agents run in a server, with PyTorch or ONNX
       Runtime. A single compiler and the server have different cores.

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Real programs as bitcode, to train and evaluate on: docs/guides/corpus.md.",
+    help="Make and use a corpus of real programs as bitcode: docs/guides/corpus.md.",
 )
 
 Folder = Annotated[Path, typer.Option(help="Corpus folder.", file_okay=False)]
 Programs = Annotated[
     list[str] | None,
-    typer.Option("--program", metavar="NAME", help="Only this one. May be repeated."),
+    typer.Option(
+        "--program", metavar="NAME", help="Only this program. May be repeated."
+    ),
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Parallel compilers.")]
 DEFAULT = Path("build/corpus")
@@ -65,7 +67,7 @@ def fetch(
 
 @app.command("list")
 def list_(folder: Folder = DEFAULT) -> None:
-    """List all programs with a recipe, and their versions in the corpus."""
+    """List all programs that `fetch` can compile, and their versions in the corpus."""
     from mlbridge_optimizations import corpus
 
     try:

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from mlbridge.options import with_options
 from mlbridge.terminal import console
-from mlbridge_optimizations.commands.groups import group_of
+from mlbridge_optimizations.commands.groups import decision_of, group_of
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import Optimization
@@ -48,8 +48,9 @@ def _command(described: Optimization[Any]) -> Callable[..., None] | None:
         run,
         What,
         described.settings,
-        text=f"Compare a model for {described.name} with baselines, by episodes.\n\n"
-        f"{described.help} Baselines and random actions get the model's episodes.",
+        text=f"Compare a model for {described.name} with baselines.\n\n"
+        f"{decision_of(described)} The baselines and a random policy play the same"
+        " episodes.",
     )
 
 

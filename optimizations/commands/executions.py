@@ -19,7 +19,7 @@ def compare_executions(
     title: str,
     heading: str,
 ) -> None:
-    """Compiles programs with clang's flags of each row, runs them, prints a table."""
+    """Compiles programs with the clang flags of each row, runs them, prints a table."""
     from mlbridge_optimizations.corpus.manifest import load
     from mlbridge_optimizations.evaluation.executions import execute, table
 

@@ -64,8 +64,8 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
             return guarded(f"{cmd_name}: its options", as_click, cmd_name, found)
 
     of_files = (
-        "COMMAND is one of those below, or a file that describes your optimisation:"
-        f" mlbridge {verb} ./mine.py."
+        "COMMAND is a command below, or a file that describes your own optimisation:"
+        f" `mlbridge {verb} ./mine.py`."
     )
     app = typer.Typer(cls=Group, no_args_is_help=True, help=f"{text}\n\n{of_files}")
 
@@ -75,10 +75,15 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
     return app
 
 
+def decision_of(described: Optimization[Any]) -> str:
+    """Returns a sentence that describes the model's decision, for a command's help."""
+    return f"The model decides {described.help[:1].lower()}{described.help[1:]}"
+
+
 def _of(
     verb: str, make: Make, described: Optimization[Any]
 ) -> dict[str, Callable[..., None]]:
-    """Returns a dict from name to command, with an optimisation's own commands."""
+    """Maps names to commands: the command from ``make``, and the optimisation's own."""
     general = guarded("settings", make, described)
     found = {} if general is None else {described.name: general}
     for words, command in described.commands.items():

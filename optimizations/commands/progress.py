@@ -53,7 +53,7 @@ class ProgressBars(Progress):
     def steps(self, stage: str, total: int) -> Callable[..., None]:
         """Shows a stage. Call the returned function after each of `total` steps.
 
-        Its arguments are ignored.
+        The returned function ignores its arguments.
         """
         self.show_stage(stage, 0, total)
         return lambda *_: self.update(self._stages[stage], advance=1)

@@ -16,12 +16,15 @@ Plugin = Annotated[
     Option(help="MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
 ]
 Split = Annotated[
-    str, Option(help="Split: training, held-out, held-out-allocation or generated.")
+    str,
+    Option(
+        help="Part of the corpus: training, held-out, held-out-allocation or generated."
+    ),
 ]
 Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]
 CorpusFolder = Annotated[Path, Option(help="Corpus folder.")]
 ProgramNames = Annotated[
-    str, Option(help="Names of programs, with commas. [default: all]")
+    str, Option(help="Names of programs, separated by commas. [default: all]")
 ]
 RatiosFile = Annotated[
     Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
@@ -52,7 +55,7 @@ class ExecutionOptions:
 
 
 def plugin_of(given: Path | None) -> Path:
-    """Returns the plug-in that was given, or the one that `mlbridge doctor` finds.
+    """Returns ``given``, or the plug-in that `mlbridge doctor` finds.
 
     Raises InvalidArgument if the file does not exist.
     """

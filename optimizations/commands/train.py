@@ -15,7 +15,7 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.options import is_said, with_options
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
-from mlbridge_optimizations.commands.groups import group_of
+from mlbridge_optimizations.commands.groups import decision_of, group_of
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import Optimization
@@ -34,7 +34,7 @@ ENGINES = {"sb3": "stable_baselines3", "rllib": "ray", "ars": "sb3_contrib"}
 
 @dataclass(frozen=True)
 class How:
-    """The options of one run. They are not saved with the training."""
+    """The options of one run, which are not saved."""
 
     resume: Annotated[
         bool, Option("--resume", help="Continue from the last checkpoint.")
@@ -64,8 +64,8 @@ def _command(described: Optimization[Any]) -> Callable[..., None] | None:
         TrainingSettings,
         described.settings,
         How,
-        text=f"Train a model for {described.name}: {described.help}\n\n"
-        "Writes model.onnx, its learning curve and checkpoints to --out.",
+        text=f"Train a model for {described.name}.\n\n{decision_of(described)} The"
+        " command writes model.onnx, its learning curve and checkpoints to --out.",
         defaults={"out": Path("build") / described.name / "policy"},
     )
 

@@ -39,7 +39,8 @@ GENERATED = "generated"
 PACKAGES = ("onnx", "onnxruntime", "torch")
 
 Levels = Annotated[
-    str, Option(help="Where the data fit, with commas: L1, L2 or memory.")
+    str,
+    Option(help="Where the data fit: L1, L2 or memory, separated by commas."),
 ]
 Times = Annotated[
     list[Path],
@@ -61,8 +62,8 @@ class TimesOptions:
     kernels: Annotated[
         str,
         Option(
-            help="generated: random kernels, to train on. suites: those like TSVC's and"
-            " PolyBench's, to judge models."
+            help="generated: random kernels, for training. suites: kernels like TSVC's"
+            " and PolyBench's, for evaluation."
         ),
     ] = GENERATED
     levels: Levels = "L1"
@@ -93,15 +94,15 @@ class EvaluationOptions:
     models: Annotated[
         Path,
         Option(
-            help="Folder of the folds' models. Models that it has are used as they are,"
-            " and missing ones are trained."
+            help="Folder of the folds' models. The command trains only models that the"
+            " folder lacks."
         ),
     ] = Path("build/loops/folds")
     only: Annotated[
-        str, Option(help="Names of kernels, with commas. [default: all]")
+        str, Option(help="Names of kernels, separated by commas. [default: all]")
     ] = ""
     levels: Levels = "L1,L2"
-    runs: Annotated[int, Option(min=1, help="Repetitions of everything.")] = 2
+    runs: Annotated[int, Option(min=1, help="Repetitions of the whole evaluation.")] = 2
     rounds: Annotated[int, Option(min=1, help="Measurements of each row.")] = 31
     json: RatiosFile = None
     plugin: Plugin = None
@@ -127,9 +128,9 @@ def _levels(given: str) -> list[str]:
 def _times(context: typer.Context, options: TimesOptions) -> None:
     """Measure all legal decisions about the loops of kernels (brute force).
 
-    Each line of the file has what a model sees of a kernel's loops, and the time of
-    each choice relative to stock clang. Kernels that the file already has are skipped,
-    also if they could not be measured.
+    Each line of the file has the features of a kernel's loops, and the time of each
+    choice relative to stock clang. Kernels in the file are skipped, even those that
+    could not be measured.
 
     ```sh
     mlbridge search loop-times build/loops/generated.jsonl
@@ -220,18 +221,18 @@ def _evaluate(
 ) -> None:
     r"""Evaluate models on kernels whose families were not in their training data.
 
-    For each of five folds, models are trained on the other folds' kernels and on the
-    generated ones. The times are relative to stock clang -O3, which runs beside them.
+    For each of five folds, models are trained on the other folds' kernels and on
+    generated kernels. Times are relative to stock clang -O3 in the same rounds.
     The rows are:
 
     - "again": Stock clang once more, which shows the noise.
     - "llvm": LLVM's -enable-loop-distribute.
     - "random": Random decisions.
     - "rule": The distribution with the fewest estimated cycles.
-    - "same factors": The factors that are best if all loops get the same.
+    - "same factors": The best factors if all loops get the same factors.
     - "distribution", "factors", "both": The models.
-    - "best distribution", "best factors": The best choice for one loop in the times
-      that were measured (brute force).
+    - "best distribution", "best factors": The choice for one loop that had the best
+      measured time (brute force).
 
     ```sh
     mlbridge evaluate loops --times build/loops/generated.jsonl \
@@ -280,7 +281,7 @@ def _is_of(judged: "Judged", level: str, suite: str) -> bool:
 
 
 def _print(runs: "Sequence[Sequence[Judged]]") -> None:
-    """Prints the first run. A kernel is slower if it is in all runs."""
+    """Prints the first run, but counts a kernel as slower only if all runs agree."""
     from .evaluate import summarise
 
     first = runs[0]
@@ -318,7 +319,8 @@ def _programs(
     """Run programs that clang -O3 compiled with the built-in models of loops.
 
     All ratios are relative to stock clang -O3. Each program must print the same as
-    without optimisation. The user time is the median of alternating pairs.
+    without optimisation. The user time is the median of alternating pairs of
+    runs.
 
     ```sh
     mlbridge evaluate loop-programs --programs potrace --no-count
@@ -327,7 +329,7 @@ def _programs(
     from mlbridge_optimizations.corpus.toolchain import plugin_flags
 
     plugin = plugin_of(programs.plugin)
-    # Contraction to fused operations would change what programs print.
+    # Contraction to fused operations would change the programs' output.
     stock = ["-O3", f"-march={programs.march}", "-ffp-contract=off"]
     distribution = "loop-distribution=builtin:loop_distribution"
     factors = "loop-factors=builtin:loop_factors"

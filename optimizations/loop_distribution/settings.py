@@ -16,7 +16,7 @@ from mlbridge_optimizations.training.settings import (
 )
 
 DECISIONS = ("distribution", "factors")
-"""What a model of loops can decide."""
+"""The decisions that models of loops can make."""
 
 
 @dataclass(frozen=True)
@@ -33,5 +33,5 @@ class LearningOptions:
     steps: Annotated[int, Option(min=0, help="Steps of the graph network.")] = 3
     members: Members = 3
     margin: Annotated[
-        float, Option(help="Leave a loop as it is if log(time) falls by less.")
+        float, Option(help="Change a loop only if log(time) falls by more than this.")
     ] = 0.05

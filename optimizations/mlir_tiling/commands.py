@@ -33,7 +33,9 @@ Plugin = Annotated[
 ]
 Times = Annotated[
     Path,
-    Option(metavar="FILE.jsonl", help="Times of `mlbridge search mlir-tilings`."),
+    Option(
+        metavar="FILE.jsonl", help="Times that `mlbridge search mlir-tilings` measured."
+    ),
 ]
 TIMES = Path("build/mlir-tiling/times.jsonl")
 
@@ -46,11 +48,14 @@ class TimesOptions:
         Path, Argument(metavar="FILE.jsonl", help="File to which lines are appended.")
     ]
     complete: Annotated[
-        int, Option(min=0, help="Training kernels of which all choices are measured.")
+        int,
+        Option(
+            min=0, help="Number of training kernels with measurements of all choices."
+        ),
     ] = 48
     count: Annotated[int, Option(min=0, help="The number of training kernels.")] = 256
     most: Annotated[
-        int, Option(min=1, help="Random choices of each other training kernel.")
+        int, Option(min=1, help="Random choices per other training kernel.")
     ] = 16
     held_out: Annotated[bool, Option(help="Also measure the held-out kernels.")] = True
     rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5
@@ -73,7 +78,7 @@ class EvaluationOptions:
     """The options of an evaluation."""
 
     model: Annotated[
-        str, Argument(metavar="SPEC", help="The model, such as aot:libtiling.so.")
+        str, Argument(metavar="SPEC", help="Model spec, such as aot:libtiling.so.")
     ]
     times: Times = TIMES
     rounds: Annotated[int, Option(min=1, help="Measurements of each variant.")] = 21
@@ -103,10 +108,9 @@ def _entries(file: Path) -> "tuple[list[Entry], list[Entry]]":
 def _search(context: typer.Context, measured: TimesOptions) -> None:
     """Measure choices about the loop nests of kernels (brute force).
 
-    Each line of the file has what a model sees of a kernel's nest, and the time of each
-    choice relative to the untiled kernel. Kernels that the file already has are
-    skipped. All results must be equal to those of the untiled kernel. All choices of
-    the held-out kernels and of some training kernels are measured.
+    Each line of the file contains the features of a kernel's nest, and the time of each
+    choice relative to the untiled kernel. Kernels in the file are skipped. With each
+    choice, the kernel must compute the same results as without tiles.
 
     ```sh
     mlbridge search mlir-tilings build/mlir-tiling/times.jsonl
@@ -163,10 +167,10 @@ def _train(
 
 
 def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
-    """Judge a model on the held-out kernels, in the stock mlir-opt.
+    """Measure a model's choices for the held-out kernels, in the stock mlir-opt.
 
-    The model's choice is measured beside the untiled kernel, the best choice of the
-    brute force, and the best fixed choice of the training kernels of the same kind.
+    Each choice is compared with the untiled kernel, with the best choice of the brute
+    force, and with the choice that is best for all training kernels of this kind.
 
     ```sh
     mlbridge evaluate mlir-tiling onnx:build/mlir-tiling/tiling.onnx

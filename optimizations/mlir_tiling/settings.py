@@ -29,5 +29,5 @@ class LearningOptions:
     hidden: Hidden = 64
     members: Members = 5
     margin: Annotated[
-        float, Option(help="Leave a nest as it is if log(time) falls by less.")
+        float, Option(help="Change a nest only if log(time) falls by more than this.")
     ] = 0.03

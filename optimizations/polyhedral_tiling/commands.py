@@ -30,7 +30,7 @@ HELD_OUT = ("held-out-sizes", "held-out-kernels")
 
 Tool = Annotated[
     Path | None,
-    Option(help="mlbridge-polyhedral. [default: the one in build/release]"),
+    Option(help="Path of mlbridge-polyhedral. [default: in build/release]"),
 ]
 Times = Annotated[
     list[Path],
@@ -52,7 +52,8 @@ class TimesOptions:
     kernels: Annotated[
         str,
         Option(
-            help="With commas: training, generated, held-out-sizes, held-out-kernels."
+            help="Kernels, separated by commas: training, generated, held-out-sizes or"
+            " held-out-kernels."
         ),
     ] = "training,generated"
     count: Annotated[int, Option(min=1, help="The number of random kernels.")] = 60
@@ -73,7 +74,9 @@ class ModelOptions:
 class EvaluationOptions:
     """The options of an evaluation."""
 
-    model: Annotated[str, Argument(metavar="SPEC", help="The model, as onnx:a.onnx.")]
+    model: Annotated[
+        str, Argument(metavar="SPEC", help="Model spec, such as onnx:a.onnx.")
+    ]
     times: Times
     rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 15
     json: RatiosFile = None
@@ -95,8 +98,8 @@ def _cases(splits: str, count: int, folder: Path) -> list[Case]:
 def _times(context: typer.Context, measured: TimesOptions) -> None:
     """Measure all candidates of kernels (brute force).
 
-    Each line of the file has what a model sees of a kernel, and the time of each
-    candidate relative to the original order. Kernels that the file has are skipped.
+    Each line of the file contains the features of a kernel, and the time of each
+    candidate relative to the original order. Kernels in the file are skipped.
 
     ```sh
     mlbridge search polyhedral-times build/polyhedral/times.jsonl
@@ -159,10 +162,10 @@ def _train(
 
 
 def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
-    r"""Judge a model on held-out kernels and sizes, beside a brute force.
+    r"""Compare a model with a brute force, on held-out kernels and sizes.
 
-    The files must have the times of these kernels, which decide what is the best
-    candidate. All times are measured again, in turns.
+    The files of --times must contain these kernels, because the best candidates are
+    found there. The command then measures all compared candidates again, in turns.
 
     ```sh
     mlbridge search polyhedral-times held-out.jsonl \

@@ -28,5 +28,6 @@ class LearningOptions:
     hidden: Hidden = 64
     members: Members = 5
     margin: Annotated[
-        float, Option(help="The original order is kept if log(time) falls by less.")
+        float,
+        Option(help="Change the order only if log(time) falls by more than this."),
     ] = 0.05

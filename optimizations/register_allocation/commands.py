@@ -64,7 +64,10 @@ class Trained:
     functions: Functions = Path("build/regalloc/functions")
     validation: Annotated[
         str,
-        Option(help="Programs, with commas, that choose the best generation."),
+        Option(
+            help="Programs on which the best generation is selected, separated by"
+            " commas."
+        ),
     ] = VALIDATION
     start: Annotated[
         Path | None,
@@ -86,7 +89,11 @@ class Imitated:
 
     functions: Functions = Path("build/regalloc/functions")
     validation: Annotated[
-        str, Option(help="Programs, with commas, that choose the best iteration.")
+        str,
+        Option(
+            help="Programs on which the best iteration is selected, separated by"
+            " commas."
+        ),
     ] = VALIDATION
     policies: Annotated[
         list[str] | None,
@@ -125,7 +132,7 @@ class Evaluated(ProgramOptions):
         Option(
             "--row",
             metavar="NAME=OPTIONS",
-            help="A further row: its name and options of LLVM and the plug-in. May be"
+            help="Another row: its name, and options of LLVM and the plug-in. May be"
             " repeated.",
         ),
     ] = None
@@ -140,8 +147,8 @@ class Headroom:
     """The options of an estimate."""
 
     functions: Functions = Path("build/regalloc/functions")
-    count: Annotated[int, Option(min=1, help="At least so many functions.")] = 200
-    tries: Annotated[int, Option(min=1, help="Networks for each function.")] = 96
+    count: Annotated[int, Option(min=1, help="Minimum number of functions.")] = 200
+    tries: Annotated[int, Option(min=1, help="Number of networks per function.")] = 96
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
     json: Annotated[
         Path | None, Option(metavar="FILE", help="Write the costs to this file.")
@@ -201,9 +208,9 @@ def _imitation(
 ) -> None:
     """Train an eviction model by imitating the best of several policies.
 
-    This is Iterative BC-Max: each function is allocated by LLVM and by models. The
-    network imitates the decisions of the best of them, and then becomes one of the
-    models. The result can be the start of an evolution:
+    The method is Iterative BC-Max. In each iteration, LLVM and several models allocate
+    each function. The network learns to imitate the best allocations, and is one of the
+    models in the next iteration. An evolution can start from the trained network:
 
     ```sh
     mlbridge search allocation-imitation --out imitated
@@ -248,8 +255,8 @@ def _vocabulary(
 ) -> None:
     """Train a vocabulary of MIR2Vec, which describes machine instructions.
 
-    The vectors of opcodes and operands are learned from bitcode files by TransE. The
-    file has LLVM's format, with the entities that the files contain.
+    TransE learns the vectors of all opcodes and operands in the bitcode files. The
+    vocabulary's file has LLVM's format.
 
     ```sh
     mlbridge search allocation-vocabulary
@@ -282,9 +289,10 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
     """Evolve a model of register allocation by CMA-ES.
 
     - `eviction` and `priority` advise LLVM's greedy allocator.
-    - `allocator` allocates before greedy, by one question a function.
-    - `dialogue` has four agents that allocate before greedy, step by step. It may leave
-      live ranges to greedy; `dialogue-alone` never does.
+    - `allocator` allocates before greedy, with one request per function.
+    - `dialogue` has four agents, which allocate before greedy, step by step. The agents
+      may leave live ranges to greedy.
+    - `dialogue-alone` is as `dialogue`, but leaves no live range to greedy.
 
     ```sh
     mlbridge search allocation-model eviction
@@ -351,8 +359,8 @@ def _rows(evaluated: Evaluated) -> dict[str, str]:
 def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
     """Compare register allocators on programs that stock clang compiles with -O2.
 
-    All ratios are relative to LLVM's greedy allocator. All columns but `text` are over
-    the functions that spill:
+    All ratios are relative to LLVM's greedy allocator. All columns except `text` are
+    for the functions that spill:
 
     - `text`: the size of the program's code.
     - `cost`: the geometric mean of the functions' costs, and its 95 % interval.
@@ -415,11 +423,11 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
 
 
 def _headroom(context: typer.Context, options: Headroom) -> None:
-    """Estimate how much a model of register allocation can win.
+    """Estimate how much a model of register allocation can save.
 
-    Networks of the kinds `dialogue`, `dialogue-alone` and `eviction` with random
-    weights allocate each function. The table shows the lowest of their costs. The best
-    network of these kinds for a function costs at most as much.
+    Each function is allocated by many networks with random weights, of the kinds
+    `dialogue`, `dialogue-alone` and `eviction`. The table shows the costs of the best
+    network for each function.
 
     ```sh
     mlbridge evaluate allocation-headroom --tries 24
@@ -490,7 +498,8 @@ def _executions(
     """Run programs whose registers were allocated in different ways.
 
     All ratios are relative to LLVM's greedy allocator. Each program must print the same
-    as without optimisation. The user time is the median of alternating pairs.
+    as without optimisation. The user time is the median of alternating pairs of
+    runs.
 
     ```sh
     mlbridge evaluate allocation-executions --programs wavpack --no-count

@@ -39,15 +39,13 @@ SHARE_OF_SUM = 0.1
 class Evolution:
     """The options of an evolution."""
 
-    generations: Annotated[int, Option(min=1, help="Generations.")] = 60
-    population: Annotated[int, Option(min=4, help="Candidates of a generation.")] = 14
-    sample: Annotated[
-        int, Option(min=1, help="Modules for a generation, drawn at random.")
-    ] = 70
+    generations: Annotated[int, Option(min=1, help="Number of generations.")] = 60
+    population: Annotated[int, Option(min=4, help="Candidates per generation.")] = 14
+    sample: Annotated[int, Option(min=1, help="Random modules per generation.")] = 70
     sigma: Annotated[
-        float, Option(help="Standard deviation of the weights at first.")
+        float, Option(help="Initial standard deviation of the weights.")
     ] = 0.15
-    every: Annotated[int, Option(min=1, help="Validate after so many generations.")] = 5
+    every: Annotated[int, Option(min=1, help="Generations per validation.")] = 5
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
 
 

@@ -35,15 +35,15 @@ class RegisterAllocationSettings:
     functions: Annotated[
         Path,
         Option(
-            help="Folder of bitcode files, whose functions are the episodes; see"
-            " docs/guides/register-allocation.md."
+            help="Folder of bitcode files, for example of `mlbridge search"
+            " allocation-functions`. Each function is an episode."
         ),
     ] = Path("build/regalloc/functions")
     form: Annotated[
         str,
         Option(
             help="question: one network decides about all live ranges of a function."
-            " dialogue: four agents decide step by step; needs --engine rllib."
+            " dialogue: four agents decide step by step. It needs --engine rllib."
         ),
     ] = "question"
     spec: Annotated[
@@ -52,16 +52,17 @@ class RegisterAllocationSettings:
     reward: Annotated[
         str,
         Option(
-            help="cost: spills, reloads and copies. cycles: llvm-mca's cycles, which"
-            " take longer to measure. Both are weighted by the frequencies of blocks."
+            help="Goal of the training. cost: fewer spills, reloads and copies. cycles:"
+            " fewer cycles by llvm-mca, which takes longer. Both are weighted by block"
+            " frequency."
         ),
     ] = "cost"
     max_ranges: Annotated[
         int,
         Option(
             min=0,
-            help="Skip functions with more live ranges. Start with small functions, and"
-            " continue with --resume and a higher limit.",
+            help="Skip functions with more live ranges, or none with 0. To start with"
+            " small functions, raise the limit later with --resume.",
         ),
     ] = 0
     order: Annotated[int, Option(help="Random seed of the functions' order.")] = 0

@@ -58,28 +58,30 @@ class EvaluationOptions:
 
     database: Annotated[
         Path | None,
-        Option(help="Your own database, with --model and --statements."),
+        Option(help="Your own database. It needs --model and --statements."),
     ] = None
     model: Annotated[
-        str, Option(metavar="SPEC", help="The model of --database: aot:model.so.")
+        str, Option(metavar="SPEC", help="Model spec for --database: aot:model.so.")
     ] = ""
     statements: Annotated[
         Path | None,
-        Option(metavar="FILE", help="The queries of --database, one in a line."),
+        Option(metavar="FILE", help="File of queries for --database, one per line."),
     ] = None
     workloads: Annotated[
-        str, Option(help="Generated databases, with commas: films, retail.")
+        str, Option(help="Generated databases, separated by commas.")
     ] = "films,retail"
-    split: Annotated[
-        str, Option(help="Which queries to draw: training or held-out.")
-    ] = "held-out"
+    split: Annotated[str, Option(help="Queries to draw: training or held-out.")] = (
+        "held-out"
+    )
     queries: Annotated[int, Option(min=2, help="Queries for each database.")] = 200
     scale: Annotated[float, Option(help="Size of the generated databases.")] = 1.0
     limit: Annotated[
-        float, Option(help="Queries that take longer without a model are left out, s.")
+        float,
+        Option(help="Omit queries that take more seconds than this without a model."),
     ] = 2.0
     budget: Annotated[
-        float, Option(help="Seconds for the repetitions of a query, at most.")
+        float,
+        Option(help="Maximum time for the repetitions of a query, in seconds."),
     ] = 0.3
     stock: Annotated[
         bool, Option(help="Also measure the installed libsqlite3 with the model.")
@@ -99,9 +101,10 @@ def _train(
 ) -> None:
     r"""Train a model of selectivities on the tables of a database.
 
-    Conditions are drawn for all columns, with literals from the tables and beside
-    them. Their selectivities are counted. The model estimates selectivities from
-    summaries of the columns, from a sample of rows, and by a small network.
+    A selectivity is the share of rows that satisfy a condition. The training draws
+    random conditions on all columns, and counts their selectivities. The model
+    estimates selectivities with summaries of the columns, a sample of rows and a small
+    network. The guide is docs/guides/sqlite.md.
 
     ```sh
     mlbridge train sqlite shop.db --out shop
@@ -110,7 +113,6 @@ def _train(
     mlbridge train sqlite shop.db --check shop/model.onnx
     ```
 
-    The guide is docs/guides/sqlite.md.
     """
     if trained.check:
         _check(trained, learning)
@@ -150,12 +152,12 @@ def _check(trained: ModelOptions, learning: LearningOptions) -> None:
 def _evaluate(
     context: typer.Context, judgement: EvaluationOptions, learning: LearningOptions
 ) -> None:
-    r"""Compare SQLite with a model and a build with STAT4 and without a model.
+    r"""Compare query times of SQLite with a model, with STAT4, and with neither.
 
-    The databases and queries are drawn from seeds, so that they are the same
-    everywhere. A query runs without the model first. Hot times are medians of
-    alternating runs. Cold times are of the first run with empty caches. The times with
-    the model include its requests.
+    The databases and queries are drawn from seeds, so they are the same on every
+    machine. Each query first runs without the model. Hot times are medians of
+    alternating runs. Cold times are from the first run, with empty caches. The times
+    with the model include its requests.
 
     ```sh
     scripts/fetch-sqlite3 build/workloads

@@ -12,24 +12,24 @@ class LearningOptions:
     """The options of a training."""
 
     rows: Annotated[
-        int, Option(min=100, help="Rows of each table that are summarised.")
+        int, Option(min=100, help="Rows per table from which summaries are made.")
     ] = 30_000
     judged: Annotated[
-        int, Option(min=100, help="Rows on which selectivities are counted.")
+        int, Option(min=100, help="Rows per table on which selectivities are counted.")
     ] = 20_000
-    terms: Annotated[int, Option(min=1, help="Conditions drawn for each table.")] = 600
+    terms: Annotated[int, Option(min=1, help="Random conditions per table.")] = 600
     conjunctions: Annotated[
-        int, Option(min=1, help="Conjunctions of these conditions for each table.")
+        int, Option(min=1, help="Random conjunctions of these conditions per table.")
     ] = 3000
     epochs: Annotated[int, Option(min=1, help="Passes over the conjunctions.")] = 30
-    batch: Annotated[int, Option(min=1, help="Terms in a batch.")] = 256
+    batch: Annotated[int, Option(min=1, help="Examples in a batch.")] = 256
     rate: Annotated[float, Option(help="Largest learning rate of AdamW.")] = 0.01
     hidden: Annotated[int, Option(min=1, help="Width of the hidden layers.")] = 32
     unsure: Annotated[
         float,
         Option(
-            help="A condition is left to SQLite unless its estimate differs from"
-            " SQLite's assumption by this many times the expected error."
+            help="Leave a condition to SQLite if the estimate differs from SQLite's"
+            " assumption by less than this many expected errors."
         ),
     ] = 1.0
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0

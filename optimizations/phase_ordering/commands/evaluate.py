@@ -32,7 +32,9 @@ class What:
 
     model: Annotated[Path, Argument(exists=True, dir_okay=False, help="ONNX file.")]
     corpus: CorpusFolder = Path("build/corpus")
-    split: Annotated[str, Option(help="Split: held-out or training.")] = "held-out"
+    split: Annotated[str, Option(help="Part of the corpus: held-out or training.")] = (
+        "held-out"
+    )
     core: Annotated[
         Path | None,
         Option(
@@ -199,7 +201,10 @@ class Tried:
     corpus: CorpusFolder = Path("build/corpus")
     split: Annotated[
         str | None,
-        Option(help="Split: held-out, training or generated. [default: first two]"),
+        Option(
+            help="Part of the corpus: held-out, training or generated. [default: the"
+            " first two parts]"
+        ),
     ] = None
     programs: Programs = None
     random: Annotated[int, Option(min=0, help="Number of random policies.")] = 0

@@ -66,8 +66,8 @@ class Compared:
         int,
         Option(
             min=1,
-            help="K in the rows 'best of K' of the comparison. They try K sequences per"
-            " file and count the smallest result, or -Oz's result if it is smaller.",
+            help="K in the rows 'best of K'. For each file, such a row uses the"
+            " smallest result of K sequences and of -Oz.",
         ),
     ] = 8
     seed: Annotated[int, Option(help="Random seed.")] = 0
