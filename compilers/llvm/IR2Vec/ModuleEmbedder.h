@@ -13,7 +13,7 @@
 /// must be counted again.
 /// \code
 ///   ModuleEmbedder Embedder(*Vocabulary, {});
-///   Embedder.registerAnalyses(FAM, PIC);  // those of the passes
+///   Embedder.registerAnalyses(FAM, PIC);  // the managers of the passes
 ///   for (...) {
 ///     MPM.run(M, MAM);
 ///     Embedder.embed(M, FAM, Observation);

@@ -59,7 +59,7 @@ public:
   }
   ErrorScope(const ErrorScope &) = delete;
   ErrorScope &operator=(const ErrorScope &) = delete;
-  /// Restores the previous handler. A context does not reveal whether it
+  /// Restores the previous handler. A context does not report whether it
   /// respected filters, so this function restores the handler with filters.
   /// clang's handler filters too, but filtering twice is harmless.
   ~ErrorScope() {

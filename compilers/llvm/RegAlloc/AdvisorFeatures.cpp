@@ -1,4 +1,4 @@
-//===- AdvisorFeatures.cpp - What advisors' models see --------------------===//
+//===- AdvisorFeatures.cpp - Features for greedy's advisors ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The names, types, shapes and scales of the features are those that LLVM
-/// sends through the channels of -regalloc-evict-interactive-channel-base and
+/// Computes features with the names, types, shapes and scales of LLVM's
+/// channels -regalloc-evict-interactive-channel-base and
 /// -regalloc-priority-interactive-channel-base.
 ///
 //===----------------------------------------------------------------------===//
@@ -35,10 +35,10 @@ namespace MLBridge {
 
 VisibleStage stageOf(const LiveInterval &Range,
                      const RegAllocPriorityAdvisor &Default) {
-  // The spiller creates ranges that cannot be spilled again.
+  // Ranges that the spiller has created cannot be spilled again.
   if (!Range.isSpillable())
     return VisibleStage::Done;
-  // Ranges that wait for a split have a priority below all others.
+  // Only ranges that wait for a split have a priority without this bit.
   constexpr unsigned HighestBit = 1U << 31;
   return (Default.getPriority(Range) & HighestBit) == 0 ? VisibleStage::Split
                                                         : VisibleStage::Assign;
@@ -136,7 +136,7 @@ EvictionFeatures::of(const LiveInterval &Interval) {
   const TargetSubtargetInfo &Target = MF.getSubtarget();
   SmallPtrSet<const MachineInstr *, 8> Seen;
   for (const MachineInstr &MI : MRI.reg_nodbg_instructions(Reg)) {
-    // An instruction occurs once for each group of operands.
+    // Count each visit, as LLVM does. An instruction may be visited repeatedly.
     ++Found.DefsAndUses;
     if (!Seen.insert(&MI).second || MI.isIdentityCopy() || MI.isImplicitDef())
       continue;
@@ -168,7 +168,8 @@ float EvictionFeatures::frequencyAt(SlotIndex Index) const {
       LIS.getMBBFromIndex(Index));
 }
 
-/// Sets the features of the extent from the first to the last instruction.
+/// Sets the features that depend on the first start and the last end of the
+/// ranges.
 void EvictionFeatures::setExtent(std::size_t Position, const Occupants &Of) {
   SlotIndexes &Indexes = *LIS.getSlotIndexes();
   SlotIndex Begin = Indexes.getLastIndex(), End = Indexes.getZeroIndex();
@@ -192,7 +193,7 @@ void EvictionFeatures::set(std::size_t Position, const Occupants &Of) {
     return;
   Integers[MaxStage][Position] = std::int64_t(Of.Highest);
   Integers[MinStage][Position] = std::int64_t(Of.Lowest);
-  // Sums in double precision, as LLVM computes them.
+  // Sum in double precision, as LLVM does.
   Range Sum;
   std::int64_t Broken = 0, Remat = 0;
   float Weight = 0;
@@ -234,7 +235,7 @@ void EvictionFeatures::finish(ModelRunnerAdapter &Into) {
       llvm::copy(Integers[F.Index], Into.getTensor<std::int64_t>(I));
     else
       llvm::copy(Floats[F.Index], Into.getTensor<float>(I));
-  // The range that needs a register has left greedy's queue.
+  // Count greedy's queue, which the range that needs a register has left.
   unsigned Queued = 0;
   forEachRegister(MF.getRegInfo(),
                   [&](Register Reg) { Queued += !VRM.hasPhys(Reg); });

@@ -1,4 +1,4 @@
-//===- AdvisorFeatures.h - What advisors' models see ------------*- C++ -*-===//
+//===- AdvisorFeatures.h - Features for greedy's advisors -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Computes the features of LLVM's ML advisors for eviction and priority. Those
-/// advisors themselves cannot be used, because their classes are private to
-/// LLVM.
+/// Computes the same features as LLVM's ML advisors for eviction and priority.
+/// LLVM's advisors cannot be used, because their classes are private to LLVM.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,47 +40,48 @@ namespace MLBridge {
 
 class ModelRunnerAdapter;
 
-/// Greedy's stages of a live range, with the values of llvm::LiveRangeStage.
-/// Greedy hides the stage, so ranges in the stages RS_Split2 and RS_Spill count
-/// as Assign.
+/// The stages of a live range that can be inferred although greedy hides them,
+/// with the values of llvm::LiveRangeStage. The stages RS_Split2 and RS_Spill
+/// count as Assign.
 enum class VisibleStage : std::int64_t { Assign = 1, Split = 2, Done = 5 };
 
-/// Returns the stage of \p Range. \p Default is greedy's own advisor, whose
-/// priorities depend on the stage.
+/// Returns the stage of \p Range, inferred from the priority that greedy's own
+/// advisor \p Default returns.
 VisibleStage stageOf(const llvm::LiveInterval &Range,
                      const llvm::RegAllocPriorityAdvisor &Default);
 
-/// The features of a priority.
+/// The features of a request for a live range's priority.
 struct PriorityFeatures {
-  /// The 3 tensors of a request.
+  /// The specs of the 3 tensors of a request.
   static const std::vector<llvm::TensorSpec> &specs();
-  /// The reply: the priority.
+  /// The spec of the reply, which is the priority.
   static const llvm::TensorSpec &advice();
   static void set(const llvm::LiveInterval &Range, VisibleStage Stage,
                   ModelRunnerAdapter &Into);
 };
 
-/// The features of the evictions in one function.
+/// The features of the requests for evictions in one function.
 class EvictionFeatures {
 public:
-  /// The number of positions. Each position but the last is a physical register
-  /// in the allocation order.
+  /// The number of positions. Each position except the last stands for a
+  /// physical register, in the allocation order.
   static constexpr std::size_t Positions = 33;
-  /// The last position, which is the range that needs a register.
+  /// The last position, which stands for the range that needs a register.
   static constexpr std::size_t Candidate = Positions - 1;
 
-  /// The 21 tensors of a request.
+  /// The specs of the 21 tensors of a request.
   static const std::vector<llvm::TensorSpec> &specs();
-  /// The reply: the position to evict, or Candidate to evict nothing.
+  /// The spec of the reply: the position to evict, or Candidate to evict
+  /// nothing.
   static const llvm::TensorSpec &advice();
 
-  /// The live ranges that hold the register of a position, or the range that
+  /// The live ranges that occupy the register of a position, or the range that
   /// needs a register.
   struct Occupants {
     llvm::ArrayRef<const llvm::LiveInterval *> Ranges;
     bool IsHint = false;
-    /// The number of ranges that lie in one block, as does the range that needs
-    /// a register, and that have no other free register.
+    /// The number of ranges that lie in one block and have no other free
+    /// register. 0 if the range that needs a register is not in one block.
     std::int64_t Local = 0;
     VisibleStage Lowest = VisibleStage::Assign, Highest = VisibleStage::Assign;
   };
@@ -92,7 +92,7 @@ public:
                    const llvm::MachineBlockFrequencyInfo &Frequencies,
                    const llvm::MachineLoopInfo &Loops);
 
-  /// Starts the request of a decision: all positions are masked.
+  /// Begins a request in which all positions are masked.
   void begin();
   void set(std::size_t Position, const Occupants &Of);
   /// Normalises the features and writes them to \p Into.
@@ -102,8 +102,8 @@ public:
   }
 
 private:
-  /// The indices of integer features, and of features that are divided by their
-  /// largest value.
+  /// The indices of integer features, and of float features. finish() divides
+  /// each float feature by its largest value.
   enum Integer { Mask, IsFree, IsHint, IsLocal, MaxStage, MinStage };
   enum Float {
     Urgent,
@@ -133,7 +133,8 @@ private:
     constexpr Feature(const char *Name, Float F)
         : Name(Name), IsInteger(false), Index(F) {}
   };
-  /// The features in the order of LLVM's channel. `progress` follows them.
+  /// The features in the order of LLVM's channel, without `progress` at the
+  /// end.
   static const std::array<Feature, NumIntegers + NumFloats> Features;
 
   /// Sums over the instructions of a live range, weighted by the frequencies of
@@ -153,7 +154,7 @@ private:
   const llvm::VirtRegMap &VRM;
   const llvm::MachineBlockFrequencyInfo &Frequencies;
   const llvm::MachineLoopInfo &Loops;
-  /// The number of ranges that greedy has at first.
+  /// The number of live ranges when greedy starts.
   float InitialRanges = 0;
   llvm::DenseMap<llvm::Register, Range> Known;
   std::array<std::array<std::int64_t, Positions>, NumIntegers> Integers{};

@@ -71,7 +71,7 @@ bool AdvisorModel::comparesWithDefault() const {
 }
 
 void AdvisorModel::load() {
-  // A missing model is reported at the first request, if there is one.
+  // Ignore an error, because the first request returns it again.
   static_cast<void>(Session->runner().loadBeforeFork());
 }
 

@@ -42,7 +42,7 @@ namespace MLBridge {
 
 class ModelRunnerAdapter;
 
-/// The advisors of greedy.
+/// The advisors of LLVM's greedy allocator.
 enum class AdvisorKind { Eviction, Priority };
 
 class AdvisorModel {
@@ -54,27 +54,28 @@ public:
   /// Prints the statistics if -mlbridge-print-statistics was given.
   ~AdvisorModel();
 
-  /// Loads the model now instead of at the first request, so that trials need
-  /// not load it. The process has one thread.
+  /// Loads the model now, so that forked trials need not load it. The process
+  /// must have only one thread.
   void load();
 
-  /// Returns the decision \p T of the model for the features in adapter(). If
-  /// there is none, because the model defers or fails, returns std::nullopt.
+  /// Returns the model's decision for the features in adapter(), or
+  /// std::nullopt if the model defers or fails.
   template <typename T> std::optional<T> request();
-  /// Records the decision that counts. \p Default is LLVM's, if it is known.
+  /// Logs the decision. Compares it with LLVM's decision \p Default if known.
   template <typename T> void decided(T Decision, std::optional<T> Default);
   /// Reports that a reply is not valid. LLVM decides from now on.
   void refuse(const std::string &Why);
 
   bool hasFailed() const { return Session->hasFailed(); }
 
-  /// Lets LLVM decide and only compares its decisions with the model's.
+  /// From now on, LLVM decides. The model's decisions are only compared.
   void onlyCompare() {
     OnlyCompares = true;
     Agrees = true;
   }
   bool onlyCompares() const { return OnlyCompares; }
-  /// True if each decision since onlyCompare() was LLVM's.
+  /// True if the model has agreed with LLVM in each decision since
+  /// onlyCompare().
   bool agrees() const { return Agrees && !hasFailed(); }
   ModelRunnerAdapter &adapter() { return *Adapter; }
   /// True if LLVM's own decisions are needed for the statistics.
@@ -88,20 +89,21 @@ private:
   const std::unique_ptr<ModelRunnerAdapter> Adapter;
   std::uint64_t Compared = 0, Differing = 0;
   bool OnlyCompares = false, Agrees = false;
-  /// The duration of the first request, which loads the model, and the sum of
-  /// the others.
+  /// The duration of the first request, which may load the model, and the total
+  /// duration of all others.
   std::chrono::steady_clock::duration First{}, Others{};
 };
 
 /// Returns an advisor that lets \p Model decide which live ranges lose their
 /// register. \p Stock is LLVM's own advisor, which decides in these cases:
 ///
-/// - The range that needs a register cannot be spilled.
+/// - The range that needs a register cannot be spilled, or can use more than 32
+///   registers.
 /// - The model defers or has failed.
-/// - The register is a hint, which greedy asks about separately.
+/// - Greedy checks whether the ranges in a hint register can be evicted.
 ///
-/// A position that is not marked in the feature `mask` is refused, so no reply
-/// can break greedy's rules.
+/// A reply is refused if `mask` is 0 at its position, so no reply can break
+/// greedy's rules.
 std::unique_ptr<llvm::RegAllocEvictionAdvisor>
 makeModelEviction(const llvm::MachineFunction &MF, const llvm::RAGreedy &Greedy,
                   llvm::MachineBlockFrequencyInfo &Frequencies,

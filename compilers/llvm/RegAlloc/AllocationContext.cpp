@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Takes the analyses from LLVM's legacy pass manager, which runs the code
+/// Gets the analyses from LLVM's legacy pass manager, which runs the code
 /// generator.
 ///
 //===----------------------------------------------------------------------===//

@@ -47,12 +47,12 @@ unsigned countRegisters(const llvm::MachineRegisterInfo &MRI);
 
 /// All references must outlive this object.
 struct AllocationContext {
-  /// The analyses of \p MF that \p Pass has required with addRequired().
+  /// Gets the analyses of \p MF, which \p Pass has required with addRequired().
   AllocationContext(const llvm::MachineFunctionPass &Pass,
                     llvm::MachineFunction &MF);
 
-  /// Adds the analyses to \p Usage: all are required and preserved. Greedy, the
-  /// next pass that needs them, therefore sees the assignments.
+  /// Declares in \p Usage that all analyses are required and preserved. LLVM's
+  /// greedy allocator, which runs later, therefore sees the assignments.
   static void addRequired(llvm::AnalysisUsage &Usage);
 
   void forEachRegister(llvm::function_ref<void(llvm::Register)> Visit) const {

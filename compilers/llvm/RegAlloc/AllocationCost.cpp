@@ -1,4 +1,4 @@
-//===- AllocationCost.cpp - What register allocation cost -----------------===//
+//===- AllocationCost.cpp - The cost of register allocation ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

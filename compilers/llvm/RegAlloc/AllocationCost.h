@@ -1,4 +1,4 @@
-//===- AllocationCost.h - What register allocation cost ---------*- C++ -*-===//
+//===- AllocationCost.h - The cost of register allocation -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +8,7 @@
 ///
 /// \file
 /// AllocationCost measures the code that register allocation has added to a
-/// function. It treats all allocators alike.
+/// function. The measure is the same for all allocators.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,10 @@ class MachineFunction;
 
 namespace MLBridge {
 
-/// Counts of instructions in a function after its virtual registers have been
-/// replaced. In a weighted sum, an instruction counts as often as its block
-/// runs for each run of the function, by LLVM's estimate. All members are
-/// plain, so that a process can send the value to another.
+/// Counts of instructions in a function after register allocation. In a
+/// weighted sum, an instruction's weight is LLVM's estimate of how often its
+/// block runs in one run of the function. All members are plain, so that a
+/// process can send an object to another process.
 struct AllocationCost {
   double WeightedSpills = 0;
   double WeightedReloads = 0;
@@ -35,12 +35,12 @@ struct AllocationCost {
   unsigned Copies = 0;
   unsigned Instructions = 0;
 
-  /// Measures \p MF. Instructions that only access memory because a register
-  /// was spilled ("folded" ones) count as spills and reloads.
+  /// Measures \p MF. An instruction that accesses a spilled register in memory
+  /// also counts as a spill or a reload.
   static AllocationCost of(const llvm::MachineFunction &MF,
                            const llvm::MachineBlockFrequencyInfo &Frequencies);
 
-  /// The measure that allocators are compared by.
+  /// The measure by which allocators are compared.
   double total() const {
     return WeightedSpills + WeightedReloads + WeightedCopies;
   }

@@ -1,4 +1,4 @@
-//===- AllocationDriver.h - What runs around the allocation -----*- C++ -*-===//
+//===- AllocationDriver.h - Chooses a policy per function -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// An AllocationDriver chooses the policy of each function and receives the
-/// cost of the result. There are three: the policy of the options
-/// (GivenAllocation), a search (AllocationSearch) and a trainer
-/// (AllocationEnvironment).
+/// An AllocationDriver chooses the policy for each function and receives the
+/// cost of the result. GivenAllocation chooses the policy that the options
+/// select, AllocationSearch searches for the best policy, and
+/// AllocationEnvironment lets a trainer decide.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ namespace MLBridge {
 /// The result of a policy on a function.
 struct TriedPolicy {
   const FunctionPolicy *Policy;
-  /// None if the trial failed.
+  /// Empty if the trial failed.
   std::optional<AllocationCost> Cost;
 };
 
@@ -44,13 +44,13 @@ public:
   virtual ~AllocationDriver() = default;
 
   virtual void beginModule(llvm::Module &M) = 0;
-  /// Returns the policy that allocates a function before greedy, or null if
-  /// greedy allocates it alone. Sets greedy's advisors.
+  /// Returns the policy that allocates a function before LLVM's greedy
+  /// allocator, or null if greedy allocates it alone. Sets greedy's advisors.
   virtual std::unique_ptr<AllocationPolicy>
   begin(const AllocationContext &Context) = 0;
-  /// Announces that finish() will be called for the module's functions.
+  /// Informs the driver that finish() will be called for each function.
   virtual void expectCosts() {}
-  /// Receives the cost of the function. Does not return in a trial's process.
+  /// Receives the cost of the function. May not return in a trial's process.
   virtual void finish(const llvm::MachineFunction &, const AllocationCost &) {}
   /// Prints statistics and remarks.
   virtual void endModule(const llvm::Module &) {}
@@ -62,7 +62,7 @@ public:
   virtual llvm::ArrayRef<TriedPolicy> trials() const { return {}; }
 };
 
-/// Allocates by the policy that the options give.
+/// Uses the policy that the options select.
 class GivenAllocation final : public AllocationDriver {
 public:
   void beginModule(llvm::Module &M) override {

@@ -1,4 +1,4 @@
-//===- AllocationEnvironment.cpp - Register allocation to train -----------===//
+//===- AllocationEnvironment.cpp - Trains register allocation -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// In a question, each episode is a trial in a forked process, so that a
-/// function can have many episodes. In a dialogue, the episode is the final
-/// allocation of the function.
+/// Runs the episodes. In the form Question, each episode is a trial in a forked
+/// process, so that a function can have many episodes. In the form Dialogue,
+/// the episode is the final allocation of the function.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ bool AllocationEnvironment::waitForReset() {
 
 std::unique_ptr<AllocationPolicy>
 AllocationEnvironment::begin(const AllocationContext &Context) {
-  // In a trial, greedy allocates the functions behind the one that is tried.
+  // In a trial, let greedy allocate the functions after the tried function.
   if (Pipe >= 0)
     return nullptr;
   const bool IsTooLong =
@@ -86,7 +86,7 @@ AllocationEnvironment::begin(const AllocationContext &Context) {
   return nullptr;
 }
 
-/// \p Found is empty if the trial failed.
+/// Ends the episode. \p Found is empty if the trial failed.
 void AllocationEnvironment::endEpisode(
     const std::optional<TrialOutcome> &Found,
     const SteppedEnvironment::Observer &Last) {
@@ -154,7 +154,7 @@ void AllocationEnvironment::finish(const MachineFunction &,
                                    const AllocationCost &Cost) {
   if (Pipe >= 0 && !needsObject())
     endTrial(Pipe, {Cost});
-  // The first function is the one that is tried.
+  // Store only the first cost, which is the cost of the tried function.
   if (Pipe >= 0 && !TrialCost)
     TrialCost = Cost;
   if (!InDialogue)

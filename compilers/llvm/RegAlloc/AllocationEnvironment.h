@@ -1,4 +1,4 @@
-//===- AllocationEnvironment.h - Register allocation to train ---*- C++ -*-===//
+//===- AllocationEnvironment.h - Trains register allocation -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,14 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AllocationEnvironment lets a trainer allocate functions. An episode is the
-/// allocation of one function:
+/// AllocationEnvironment lets a trainer allocate functions. Each episode
+/// allocates one function. This command runs the environment:
 /// \code
 ///   opt-22 -load-pass-plugin=MLBridgeLLVM.so -disable-output empty.ll
 ///     -passes=mlbridge-regalloc-environment -mlbridge-environment=shm:NAME
 ///     -mlbridge-regalloc-functions=FOLDER
 /// \endcode
-/// Code is generated for all modules of the folder again and again, until the
+/// It generates code for all modules of the folder, again and again, until the
 /// trainer leaves.
 ///
 //===----------------------------------------------------------------------===//
@@ -49,22 +49,22 @@ void registerAllocationEnvironment(llvm::PassBuilder &PB);
 std::shared_ptr<AllocationDriver> trainingDriver();
 
 /// Lets the trainer allocate each function in which some live ranges find no
-/// free register (costWithFreeColours()). The reward of an
-/// episode is log(greedy's measure / measure), from -1 to 1. The last
-/// observation of an episode is the first one for a question, and zeros for a
-/// dialogue. Its information is a JSON object with `module`, `function`,
-/// `greedy` and `cost`, which are the measures.
+/// free register (see costWithFreeColours()). allocationReward() defines the
+/// reward. In the form Question, the last observation of an episode repeats the
+/// first one. In the form Dialogue, it is zero. The observation's information
+/// is a JSON object with the keys `module`, `function`, `greedy` (greedy's
+/// measure) and `cost` (the trainer's).
 class AllocationEnvironment final : public AllocationDriver,
                                     private DialoguePartner {
 public:
   struct Settings {
     AllocatorForm Form = AllocatorForm::Question;
-    /// The number of episodes with each function, one after another. A dialogue
-    /// has one.
+    /// The number of consecutive episodes for each function. The form Dialogue
+    /// always has one.
     unsigned Repeats = 1;
     /// Functions with more live ranges are left to greedy. 0 means no limit.
     unsigned MaxRanges = 0;
-    /// The vocabulary of MIR2Vec, or empty.
+    /// The vocabulary file of MIR2Vec, or empty.
     std::string Vocabulary;
     AllocationMeasure Measure = AllocationMeasure::Cost;
   };
@@ -82,19 +82,19 @@ public:
               const AllocationCost &Cost) override;
   bool needsAllocator() const override { return true; }
 
-  /// True if finishModule() needs the places and frequencies of blocks.
+  /// True if finishModule() needs an object file with a map of the blocks.
   bool needsObject() const {
     return Options.Measure == AllocationMeasure::Cycles;
   }
-  /// Measures the code of \p M. Does not return in a trial's process.
+  /// In a trial's process, measures the code and ends the process.
   void finishModule(const llvm::Module &M, const ObjectCode &Object);
 
 private:
-  /// Waits for the command reset, unless it has come and no episode has begun
-  /// since then.
+  /// Waits for the command reset, unless a reset has already arrived for the
+  /// next episode.
   bool waitForReset();
-  /// Lets the trainer reply to one question. Returns a policy in a trial's
-  /// process.
+  /// Runs an episode of the form Question. Returns the policy to try in the
+  /// trial's process, and null in the compiler.
   std::unique_ptr<AllocationPolicy> question(const AllocationContext &Context);
   void endEpisode(const std::optional<TrialOutcome> &Found,
                   const SteppedEnvironment::Observer &Last);
@@ -111,14 +111,14 @@ private:
   SteppedEnvironment &Trainer;
   bool TrainerLeft = false;
   bool HasReset = false;
-  /// True from the first decision of a dialogue to finish().
+  /// True from the start of a dialogue until it fails or finish() is called.
   bool InDialogue = false;
-  /// In a trial's process: the pipe to the compiler. Otherwise -1.
+  /// In a trial's process, the pipe to the compiler. Otherwise -1.
   int Pipe = -1;
-  /// In a trial's process that goes on after finish(): the cost.
+  /// In a trial's process that continues after finish(), the cost.
   std::optional<AllocationCost> TrialCost;
   std::string ModuleName;
-  /// The function whose episode runs, and greedy's measure.
+  /// The function of the current episode, and greedy's measure.
   std::string FunctionName;
   double Greedy = 0;
   AllocationObservation Observation;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Generates code for the modules of a folder while there is a trainer.
+/// Generates code for the modules of a folder until the trainer leaves.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ static Expected<std::vector<std::string>> filesIn(StringRef Folder) {
   return Files;
 }
 
-/// Generates code for \p File and discards it, except in a trial, which ends.
+/// Generates code for \p File and discards it. Ends a trial's process.
 static Error generate(StringRef File, AllocationEnvironment &Environment) {
   constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 28;
   Expected<std::unique_ptr<MemoryBuffer>> Buffer = readFile(File, MaxBytes);

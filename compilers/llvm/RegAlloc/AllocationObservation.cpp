@@ -1,4 +1,4 @@
-//===- AllocationObservation.cpp - What an allocator's model sees ---------===//
+//===- AllocationObservation.cpp - The features of a function -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Finds the interferences by a sweep over the starts of all segments of live
-/// ranges.
+/// Computes the features. To find interferences, visits the segments of all
+/// live ranges in the order of their starts.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +35,8 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// Up to this number of ranges, the pairs are a matrix of bits, of at most 8
-/// MB.
+/// The maximum number of ranges for which the set of pairs is a matrix of bits.
+/// This matrix has at most 8 MiB.
 static constexpr std::size_t MaxMatrix = 8192;
 
 void AllocationObservation::build(const AllocationContext &Context,
@@ -113,7 +113,7 @@ void AllocationObservation::appendInstructions(const AllocationContext &C,
                                                const LiveInterval &Range,
                                                std::vector<float> &Into) const {
   SmallVector<const MachineInstr *, 16> Found;
-  // An instruction is visited once for each group of its operands.
+  // Skip duplicates, because an instruction may be visited repeatedly.
   for (const MachineInstr &MI : C.MRI.reg_nodbg_instructions(Range.reg()))
     if (!is_contained(Found, &MI))
       Found.push_back(&MI);
@@ -198,7 +198,7 @@ void AllocationObservation::findSharing(const AllocationContext &Context,
                                         const RegisterClassInfo &Classes) {
   Shares.clear();
   for (const TargetRegisterClass *A : ClassesUsed) {
-    // The units of all registers of the class.
+    // The units of all registers of class A.
     BitVector Units(Context.TRI.getNumRegUnits());
     for (MCPhysReg Physical : Classes.getOrder(A))
       for (MCRegUnit Unit : Context.TRI.regunits(Physical))
@@ -215,7 +215,7 @@ void AllocationObservation::findSharing(const AllocationContext &Context,
 void AllocationObservation::addPair(std::uint32_t A, std::uint32_t B) {
   const auto [Low, High] = std::minmax(A, B);
   const std::uint64_t Pair = std::uint64_t(Low) << 32 | High;
-  // Two ranges may meet in several segments.
+  // Add each pair once, although two ranges may overlap in several segments.
   if (size() > MaxMatrix) {
     if (!KnownPairs.insert(Pair).second)
       return;
@@ -264,7 +264,7 @@ void AllocationObservation::findInterferences(
   }
 }
 
-/// Writes the pairs in ascending order, and the degrees.
+/// Writes the pairs in ascending order, and the column of degrees.
 void AllocationObservation::writePairs() {
   sort(Found);
   Pairs.resize(2 * Found.size());

@@ -1,4 +1,4 @@
-//===- AllocationObservation.h - What an allocator's model sees -*- C++ -*-===//
+//===- AllocationObservation.h - The features of a function -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AllocationObservation describes a function to a model before its registers
-/// are allocated: a graph whose nodes are live ranges and whose edges are
+/// AllocationObservation describes a function to a model before register
+/// allocation. It is a graph, whose nodes are live ranges and whose edges are
 /// interferences (section 4.3 of the paper).
 ///
 //===----------------------------------------------------------------------===//
@@ -49,10 +49,10 @@ struct AllocationContext;
 /// buffers have grown.
 class AllocationObservation {
 public:
-  /// The columns of the feature `ranges`. All values are of the order of 1.
+  /// The columns of the feature `ranges`.
   enum Column {
     Size,        ///< log(1 + instructions in all segments).
-    Weight,      ///< log(1 + spill weight), or 1 if it cannot be spilled.
+    Weight,      ///< log(1 + spill weight), or 1 if not spillable.
     Operands,    ///< log(1 + uses and definitions).
     Reads,       ///< log(1 + reads, weighted by the blocks' frequencies).
     Writes,      ///< log(1 + writes, weighted in the same way).
@@ -65,19 +65,19 @@ public:
     ClassSize,   ///< Registers of the class, divided by 16.
     Degree,      ///< log(1 + interfering ranges).
     Pressure,    ///< Largest number of live ranges that compete at a point,
-                 ///< this one included, divided by the number of registers.
+                 ///< including this range, divided by the class's registers.
     Begin,       ///< Position of the start in the function, from 0 to 1.
-    PressureAtStart ///< As Pressure, but where the range begins.
+    PressureAtStart ///< Like Pressure, but where the range begins.
   };
   static constexpr std::size_t Columns = PressureAtStart + 1;
 
-  /// Describes the live ranges of \p Context. Their spill weights have been
-  /// computed. \p Classes belongs to the same function.
+  /// Describes the live ranges of \p Context, whose spill weights must have
+  /// been computed. \p Classes belongs to the same function.
   void build(const AllocationContext &Context,
              const llvm::RegisterClassInfo &Classes);
 
-  /// As build(), but before spill weights and hints have been computed.
-  /// Computes them and removes them again, because greedy computes them later.
+  /// Does the same before spill weights and hints have been computed. Computes
+  /// them and then removes them, because greedy computes them later.
   void buildBefore(const AllocationContext &Context);
 
   /// Describes the instructions of all live ranges by the vectors in the file
@@ -87,7 +87,7 @@ public:
                         llvm::StringRef Vocabulary);
 
   /// Sets the names of the function and of its source file, `function` and
-  /// `file`. Other bytes than UTF-8 are replaced.
+  /// `file`. Invalid UTF-8 is replaced.
   void setNames(FeatureSet &Into) const;
 
   /// Sets the names and these features, which \p Into borrows until the next
@@ -95,17 +95,17 @@ public:
   ///
   /// - `ranges` float [n, 16]: the columns above, a row for each live range in
   ///   the order of the virtual registers' numbers.
-  /// - `spill_weights` float [n]: LLVM's weights. Infinite weights are the
-  ///   largest float.
-  /// - `interferences` int32 [m, 2]: pairs of rows, in ascending order. The
-  ///   first row of a pair is the lower one.
+  /// - `spill_weights` float [n]: LLVM's weights. An infinite weight becomes
+  ///   the largest float.
+  /// - `interferences` int32 [m, 2]: pairs of rows whose ranges interfere, in
+  ///   ascending order. The lower row of a pair comes first.
   ///
   /// After addInstructions(), there are two further features:
   ///
   /// - `instructions` float [k, d]: a vector for each instruction that reads or
   ///   writes a live range, range by range, in the order of the code.
-  /// - `instruction_ends` int32 [n]: where the instructions of each live range
-  ///   end. They begin where those of the range before end.
+  /// - `instruction_ends` int32 [n]: the end index of each live range's
+  ///   instructions. The instructions of the next range begin there.
   void setFeatures(FeatureSet &Into) const;
 
   std::size_t size() const { return Registers.size(); }
@@ -115,9 +115,9 @@ public:
     return Found == Rows.end() ? size() : Found->second;
   }
 
-  /// Returns the columns of \p Range. If the range is newer than build(), its
-  /// interferences are those of the range that it is a part of. The result is
-  /// valid until the next call.
+  /// Returns the columns of \p Range. If the range was split off after build(),
+  /// its columns about interferences are the columns of the original range. The
+  /// result is valid until the next call.
   llvm::ArrayRef<float> row(const AllocationContext &Context,
                             const llvm::LiveInterval &Range);
 
@@ -145,10 +145,10 @@ private:
                    const llvm::RegisterClassInfo &Classes);
   void findInterferences(const llvm::RegisterClassInfo &Classes);
   void writePairs();
-  /// Notes that two ranges interfere.
+  /// Records that two ranges interfere.
   void addPair(std::uint32_t A, std::uint32_t B);
-  /// True if a register of the one range can be a register, or a part of a
-  /// register, of the other.
+  /// True if the classes of both ranges have a register, or a part of a
+  /// register, in common.
   bool compete(std::uint32_t A, std::uint32_t B) const {
     return Shares[ClassOf[A] * ClassesUsed.size() + ClassOf[B]] != 0;
   }
@@ -160,26 +160,26 @@ private:
   std::vector<float> Matrix;
   std::vector<float> Weights;
   std::optional<MIR2Vec> Vectors;
-  /// The vectors of instructions, and where those of each range end. Empty
-  /// without a vocabulary.
+  /// The vectors of instructions, and the end index of each range's
+  /// instructions. Empty without a vocabulary.
   std::vector<float> Instructions;
   std::vector<std::int32_t> InstructionEnds;
-  /// The columns, and the vectors, of ranges that are newer than build().
+  /// The columns, and the vectors, of ranges that were created after build().
   llvm::DenseMap<llvm::Register, std::array<float, Columns>> New;
   llvm::DenseMap<llvm::Register, std::vector<float>> NewInstructions;
-  /// The rows of all pairs, the lower one first.
+  /// The rows of all pairs. The lower row comes first.
   std::vector<std::int32_t> Pairs;
 
-  /// The register classes of the ranges, the index of each range's class, and
-  /// a matrix that tells which classes share a register.
+  /// The register classes of the ranges, the index of each range's class, and a
+  /// matrix that states which classes share a register.
   std::vector<const llvm::TargetRegisterClass *> ClassesUsed;
   std::vector<std::uint32_t> ClassOf;
   std::vector<std::uint8_t> Shares;
-  /// The segments of all ranges, and those that are live at a point.
+  /// The segments of all ranges, and the segments that are live at a point.
   std::vector<Segment> Segments, Active;
   std::vector<std::uint32_t> Competing;
-  /// The pairs found so far: a list, and a set that is a matrix of bits unless
-  /// the function is huge.
+  /// The pairs found so far, as a list and as a set. The set is PairBits for at
+  /// most MaxMatrix ranges, and otherwise KnownPairs.
   std::vector<std::uint64_t> Found;
   llvm::BitVector PairBits;
   llvm::DenseSet<std::uint64_t> KnownPairs;

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The weight order is the baseline of learned policies. The random policy
-/// shows that no sequence of decisions makes wrong code.
+/// Implements policies that are not learned. The weight order is the baseline
+/// of learned policies. The random policy tests that no sequence of decisions
+/// makes wrong code.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,7 @@ class WeightOrder : public AllocationPolicy {
 public:
   std::optional<std::size_t>
   selectNode(ArrayRef<const LiveInterval *> Ready) override {
-    // Ready's order changes, so a tie is broken by the number of the register.
+    // Break ties by the register's number, because the order of Ready varies.
     const auto *Heaviest =
         max_element(Ready, [](const LiveInterval *A, const LiveInterval *B) {
           return std::pair(A->weight(), B->reg().id()) <

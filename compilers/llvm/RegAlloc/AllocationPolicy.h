@@ -1,4 +1,4 @@
-//===- AllocationPolicy.h - Who decides about live ranges -------*- C++ -*-===//
+//===- AllocationPolicy.h - Decides about live ranges -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -51,31 +51,31 @@ struct Colour {
   float EvictedWeight = 0;
 };
 
-/// What task selection chooses between.
+/// The choices of task selection.
 enum class AllocationTask { Colour, Split };
 
-/// What happens to evicted live ranges.
+/// The treatment of evicted live ranges.
 enum class EvictionKind {
   Requeue, ///< They become ready again.
-  Spill,   ///< They are spilled at once, as by LLVM's allocator `basic`.
+  Spill,   ///< They are spilled at once, as in LLVM's allocator `basic`.
 };
 
-/// What became of the last live range.
+/// The outcomes of handling a live range.
 namespace outcomes {
 inline constexpr std::string_view
     None = "none",             ///< No range has been handled yet.
     Assigned = "assigned",     ///< It has a register that was free.
-    Evicting = "evicting",     ///< It has a register that others have lost.
-    Requeued = "requeued",     ///< Spilling others has changed it: it is ready.
+    Evicting = "evicting",     ///< It has a register that others lost.
+    Requeued = "requeued",     ///< It is ready again, changed by a spill.
     Split = "split",           ///< Its parts are ready.
     Unsplit = "unsplit",       ///< It could not be split at the chosen place.
     Spilled = "spilled",       ///< It is in memory between its uses.
-    Recoloured = "recoloured", ///< Others have changed their registers for it.
+    Recoloured = "recoloured", ///< It has a register that others left.
     Left = "left";             ///< Greedy will allocate it.
 } // namespace outcomes
 
-/// A policy decides for one function. Each function returns std::nullopt to
-/// leave all remaining live ranges to LLVM's greedy allocator.
+/// Decides about one machine function. The functions select...() return
+/// std::nullopt to leave all remaining live ranges to LLVM's greedy allocator.
 class AllocationPolicy {
 public:
   virtual ~AllocationPolicy();
@@ -88,71 +88,70 @@ public:
   virtual std::optional<std::size_t>
   selectNode(llvm::ArrayRef<const llvm::LiveInterval *> Ready) = 0;
 
-  /// True if the policy may split live ranges. If not, neither selectTask() nor
-  /// selectSplit() is called, and the allocator saves the time of finding the
-  /// places for splits.
+  /// True if the policy may split live ranges. If false, the allocator does not
+  /// search for split points, and calls neither selectTask() nor selectSplit().
   virtual bool splits() const { return true; }
 
   /// Task selection for \p Range. The function is called only if \p Range can
-  /// be split. \p Colours is what selectColour() can choose from.
+  /// be split. \p Colours are the choices of selectColour().
   virtual std::optional<AllocationTask>
   selectTask(const llvm::LiveInterval &Range,
              llvm::ArrayRef<Colour> Colours) = 0;
 
-  /// The choice of colouring that spills the live range.
+  /// The result of selectColour() that spills the live range.
   static constexpr std::size_t Spill = ~std::size_t(0);
-  /// The choice of colouring that leaves the live range to greedy.
+  /// The result of selectColour() that leaves the live range to greedy.
   static constexpr std::size_t Leave = Spill - 1;
 
-  /// Colouring. Returns an index in \p Colours, Leave or, if \p CanSpill,
-  /// Spill. Colours that are free come first; of these, hints come first, and
-  /// then all in the target's order. At least one choice exists.
+  /// Colouring. Returns an index in \p Colours, or Leave, or Spill if
+  /// \p CanSpill. Free colours come before colours that need an eviction. In
+  /// both groups, hints come first, and then other registers in the target's
+  /// order. \p Colours can be empty only if \p CanSpill is true.
   virtual std::optional<std::size_t>
   selectColour(const llvm::LiveInterval &Range, llvm::ArrayRef<Colour> Colours,
                bool CanSpill) = 0;
 
-  /// Splitting. Returns the index in \p Points of the place where \p Range is
-  /// split. \p Points is not empty. Loops come first, outer loops before inner
-  /// ones, and then uses in the order of the code.
+  /// Splitting. Returns the index in \p Points at which \p Range is split.
+  /// \p Points is not empty. It has loops first, outer loops before inner
+  /// loops, and then uses in the order of the code.
   virtual std::optional<std::size_t>
   selectSplit(const llvm::LiveInterval &Range,
               llvm::ArrayRef<SplitPoint> Points) = 0;
 
-  /// Receives what became of the last live range, one of MLBridge::outcomes.
+  /// Receives the outcome of the last live range, one of MLBridge::outcomes.
   virtual void setOutcome(std::string_view) {}
 
   virtual EvictionKind evictionKind() const { return EvictionKind::Requeue; }
 
   /// True if selectColour() receives colours that need an eviction even if
-  /// another colour is free. If not, the allocator saves the time of finding
-  /// them.
+  /// another colour is free. If false, the allocator does not search for them.
   virtual bool evictsDespiteFreeColours() const { return false; }
 
 protected:
   AllocationPolicy() = default;
 };
 
-/// Handles the heaviest live range first, takes the first free colour, evicts
-/// only lighter ranges, and never splits. LLVM's allocator `basic` does the
-/// same.
+/// Returns a policy that handles the heaviest live range first, chooses the
+/// first free colour, evicts only lighter ranges, and never splits. LLVM's
+/// allocator `basic` does the same.
 std::unique_ptr<AllocationPolicy> makeWeightOrder();
 
-/// Like makeWeightOrder(), but only assigns free colours. A range that has none
-/// is left to greedy, so this policy creates no live ranges.
+/// Returns a policy like makeWeightOrder() that only assigns free colours. It
+/// leaves other ranges to greedy, so it creates no live ranges.
 std::unique_ptr<AllocationPolicy> makeFreeColours();
 
-/// How often a random policy makes a decision, in percent.
+/// The probabilities of a random policy's decisions, in percent.
 struct RandomPolicyOptions {
   unsigned Seed = 1;
   unsigned Split = 20;
   unsigned Spill = 5;
   unsigned Evict = 10;
-  /// The chance of leaving the rest to greedy, per 1000 decisions.
+  /// The probability of leaving the rest to greedy, per 1000 decisions.
   unsigned Stop = 0;
 };
 
-/// Chooses at random, for tests. A function's decisions depend on the seed and
-/// on \p Salt, and not on other functions.
+/// Returns a policy that chooses at random, for tests. The decisions depend on
+/// the seed and on \p Salt, but not on other functions.
 std::unique_ptr<AllocationPolicy>
 makeRandomPolicy(const RandomPolicyOptions &Options, std::uint64_t Salt);
 

@@ -20,17 +20,16 @@
 
 namespace MLBridge {
 
-/// What a trainer minimizes.
+/// The measure that a trainer minimizes.
 enum class AllocationMeasure {
   Cost,  ///< AllocationCost::total().
   Cycles ///< cyclesOfFunction().
 };
 
-/// Returns the logarithm of greedy's measure relative to \p Found, from -1 to
-/// 1. If the allocation failed, \p Found is empty, which counts as the worst
-/// measure.
+/// Returns log(\p Greedy / \p Found), limited to the range from -1 to 1. If the
+/// allocation failed, \p Found is empty and the reward is -1.
 inline double allocationReward(double Greedy, std::optional<double> Found) {
-  // The smallest cost is an instruction in a block that hardly runs.
+  // Add this number, because costs can be 0.
   constexpr double Smallest = 1e-3;
   if (!Found)
     return -1;

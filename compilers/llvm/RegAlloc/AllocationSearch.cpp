@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Chooses by the cost that AllocationCost measures.
+/// Compares policies by the cost that AllocationCost measures.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ void AllocationSearch::beginModule(Module &M) {
   Policies = std::make_unique<ModulePolicies>(M);
 }
 
-/// True if LLVM's option -enable-machine-outliner asks for the outliner.
+/// True if LLVM's option -enable-machine-outliner was given.
 static bool isOutlinerForced() {
   const cl::Option *Outliner =
       cl::getRegisteredOptions().lookup("enable-machine-outliner");
@@ -46,7 +46,7 @@ static bool isOutlinerForced() {
 std::string AllocationSearch::whyNot() const {
   if (!Found.IsMeasured)
     return "code generation stops before the result can be measured";
-  // In these cases, a function's code depends on that of other functions.
+  // In these cases, a function's code depends on other functions.
   if (Target.Options.EnableIPRA)
     return "registers are allocated across functions (-enable-ipra)";
   if (isOutlinerForced())
@@ -72,17 +72,19 @@ std::chrono::milliseconds AllocationSearch::timeForTrial() const {
                                                MaxTrialTime);
 }
 
-/// Predicts that \p Policy does not gain on greedy. \p Agreeing is the model if
-/// its decisions are all greedy's, or null. \p FreeColours is the cost of
-/// spilling all ranges without a free colour, relative to greedy's cost.
+/// Returns true if \p Policy will probably not improve on greedy. \p Agreeing
+/// is the eviction model if it made the same decisions as greedy, or null.
+/// \p FreeColours is the cost of spilling all ranges without a free colour,
+/// relative to greedy's cost.
 static bool cannotGain(const FunctionPolicy &Policy,
                        const AdvisorModel *Agreeing, double FreeColours) {
   // In 997 functions of the training programs, this limit saves a third of
   // these trials and loses 0.2 percent of the cost.
   if (Policy.Fixed == FixedPolicy::WeightOrder)
     return FreeColours > 1;
-  // The model's code would be greedy's. If greedy evicts so little that the
-  // model agrees, the order of the ranges hardly matters either.
+  // An agreeing model would make the same code as greedy. A model usually
+  // agrees only if there are few evictions, and then the order of the ranges
+  // hardly matters.
   return Agreeing && (Policy.onlyEviction() == Agreeing ||
                       Policy.Fixed == FixedPolicy::PriorityBySize);
 }
@@ -101,7 +103,7 @@ AllocationSearch::prepare(const AllocationContext &Context,
   }
   if (++Found.Searched == 1) {
     Policies->load(Tried.size());
-    // A model may have started threads.
+    // Check again, because a model may have started threads.
     Found.Refused = whyNot();
     if (!Found.Refused.empty())
       return std::nullopt;
@@ -135,7 +137,8 @@ AllocationSearch::choose(const AllocationContext &Context) {
     Found.OutOfTime = Limit == Limit.zero();
     if (Found.OutOfTime)
       break;
-    // The model replies before the fork, so it may be in another process.
+    // Send the request before the fork, so that the model can be in another
+    // process.
     if (Policy.Allocator)
       Policy.Allocator->policy(Context);
     const Trial Result = forkTrial(Limit);
@@ -150,7 +153,7 @@ AllocationSearch::choose(const AllocationContext &Context) {
     const std::optional<AllocationCost> &Cost = Trials.back().Cost;
     if (!Cost) {
       ++Found.FailedTrials;
-      // Without greedy's cost, nothing can be compared.
+      // Other costs cannot be compared without greedy's cost.
       if (&Policy == &Greedy)
         break;
       continue;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AllocationSearch tries several policies on each function and chooses the one
-/// with the lowest cost. Since LLVM's greedy allocator is one of them, no
-/// function becomes worse.
+/// AllocationSearch tries several policies on each function and chooses the
+/// policy with the lowest cost. LLVM's greedy allocator is one of these
+/// policies, so no function becomes worse.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,11 +37,11 @@ public:
 
   void beginModule(llvm::Module &M) override;
   void expectCosts() override { Found.IsMeasured = true; }
-  /// Tries policies and returns the best. In a trial's process, returns the
-  /// policy that is tried.
+  /// Tries policies and returns the best one. In a trial's process, returns the
+  /// policy to try.
   std::unique_ptr<AllocationPolicy>
   begin(const AllocationContext &Context) override;
-  /// Compares the cost with the trial's.
+  /// Compares the cost with the cost in the trial. Ends a trial's process.
   void finish(const llvm::MachineFunction &MF,
               const AllocationCost &Cost) override;
   void endModule(const llvm::Module &M) override;
@@ -54,24 +54,24 @@ private:
   std::optional<double> prepare(const AllocationContext &Context,
                                 llvm::ArrayRef<FunctionPolicy> Tried);
   const FunctionPolicy &choose(const AllocationContext &Context);
-  /// Returns why functions must not be searched, or an empty string.
+  /// Returns the reason why no function may be searched, or an empty string.
   std::string whyNot() const;
   std::chrono::milliseconds timeForTrial() const;
 
-  /// What has happened in a module.
+  /// The results of a module.
   struct ModuleResult {
     std::chrono::steady_clock::time_point Begin =
         std::chrono::steady_clock::now();
     /// True if finish() will be called.
     bool IsMeasured = false;
-    /// Why functions are not searched, or an empty string.
+    /// The reason why functions are not searched, or an empty string.
     std::string Refused;
-    /// The number of functions that were searched, in which all ranges find
-    /// free registers, and in which greedy is not the best policy.
+    /// The numbers of functions that were searched, in which all ranges find
+    /// free registers, and in which another policy is better than greedy.
     unsigned Searched = 0, Easy = 0, Improved = 0;
-    /// The number of trials that failed, and that were predicted not to gain.
+    /// The numbers of trials that failed, and that a prediction has excluded.
     unsigned FailedTrials = 0, Skipped = 0;
-    /// The number of functions whose final cost is not the trial's.
+    /// The number of functions whose final cost differs from the trial's cost.
     unsigned Differing = 0;
     bool OutOfTime = false;
     /// Sums over the searched functions.
@@ -83,8 +83,8 @@ private:
   std::vector<TriedPolicy> Trials;
   /// In a trial's process: the pipe to the compiler. Otherwise -1.
   int Pipe = -1;
-  /// In the trial of greedy: the model whose decisions are compared with
-  /// LLVM's.
+  /// In the trial of greedy, the model whose decisions are compared with LLVM's
+  /// decisions.
   AdvisorModel *ToCompare = nullptr;
   std::optional<AllocationCost> ChosenCost;
   ModuleResult Found;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AllocatorModel is a model that allocates the functions of a module, in one
-/// of two forms. In a question, it receives one request for each function, and
-/// replies with preferences for each live range. In a dialogue, it receives one
+/// AllocatorModel is a model that allocates the functions of a module. In the
+/// form Question, it receives one request for each function, and replies with
+/// preferences for each live range. In the form Dialogue, it receives one
 /// request for each decision.
 ///
 //===----------------------------------------------------------------------===//
@@ -48,10 +48,10 @@ public:
   /// See AdvisorModel::load().
   void load() { static_cast<void>(Session->runner().loadBeforeFork()); }
 
-  /// Returns the policy by which the model decides about a function, or null if
-  /// the model defers or has failed. The policy is valid until the next call.
-  /// For a question, sends the request, unless the last request was about the
-  /// same function. The function leaves \p Context as it was.
+  /// Returns a policy that makes the model's decisions for a function, or null
+  /// if the model defers or has failed. The policy is valid until the next
+  /// call. In the form Question, sends the request, unless the last request was
+  /// for the same function. Does not change \p Context.
   std::unique_ptr<AllocationPolicy> policy(const AllocationContext &Context);
 
 private:
@@ -62,8 +62,8 @@ private:
          const DialogueObservation &Observation) override;
   void refuse(Error Why) override;
   Expected<Preferences> request();
-  /// Observes a function and, for a question, sends the request. Returns false
-  /// if the model does not decide.
+  /// Computes the features of a function and, in the form Question, sends the
+  /// request. Returns false if the model does not decide.
   bool prepare(const AllocationContext &Context);
 
   const AllocatorForm Form;

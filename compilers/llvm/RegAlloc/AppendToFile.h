@@ -22,7 +22,8 @@
 
 namespace MLBridge {
 
-/// Appends \p Text to \p File by one write. Returns System if this fails.
+/// Appends \p Text to \p File with a single write. Returns System if this
+/// fails.
 inline Error appendToFile(llvm::StringRef File, llvm::StringRef Text) {
   std::error_code Failure;
   llvm::raw_fd_ostream Output(File, Failure, llvm::sys::fs::OF_Append);

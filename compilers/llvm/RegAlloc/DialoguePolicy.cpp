@@ -1,4 +1,4 @@
-//===- DialoguePolicy.cpp - A decision for each step ----------------------===//
+//===- DialoguePolicy.cpp - A request for each decision -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -102,9 +102,9 @@ private:
   AllocationObservation &Known;
   DialoguePartner &Partner;
   DialogueObservation Observation;
-  /// The indices of the ready ranges: those that are offered come first.
+  /// The indices of the ready ranges, beginning with the ranges on offer.
   std::vector<std::size_t> Offered;
-  /// The vectors of the instructions of all ranges that are offered.
+  /// The vectors of the instructions of all ranges on offer.
   std::vector<float> Instructions;
 };
 
@@ -134,7 +134,7 @@ DialoguePolicy::selectNode(ArrayRef<const LiveInterval *> Ready) {
       std::min(Ready.size(), DialogueObservation::MaxRanges);
   const std::size_t Heavy =
       std::min(Ready.size(), DialogueObservation::MaxRanges / 2);
-  // Ready's order changes, so a tie is broken by the number of the register.
+  // Break ties by the register's number, because the order of Ready varies.
   auto SortBy = [&](std::size_t Begin, std::size_t End, auto Key) {
     std::partial_sort(Offered.begin() + Begin, Offered.begin() + End,
                       Offered.end(), [&](std::size_t A, std::size_t B) {
@@ -145,7 +145,7 @@ DialoguePolicy::selectNode(ArrayRef<const LiveInterval *> Ready) {
   };
   SortBy(0, Heavy, [](const LiveInterval &Range) { return Range.weight(); });
   SortBy(Heavy, Count, [](const LiveInterval &Range) {
-    // The spiller has emptied ranges that are no longer used.
+    // The spiller may have emptied a range that is no longer used.
     return Range.empty() ? 0 : Range.beginIndex().distance(Range.endIndex());
   });
   Observation.Ranges.fill(0);
@@ -162,7 +162,7 @@ DialoguePolicy::selectNode(ArrayRef<const LiveInterval *> Ready) {
   return Offered[*Chosen];
 }
 
-/// Writes the vectors of the first \p Count ranges that are offered.
+/// Writes the vectors of the first \p Count ranges in Offered.
 void DialoguePolicy::describeInstructions(ArrayRef<const LiveInterval *> Ready,
                                           std::size_t Count) {
   const std::size_t Dimension = Known.dimension();
@@ -188,8 +188,8 @@ void DialoguePolicy::describe(const LiveInterval &Range) {
       std::int32_t(Observation.Instructions.size() / Dimension);
 }
 
-/// Writes the range and its colours. More colours than the observation has rows
-/// are not offered.
+/// Writes the columns of \p Range and of its first MaxColours colours, which
+/// are the only ones on offer.
 void DialoguePolicy::describe(const LiveInterval &Range,
                               ArrayRef<Colour> Colours) {
   describe(Range);

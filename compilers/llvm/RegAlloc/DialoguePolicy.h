@@ -1,4 +1,4 @@
-//===- DialoguePolicy.h - A decision for each step --------------*- C++ -*-===//
+//===- DialoguePolicy.h - A request for each decision -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -27,14 +27,14 @@
 
 namespace MLBridge {
 
-/// The label of an agent.
+/// The labels of the agents.
 namespace agents {
 inline constexpr std::string_view Node = "node", Task = "task",
                                   Colour = "colour", Split = "split";
 } // namespace agents
 
-/// The observation of an agent. These features have fixed shapes, and rows that
-/// are not used are zero:
+/// The observation of an agent. These features have fixed shapes, and unused
+/// rows are zero:
 ///
 /// | agent | features | decision |
 /// | --- | --- | --- |
@@ -51,8 +51,8 @@ inline constexpr std::string_view Node = "node", Task = "task",
 ///
 /// - `instructions` float [k, d]: a vector for each instruction that reads or
 ///   writes a live range, range by range, in the order of the code.
-/// - `instruction_ends` int32 [8] or, for one range, [1]: where the
-///   instructions of each live range end. Rows that are not used have none.
+/// - `instruction_ends` int32 [8] or, for one range, [1]: the end index of each
+///   live range's instructions. Unused rows have no instructions.
 struct DialogueObservation {
   static constexpr std::size_t MaxRanges = 8, MaxColours = 32, MaxPoints = 16;
   static constexpr std::size_t SpillChoice = MaxColours;
@@ -67,8 +67,8 @@ struct DialogueObservation {
   /// weight).
   std::array<float, MaxColours * ColourColumns> Colours;
   /// The columns: log(1 + frequency of the block), position in the range from 0
-  /// to 1, depth of the loop / 4, 1 if the block differs from that of the row
-  /// before, 1 for a loop, 1 for a loop that uses the range.
+  /// to 1, depth of the loop / 4, 1 if the previous row has another block, 1
+  /// for a loop, 1 for a loop that uses the range.
   std::array<float, MaxPoints * PointColumns> Points;
   std::array<float, MaxColours + 2> Mask;
   llvm::ArrayRef<float> Instructions;
@@ -84,7 +84,7 @@ struct DialogueObservation {
   static std::size_t choices(std::string_view Agent);
 };
 
-/// Who decides in a dialogue.
+/// The agents of a dialogue: a model or a trainer.
 class DialoguePartner {
 public:
   virtual ~DialoguePartner() = default;
@@ -92,13 +92,13 @@ public:
   /// function to greedy. The decision need not be legal.
   virtual std::optional<std::int64_t>
   decide(std::string_view Agent, const DialogueObservation &Observation) = 0;
-  /// Reports that a decision was not legal. The rest of the function is left to
-  /// greedy.
+  /// Reports an illegal decision. The rest of the function is left to greedy.
   virtual void refuse(Error Why) = 0;
 };
 
-/// Lets \p Partner decide. \p Observation describes the function, and grows by
-/// new ranges. All arguments must outlive the policy.
+/// Returns a policy whose decisions \p Partner makes. \p Observation describes
+/// the function, and new ranges are added to it. All arguments must outlive the
+/// policy.
 std::unique_ptr<AllocationPolicy>
 makeDialogue(const AllocationContext &Context,
              AllocationObservation &Observation, DialoguePartner &Partner);

@@ -69,8 +69,8 @@ void FunctionPolicy::setAdvisors(AdvisorModel *ToCompare) const {
   setGreedyAdvisors(Advisors);
 }
 
-/// Returns the option whose model would decide what \p Given's fixed policy
-/// decides. Empty if each decision has one source.
+/// Returns the option that conflicts with the fixed policy of \p Given because
+/// its model would make the same decisions. Empty if there is no conflict.
 static StringRef optionBesidePolicy(const PolicyDescription &Given) {
   switch (Given.Fixed) {
   case FixedPolicy::WeightOrder:

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FunctionPolicy combines what decides about the registers of a function.
-/// ModulePolicies creates the policies that the options name, and owns the
-/// models that they use.
+/// FunctionPolicy combines the models and policies that decide about the
+/// registers of a function. ModulePolicies creates the policies that the
+/// options name, and owns the models that they use.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,16 +40,18 @@ struct FunctionPolicy {
   AllocatorModel *Allocator = nullptr;
 
   /// Returns the policy that allocates a function before greedy, or null if
-  /// greedy allocates it alone. If a model decides, sends the request.
+  /// greedy allocates it alone. May send a request, as AllocatorModel::policy()
+  /// does.
   std::unique_ptr<AllocationPolicy>
   allocator(const AllocationContext &Context) const;
   /// True if allocator() may return a policy.
   bool needsAllocator() const;
-  /// Returns the eviction model if it is all that differs from greedy, or null.
+  /// Returns the eviction model if only this model differs from greedy, or
+  /// null.
   AdvisorModel *onlyEviction() const;
-  /// Sets the advisors of the function that greedy allocates next. If \p
-  /// ToCompare is not null, it becomes the eviction model, but only compares
-  /// its decisions with LLVM's.
+  /// Sets the advisors for the function that greedy allocates next. If
+  /// \p ToCompare is not null, it becomes the eviction model, but its decisions
+  /// are only compared with LLVM's decisions.
   void setAdvisors(AdvisorModel *ToCompare = nullptr) const;
 };
 
@@ -64,9 +66,10 @@ public:
   /// -mlbridge-eviction and -mlbridge-priority.
   const FunctionPolicy &given() const { return Given; }
   /// The policies that a search tries, in this order: greedy, given() if it is
-  /// another policy, those of -mlbridge-regalloc-try, and the fixed policies.
+  /// another policy, the policies of -mlbridge-regalloc-try, and the fixed
+  /// policies.
   llvm::ArrayRef<FunctionPolicy> tried() const { return Tried; }
-  /// Loads the models of the first \p Count of tried().
+  /// Loads the models of the first \p Count policies in tried().
   void load(std::size_t Count);
 
 private:

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LLVM's pass manager creates the advisors' analyses through their PassInfo.
-/// When the plug-in is loaded, it puts its own function there, which returns
-/// LLVM's analysis unless an option may replace the advisors.
+/// LLVM's pass manager creates the advisors' analyses with a function in their
+/// PassInfo. When the plug-in is loaded, it replaces this function. The new
+/// function creates LLVM's analysis unless an option may replace the advisors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +40,8 @@ void setGreedyAdvisors(GreedyAdvisors Advisors) { CurrentAdvisors = Advisors; }
 
 namespace {
 
-/// Greedy passes an AllocationOrder, whose header is private, so the order is
-/// taken from the register class.
+/// Uses the order of the register class. The AllocationOrder that greedy passes
+/// cannot be read, because its header is private to LLVM.
 class EvictionByWeight final : public RegAllocEvictionAdvisor {
 public:
   using RegAllocEvictionAdvisor::RegAllocEvictionAdvisor;
@@ -77,8 +77,8 @@ public:
   }
 
 private:
-  /// Returns the largest weight of the ranges that \p Range would evict from \p
-  /// Physical, or std::nullopt if one of them must stay.
+  /// Returns the largest weight of the ranges that \p Range would evict from
+  /// \p Physical, or std::nullopt if one of them must not be evicted.
   std::optional<float> heaviest(const LiveInterval &Range, MCRegister Physical,
                                 const SmallVirtRegSet &Fixed) const {
     float Weight = 0;
@@ -188,8 +188,8 @@ private:
 
 } // namespace
 
-/// Makes LLVM create a \p Replaced where it would create an \p Analysis, if
-/// replacesAdvisors(). Sets \p Stock to the function that creates LLVM's own.
+/// If replacesAdvisors(), makes LLVM create a \p Replaced instead of an
+/// \p Analysis. Sets \p Stock to the function that creates LLVM's analysis.
 template <typename Analysis, typename Replaced, PassInfo::NormalCtor_t &Stock>
 static void replace() {
   auto *Info = const_cast<PassInfo *>(

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LLVM's greedy allocator asks two advisors: which live range comes next
-/// (priority), and which ranges lose their register (eviction). The plug-in can
-/// replace both, for each function.
+/// Replaces the advisors of LLVM's greedy allocator for each function. The
+/// priority advisor decides which live range comes next. The eviction advisor
+/// decides which ranges lose their register.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ class AdvisorModel;
 
 enum class EvictionBy {
   LLVM,
-  /// Evicts the ranges that hold one register: the register whose heaviest
-  /// range is the lightest. This range must be lighter than the new one.
+  /// Evicts the ranges of the register whose heaviest range is the lightest.
+  /// The new range must be heavier than that range.
   Weight,
 };
 
@@ -46,9 +46,9 @@ struct GreedyAdvisors {
   AdvisorModel *PriorityModel = nullptr;
 };
 
-/// Sets the advisors of the function that this thread allocates next. LLVM
-/// creates the advisors without a reference to the passes that chose them, so
-/// the choice is a variable of the thread.
+/// Sets the advisors of the function that this thread allocates next. The
+/// choice is a thread-local variable, because LLVM creates the advisors without
+/// a reference to the passes that choose them.
 void setGreedyAdvisors(GreedyAdvisors Advisors);
 
 } // namespace MLBridge

@@ -40,7 +40,7 @@ void HintsAndWeights::restore() const {
     C.LIS.getInterval(Before.Reg).setWeight(Before.Weight);
     if (!C.MRI.getRegAllocationHints(Before.Reg))
       continue;
-    // These are the only functions that remove hints.
+    // Remove the hints. There are no other functions for this.
     C.MRI.setSimpleHint(Before.Reg, Register());
     C.MRI.clearSimpleHint(Before.Reg);
     if (Before.Kind == 0) {

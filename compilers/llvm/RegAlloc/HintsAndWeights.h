@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// HintsAndWeights undoes the computation of spill weights. Greedy computes
-/// them again, and adds its hints to those that it finds. Without this class, a
-/// function that we leave to greedy would not become the stock compiler's.
+/// HintsAndWeights undoes the computation of spill weights and hints. Greedy
+/// computes both again, and adds its hints to existing hints. Without this
+/// class, greedy would not make the same code as in the stock compiler.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ private:
   struct Saved {
     llvm::Register Reg;
     float Weight;
-    /// The kind of the first hint; 0 for a register.
+    /// The kind of the first hint. 0 means a register.
     unsigned Kind;
     llvm::SmallVector<llvm::Register, 4> Hints;
   };

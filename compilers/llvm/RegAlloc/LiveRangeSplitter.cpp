@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A copy of a register to itself would not split its range, because LLVM joins
-/// a definition with the value that the same instruction reads
-/// (ConnectedVNInfoEqClasses). Therefore, a split needs two new registers.
+/// Implements splits with two new registers. A copy of a register to itself
+/// would not split its range, because LLVM joins a definition with the value
+/// that the same instruction reads (ConnectedVNInfoEqClasses).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,8 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// True if \p MI may end a block. INLINEASM_BR is not a terminator for LLVM.
+/// True if \p MI may end a block. LLVM does not count INLINEASM_BR as a
+/// terminator.
 static bool mayEndBlock(const MachineInstr &MI) {
   return MI.isTerminator() || MI.getOpcode() == TargetOpcode::INLINEASM_BR;
 }
@@ -44,8 +45,8 @@ void forbidSpillOfTerminatorValues(const AllocationContext &Context,
     Range.markNotSpillable();
 }
 
-/// True if a copy can be inserted before \p MI, that is, not between two
-/// terminators.
+/// True if a copy can be inserted before \p MI. For example, no copy may be
+/// between two terminators.
 static bool canInsertBefore(const MachineInstr &MI) {
   if (MI.isPHI() || MI.isPosition() || MI.isBundledWithPred() ||
       MI.isDebugInstr())
@@ -54,7 +55,8 @@ static bool canInsertBefore(const MachineInstr &MI) {
          MI.getParent()->getFirstTerminator() == MI.getIterator();
 }
 
-/// Adds the loops that \p Range is live in and that do not contain all of it.
+/// Adds the loops with a preheader through which \p Range is live into the
+/// loop.
 void LiveRangeSplitter::addLoops(const LiveInterval &Range,
                                  SmallVectorImpl<SplitPoint> &Points) const {
   SmallPtrSet<const MachineLoop *, 8> WithOperands;
@@ -83,7 +85,7 @@ LiveRangeSplitter::points(const LiveInterval &Range) const {
       continue;
     const SlotIndex Index = C.Indexes.getInstructionIndex(MI);
     const VNInfo *Value = Range.getVNInfoBefore(Index.getRegSlot(true));
-    // The first condition is false for undefined values.
+    // Skip undefined values, at which the range is not live.
     if (!Range.liveAt(Index.getBaseIndex()) || !Value)
       continue;
     if (!Value->isPHIDef() && SlotIndex::isEarlierInstr(Value->def, Index) &&
@@ -101,8 +103,8 @@ LiveRangeSplitter::points(const LiveInterval &Range) const {
 }
 
 /// Returns the operands that use the same value of \p Range as \p Use, in
-/// instructions that \p Use dominates, \p Use included. Tied operands are left
-/// out, because the definition that they are tied to would keep the register.
+/// \p Use and in instructions that it dominates. Tied operands are omitted,
+/// because the tied definition would keep the old register.
 SmallVector<MachineOperand *, 8>
 LiveRangeSplitter::dominatedUses(const LiveInterval &Range,
                                  MachineInstr &Use) const {
@@ -127,15 +129,16 @@ LiveRangeSplitter::dominatedUses(const LiveInterval &Range,
   return Result;
 }
 
-/// True if a copy before the terminators of \p Block can read \p Range, which
-/// is live out, and write a register that is live in the successors.
+/// True if a copy before the terminators of \p Block can read \p Range and
+/// write a register that is live in the successors. \p Range must be live out
+/// of \p Block.
 bool LiveRangeSplitter::canCopyAtEnd(const LiveInterval &Range,
                                      MachineBasicBlock &Block) const {
   const auto Terminator = Block.getFirstTerminator();
   const SlotIndex End = Terminator == Block.end()
                             ? C.Indexes.getMBBEndIdx(&Block).getPrevSlot()
                             : C.Indexes.getInstructionIndex(*Terminator);
-  // If the range is not live at the end, a terminator defines the value.
+  // If the range is not live there, a terminator defines the value.
   return Range.liveAt(End) &&
          none_of(Block,
                  [](const MachineInstr &MI) {
@@ -147,8 +150,8 @@ bool LiveRangeSplitter::canCopyAtEnd(const LiveInterval &Range,
          });
 }
 
-/// True if a second register can be used from \p Use to the end of its block,
-/// and be copied back there if the value is live out.
+/// True if the second register can be used from \p Use to the end of its block,
+/// where it must be copied back if the value is live out.
 bool LiveRangeSplitter::canCopyBack(const LiveInterval &Range,
                                     MachineInstr &Use) const {
   MachineBasicBlock &Block = *Use.getParent();
@@ -208,7 +211,8 @@ LiveRangeSplitter::changeAround(Register Reg, const MachineLoop &Loop) const {
       Result.ToSecond.push_back(&Operand);
       HasDefinitions |= Operand.isDef();
     }
-  // The first register keeps a value that the loop only reads.
+  // Copy nothing back if the loop only reads the value, because the first
+  // register keeps it.
   if (!HasDefinitions && !Result.ToSecond.empty())
     return Result;
   SmallVector<MachineBasicBlock *, 4> Exits;
@@ -273,7 +277,7 @@ SmallVector<Register, 4> LiveRangeSplitter::split(Register Reg,
     forbidSpillOfTerminatorValues(C, New);
   }
   C.DebugVariables.splitRegister(Reg, Parts, C.LIS);
-  // The spiller reads the values of an original range, so that one is kept.
+  // Keep an original range, because the spiller reads its values.
   if (Original != Reg)
     C.LIS.removeInterval(Reg);
   return Parts;

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// LiveRangeSplitter splits the live range of a virtual register in two, so
-/// that each part can have its own physical register, or only one is spilled.
+/// that each part can have its own physical register or be spilled alone.
 /// LLVM's own splitting (SplitKit) has no public interface.
 ///
 //===----------------------------------------------------------------------===//
@@ -36,32 +36,32 @@ namespace MLBridge {
 
 struct AllocationContext;
 
-/// Where a live range can be split: before an instruction that uses it, or
-/// around a loop.
+/// A place where a live range can be split: before an instruction that uses it,
+/// or around a loop.
 struct SplitPoint {
   /// Null if the range is split around Loop.
   llvm::MachineInstr *Use = nullptr;
   const llvm::MachineLoop *Loop = nullptr;
   /// The block of Use, or the header of Loop.
   llvm::MachineBasicBlock *Block = nullptr;
-  /// True if an instruction in Loop, or Use, has the range as an operand.
+  /// True for a use, and for a loop in which the range is an operand.
   bool HasOperands = true;
 };
 
 class LiveRangeSplitter {
 public:
-  /// \p Weights computes the spill weights of new ranges. \p Delegate is told
-  /// of the registers that a split creates. All arguments must outlive this
-  /// object.
+  /// \p Weights computes the spill weights of new ranges. \p Delegate is
+  /// informed about the registers that a split creates. All arguments must
+  /// outlive this object.
   LiveRangeSplitter(const AllocationContext &Context,
                     llvm::VirtRegAuxInfo &Weights,
                     llvm::LiveRangeEdit::Delegate &Delegate)
       : C(Context), Weights(Weights), Delegate(Delegate) {}
 
-  /// Returns where \p Range can be split: first the loops, outer loops before
-  /// the loops that they contain, and then the uses in the order of the code. A
-  /// use directly behind the definition of its value is left out, because a
-  /// split there gains nothing.
+  /// Returns the places where \p Range can be split: first the loops, outer
+  /// loops before inner loops, and then the uses in the order of the code. A
+  /// use directly after the definition of its value is omitted, because a split
+  /// there gains nothing.
   llvm::SmallVector<SplitPoint, 8>
   points(const llvm::LiveInterval &Range) const;
 
@@ -69,20 +69,19 @@ public:
   /// replace \p Reg in all instructions.
   ///
   /// Around a loop, the instructions in the loop use the second register. A
-  /// copy in the preheader sets it, and copies at the loop's exits set the
-  /// first one again. If the loop only reads the value, there are no copies at
-  /// the exits, and the first register keeps the value.
+  /// copy in the preheader sets the second register, and copies at the loop's
+  /// exits set the first register again. If the loop only reads the value,
+  /// there are no copies at the exits, and the first register keeps the value.
   ///
-  /// Before a use, a copy from the first to the second register precedes it:
-  /// - If the use dominates other uses of the same value, these use the second
-  ///   register.
-  /// - Otherwise, the second register is used up to the end of the block, where
-  ///   it is copied back if the value is live out.
+  /// Before a use, a copy sets the second register from the first one:
+  /// - If the use dominates uses of the same value in other blocks, or no copy
+  ///   back is possible, all dominated uses use the second register.
+  /// - Otherwise, all operands up to the end of the block use the second
+  ///   register. If the value is live out, it is copied back there.
   ///
-  /// Each connected part of the two ranges then becomes a register of its own.
-  /// Returns all these registers, or none if the split is not possible, for
-  /// example because a copy would have to stand behind a terminator. The
-  /// function has then changed nothing.
+  /// Each connected part of the two ranges then gets its own register. Returns
+  /// all these registers. If the split is not possible, for example because a
+  /// copy would have to follow a terminator, returns none and changes nothing.
   llvm::SmallVector<llvm::Register, 4> split(llvm::Register Reg,
                                              const SplitPoint &Point);
 
@@ -91,11 +90,11 @@ private:
     llvm::MachineBasicBlock *Block;
     llvm::MachineBasicBlock::iterator Before;
   };
-  /// What a split changes.
+  /// The changes of a split.
   struct Change {
-    /// The operands that become the second register.
+    /// The operands that will use the second register.
     llvm::SmallVector<llvm::MachineOperand *, 8> ToSecond;
-    /// Where the first register is copied to the second one, and back.
+    /// The places of the copies to the second register, and back to the first.
     CopyPosition CopyToSecond{};
     llvm::SmallVector<CopyPosition, 2> CopiesToFirst;
   };
@@ -121,9 +120,9 @@ private:
   llvm::LiveRangeEdit::Delegate &Delegate;
 };
 
-/// Forbids to spill \p Range if an instruction that ends a block defines it. A
-/// store of the value would have no place. LLVM's spiller puts the store behind
-/// an `asm goto` on the fall-through path only, which is wrong on the others.
+/// Marks \p Range as not spillable if an instruction that ends a block defines
+/// it, because a store of the value would have no place. After an `asm goto`,
+/// LLVM's spiller adds the store only to the fall-through path, which is wrong.
 void forbidSpillOfTerminatorValues(const AllocationContext &Context,
                                    llvm::LiveInterval &Range);
 

@@ -9,8 +9,9 @@
 /// \file
 /// MIR2Vec describes a machine instruction by the sum of the vectors of its
 /// opcode and of its operands. The vectors are in a vocabulary. LLVM's own
-/// implementation builds its tables for each function, which takes 0.2 s, and
-/// crashes if a physical register has no class, such as x86's MXCSR.
+/// implementation is not used: it builds its tables for each function, which
+/// takes 0.2 s, and it crashes if a physical register, such as x86's MXCSR, has
+/// no class.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,16 +39,15 @@ class TargetRegisterInfo;
 
 namespace MLBridge {
 
-/// The vectors of a vocabulary, as flat tables for one target. An entity that
-/// the vocabulary does not have is the zero vector.
+/// The vectors of a vocabulary, as flat tables for one target. An entity
+/// without a vector in the vocabulary has the zero vector.
 class MIR2Vec {
 public:
   /// Reads a vocabulary in LLVM's JSON format: the objects `Opcodes`,
   /// `CommonOperands`, `PhysicalRegisters` and `VirtualRegisters`, which map
   /// names to vectors of equal length. The letters before the first digit name
   /// an opcode, so `ADD32rr` and `ADD64ri` have the vector of `ADD`. Returns
-  /// System if the
-  /// file cannot be read, and Malformed if it has another format.
+  /// System if the file cannot be read, and Malformed if it has another format.
   static Expected<MIR2Vec> read(llvm::StringRef File,
                                 const llvm::MachineFunction &MF);
 
@@ -56,19 +56,19 @@ public:
   void add(const llvm::MachineInstr &MI, float *Into) const;
 
 private:
-  /// The first element of each entity in Vectors.
+  /// The index in Vectors of the first element of each entity's vector.
   struct Tables {
     std::vector<std::uint32_t> Opcodes, Operands, Physical, Virtual;
   };
 
   unsigned Dimension = 0;
-  /// The zero vector is the first one.
+  /// All vectors. The first one is the zero vector.
   std::vector<float> Vectors;
   Tables At;
 };
 
-/// The entities of a module that follow each other or belong together, and how
-/// often. A vocabulary is trained on these triplets.
+/// Counts of related entities in a module: consecutive instructions, and
+/// instructions with their operands. A vocabulary is trained on these triplets.
 class MIR2VecTriplets {
 public:
   void add(const llvm::MachineFunction &MF);

@@ -1,4 +1,4 @@
-//===- ModelAdvisors.cpp - Advisors of greedy that ask a model ------------===//
+//===- ModelAdvisors.cpp - Greedy's advisors, decided by a model ----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The eviction and the priority of LLVM's greedy allocator, decided by a model
-/// in this process or in another.
+/// Implements advisors of LLVM's greedy allocator that request evictions and
+/// priorities from a model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,10 +35,10 @@ using namespace llvm;
 namespace MLBridge {
 namespace {
 
-/// Greedy's cascade numbers, which it hides. A range evicts only ranges with a
-/// lower number and passes its own number on to them, so evictions come to an
-/// end. All evictions are decisions of the advisor, so the advisor can count
-/// along.
+/// Computes greedy's cascade numbers, which greedy hides. A range evicts only
+/// ranges with a lower number and passes its own number to them, so evictions
+/// come to an end. The advisor makes all evictions, so it can compute the
+/// numbers.
 class Cascades {
 public:
   /// Returns the number that \p Reg has or would get.
@@ -85,7 +85,7 @@ public:
                                 const SmallVirtRegSet &Fixed) const override {
     if (!Stock->canEvictHintInterference(Range, Physical, Fixed))
       return false;
-    // Greedy evicts after this answer.
+    // Greedy evicts if this function returns true.
     Numbers.evict(Range.reg(), interfering(Range, Physical));
     return true;
   }
@@ -100,13 +100,13 @@ private:
   Ranges interfering(const LiveInterval &Range, MCRegister Physical) const;
   bool setFeatures(std::size_t At, const LiveInterval &Range, Position P,
                    const SmallVirtRegSet &Fixed) const;
-  /// Returns the model's position, or std::nullopt if LLVM decides.
+  /// Requests a position from the model. Returns std::nullopt if LLVM decides.
   std::optional<std::size_t> requestPosition() const;
 
   AdvisorModel &Model;
   const std::unique_ptr<RegAllocEvictionAdvisor> Stock;
   const DefaultPriorityAdvisor StockPriority;
-  // Greedy's advisors are constant, although they keep state.
+  // An advisor's functions are const, although it has state.
   mutable EvictionFeatures Features;
   mutable Cascades Numbers;
 };
@@ -114,8 +114,8 @@ private:
 } // namespace
 
 /// Returns the registers that \p Range can have, in the order in which greedy
-/// tries them. Greedy passes its own order as a type that is private to LLVM.
-/// \p Limit is the number of registers of the class that count, or 0 for all.
+/// tries them. The order that greedy passes has a type that is private to LLVM.
+/// \p Limit is the number of registers of the class to use, or 0 for all.
 SmallVector<ModelEviction::Position, 32>
 ModelEviction::order(const LiveInterval &Range, unsigned Limit) const {
   const ArrayRef<MCPhysReg> Class =
@@ -141,8 +141,8 @@ Ranges ModelEviction::interfering(const LiveInterval &Range,
   return Result;
 }
 
-/// Sets the features of the position \p At, which stays masked if the register
-/// must not be evicted. The conditions are greedy's own.
+/// Sets the features of the position \p At. Returns false and leaves the
+/// position masked if greedy's rules forbid the eviction.
 bool ModelEviction::setFeatures(std::size_t At, const LiveInterval &Range,
                                 Position P,
                                 const SmallVirtRegSet &Fixed) const {
@@ -275,8 +275,8 @@ public:
     if (!Reply || Model.hasFailed())
       return Stock->getPriority(Range);
     Model.decided<float>(*Reply, std::nullopt);
-    // LLVM truncates the advice to an unsigned integer. The largest float below
-    // 2^32 is this one.
+    // LLVM truncates the advice to an unsigned integer, so limit it to the
+    // largest float below 2^32.
     constexpr float Largest = 4294967040.0F;
     return unsigned(std::clamp(*Reply, 0.0F, Largest));
   }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Checks preferences and decides by them.
+/// Reads and checks preferences, and makes decisions from them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -57,7 +57,7 @@ static Expected<std::vector<float>> read(const Advice &Reply,
   return Found;
 }
 
-/// Takes the choice with the highest score of each range.
+/// Selects the choice with the highest score for each range.
 static Preferences ofLogits(const std::vector<float> &Logits) {
   const std::size_t Ranges = Logits.size() / Preferences::Choices;
   Preferences Result;
@@ -111,7 +111,7 @@ public:
 
   std::optional<std::size_t>
   selectNode(ArrayRef<const LiveInterval *> Ready) override {
-    // Ready's order changes, so a tie is broken by the number of the register.
+    // Break ties by the register's number, because the order of Ready varies.
     const auto *First =
         max_element(Ready, [&](const LiveInterval *A, const LiveInterval *B) {
           return std::pair(orWeight(*A, Given.Priority), B->reg().id()) <
@@ -141,7 +141,7 @@ public:
 
   std::optional<std::size_t> selectSplit(const LiveInterval &,
                                          ArrayRef<SplitPoint> Points) override {
-    // The hottest loop that uses the range, or else the use in the middle.
+    // Choose the hottest loop that uses the range, or else the middle use.
     std::size_t Best = Points.size();
     for (const auto &[I, Point] : enumerate(Points))
       if (Point.Loop && Point.HasOperands &&
@@ -150,7 +150,7 @@ public:
         Best = I;
     if (Best != Points.size())
       return Best;
-    // Loops come before uses.
+    // The uses follow the loops.
     const std::size_t Uses =
         count_if(Points, [](const SplitPoint &Point) { return Point.Use; });
     return Points.size() - 1 - Uses / 2;
@@ -161,8 +161,9 @@ private:
     return C.Frequencies.getBlockFreqRelativeToEntryBlock(&Block);
   }
 
-  /// Returns the first free colour, or else the one whose ranges have the
-  /// lowest value, or the number of colours if all values are too high.
+  /// Returns the index of the first free colour, or else of the colour whose
+  /// ranges have the lowest value. Returns the number of colours if no value is
+  /// below the value of \p Range.
   std::size_t choose(const LiveInterval &Range,
                      ArrayRef<Colour> Colours) const {
     std::size_t Best = Colours.size();
@@ -183,15 +184,15 @@ private:
     return Best;
   }
 
-  /// Returns the element for \p Range, or its spill weight if \p Values is
-  /// empty.
+  /// Returns the element for \p Range, or the range's spill weight if \p Values
+  /// is empty.
   float orWeight(const LiveInterval &Range,
                  const std::vector<float> &Values) const {
     return Values.empty() ? Range.weight() : of(Range.reg(), Values);
   }
 
-  /// Returns the element for \p Reg, or for the register that \p Reg is a part
-  /// of.
+  /// Returns the element for \p Reg, or for the register from which \p Reg was
+  /// split.
   float of(Register Reg, const std::vector<float> &Values) const {
     std::size_t Row = Observation.rowOf(Reg);
     if (Row == Observation.size())

@@ -31,7 +31,7 @@ namespace MLBridge {
 enum class FixedPolicy {
   None,             ///< LLVM's greedy allocator allocates everything.
   WeightOrder,      ///< makeWeightOrder()
-  FreeColours,      ///< makeFreeColours(), and greedy does the rest.
+  FreeColours,      ///< makeFreeColours(). Greedy allocates the rest.
   EvictionByWeight, ///< Greedy with EvictionBy::Weight.
   PriorityBySize,   ///< Greedy with PriorityBy::Size.
   Random,           ///< makeRandomPolicy()
@@ -43,7 +43,7 @@ enum class AllocatorForm {
   Dialogue, ///< A request for each decision of four agents.
 };
 
-/// What decides about the registers of a function.
+/// The models and policies that decide about the registers of a function.
 struct PolicyDescription {
   /// The name in messages and in files.
   std::string Name;
@@ -55,7 +55,7 @@ struct PolicyDescription {
   std::string Allocator;
   AllocatorForm Form = AllocatorForm::Question;
 
-  /// True if LLVM's greedy allocator allocates everything in its own way.
+  /// True if LLVM's greedy allocator decides everything.
   bool isGreedy() const {
     return Fixed == FixedPolicy::None && Eviction.empty() && Priority.empty() &&
            Allocator.empty();
@@ -76,14 +76,14 @@ std::vector<PolicyDescription> triedPolicies();
 /// `-mlbridge-regalloc-random-*`.
 RandomPolicyOptions randomPolicyOptions();
 
-/// Returns the value of `-mlbridge-regalloc-search=K`: how many policies are
-/// tried on each function. 0 means that functions are not searched.
+/// Returns the value of `-mlbridge-regalloc-search=K`: the number of policies
+/// to try on each function. 0 means that functions are not searched.
 unsigned allocationSearch();
-/// Returns the value of `-mlbridge-regalloc-search-budget=MS`: how long trials
-/// may take in a module. 0 means no limit.
+/// Returns the value of `-mlbridge-regalloc-search-budget=MS`: the time limit
+/// for the trials in a module. 0 means no limit.
 std::chrono::milliseconds allocationSearchBudget();
 /// True if `-mlbridge-regalloc-search-all` was given: policies are tried even
-/// if a prediction says that they do not gain.
+/// if a prediction excludes them.
 bool triesAllPolicies();
 
 /// Returns the value of `-mlbridge-regalloc-functions=FOLDER`, the bitcode

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// Adds passes to the code generator of clang, llc and lld if an option needs
-/// them: AllocationPass before LLVM's register allocator, CostPass behind it,
+/// them: AllocationPass before LLVM's register allocator, CostPass after it,
 /// and TripletsPass.
 /// \code
 ///   llc -O2 -load=MLBridgeLLVM.so -mlbridge-regalloc-policy=weight a.bc
@@ -52,7 +52,7 @@ struct ModuleStatistics {
   unsigned Declined = 0;
   unsigned Partly = 0;
   AllocationStatistics Sum;
-  /// The first function that was declined, and why.
+  /// The first function that was declined, and the reason.
   std::string FirstDeclined, WhyDeclined;
 
   void decline(const MachineFunction &MF, StringRef Why) {
@@ -90,7 +90,7 @@ struct ModuleStatistics {
   }
 };
 
-/// Allocates each function before LLVM's allocator, which does the rest.
+/// Allocates each function before LLVM's allocator, which allocates the rest.
 class AllocationPass final : public MachineFunctionPass {
 public:
   static char ID;
@@ -258,7 +258,7 @@ bool CostPass::runOnMachineFunction(MachineFunction &MF) {
 
 static void addPasses(TargetMachine &Target, PassManagerBase &,
                       TargetPassConfig *Config) {
-  // At -O0, the passes behind which ours are inserted do not run.
+  // At -O0, the passes after which these passes are inserted do not run.
   if (Target.getOptLevel() == CodeGenOptLevel::None)
     return;
   std::shared_ptr<AllocationDriver> Driver = trainingDriver();
@@ -275,7 +275,8 @@ static void addPasses(TargetMachine &Target, PassManagerBase &,
     Config->insertPass(&MachineSchedulerID, new TripletsPass());
   if (!IsTraining && !Searches && allocationCostsFile().empty())
     return;
-  // LLVM would delete a pass twice that it inserts twice, as for RISC-V.
+  // Exclude other targets. For RISC-V, LLVM would insert a pass twice and then
+  // delete it twice.
   const Triple &For = Target.getTargetTriple();
   if (canAllocateFor(For))
     Config->insertPass(&VirtRegRewriterID, new CostPass(Driver));

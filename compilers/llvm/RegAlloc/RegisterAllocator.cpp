@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Live ranges are taken from a queue until it is empty. Each of them is split,
-/// gets a physical register, or is spilled. The new ranges that a split or a
-/// spill creates, and evicted ranges, join the queue.
+/// Handles the live ranges in a queue until it is empty. Each range is split,
+/// gets a physical register, is spilled, or is left to greedy. Evicted ranges,
+/// and new ranges from splits and spills, are added to the queue.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,12 +31,12 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// How often a range, with all the ranges that it is a part of, is split.
+/// The maximum number of splits that lead to a range.
 static constexpr unsigned MaxSplits = 4;
 /// The limits of the search that recolours ranges.
 static constexpr unsigned MaxRecolouringDepth = 5;
 static constexpr std::size_t MaxRecolouredRanges = 8;
-/// The limit on evictions for each range that the function has at first.
+/// The limit on evictions in a function, per live range at the start.
 static constexpr std::uint64_t MaxEvictionsPerRange = 8;
 
 bool canAllocateFor(const Triple &Target) {
@@ -49,7 +49,7 @@ const char *whyNotAllocatable(const AllocationContext &Context) {
     return "its target is neither x86-64 nor aarch64";
   if (Context.MRI.subRegLivenessEnabled())
     return "it tracks the liveness of parts of registers";
-  // Another pass allocates the tiles of AMX before the other registers.
+  // Another pass of LLVM allocates the tiles of AMX first.
   bool HasTiles = false;
   Context.forEachRegister([&](Register Reg) {
     StringRef Class = Context.TRI.getRegClassName(Context.MRI.getRegClass(Reg));
@@ -132,7 +132,7 @@ bool RegisterAllocator::LRE_CanEraseVirtReg(Register Reg) {
     C.Matrix.unassign(Range);
     return true;
   }
-  // The queue may refer to the range, so it is only emptied.
+  // Only empty the range, because the queue may refer to it.
   Range.clear();
   return false;
 }
@@ -181,7 +181,7 @@ RegisterAllocator::coloursOf(const LiveInterval &Range) {
   const ArrayRef<MCPhysReg> Order =
       Classes.getOrder(C.MRI.getRegClass(Range.reg()));
   SmallVector<MCPhysReg, 16> Hints;
-  // Hard hints are the only registers that the range can have.
+  // If Hard is true, the range can have no registers except the hints.
   const bool Hard = C.TRI.getRegAllocationHints(Range.reg(), Order, Hints, C.MF,
                                                 &C.VRM, &C.Matrix);
   const ArrayRef<uint8_t> Costs = C.TRI.getRegisterCosts(C.MF);
@@ -231,7 +231,7 @@ void RegisterAllocator::spill(Register Reg) {
 }
 
 /// Assigns \p Chosen to \p Range after evicting other ranges. Returns false if
-/// \p Range must be handled again, since spilling the evicted ranges has
+/// \p Range must be handled again, because spilling the evicted ranges has
 /// changed it.
 bool RegisterAllocator::assign(LiveInterval &Range, const Colour &Chosen) {
   const Register Reg = Range.reg();
@@ -240,7 +240,7 @@ bool RegisterAllocator::assign(LiveInterval &Range, const Colour &Chosen) {
     States[Reg].Cascade = NextCascade++;
   const unsigned Cascade = States[Reg].Cascade;
   for (Register Evicted : Chosen.Evicted) {
-    // Spilling one range may have removed another.
+    // Spilling one range may have removed another range.
     if (!C.LIS.hasInterval(Evicted) || !C.VRM.hasPhys(Evicted))
       continue;
     C.Matrix.unassign(C.LIS.getInterval(Evicted));
@@ -316,7 +316,7 @@ bool RegisterAllocator::allocate(LiveInterval &Range) {
   return true;
 }
 
-/// Returns what became of \p Range.
+/// Returns the outcome for \p Range.
 std::string_view RegisterAllocator::applyColour(LiveInterval &Range,
                                                 ArrayRef<Colour> Colours,
                                                 std::size_t Choice) {
@@ -340,7 +340,7 @@ std::string_view RegisterAllocator::applyColour(LiveInterval &Range,
 // Recolouring
 //===----------------------------------------------------------------------===//
 
-/// Gives \p Range the register \p To, or none, and notes what it had before.
+/// Assigns \p To, or no register if it is null, to \p Range. Records the move.
 void RegisterAllocator::move(LiveInterval &Range, MCRegister To) {
   const Register Reg = Range.reg();
   Moves.push_back({&Range, C.VRM.getPhys(Reg)});
@@ -351,7 +351,7 @@ void RegisterAllocator::move(LiveInterval &Range, MCRegister To) {
     C.Matrix.assign(Range, To);
 }
 
-/// Undoes all moves but the first \p Count, the last one first.
+/// Undoes all moves except the first \p Count, in reverse order.
 void RegisterAllocator::undoMoves(std::size_t Count) {
   while (Moves.size() > Count) {
     const auto [Range, Before] = Moves.pop_back_val();
@@ -418,7 +418,7 @@ bool RegisterAllocator::recolour(LiveInterval &Range,
 //===----------------------------------------------------------------------===//
 
 /// Removes and moves stores to the stack. LLVM's spiller erases and shrinks
-/// ranges here without telling the matrix, so the matrix is empty meanwhile.
+/// ranges here without updating the matrix, so the matrix is empty meanwhile.
 void RegisterAllocator::optimizeSpills() {
   const auto ForEachAssigned = [&](function_ref<void(LiveInterval &)> Visit) {
     C.forEachRegister([&](Register Reg) {
@@ -426,7 +426,8 @@ void RegisterAllocator::optimizeSpills() {
         Visit(C.LIS.getInterval(Reg));
     });
   };
-  // The spiller gives the register of a range to the ranges that it splits off.
+  // Keep the registers in VirtRegMap, because the spiller gives the register of
+  // a range to the ranges that it splits off.
   ForEachAssigned([&](LiveInterval &Range) {
     const MCRegister Physical = C.VRM.getPhys(Range.reg());
     C.Matrix.unassign(Range);
@@ -440,9 +441,10 @@ void RegisterAllocator::optimizeSpills() {
   });
 }
 
-/// Greedy's data on each range ends with the highest register that it sees
-/// without a physical register, and its eviction reads the data of ranges that
-/// have one. Therefore greedy gets the highest of all registers.
+/// Counts the ranges for greedy. If there are any, also unassigns the highest
+/// virtual register. Greedy's table of ranges ends at the highest register
+/// without a physical register, but its evictions also read the entries of
+/// assigned registers.
 void RegisterAllocator::leaveRest() {
   Register Highest;
   C.forEachRegister([&](Register Reg) {

@@ -33,7 +33,7 @@
 
 namespace MLBridge {
 
-/// What the allocator did in a function.
+/// Counts of the allocator's actions in a function.
 struct AllocationStatistics {
   std::uint64_t Decisions = 0;
   std::uint64_t Assigned = 0;
@@ -45,20 +45,20 @@ struct AllocationStatistics {
   std::uint64_t Left = 0;
 };
 
-/// True if functions for \p Target can be allocated and measured. Other targets
-/// run the allocator once per register class, or do not allocate registers at
-/// all.
+/// True if functions for \p Target can be allocated and measured. Some other
+/// targets run the allocator once per register class, or do not allocate
+/// registers at all.
 bool canAllocateFor(const llvm::Triple &Target);
 
-/// Why RegisterAllocator cannot handle a function, for example because it
-/// tracks the liveness of parts of registers. Null if it can.
+/// Returns the reason why RegisterAllocator cannot handle a function, or null
+/// if it can. For example, a function may track the liveness of parts of
+/// registers.
 const char *whyNotAllocatable(const AllocationContext &Context);
 
-/// Takes the live ranges in the order of spill weights and gives each a free
-/// colour. Returns an estimate of what it costs to spill those that find none:
-/// their reads and writes, weighted by the frequencies of the blocks relative
-/// to the entry. 0 means that no spill is necessary. The function
-/// leaves everything as it was.
+/// Assigns free colours to live ranges in the order of spill weights. Returns
+/// an estimated cost of spilling the ranges without a free colour: their reads
+/// and writes, weighted by block frequencies relative to the entry. Returns 0
+/// if no spill is necessary. Does not change \p Context.
 double costWithFreeColours(const AllocationContext &Context);
 
 /// Allocates one function and is then destroyed.
@@ -70,7 +70,7 @@ public:
   ~RegisterAllocator() override;
 
   /// Allocates the function. Live ranges that \p Policy leaves to greedy have
-  /// no physical register afterwards; if there are any, the highest virtual
+  /// no physical register afterwards. If there are any, the highest virtual
   /// register is one of them, because greedy requires this.
   AllocationStatistics run();
 
@@ -79,14 +79,14 @@ private:
   bool LRE_CanEraseVirtReg(llvm::Register Reg) override;
   void LRE_WillShrinkVirtReg(llvm::Register Reg) override;
 
-  /// The state of a live range that has been seen.
+  /// The state of a live range.
   struct RangeState {
     /// 1 + the index in Ready, or 0.
     unsigned ReadyIndex = 0;
-    /// How often the range, or the ranges that it is a part of, were split.
+    /// The number of splits that led to this range.
     unsigned Splits = 0;
-    /// Ends chains of evictions, as in greedy: a range can evict only ranges
-    /// with a lower number, and passes its own number on to them.
+    /// Limits chains of evictions, as in greedy. A range can evict only ranges
+    /// with a lower number, and passes its own number to them.
     unsigned Cascade = 0;
   };
 
@@ -107,10 +107,9 @@ private:
                                std::size_t Choice);
   bool assign(llvm::LiveInterval &Range, const Colour &Chosen);
   void spill(llvm::Register Reg);
-  /// Assigns a register to \p Range, which has no colour and cannot be spilled,
-  /// by moving other ranges to other registers. Ranges that can be spilled
-  /// return to the queue instead. Returns false if a bounded search finds no
-  /// way.
+  /// Assigns a register to \p Range, which has no colour and cannot be spilled.
+  /// Moves other ranges to other registers, or back to the queue if they can be
+  /// spilled. Returns false if a bounded search finds no solution.
   bool recolour(llvm::LiveInterval &Range);
   /// \p Fixed are the ranges that must not be moved.
   bool recolour(llvm::LiveInterval &Range,

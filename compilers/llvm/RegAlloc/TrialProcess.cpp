@@ -1,4 +1,4 @@
-//===- TrialProcess.cpp - Tries an allocation in a copy of the process ----===//
+//===- TrialProcess.cpp - Tries an allocation in a forked process ---------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The copy must not run any handler of the compiler: these remove the
+/// The copy must not run the compiler's handlers, because they remove the
 /// compiler's output files.
 ///
 //===----------------------------------------------------------------------===//
@@ -42,7 +42,7 @@ unsigned countThreads() {
 
 [[noreturn]] static void endCopy() { _exit(Failure); }
 
-/// Separates the copy from what it shares with the compiler.
+/// Separates the copy from the compiler's handlers and output.
 static void becomeCopy(pid_t Compiler) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != Compiler)
@@ -51,7 +51,7 @@ static void becomeCopy(pid_t Compiler) {
     signal(Signal, SIG_DFL);
   remove_fatal_error_handler();
   install_fatal_error_handler([](void *, const char *, bool) { endCopy(); });
-  // exit() calls this function before those that were registered earlier.
+  // exit() calls this function before functions that were registered earlier.
   std::atexit(endCopy);
   if (const int Null = open("/dev/null", O_WRONLY | O_CLOEXEC); Null >= 0) {
     dup2(Null, STDOUT_FILENO);

@@ -1,5 +1,4 @@
-//===- TrialProcess.h - Tries an allocation in a copy of the process -*- C++
-//-*-===//
+//===- TrialProcess.h - Tries an allocation in a fork -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,9 +8,9 @@
 ///
 /// \file
 /// forkTrial() copies the process, so that the copy can allocate a function
-/// while the compiler's own state stays as it is. The allocation is exactly the
-/// one that the compiler itself would make, because a forked process has the
-/// same memory. A trial that crashes or hangs does no harm.
+/// while the compiler's own state stays unchanged. The copy makes exactly the
+/// same allocation as the compiler would make, because it has the same memory.
+/// A trial that crashes or hangs does no harm.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,35 +26,35 @@ namespace MLBridge {
 
 /// Returns the number of this process's threads, or 0 if it is unknown. A
 /// process with several threads must not fork a trial, because the copy has
-/// only one of them, and the others may have held locks.
+/// only one thread, and the missing threads may have held locks.
 unsigned countThreads();
 
 /// The longest time of one trial.
 inline constexpr std::chrono::seconds MaxTrialTime(20);
 
-/// What a trial sends. All members are plain.
+/// The result that a trial sends. All members are plain.
 struct TrialOutcome {
   AllocationCost Cost;
-  /// The cycles of a run of the function, if they were measured.
+  /// The cycles of a run of the function, or 0 if they were not measured.
   double Cycles = 0;
-  /// True if a model that was only compared has made all of LLVM's decisions.
+  /// True if a model that was only compared has agreed with all decisions.
   bool ModelAgrees = false;
 };
 
 struct Trial {
-  /// True in the copy. The copy then goes on as the compiler would, and calls
-  /// endTrial().
+  /// True in the copy. The copy then continues as the compiler would, and
+  /// finally calls endTrial().
   bool IsCopy = false;
-  /// In the copy: the pipe to the compiler.
+  /// In the copy, the pipe to the compiler.
   int Pipe = -1;
-  /// In the compiler: the outcome, unless the trial failed.
+  /// In the compiler, the outcome. Empty if the trial failed.
   std::optional<TrialOutcome> Outcome;
 };
 
 /// Copies the process. In the compiler, waits until the copy has called
-/// endTrial(), has ended in another way, or \p Limit has passed. The copy has
-/// ended when the function returns. The copy prints nothing, removes no files,
-/// and ends if the compiler ends.
+/// endTrial(), has ended in another way, or \p Limit has passed. Then ends the
+/// copy and returns. The copy prints nothing, removes no files, and ends if the
+/// compiler ends.
 Trial forkTrial(std::chrono::milliseconds Limit);
 
 /// Sends \p Outcome from the copy to the compiler, and ends the copy.
