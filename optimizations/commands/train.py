@@ -46,7 +46,7 @@ class How:
         int, Option(metavar="N", min=0, help="Try N settings first and use the best.")
     ] = 0
     address: Annotated[
-        str | None, Option(help="Address of a Ray cluster (rllib, --tune).")
+        str | None, Option(help="Address of a Ray cluster, for rllib or --tune.")
     ] = None
 
 

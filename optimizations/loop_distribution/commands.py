@@ -79,7 +79,7 @@ class ModelOptions:
     """The files of a training."""
 
     decision: Annotated[
-        str, Argument(metavar="DECISION", help="distribution or factors.")
+        str, Argument(metavar="DECISION", help="Decision: distribution or factors.")
     ]
     times: Times
     out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")]

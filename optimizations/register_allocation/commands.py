@@ -33,7 +33,7 @@ from .evolve import Evolution
 from .settings import ImitationOptions, VocabularyOptions
 
 VALIDATION = "flac,jq,libpng,minisat"
-"""The programs that choose among generations, and are not trained on."""
+"""The programs for validation, which are not used for training."""
 
 Functions = Annotated[Path, Option(help="Folder of the functions to train on.")]
 
@@ -58,7 +58,7 @@ class Trained:
         str,
         Argument(
             metavar="KIND",
-            help="allocator, dialogue, dialogue-alone, eviction or priority.",
+            help="Kind: allocator, dialogue, dialogue-alone, eviction or priority.",
         ),
     ]
     functions: Functions = Path("build/regalloc/functions")
@@ -186,7 +186,7 @@ def _functions(context: typer.Context, extracted: Extracted) -> None:
 
 
 def _files(functions: Path, validation: str) -> tuple[list[Path], list[Path]]:
-    """Returns the files for training and those of the programs for validation."""
+    """Returns the files for training, and the files of the programs for validation."""
     programs = validation.split(",")
     files = sorted(functions.glob("*.bc"))
     checked = [f for f in files if f.name.rpartition("-")[0] in programs]
@@ -344,7 +344,7 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
 
 
 def _rows(evaluated: Evaluated) -> dict[str, str]:
-    """Returns the fixed rows and those of --row: options by name."""
+    """Returns a dict from row to options, with the fixed rows and the rows of --row."""
     from .evaluate import FIXED, GREEDY
 
     rows = dict(FIXED) if evaluated.fixed else {GREEDY: FIXED[GREEDY]}

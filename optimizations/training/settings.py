@@ -30,12 +30,14 @@ class TrainingSettings:
     """The options of ``mlbridge train`` that define how a policy is trained."""
 
     out: Annotated[Path, Option(help="Folder for the results.")]
-    engine: Annotated[str, Option(help="sb3 or rllib.")] = "sb3"
+    engine: Annotated[
+        str, Option(help="Library: sb3 (Stable-Baselines3) or rllib.")
+    ] = "sb3"
     algo: Annotated[
         str,
         Option(
-            help="ppo, dqn (double DQN with rllib), a2c (sb3), appo (rllib) or ars"
-            " (sb3: Augmented Random Search, an evolution strategy)."
+            help="Algorithm: ppo, dqn (double DQN with rllib), a2c (sb3), appo (rllib)"
+            " or ars (sb3: Augmented Random Search, an evolution strategy)."
         ),
     ] = "ppo"
     workers: Annotated[int, Option(min=1, help="Parallel compilers.")] = 1

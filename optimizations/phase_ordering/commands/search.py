@@ -30,7 +30,15 @@ PACKAGES = (
 class Known:
     """The argument that names an existing core set."""
 
-    core: Annotated[Path, Argument(exists=True, dir_okay=False, metavar="core.json")]
+    core: Annotated[
+        Path,
+        Argument(
+            exists=True,
+            dir_okay=False,
+            metavar="core.json",
+            help="Core set of an earlier search.",
+        ),
+    ]
 
 
 def _actions(

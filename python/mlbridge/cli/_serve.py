@@ -61,7 +61,7 @@ def serve(
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0, help="Stop if no request comes for this many seconds."),
+        typer.Option(min=0, help="Stop if no request arrives for this many seconds."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop if the model fails on a request.")
@@ -91,7 +91,7 @@ def serve(
     mlbridge serve inliner.onnx --at pipe:/tmp/advisor --max-batch 32 --max-delay 0.5
     ```
 
-    An ONNX model may store in its metadata how a decision is made from its outputs.
+    The metadata of an ONNX model may define how a decision is made from its outputs.
     Otherwise, the reply contains all outputs. docs/guides/serving.md has the details.
     """
     policy = _load(model)

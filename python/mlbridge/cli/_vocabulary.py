@@ -13,7 +13,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Convert and show vocabularies of IR2Vec. See docs/reference/ir2vec.md.",
 )
-_File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
+_File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Vocabulary.")]
 
 
 @app.command()
