@@ -13,8 +13,8 @@
 ///
 /// The first table compares this project with LLVM when a module is embedded
 /// from scratch. The second table has the times of this project after each pass
-/// of a sequence. If PIPELINE is given, such as 'default<O2>', it runs first.
-/// It scatters the instructions in memory. The tables are printed as Markdown.
+/// of a sequence. If PIPELINE is given, such as 'default<O2>', it runs first
+/// and scatters the instructions in memory. The tables are printed as Markdown.
 ///
 /// The benchmark measures the thread's CPU time instead of the elapsed time,
 /// because other load affects CPU time less. The thread never waits.

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FutexFloor is the floor of the shared memory runner. Like the runner, it
-/// copies each message into shared memory once and wakes the other end with a
-/// futex. Both ends sleep while they wait. RttClient.cpp uses the client's end,
-/// and FloorModule.cpp uses the model's end.
+/// FutexFloor makes the fastest possible round trips through shared memory, for
+/// comparison with the shared memory runner. Like the runner, it copies each
+/// message into shared memory once and wakes the other end with a futex. Both
+/// ends sleep while they wait. RttClient.cpp uses the client's end, and
+/// FloorModule.cpp uses the model's end.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,11 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// GRPCFloor is the floor of the gRPC runner. Like a user's own stub, it sends
-/// the same bytes through gRPC's synchronous API with default settings.
-/// Messages are plain bytes, so no time is spent in Protobuf. RttClient.cpp
-/// uses the client's end. GRPCFloorServer.cpp and the Python module
-/// mlbridge_benchmarks.rtt.peers implement the model's end.
+/// GRPCFloor makes the fastest possible calls through gRPC, for comparison with
+/// the gRPC runner. Like a user's own stub, it sends the same bytes through
+/// gRPC's synchronous API with default settings. Messages are plain bytes, so
+/// no time is spent in Protobuf. RttClient.cpp uses the client's end.
+/// GRPCFloorServer.cpp and the Python module mlbridge_benchmarks.rtt.peers
+/// implement the model's end.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floors of the in-process runners. A floor calls the runtime directly,
-/// like a compiler with one hard-coded model. The tensors are created and bound
-/// once, so only the runtime's own function is timed.
+/// The floors of the in-process runners, that is, the fastest possible
+/// evaluations. A floor calls the runtime directly, like a compiler with one
+/// hard-coded model. The tensors are created and bound once, so only the
+/// runtime's own function is timed.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The floors of the pipe runner. They send the same bytes through the same
-/// kind of pipe. Both ends block while they wait, and all memory is allocated
-/// at the start. RttClient.cpp uses the client's end, and FloorModule.cpp uses
-/// the model's end.
+/// The floors of the pipe runner, that is, the fastest possible round trips
+/// through pipes. They send the same bytes through the same kind of pipe. Both
+/// ends block while they wait, and all memory is allocated at the start.
+/// RttClient.cpp uses the client's end, and FloorModule.cpp uses the model's
+/// end.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -45,8 +46,8 @@ public:
         Bytes);
   }
 
-  /// Sends a frame. Like the library (lib/Transport/PipeWriter.h), it avoids
-  /// the kernel's copy if that is faster for the frame's size.
+  /// Sends a frame as lib/Transport/PipeWriter.h does: without the kernel's
+  /// copy if this is faster for the frame's size.
   bool lend(Span<const std::byte> Bytes) const {
     constexpr std::size_t WorthLending = std::size_t(16) << 10;
     if (Bytes.size() < WorthLending)

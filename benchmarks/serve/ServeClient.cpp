@@ -1,4 +1,4 @@
-//===- ServeClient.cpp - A compiler that asks without a pause ---*- C++ -*-===//
+//===- ServeClient.cpp - Sends requests without a pause -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ThreadsClient.cpp - Threads that ask one model ---------------------===//
+//===- ThreadsClient.cpp - Threads that share one model -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
