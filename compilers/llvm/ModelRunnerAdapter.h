@@ -35,7 +35,7 @@ namespace MLBridge {
 class ModelRunnerAdapter final : public llvm::MLModelRunner {
 public:
   /// \p Inputs are the tensors of a request. \p Advice is the advice's name and
-  /// type. \p Subject names what all requests are about, such as a pass and a
+  /// type. \p Subject names the subject of all requests, such as a pass and a
   /// module. switchContext() can append to the subject.
   ModelRunnerAdapter(llvm::LLVMContext &Ctx, MLBridge::MLModelRunner &Runner,
                      llvm::ArrayRef<llvm::TensorSpec> Inputs,

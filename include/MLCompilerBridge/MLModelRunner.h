@@ -137,8 +137,8 @@ public:
   virtual Expected<std::optional<std::string>> metadata(std::string_view Key);
 
   /// Loads an in-process model now. Child processes that are forked later can
-  /// then use the model without loading it again. When the process forks, it
-  /// must have no other thread, because that thread could hold a lock of the
+  /// then use the model without loading it again. The process must have only
+  /// one thread when it forks, because another thread could hold a lock of the
   /// runtime. After this call, evaluations have no deadline, because only
   /// another thread could interrupt them. If this call fails, the first request
   /// returns the error again.

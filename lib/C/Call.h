@@ -71,8 +71,8 @@ template <typename Function> MLBridgeStatus call(Function &&Do) noexcept {
   }
 }
 
-/// Runs \p Callback, which calls a user's callback \p What and returns its
-/// status. Converts the status to an Error.
+/// Calls \p Callback, which calls the user's callback named \p What and returns
+/// its status. Converts the status to an Error.
 template <typename Function>
 Error callUser(const char *What, Function &&Callback) {
   // Remove the earlier message, so that it is not mistaken for the callback's

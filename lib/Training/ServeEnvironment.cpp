@@ -63,8 +63,8 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
   PrivateCopy Copy;
   Span<const TensorView> Next = Session.greet();
   for (;;) {
-    // Use one deadline for both directions. Sending takes almost none of the
-    // time, because a trainer immediately reads the observation.
+    // Use one deadline for both directions. Sending needs almost no time,
+    // because a trainer reads the observation immediately.
     Deadline Until = Deadline::in(Options.CommandTimeout);
     if (Error E = sendMessage(Codec, Channel, Next, Until))
       return unlessDisconnected(std::move(E));

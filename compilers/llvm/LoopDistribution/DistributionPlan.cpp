@@ -9,8 +9,9 @@
 /// \file
 /// Selects the instructions of each loop. A loop contains its seeds, all
 /// branches, and the values that these use. A loop loads a value from memory if
-/// an earlier loop stores the value anyway, or if computing it again would be
-/// slow or, after a store to its operands, wrong.
+/// an earlier loop stores the value anyway. It also loads the value if
+/// computing it again would be slow, or wrong because operands in memory have
+/// changed.
 ///
 //===----------------------------------------------------------------------===//
 

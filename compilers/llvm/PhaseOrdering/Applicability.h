@@ -30,9 +30,9 @@ namespace MLBridge {
 bool isMostlyForSize(const llvm::Module &M);
 
 /// Returns the reason why the pipelines that \p PB builds must not be replaced,
-/// or an empty string if they can be replaced. The reason is a profile: a
-/// profile describes the code at one position of a pipeline, so the passes that
-/// write and read the profile must run there.
+/// or an empty string if they can be replaced. The only possible reason is a
+/// profile. A profile describes the code at one position of a pipeline, so the
+/// passes that write or read it must run at this position.
 llvm::StringRef whyNotReplaced(llvm::PassBuilder &PB);
 /// Returns the reason why a pipeline for \p M must not be replaced, or an empty
 /// string if it can be replaced.

@@ -247,8 +247,9 @@ std::string Episode::describe() const {
   return Text;
 }
 
-/// Prints a remark of one line about \p M. \p Text says what the plug-in does
-/// not do and what happens instead. The cause is not a failure of the model.
+/// Prints a one-line remark about \p M that a failure of the model has not
+/// caused. \p Text states which step the plug-in omits and what happens
+/// instead.
 static void remark(const Module &M, const Twine &Text) {
   if (phaseOrderingSpec() != "none")
     printLine("remark: " + PassName + ": " + M.getModuleIdentifier() + ": " +
@@ -349,7 +350,7 @@ public:
       : Level(Level), Around(std::move(Around)), Register(Register) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     // Check the functions' attributes, because the linker's optimisation level
-    // does not say whether the module was compiled with -Os or -Oz.
+    // does not show whether the module was compiled with -Os or -Oz.
     if (Around->Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
         !isMostlyForSize(M))
       return PreservedAnalyses::all();

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// In a dialogue, four agents decide about a function in turn, as in RL4ReAl
-/// (section 4.3 of the paper): which live range comes next, whether it is
-/// coloured or split, which register it gets, and where it is split.
+/// In a dialogue, four agents decide about a function, as in RL4ReAl (section
+/// 4.3 of the paper). The agent `node` selects the next live range, and `task`
+/// decides whether to colour or split it. `colour` selects its register, and
+/// `split` the place of a split.
 ///
 //===----------------------------------------------------------------------===//
 

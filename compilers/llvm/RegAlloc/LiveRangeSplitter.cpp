@@ -150,8 +150,8 @@ bool LiveRangeSplitter::canCopyAtEnd(const LiveInterval &Range,
          });
 }
 
-/// True if the second register can be used from \p Use to the end of its block,
-/// where it must be copied back if the value is live out.
+/// True if the second register can be used from \p Use to the end of its block.
+/// If the value is live out, a copy back must be possible there.
 bool LiveRangeSplitter::canCopyBack(const LiveInterval &Range,
                                     MachineInstr &Use) const {
   MachineBasicBlock &Block = *Use.getParent();

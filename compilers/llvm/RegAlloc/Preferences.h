@@ -51,9 +51,9 @@ struct Preferences {
   std::vector<float> Value;
   /// If positive, the range is left to greedy. If empty, all elements are 0.
   std::vector<float> Leave;
-  /// If a range finds no register, it is split if Split is positive and a split
-  /// is possible, or else spilled if Spill is positive, or else left to greedy.
-  /// If empty, all elements are 0.
+  /// The treatment of a range that finds no register. It is split if Split is
+  /// positive and a split is possible. Otherwise, it is spilled if Spill is
+  /// positive, and else left to greedy. If empty, all elements are 0.
   std::vector<float> Split, Spill;
 };
 

@@ -418,7 +418,8 @@ bool RegisterAllocator::recolour(LiveInterval &Range,
 //===----------------------------------------------------------------------===//
 
 /// Removes and moves stores to the stack. LLVM's spiller erases and shrinks
-/// ranges here without updating the matrix, so the matrix is empty meanwhile.
+/// ranges here without updating the matrix, so the matrix is empty during this
+/// step.
 void RegisterAllocator::optimizeSpills() {
   const auto ForEachAssigned = [&](function_ref<void(LiveInterval &)> Visit) {
     C.forEachRegister([&](Register Reg) {
