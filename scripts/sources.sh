@@ -17,7 +17,8 @@ cpp_sources() {
 # Prints the folders and files with Python sources.
 python_folders() {
   local folder
-  for folder in python lib compilers benchmarks optimizations docs models examples tests scripts/test; do
+  for folder in python lib compilers benchmarks optimizations docs models examples tests scripts/test \
+    scripts/count-integration-lines; do
     if [[ -e $folder ]]; then echo "$folder"; fi
   done
 }

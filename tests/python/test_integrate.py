@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The lines of each compiler's integration that speak to the bridge."""
+
+import importlib.util
+import sys
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+
+import pytest
+
+from programs import ROOT, run_program
+
+SCRIPT = ROOT / "scripts/count-integration-lines"
+SMALL = ("MLIR", "GCC", "SQLite", "isl", "Pluto")
+"""The integrations that may have at most 25 such lines."""
+
+
+@pytest.fixture(scope="module")
+def counter() -> ModuleType:
+    loader = SourceFileLoader("count_integration_lines", str(SCRIPT))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[loader.name] = module
+    loader.exec_module(module)
+    return module
+
+
+def test_the_table_is_current() -> None:
+    page = (ROOT / "docs/guides/integrate.md").read_text()
+    table = run_program([str(SCRIPT)], check=True).stdout
+    assert table.count("\n") > 10
+    assert table in page, f"replace the table of docs/guides/integrate.md by\n{table}"
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_integrations_are_small(counter: ModuleType, name: str) -> None:
+    (found,) = (
+        counter.count(patterns)
+        for label, patterns in counter.INTEGRATIONS.items()
+        if label.startswith(f"{name}:")
+    )
+    assert 10 < found.bridge <= 25
+    if name in ("GCC", "SQLite", "Pluto"):
+        assert found.headers == {"MLCompilerBridge-C/MLCompilerBridge.h"}
+
+
+def test_what_counts(counter: ModuleType) -> None:
+    code = """#include "MLCompilerBridge-C/MLCompilerBridge.h"
+int mlbridgeOwnFunction(int);
+static void ask(MLBridgeModelRunnerRef Model) {
+  mlbridgeSetInt32(mlbridgeGetFeatures(Model), "size",
+                   1);
+  puts("mlbridgeFlush(");
+}
+"""
+    assert counter.bridge_lines(code, counter.C_NAMES) == {0, 2, 3, 4}
+    code = """#include "MLCompilerBridge/MLModelRunner.h"
+void f(MLBridge::MLModelRunner &Runner, llvm::MLModelRunner &Other) {
+  Runner.populateFeatures(std::pair{"a", 1},
+                          std::pair{"b", 2});
+  if (Error E = Runner.flush())
+    Other.flush();
+}
+"""
+    assert counter.bridge_lines(code, counter.NAMES) == {0, 1, 2, 3, 4}
