@@ -87,8 +87,8 @@ class AOTCursor final : public ModelCursor {
 public:
   explicit AOTCursor(std::shared_ptr<const AOTModel> M);
 
-  /// Computes the outputs' shapes for FreeExtents, and allocates the memory
-  /// that the model needs for them.
+  /// Computes the outputs' shapes for FreeExtents, and allocates the memory for
+  /// an evaluation with these extents.
   Error measure();
   Expected<Span<const TensorView>> run(Span<const TensorView> Inputs) override;
 

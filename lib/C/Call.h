@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines call(), in which every function of the C API runs. It converts an
-/// Error to a status and the thread's last message. It also converts exceptions
-/// to a status.
+/// Defines call(), through which every function of the C API runs its code. It
+/// converts an Error to a status and the thread's last message. It also
+/// converts exceptions to a status.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -24,7 +24,7 @@ namespace MLBridge {
 class modules::ModuleSchemes {
 public:
   /// Returns the scheme \p Name, or null if no module has it. Loads the module
-  /// if necessary. The pointer is valid as long as this object.
+  /// if necessary. The pointer is valid while this object exists.
   Expected<const RunnerFactory::Scheme *> find(std::string_view Name);
 
 private:

@@ -79,7 +79,7 @@ private:
   std::vector<PendingSession> Pending;
   /// The unary sessions. The keys are the names that the clients gave them.
   std::unordered_map<std::string, std::weak_ptr<RequestQueue>> Unary;
-  /// The last member, so that it is destroyed first. Its thread uses the other
+  /// Declared last, so that it is destroyed first. Its thread uses the other
   /// members.
   std::unique_ptr<CallServer> Calls;
 };

@@ -43,8 +43,8 @@ public:
   static Expected<std::unique_ptr<CallServer>>
   listen(const std::string &Address, const Options &Settings, Receive OnCall);
   /// Ends all calls, and blocks until their owners have released them. A forked
-  /// child must not run this destructor because it lacks the threads. Use
-  /// abandon() in a forked child.
+  /// child lacks the threads, so it must not run this destructor but use
+  /// abandon().
   ~CallServer();
 
   /// Returns the address. Port 0 is replaced by the port that the system chose.

@@ -30,8 +30,8 @@ class OutgoingMessage {
 public:
   /// Returns a region for \p Size bytes.
   Expected<Span<std::byte>> acquire(std::size_t Size);
-  /// Returns the first \p Size bytes of the region as a buffer that shares its
-  /// memory. While gRPC holds the buffer, acquire() returns other memory.
+  /// Returns a buffer of the first \p Size bytes of the region, without copying
+  /// them. While gRPC holds the buffer, acquire() returns other memory.
   grpc::ByteBuffer asByteBuffer(std::size_t Size);
 
 private:

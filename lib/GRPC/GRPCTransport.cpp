@@ -111,7 +111,7 @@ struct Session {
   Session(const std::shared_ptr<grpc::Channel> &Channel)
       : Channel(Channel), Stub(Channel) {}
 
-  /// The first member, so that it outlives the calls that use it.
+  /// Declared first, so that it outlives the calls that use it.
   Completions Waiting;
   std::shared_ptr<grpc::Channel> Channel;
   grpc::GenericStub Stub;
@@ -407,8 +407,8 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
   if (!Waiting.isPending(Completions::Read) &&
       Waiting.hasSucceeded(Completions::Read))
     return {ErrorCode::Malformed, Peer + " sent a message without a request"};
-  // Wait for the last write. It has usually completed, because its reply has
-  // arrived.
+  // Wait for the last write. It has usually completed, because the reply to it
+  // has arrived.
   if (!Waiting.wait(Completions::Write, Until))
     return {ErrorCode::Timeout,
             Peer + " did not read the last message before the deadline"};

@@ -254,7 +254,7 @@ Expected<std::int64_t> Decision::sample(Span<const T> Row,
   // Draw 53 random bits, which yield a number from 0 to just below 1.
   double Left = static_cast<double>(Random() >> 11) * 0x1p-53 * Total;
   // Rounding may leave a remainder after the last action. In this case, the
-  // last action with a weight is drawn.
+  // last action with a non-zero weight is drawn.
   std::int64_t Drawn = *Best;
   for (std::size_t I = 0; I < Row.size(); ++I) {
     const double W = Weight(I);

@@ -420,7 +420,7 @@ void Merger::consider(const Node &Concat) {
       return;
     Sum.Number += Part[Found.Axis].Number;
   }
-  // Stop if an extent from Axis on is free. The rows must have a fixed length.
+  // Stop if an extent from Axis on is free, because rows need a fixed length.
   for (std::size_t D = Found.Axis; D < Dims.size(); ++D)
     if (Dims[D].Number == 0)
       return;

@@ -10,8 +10,8 @@
 /// mergeInputs(): replaces many inputs of an ONNX model by one. ONNX Runtime
 /// needs 0.2 us to receive an input of any size, and compilers have dozens of
 /// scalar features. Most graphs only concatenate these features. mergeInputs()
-/// makes the concatenated tensor the input. ONNXCursor then copies each feature
-/// to its place in that tensor.
+/// makes the concatenated tensor an input instead. ONNXCursor then copies each
+/// feature to its place in that tensor.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -54,7 +54,7 @@ public:
   /// Returns a description of CPU memory. It is needed to create a tensor
   /// around a feature's memory.
   const OrtMemoryInfo *memory() const { return Memory.get(); }
-  /// Returns the default allocator. It is valid as long as the library.
+  /// Returns the default allocator. It is valid while the library is loaded.
   OrtAllocator *allocator() const { return Allocator; }
 
   /// Returns a handle for the object that \p Make creates. \p Make has a

@@ -54,7 +54,7 @@ FallbackModelRunner::metadata(std::string_view Key) {
 }
 
 Error FallbackModelRunner::loadBeforeFork() {
-  // The first request reports an error, and the runner then defers.
+  // Ignore an error, because the first request returns it again.
   static_cast<void>(Inner->loadBeforeFork());
   return Error::success();
 }

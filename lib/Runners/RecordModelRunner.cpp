@@ -54,9 +54,9 @@ public:
   Error open(Span<const TensorView> Features);
   /// Closes the request without writing it. Later decisions are ignored.
   void abandon() { Current = State::Abandoned; }
-  /// Makes the model's advice the decision, unless decide() sets another
-  /// decision later. Therefore, if the advice does not fit the log, the error
-  /// is not returned before finish().
+  /// Uses the model's advice as the decision, unless decide() sets another
+  /// decision later. Therefore, only finish() returns an error if the advice
+  /// does not fit the log.
   void useAdvice(const Advice &Given);
   Error decide(const TensorView &Decision);
   Error reward(double Value);

@@ -36,8 +36,8 @@ public:
     Shape Dims;
     std::size_t Offset = 0;
     std::size_t NumBytes = 0;
-    /// The tensor's part of Lengths, if the tensor is a list of strings.
-    /// Lengths contains the lengths of all strings of all lists.
+    /// For a list of strings, its part of Lengths, which contains the lengths
+    /// of all strings of all lists.
     std::size_t FirstLength = 0;
     std::size_t NumLengths = 0;
   };

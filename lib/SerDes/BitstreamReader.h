@@ -60,7 +60,7 @@ private:
   Schema *Current = nullptr;
   /// Maps the lines of recent headers to their schemas. Therefore, if a
   /// compiler alternates between several shapes, each header is parsed only
-  /// once. The limits bound the memory that a peer can make this process keep.
+  /// once. The limits bound the memory that a peer can occupy.
   std::unordered_map<std::string_view, std::unique_ptr<Schema>> Known;
   static constexpr std::size_t MaxKnown = 256;
   static constexpr std::size_t MaxKnownLine = 1024;

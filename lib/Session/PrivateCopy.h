@@ -8,7 +8,7 @@
 ///
 /// \file
 /// Defines PrivateCopy, a copy of a message from shared memory. It is for a
-/// SerDes that requires that the message does not change while it is read.
+/// SerDes that cannot read a message that changes meanwhile.
 ///
 //===----------------------------------------------------------------------===//
 

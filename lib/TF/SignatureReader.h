@@ -41,8 +41,9 @@ struct Signature {
 /// begin with \p What. The errors are:
 /// - InvalidArgument: the signature does not exist. The message lists the
 ///   existing signatures.
-/// - Unsupported: an input is not a dense tensor of numbers or bools, or no
-///   output is one. Other outputs that are not dense tensors are omitted.
+/// - Unsupported: an input is not a dense tensor of numbers or bools, or there
+///   are no dense outputs. If only some outputs are dense, the other outputs
+///   are omitted.
 /// - Malformed: the bytes are not a MetaGraphDef.
 Expected<Signature> readSignature(std::string_view MetaGraph,
                                   std::string_view Name,

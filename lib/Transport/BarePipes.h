@@ -35,8 +35,8 @@ public:
 
 private:
   std::string Name;
-  /// The read end of NAME.in. It stays open between attempts because a model
-  /// side that opens NAME.in first blocks until NAME.in has a reader.
+  /// The read end of NAME.in. It stays open between attempts, because a model
+  /// side that opens NAME.in may block until NAME.in has a reader.
   posix::UniqueFD Read;
 };
 

@@ -59,9 +59,9 @@ public:
 
   /// Returns a region for a reply of up to \p Size bytes.
   virtual Expected<Span<std::byte>> acquire(std::size_t Size) = 0;
-  /// Sends \p Size bytes of the region. Keeps the bytes that do not fit into
-  /// the transport for flush(). If the compiler reads none of these bytes for
-  /// \p Within, flush() fails.
+  /// Sends \p Size bytes of the region. If some bytes do not fit into the
+  /// transport, flush() sends them later. If the compiler reads none of these
+  /// bytes for \p Within, flush() fails.
   virtual Error commit(std::size_t Size, Duration Within) = 0;
   /// Sends the concatenation of \p Pieces. The pieces are not used after the
   /// call. The default implementation copies them to a region.

@@ -23,10 +23,10 @@
 
 namespace MLBridge {
 
-/// Connects to the socket at \p Path, of \p Type. Returns an empty descriptor
-/// if the socket is missing or if no process listens there, because a server
-/// may still start. Returns a System error if \p Path is not a socket or if
-/// connect(2) fails for another reason.
+/// Connects to the socket of \p Type at \p Path. Returns an empty descriptor if
+/// the socket is missing or no process listens there. A server may then still
+/// start. Returns a System error if \p Path is not a socket or if connect(2)
+/// fails for another reason.
 Expected<posix::UniqueFD> tryConnect(const std::string &Path,
                                      int Type = SOCK_SEQPACKET);
 

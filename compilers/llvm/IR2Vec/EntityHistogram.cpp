@@ -64,11 +64,11 @@ namespace {
 ///
 /// After some passes, the instructions of a block are scattered over memory, so
 /// a simple traversal waits for each instruction. Therefore, this class
-/// traverses several blocks in alternation. It counts one instruction of each
-/// block and prefetches the memory that the next instructions need. For
-/// scattered instructions, this method halves the time. For a module that has
-/// just been read, whose instructions are contiguous, this method saves a third
-/// of the time.
+/// alternates between several blocks. It counts one instruction of each block
+/// and prefetches the memory that the next instructions need. For scattered
+/// instructions, this method halves the time. For a module that has just been
+/// read, whose instructions are contiguous, this method saves a third of the
+/// time.
 class BlockCounter {
 public:
   BlockCounter(const Function &F, Tally &Counts)
@@ -86,15 +86,15 @@ public:
       for (unsigned Index = 0; Index < InFlight;)
         Index += step(Walks[Index]);
     }
-    // The entry block has no predecessor, so it is not proven.
+    // Add 1 for the entry block, which no predecessor proves to be reachable.
     if (NumProven + 1 != NumStarted)
       return std::nullopt;
     return Instructions;
   }
 
 private:
-  /// The number of blocks that are traversed in alternation. A larger number
-  /// was not faster.
+  /// The number of blocks between which the traversal alternates. A larger
+  /// number was not faster.
   static constexpr unsigned MaxInFlight = 8;
 
   /// Describes a block. `Order` is the block's position in the function.

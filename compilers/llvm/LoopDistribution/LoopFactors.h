@@ -42,7 +42,8 @@ llvm::ArrayRef<LoopFactors> factorChoices();
 /// Returns a number for each of factorChoices(): 1 if the choice is legal for
 /// the loop, and otherwise 0. The first choice is always legal. A choice is
 /// illegal if LLVM would not obey it, or if it would reorder floating-point
-/// operations that the source orders. The function does not change the loop.
+/// operations whose order must not change. The function does not change the
+/// loop.
 std::vector<float> legalFactors(const DependenceGraph &Graph,
                                 const LoopAnalyses &Analyses);
 

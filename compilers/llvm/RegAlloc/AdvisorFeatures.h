@@ -40,9 +40,9 @@ namespace MLBridge {
 
 class ModelRunnerAdapter;
 
-/// The stages of a live range that can be inferred although greedy hides them,
-/// with the values of llvm::LiveRangeStage. The stages RS_Split2 and RS_Spill
-/// count as Assign.
+/// Greedy hides the stage of a live range, but some stages can be inferred.
+/// They have the values of llvm::LiveRangeStage. The stages RS_Split2 and
+/// RS_Spill count as Assign.
 enum class VisibleStage : std::int64_t { Assign = 1, Split = 2, Done = 5 };
 
 /// Returns the stage of \p Range, inferred from the priority that greedy's own

@@ -50,7 +50,7 @@ public:
   begin(const AllocationContext &Context) = 0;
   /// Informs the driver that finish() will be called for each function.
   virtual void expectCosts() {}
-  /// Receives the cost of the function. May not return in a trial's process.
+  /// Receives the cost of the function. Can end the process of a trial.
   virtual void finish(const llvm::MachineFunction &, const AllocationCost &) {}
   /// Prints statistics and remarks.
   virtual void endModule(const llvm::Module &) {}

@@ -67,9 +67,9 @@ struct DialogueObservation {
   /// weight), evicted ranges / 4, log(1 + own weight) - log(1 + evicted
   /// weight).
   std::array<float, MaxColours * ColourColumns> Colours;
-  /// The columns: log(1 + frequency of the block), position in the range from 0
-  /// to 1, depth of the loop / 4, 1 if the previous row has another block, 1
-  /// for a loop, 1 for a loop that uses the range.
+  /// The columns: log(1 + block frequency), position in the range (0 to 1),
+  /// loop depth / 4, whether the previous row has another block, whether the
+  /// point is a loop, and whether it is a loop that uses the range.
   std::array<float, MaxPoints * PointColumns> Points;
   std::array<float, MaxColours + 2> Mask;
   llvm::ArrayRef<float> Instructions;

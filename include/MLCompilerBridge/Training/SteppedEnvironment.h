@@ -8,7 +8,7 @@
 ///
 /// \file
 /// Defines SteppedEnvironment, for passes that cannot return to their caller
-/// between two decisions. Such a pass requests each action where it needs one:
+/// between two decisions. Such a pass calls act() wherever it needs an action:
 /// \code
 ///   SteppedEnvironment Env;
 ///   if (Error E = Env.serve(Spec))

@@ -51,10 +51,10 @@ public:
   static constexpr std::uint32_t MaxSkip = 1023;
 
   /// Calls \p Ready until it returns true or Budget has passed. Returns false
-  /// if the caller should sleep until its deadline. \p Ready must be cheap, and
-  /// must have no side effects if it returns false, such as a non-blocking
-  /// read. The clock is read once per \p ProbesPerClock calls, because \p Ready
-  /// may be cheaper than reading the clock.
+  /// if the caller should sleep until its deadline. \p Ready, for example a
+  /// non-blocking read, must be cheap and must have no side effects if it
+  /// returns false. The clock is read once per \p ProbesPerClock calls, because
+  /// \p Ready may be cheaper than reading the clock.
   template <typename Probe>
   bool spin(Probe &&Ready, unsigned ProbesPerClock = 4) {
     if (Left != 0) {
