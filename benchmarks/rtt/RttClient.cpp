@@ -68,7 +68,6 @@ namespace {
 
 /// A function that makes one round trip, and the buffer that it sends.
 struct RoundTrip {
-  /// The buffer for the features of the next request.
   Span<float> Features;
   /// Sends the given number of features and returns the reply.
   std::function<float(std::size_t)> Ask;

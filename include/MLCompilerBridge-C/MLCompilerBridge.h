@@ -253,8 +253,8 @@ mlbridgeClearFeatures(MLBridgeFeatureSetRef Features);
 // not convert to int32. Only a conversion from double to float may round. A
 // function returns SchemaMismatch if it cannot convert a value.
 //
-// Returned pointers are valid as long as the advice. The advice of a runner is
-// valid until the next request to the runner. Advice that was passed to a
+// Returned pointers are valid while the advice is valid. The advice of a runner
+// is valid until the next request to the runner. Advice that was passed to a
 // callback is valid until the callback returns.
 
 /// Returns the number of tensors, or 0 if \p Advice is null.

@@ -25,7 +25,6 @@ namespace MLBridge::C {
 Error createRunner(const RunnerFactory &Factory, const char *Spec,
                    MLBridgeModelRunnerRef *Out);
 
-/// Returns the error for a negative time.
 inline Error negativeTime(int64_t Nanoseconds) {
   return {ErrorCode::InvalidArgument,
           "expected a time of 0 ns or more, found " +

@@ -55,14 +55,12 @@ public:
   int doorbell() const { return Owner->Doorbell.get(); }
   /// Removes and returns all pending sessions. Makes doorbell() unreadable.
   std::vector<PendingSession> takePending();
-  /// Adds \p Session to the pending sessions.
   void enqueue(PendingSession Session);
   /// Ends the unary session that has been idle for the longest time. Returns
   /// false if no session is idle. A client of unary calls does not announce
   /// when it ends, so idle sessions would accumulate. If the client is still
   /// alive, its next call begins a new session.
   bool endIdle();
-  /// Returns the address. Port 0 is replaced by the port that the system chose.
   const std::string &address() const { return Calls->address(); }
 
 private:

@@ -43,7 +43,6 @@ public:
   /// socket.
   static Expected<std::unique_ptr<Acceptor>> listen(const std::string &Address,
                                                     Duration PeerTimeout);
-  /// Starts the thread that accepts connections.
   void start(Handlers Handle);
   /// Stops accepting connections, and joins the thread.
   void stop();

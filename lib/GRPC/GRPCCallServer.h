@@ -47,7 +47,6 @@ public:
   /// abandon().
   ~CallServer();
 
-  /// Returns the address. Port 0 is replaced by the port that the system chose.
   const std::string &address() const { return Connections->address(); }
 
 private:

@@ -28,7 +28,6 @@ namespace MLBridge::GRPC {
 /// copying it.
 class OutgoingMessage {
 public:
-  /// Returns a region for \p Size bytes.
   Expected<Span<std::byte>> acquire(std::size_t Size);
   /// Returns a buffer of the first \p Size bytes of the region, without copying
   /// them. While gRPC holds the buffer, acquire() returns other memory.

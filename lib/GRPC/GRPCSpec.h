@@ -34,7 +34,6 @@ Expected<gRPCCredentials> credentialsOf(const ModelSpec &Spec);
 /// Listener::name().
 std::string nameOf(const std::string &Address);
 
-/// The spec of a server.
 struct ServerSpec {
   std::string Address;
   gRPCCredentials Credentials;

@@ -48,7 +48,6 @@ private:
   explicit Decision(const Model &M, const DecisionOptions &Options)
       : ModelName(M.name()), Mask(Options.Mask), Random(Options.Seed) {}
 
-  /// Reads the mask into Legal.
   Error readMask(const TensorView &Scores, Span<const TensorView> Features);
   template <typename T> Error choose(const TensorView &Scores);
   template <typename T>

@@ -30,7 +30,6 @@ namespace MLBridge::inprocess {
 /// threads, and a child can use neither of them.
 class ModelStore {
 public:
-  /// The files of a model.
   struct Source {
     const std::string &File;
     FileStamp::Folders Folders;

@@ -82,7 +82,6 @@ public:
   std::vector<Node> Nodes;
 
 private:
-  /// The maximum nesting depth of graphs.
   static constexpr unsigned MaxDepth = 32;
 
   bool readGraph(Range Message, unsigned Depth);
@@ -93,7 +92,6 @@ private:
   bool readType(Range Message, FileInput &Input);
   std::string nameIn(Range Message, unsigned Number);
 
-  /// Calls \p Visit for each field of \p Message.
   template <typename Visitor> void forEachField(Range Message, Visitor Visit) {
     Fields F(File, Message);
     while (F.next())

@@ -97,7 +97,6 @@ private:
 
   std::vector<Input> Inputs;
   std::vector<Output> Outputs;
-  /// The views of the outputs.
   std::vector<TensorView> Views;
   /// The indices of the outputs that ONNX Runtime computes.
   std::vector<std::size_t> Computed;
@@ -105,12 +104,11 @@ private:
   std::vector<const char *> InputNames, OutputNames;
   std::vector<const OrtValue *> InputValues;
   std::vector<OrtValue *> OutputValues;
-  /// True if an input's shape differs from the last evaluation.
+  /// True if an input's shape differs from its shape in the last evaluation.
   bool ShapesChanged = false;
   /// True while the outputs' tensors may be reused. False once output shapes
   /// have turned out to depend on more than input shapes.
   bool KeepOutputs = true;
-  /// The deadline of the current evaluation.
   Deadline Until = Deadline::never();
   /// Declared last, so that it is destroyed first. No interruption can then use
   /// destroyed members.

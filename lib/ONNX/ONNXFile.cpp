@@ -41,7 +41,6 @@ public:
   FileSurvey Found;
 
 private:
-  /// The maximum nesting depth of graphs.
   static constexpr unsigned MaxDepth = 32;
 
   void readGraph(Range Message, unsigned Depth) {

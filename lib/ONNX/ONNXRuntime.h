@@ -20,7 +20,6 @@
 
 namespace MLBridge::onnx {
 
-/// Releases objects of ONNX Runtime.
 struct Release {
   const OrtApi *API = nullptr;
 

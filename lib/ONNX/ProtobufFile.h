@@ -73,8 +73,7 @@ private:
   std::array<std::uint8_t, 4096> Bytes;
 };
 
-/// Iterates over the fields of one message. Ends early if the message is
-/// invalid.
+/// Iterates over a message's fields. Ends early if the message is invalid.
 class Fields {
 public:
   Fields(Window &File, Range In) : File(File), At(In.Begin), End(In.End) {}
@@ -122,14 +121,12 @@ public:
   bool isVarint(std::uint64_t Wanted) const {
     return Number == Wanted && HasNumber;
   }
-  /// Returns the position of the field's bytes. The range is empty for a
-  /// varint.
+  /// Returns the position of the field's bytes, which is empty for a varint.
   Range content() const { return Content; }
   /// Returns the position of the whole field, including its number and length.
   Range whole() const { return Whole; }
   /// Returns the value of a varint.
   std::int64_t value() const { return static_cast<std::int64_t>(Value); }
-  /// Returns true if the whole message has been read.
   bool atEnd() const { return At == End; }
   std::string text() const {
     // The limit on the length of a text. Paths and names are shorter.

@@ -19,7 +19,7 @@
 
 namespace MLBridge::protobuf {
 
-/// Compares the views of each message with the views of the last message.
+/// Compares the views of a message with the views of the previous message.
 class LayoutTracker {
 public:
   /// Records \p Views, some of which may point into \p Message. Returns a

@@ -54,7 +54,6 @@ public:
     std::string typeStr() const;
   };
 
-  /// Creates the description of \p Message.
   explicit MessageType(const google::protobuf::Descriptor &Message);
 
   /// Returns the full name, for example "my.Features".

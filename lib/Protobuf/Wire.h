@@ -36,7 +36,6 @@ using google::protobuf::io::CodedOutputStream;
 /// lengths as int.
 inline constexpr std::size_t MaxMessage = std::numeric_limits<int>::max();
 
-/// One encoded field.
 struct WireField {
   int Number = 0;
   Format::WireType Type = Format::WIRETYPE_VARINT;

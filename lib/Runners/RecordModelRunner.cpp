@@ -50,7 +50,6 @@ public:
   /// Returns a SchemaMismatch if \p Features differ from the features in the
   /// log.
   Error checkFeatures(Span<const TensorView> Features) const;
-  /// Opens a request.
   Error open(Span<const TensorView> Features);
   /// Closes the request without writing it. Later decisions are ignored.
   void abandon() { Current = State::Abandoned; }
@@ -151,8 +150,7 @@ Error RecordModelRunner::Log::decide(const TensorView &Decided) {
   if (Current == State::None)
     return {ErrorCode::InvalidArgument,
             "a decision was logged before the first request"};
-  // Ignore the decision if the model failed, because the request will not be
-  // written.
+  // Ignore the decision if the model failed, because nothing will be written.
   if (Current == State::Abandoned)
     return Error::success();
 

@@ -33,7 +33,6 @@ public:
     bool IsUsed = false;
   };
 
-  /// Removes all types.
   void clear() { Count = 0; }
   /// Reads declarations, for example
   /// `{"x":"float","y":{"type":"int8_t","shape":[0,3]}}`.

@@ -156,8 +156,7 @@ private:
   std::vector<std::unique_ptr<ServerSession>> Open;
   /// Sessions that have ended. They still own the memory of requests of Batch.
   std::vector<std::unique_ptr<ServerSession>> Ended;
-  /// The open sessions for which poll(2) has reported data, in the order of the
-  /// reports.
+  /// The open sessions with data, in the order of poll(2)'s reports.
   std::vector<ReadySession> Ready;
   std::vector<Request> Batch;
   std::vector<PendingReply> Unanswered;

@@ -38,7 +38,6 @@ public:
             "the model side has reached its limit of sessions (max-sessions=" +
                 std::to_string(MaxSessions) + ")"};
   }
-  /// Returns the number of the next session.
   std::uint64_t nextNumber() const { return Counts.Sessions + 1; }
   /// Adds \p Session, which must have the number nextNumber().
   void add(std::unique_ptr<ServerSession> Session) {
@@ -50,7 +49,6 @@ public:
     ++Counts.Refused;
     LastRefusal = std::move(Why);
   }
-  /// Stores an error of a listener.
   void reportError(Error Why) { LastError = std::move(Why); }
 
 private:

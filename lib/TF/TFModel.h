@@ -104,7 +104,6 @@ private:
 
   std::vector<Input> Inputs;
   std::vector<Handle<TF_Tensor>> Outputs;
-  /// The views of the outputs.
   std::vector<TensorView> Views;
   /// The arguments of TF_SessionRun.
   std::vector<TF_Tensor *> InputValues, OutputValues;

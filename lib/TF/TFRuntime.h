@@ -68,7 +68,6 @@ public:
               ErrorCode Code) const;
 };
 
-/// Releases objects of TensorFlow.
 struct Release {
   const Runtime *API = nullptr;
 

@@ -35,8 +35,7 @@ static std::string jsonString(std::string_view Text) {
   for (char C : Text) {
     if (C == '"' || C == '\\')
       Out += '\\';
-    // Replace control characters by spaces. Neither a hello nor a refusal needs
-    // them.
+    // Replace control characters by spaces. No hello or refusal needs them.
     Out += static_cast<unsigned char>(C) < 0x20 ? ' ' : C;
   }
   return Out + '"';

@@ -31,7 +31,6 @@ public:
   /// is open. Without this check, the frame would be mistaken for the next
   /// reply. Frames with numbers do not need this check.
   Error checkSilence() const;
-  /// Returns a region for a request.
   Expected<Span<std::byte>> acquire(std::size_t Size) { return region(Size); }
   /// Sends the first \p Size bytes of the region that acquire() returned.
   Error sendRegion(std::size_t Size, Deadline Until);
@@ -48,7 +47,6 @@ public:
   void disown() { Writer.disown(); }
 
 private:
-  /// Writes all bytes of Gathered.
   Error writeAll(WriteFunction Write, Deadline Until);
   /// Sleeps until the pipe is readable, the peer ends, or \p Until passes.
   /// Returns true if the peer has ended.

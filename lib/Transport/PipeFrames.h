@@ -115,8 +115,7 @@ private:
   /// Checks the prefix of a frame and sets FrameSize.
   Error checkPrefix(Content What);
 
-  /// The number of bytes of the current frame that have arrived, including its
-  /// prefix.
+  /// The received bytes of the current frame, including its prefix.
   std::size_t Received = 0;
   /// The size of the current frame in bytes, including its prefix. It is 0
   /// until the prefix has arrived.

@@ -48,8 +48,8 @@ public:
   ssize_t splice(Span<const iovec> Pieces);
   /// Records that the reader has read all spliced pages.
   void noteAllRead() { HasSpliced = false; }
-  /// Removes unread spliced pages from the pipe. The pipe must not be used
-  /// afterwards.
+  /// Removes unread spliced pages from the pipe. Do not use the pipe after
+  /// this.
   void takeBack();
   /// Leaves unread spliced pages in the pipe.
   void disown() { HasSpliced = false; }

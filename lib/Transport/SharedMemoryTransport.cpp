@@ -52,14 +52,12 @@ private:
   UniqueFD Read;
 };
 
-/// The resources of one session.
 struct Session {
   RegionWriter Requests;
   RegionReader Replies;
   Doorbell Bell;
   UniqueFD Socket;
   UniqueFD PeerProcess;
-  /// The number of the last request.
   std::uint32_t LastRequest = 0;
 };
 

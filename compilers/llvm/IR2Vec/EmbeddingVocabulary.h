@@ -33,7 +33,6 @@ namespace MLBridge {
 /// The scaling of an embedding. An embedding is a sum over all instructions, so
 /// without scaling it grows with the program.
 enum class Normalization : std::uint8_t {
-  /// No scaling.
   None,
   /// Divides by the number of instructions, so that embeddings do not depend on
   /// program size. The result is zero if there are no instructions.

@@ -59,7 +59,6 @@ public:
   /// The maximum weight of an instruction in an LLVMFlowAware embedding.
   static constexpr double MaxFlowWeight = 18446744073709551616.0; // 2^64
 
-  /// Creates an empty histogram.
   EntityHistogram() = default;
   /// Returns the histogram of one instruction. Its kind is Symbolic.
   static EntityHistogram of(const llvm::Instruction &I);

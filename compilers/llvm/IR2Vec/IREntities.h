@@ -48,7 +48,6 @@ inline constexpr EntitySection EntitySections[] = {
 
 /// Returns "Opcodes", "Types" or "Arguments".
 const char *entitySectionName(EntitySection Section);
-/// Returns the section of \p Entity.
 EntitySection sectionOfEntity(unsigned Entity);
 /// Returns the name of \p Entity in a vocabulary file, for example
 /// "GetElementPtr", "IntegerTy", "Variable" or "ICMP_slt".

@@ -42,8 +42,7 @@ public:
   follow(llvm::PassInstrumentationCallbacks &Callbacks,
          llvm::FunctionAnalysisManager &FAM);
 
-  /// Returns the stored histogram of \p F, or null if there is no stored
-  /// histogram.
+  /// Returns the stored histogram of \p F, or null if none is stored.
   const EntityHistogram *find(const llvm::Function &F) const;
   void forget() { Histograms.clear(); }
 

@@ -95,8 +95,7 @@ public:
   llvm::ArrayRef<MemoryDependence> memoryDependences() const {
     return Dependences;
   }
-  /// Returns the index of the node that contains \p I, an instruction of the
-  /// loop.
+  /// Returns the index of the node that contains the loop's instruction \p I.
   unsigned nodeOf(const llvm::Instruction &I) const { return Index.at(&I); }
 
 private:

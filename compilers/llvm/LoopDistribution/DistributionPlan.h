@@ -35,7 +35,6 @@ namespace MLBridge {
 
 class DistributionPlan {
 public:
-  /// A loop of the distribution.
   struct PlannedLoop {
     /// The instructions of the original loop that this loop contains.
     llvm::SmallPtrSet<llvm::Instruction *, 32> Contents;

@@ -64,7 +64,6 @@ public:
   }
 
 private:
-  /// A copy of the loop.
   struct Copy {
     // ValueToValueMapTy cannot be moved.
     std::unique_ptr<ValueToValueMapTy> Map =
@@ -215,8 +214,7 @@ private:
 
   /// Deletes from each loop the instructions that do not belong to it.
   void prune() {
-    // Look up all copies first, because replacing a value also changes the
-    // maps.
+    // Look up all copies first, because replacing a value changes the maps.
     SmallVector<std::pair<Instruction *, Instruction *>, 8> Replaced;
     SmallVector<Instruction *, 64> Unused;
     for (std::size_t Number = 0; Number < Kept.size(); ++Number) {

@@ -62,8 +62,7 @@ void setFactors(Loop &L, LoopFactors Factors) {
   }
 }
 
-/// Returns the number of iterations that LLVM's vectorizer assumes, or 0 if it
-/// is unknown.
+/// Returns the trip count that LLVM's vectorizer assumes, or 0 if unknown.
 static unsigned assumedIterations(Loop &L, ScalarEvolution &SE) {
   if (const unsigned Exact = SE.getSmallConstantTripCount(&L))
     return Exact;

@@ -46,7 +46,6 @@ struct FixedLoopDecisions {
   std::optional<unsigned> OnlyLoop;
 };
 
-/// The options for decisions about loops.
 struct LoopOptions {
   /// The value of `-mlbridge-loop-distribution=SPEC`, or an empty string.
   llvm::StringRef DistributionSpec;
@@ -54,16 +53,13 @@ struct LoopOptions {
   llvm::StringRef FactorsSpec;
   DistributionForm Form = DistributionForm::Question;
   FixedLoopDecisions Fixed;
-  /// The seed of random decisions.
   std::optional<unsigned> RandomSeed;
   /// True if loops are printed before vectorization, as JSON.
   bool Print = false;
 
-  /// True if an option requests decisions about distribution.
   bool distributes() const {
     return !DistributionSpec.empty() || !Fixed.Partition.empty() || RandomSeed;
   }
-  /// True if an option requests decisions about factors.
   bool setsFactors() const {
     return !FactorsSpec.empty() || Fixed.Factors || RandomSeed;
   }

@@ -70,8 +70,7 @@ public:
   std::optional<std::vector<std::int64_t>>
   partition(const DependenceGraph &Graph, const LoopAnalyses &) override {
     std::vector<std::int64_t> Result(Graph.nodes().size());
-    // Mostly keep the order of the source, because other orders are rarely
-    // legal.
+    // Mostly keep the source's order, because other orders are rarely legal.
     const bool IsOrdered = below(4) != 0;
     const std::uint64_t Loops = 1 + below(Graph.seeds().size());
     std::int64_t Last = 0;

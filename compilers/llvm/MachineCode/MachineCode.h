@@ -44,7 +44,6 @@ namespace MLBridge {
 Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const llvm::Module &M);
 
-/// The bytes of an object file.
 using ObjectCode = llvm::SmallVector<char, 0>;
 
 /// Generates the object file of \p M. The code generator modifies \p M. The

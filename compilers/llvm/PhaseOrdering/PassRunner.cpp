@@ -72,8 +72,7 @@ Error PassRunner::run(StringRef Pipeline) {
   return Error::success();
 }
 
-/// The class name of the pass that walks the call graph. It contains the
-/// inliners.
+/// The class name of the pass that runs the inliners along the call graph.
 static constexpr StringLiteral Walk = "ModuleToPostOrderCGSCCPassAdaptor";
 
 void PassRunner::provideAdvisor() {

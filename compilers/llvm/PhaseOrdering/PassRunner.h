@@ -49,7 +49,6 @@ public:
   /// Runs \p Pipeline. An empty pipeline does nothing. Returns InvalidArgument
   /// if LLVM cannot parse \p Pipeline.
   Error run(llvm::StringRef Pipeline);
-  /// Runs LLVM's own pipeline.
   void run(const StockPipeline &Stock);
 
   /// Returns the histogram of the current module. Only functions that have

@@ -69,7 +69,6 @@ struct SearchOptions {
   /// The time in milliseconds after which no new sequence is tried. If 0, there
   /// is no limit.
   unsigned Budget = 0;
-  /// The random seed.
   unsigned Seed = 0;
 };
 SearchOptions searchOptions();

@@ -51,7 +51,7 @@ public:
   /// named `value`. The errors are the same as for ask().
   Expected<float> value(const ModuleView &Module,
                         llvm::ArrayRef<std::uint16_t> Taken);
-  /// Passes the action that was taken to the runner, which may log it.
+  /// Informs the runner of the action that was taken. The runner may log it.
   Error tell(std::size_t Action);
 
   /// The number of requests so far.

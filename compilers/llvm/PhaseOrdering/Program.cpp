@@ -269,8 +269,7 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
   }
 
   if (Settings.CachedStates != 0) {
-    // Clear the whole cache if it is full. This is simple, and it happens
-    // rarely.
+    // Clear the whole cache if it is full. This is simple and happens rarely.
     if (States.size() >= Settings.CachedStates) {
       States.clear();
       ByHash.clear();

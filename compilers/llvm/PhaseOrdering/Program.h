@@ -47,8 +47,7 @@ struct ProgramSettings {
   bool Verify = false;
   /// The number of states that a program caches. If 0, there is no cache.
   std::size_t CachedStates = 0;
-  /// The CPU for the measure mca-cycles. If empty, the functions' target CPU is
-  /// used.
+  /// The CPU for the measure mca-cycles. If empty, each function's target CPU.
   std::string CPU;
   /// LLVM's own pipeline, with which sequences are compared.
   StockPipeline Stock = {};

@@ -39,8 +39,8 @@ Expected<Program *> ProgramCache::get(StringRef Path) {
   }
   if (Known != Entries.end())
     Entries.erase(Known);
-  // Remove old programs before reading the next one, so that both are never in
-  // memory together.
+  // Remove old programs before reading the next one, so that the old and the
+  // new programs are never in memory together.
   while (!Entries.empty() && Entries.size() >= Limit)
     Entries.pop_back();
   Expected<std::unique_ptr<Program>> Loaded = Program::load(Path, Settings);

@@ -45,9 +45,7 @@ public:
   static Expected<RewardFunction> parse(llvm::StringRef Text);
 
   bool isNone() const { return Terms.empty(); }
-  /// True if \p What has to be measured.
   bool needs(Measure What) const;
-  /// True if machine code has to be generated.
   bool needsObject() const {
     return needs(Measure::TextSize) || needs(Measure::Cycles);
   }

@@ -34,8 +34,7 @@ static std::size_t draw(ArrayRef<float> Values, std::mt19937_64 &Random) {
   std::vector<double> Weights;
   double Sum = 0;
   for (float Value : Values) {
-    // Handle the maximum separately, because the difference of two infinities
-    // is NaN.
+    // Handle the maximum separately, because infinity minus infinity is NaN.
     Weights.push_back(Value == Max ? 1 : std::exp(Value - Max));
     Sum += Weights.back();
   }

@@ -9,7 +9,7 @@
 /// \file
 /// A search for the best sequence of actions. The policy proposes sequences.
 /// The search generates the code of each sequence, because the size of the code
-/// is not known before.
+/// is not known earlier.
 ///
 //===----------------------------------------------------------------------===//
 

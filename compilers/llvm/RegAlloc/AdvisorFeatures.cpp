@@ -168,8 +168,7 @@ float EvictionFeatures::frequencyAt(SlotIndex Index) const {
       LIS.getMBBFromIndex(Index));
 }
 
-/// Sets the features that depend on the first start and the last end of the
-/// ranges.
+/// Sets the features that depend on the ranges' first start and last end.
 void EvictionFeatures::setExtent(std::size_t Position, const Occupants &Of) {
   SlotIndexes &Indexes = *LIS.getSlotIndexes();
   SlotIndex Begin = Indexes.getLastIndex(), End = Indexes.getZeroIndex();
@@ -235,7 +234,7 @@ void EvictionFeatures::finish(ModelRunnerAdapter &Into) {
       llvm::copy(Integers[F.Index], Into.getTensor<std::int64_t>(I));
     else
       llvm::copy(Floats[F.Index], Into.getTensor<float>(I));
-  // Count greedy's queue, which the range that needs a register has left.
+  // Count greedy's queue. It no longer has the range that needs a register.
   unsigned Queued = 0;
   forEachRegister(MF.getRegInfo(),
                   [&](Register Reg) { Queued += !VRM.hasPhys(Reg); });

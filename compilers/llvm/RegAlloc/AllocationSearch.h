@@ -58,7 +58,6 @@ private:
   std::string whyNot() const;
   std::chrono::milliseconds timeForTrial() const;
 
-  /// The results of a module.
   struct ModuleResult {
     std::chrono::steady_clock::time_point Begin =
         std::chrono::steady_clock::now();
@@ -69,7 +68,7 @@ private:
     /// The numbers of functions that were searched, in which all ranges find
     /// free registers, and in which another policy is better than greedy.
     unsigned Searched = 0, Easy = 0, Improved = 0;
-    /// The numbers of trials that failed, and that a prediction has excluded.
+    /// The failed trials, and the trials that a prediction has excluded.
     unsigned FailedTrials = 0, Skipped = 0;
     /// The number of functions whose final cost differs from the trial's cost.
     unsigned Differing = 0;

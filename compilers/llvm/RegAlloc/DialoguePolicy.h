@@ -81,7 +81,6 @@ struct DialogueObservation {
   void setFeatures(std::string_view Agent,
                    const AllocationObservation &Function,
                    FeatureSet &Into) const;
-  /// The number of choices of \p Agent.
   static std::size_t choices(std::string_view Agent);
 };
 

@@ -36,7 +36,6 @@ enum class PriorityBy {
 /// or more, so the advisors do not either.
 inline constexpr unsigned MaxEvicted = 10;
 
-/// The advisors of a function.
 struct GreedyAdvisors {
   EvictionBy Eviction = EvictionBy::LLVM;
   PriorityBy Priority = PriorityBy::LLVM;

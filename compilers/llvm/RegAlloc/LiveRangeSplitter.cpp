@@ -55,8 +55,7 @@ static bool canInsertBefore(const MachineInstr &MI) {
          MI.getParent()->getFirstTerminator() == MI.getIterator();
 }
 
-/// Adds the loops with a preheader through which \p Range is live into the
-/// loop.
+/// Adds the loops into which \p Range is live through a preheader.
 void LiveRangeSplitter::addLoops(const LiveInterval &Range,
                                  SmallVectorImpl<SplitPoint> &Points) const {
   SmallPtrSet<const MachineLoop *, 8> WithOperands;

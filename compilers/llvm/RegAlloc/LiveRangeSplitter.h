@@ -90,7 +90,6 @@ private:
     llvm::MachineBasicBlock *Block;
     llvm::MachineBasicBlock::iterator Before;
   };
-  /// The changes of a split.
   struct Change {
     /// The operands that will use the second register.
     llvm::SmallVector<llvm::MachineOperand *, 8> ToSecond;

@@ -316,7 +316,6 @@ bool RegisterAllocator::allocate(LiveInterval &Range) {
   return true;
 }
 
-/// Returns the outcome for \p Range.
 std::string_view RegisterAllocator::applyColour(LiveInterval &Range,
                                                 ArrayRef<Colour> Colours,
                                                 std::size_t Choice) {

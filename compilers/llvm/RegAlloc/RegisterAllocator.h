@@ -79,7 +79,6 @@ private:
   bool LRE_CanEraseVirtReg(llvm::Register Reg) override;
   void LRE_WillShrinkVirtReg(llvm::Register Reg) override;
 
-  /// The state of a live range.
   struct RangeState {
     /// 1 + the index in Ready, or 0.
     unsigned ReadyIndex = 0;

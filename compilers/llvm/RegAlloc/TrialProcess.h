@@ -29,7 +29,6 @@ namespace MLBridge {
 /// only one thread, and the missing threads may have held locks.
 unsigned countThreads();
 
-/// The longest time of one trial.
 inline constexpr std::chrono::seconds MaxTrialTime(20);
 
 /// The result that a trial sends. All members are plain.

@@ -36,7 +36,6 @@ public:
                   const gRPCOptions &Options = {});
 };
 
-/// The parts of a client's spec.
 struct gRPCParts {
   std::string Address;
   std::unique_ptr<BaseSerDes> Codec;

@@ -26,7 +26,6 @@ namespace MLBridge {
 
 /// The limits of a compiler's waits for its trainer.
 struct EnvironmentOptions {
-  /// The limit of the wait for a connection.
   Duration ConnectTimeout = TransportOptions().ConnectTimeout;
   /// The limit of the wait for each command, such as reset or step. The default
   /// is no limit.

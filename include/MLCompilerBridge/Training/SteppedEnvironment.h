@@ -42,7 +42,6 @@ namespace MLBridge {
 /// other thread calls the functions of the base class Environment.
 class SteppedEnvironment final : public Environment {
 public:
-  /// Writes an observation.
   using Observer = std::function<void(FeatureSet &)>;
 
   SteppedEnvironment();

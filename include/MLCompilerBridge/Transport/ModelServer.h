@@ -48,7 +48,6 @@ struct ModelServerOptions : ListenerOptions {
 /// each compiler, because a compiler waits for the reply before it sends the
 /// next request.
 struct BatchLimits {
-  /// The maximum number of requests in a batch.
   std::size_t MaxSize = 1;
   /// The maximum time that the first request of a batch waits for other
   /// requests.

@@ -79,8 +79,8 @@ public:
   virtual bool isConnected() const = 0;
   virtual void close() = 0;
   /// Returns the time that connect() needs to find out whether a peer is
-  /// listening. To avoid waiting for a peer that has not started, pass
-  /// connect() a deadline after this time.
+  /// listening. To avoid waiting for a peer that has not started, pass this
+  /// time to connect() as the deadline.
   virtual Duration timeToLook() const { return Duration::zero(); }
 
   /// Returns memory for the next message. The memory has at least \p Size bytes
