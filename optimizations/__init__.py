@@ -2,7 +2,7 @@
 """Learned compiler optimisations. Each one has a folder and uses the shared parts.
 
 ``corpus`` makes bitcode of real programs. ``training`` has the learning engines.
-``commands`` has ``mlbridge`` corpus, search, train and evaluate.
+``commands`` has the commands of ``mlbridge``, such as ``mlbridge train``.
 """
 
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization

@@ -85,7 +85,7 @@ class NoSettings:
 class Metric:
     """The measure with which episodes are compared."""
 
-    name: str = "return"  # One word, for column titles.
+    name: str = "return"  # One word. A column's title.
     label: str = ""  # The label of plots, by default the name.
     # Maps an episode's sum of rewards and its last info to a value.
     of: Callable[[float, Mapping[str, Any]], float] = lambda total, info: total

@@ -47,5 +47,5 @@ def finish(panel: Any, *, legend: bool = True, **labels: Any) -> None:
     """Sets a panel's labels and scales, and draws a grid and a legend."""
     panel.set(**labels)
     panel.grid(visible=True, which="both", alpha=0.25)
-    if legend:  # To the right, the legend covers no curve.
+    if legend:  # Place the legend to the right of the curves.
         panel.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")

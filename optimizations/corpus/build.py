@@ -51,10 +51,10 @@ def fetch(
 ) -> Fetched:
     """Makes a corpus, or adds missing programs to it.
 
-    Programs that cannot be fetched or compiled are reported and left out. A program is
-    kept if its sources and the compiler are unchanged. Packages are fetched to
-    ``packages``. Up to ``jobs`` compilers run in parallel, by default one per core.
-    InvalidArgument is raised for an unknown program.
+    Programs that cannot be fetched or compiled are reported and left out. A program in
+    the corpus is kept if its sources and the compiler are unchanged. Packages are
+    fetched to ``packages``. Up to ``jobs`` compilers run in parallel, by default one
+    per core. InvalidArgument is raised for an unknown program.
     """
     wanted = list(RECIPES) if programs is None else list(dict.fromkeys(programs))
     for name in wanted:

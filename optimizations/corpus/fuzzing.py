@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What fuzz tests of optimisations share: the log of their rounds, and a summary."""
+"""The common parts of fuzz tests: the log of the rounds, and the summary."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -34,7 +34,7 @@ def logged(
 
 
 def conclude(title: str, numbers: Mapping[str, int], wrong: str) -> None:
-    """Prints the numbers. If the one called ``wrong`` is not 0, raises typer.Exit."""
+    """Prints the numbers. Raises typer.Exit if the number ``wrong`` is not 0."""
     table = Table("result", "number", title=title)
     for name, value in numbers.items():
         table.add_row(name, f"{value:,}")

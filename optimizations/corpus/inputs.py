@@ -22,7 +22,7 @@ def script(path: Path) -> None:
 
 
 def text(path: Path, megabytes: float) -> None:
-    """Writes text like prose, with lines, numbers and words that follow Zipf's law."""
+    """Writes lines of words and numbers. The words' frequencies follow Zipf's law."""
     draw = np.random.default_rng(SEED)
     letters = np.frombuffer(b"etaoinshrdlcumwfgypbvkjxqz", np.uint8)
     words = [
@@ -44,7 +44,7 @@ def text(path: Path, megabytes: float) -> None:
 
 
 def _pixels(width: int, height: int) -> NDArray[np.uint8]:
-    """Returns a picture, [height, width, 3], that is between a photograph and noise."""
+    """Returns a picture, [height, width, 3], of smooth waves with a little noise."""
     draw = np.random.default_rng(SEED)
     waves = draw.uniform(5.0, 200.0, (3, 3))
     planes = np.empty((height, width, 3), np.uint8)

@@ -10,15 +10,15 @@ from typing import Any
 
 FILE = Path(__file__).with_name("programs.toml")
 
-# Programs that are never used for training, by split. A split is looked at once, so
-# register allocation has another one than phase ordering.
+# Programs that are never used for training, by split. A split is evaluated only once,
+# so phase ordering and register allocation have different splits.
 HELD_OUT: Mapping[str, frozenset[str]] = {
     "held-out": frozenset({"cadical", "gawk", "sqlite3", "zstd"}),
     "held-out-allocation": frozenset({"duktape", "fasttext", "wavpack", "zpaq"}),
 }
 
-# Sources of training programs that a held-out program contains too. For example, zstd
-# contains xxHash. They are compiled for their program, but not used for training.
+# Sources of training programs that are also part of a held-out program. For example,
+# zstd contains xxHash. These sources are compiled, but not used for training.
 SHARED: Mapping[str, frozenset[str]] = {"lz4": frozenset({"lib/xxhash.c"})}
 
 

@@ -119,9 +119,9 @@ class Tester(AbstractContextManager["Tester"]):
             raise
 
     def generous_limit(self) -> float:
-        """Returns a time limit in seconds that a busy machine does not exceed, either.
+        """Returns a time limit in seconds that is sufficient even on a busy machine.
 
-        It is for programs that a policy has compiled.
+        The limit is for programs that were compiled with a policy.
         """
         return LEAST_SECONDS + 20 * self.expected.seconds
 

@@ -19,7 +19,7 @@ from .recipes import RECIPES, Recipe
 
 SCRIPTS = Path(__file__).with_name("scripts")  # The scripts that download from Debian.
 
-PACKAGES = Path("build/workloads")  # The demo, tests and benchmarks share it.
+PACKAGES = Path("build/workloads")  # Also used by the demo and benchmarks.
 
 FETCH_SECONDS = 1800.0  # The time limit for all packages together.
 _LAST = 5  # Errors quote this number of lines of a script's stderr.
@@ -53,8 +53,8 @@ def unpack(names: Sequence[str], packages: Path = PACKAGES) -> dict[str, SourceP
     """Fetches programs, which can then be compiled.
 
     The recipe of each program must have no `commands`, because this function does not
-    run them. In other recipes, they generate files that the program needs. Raises
-    OSFailure on failure.
+    run them. The commands would generate files that the program needs. Raises OSFailure
+    on failure.
     """
     wanted = [RECIPES[name].package for name in names]
     for problem in fetch_packages(wanted, packages).values():
@@ -78,7 +78,7 @@ def source_program(name: str, packages: Path) -> SourceProgram:
 
 
 def places_of(recipe: Recipe, packages: Path, made: Path) -> dict[str, str]:
-    """Returns the values of a recipe's words in braces."""
+    """Maps a recipe's words in braces, such as ``tree``, to their replacements."""
     tree, made_, all_ = map(str, (packages / recipe.package, made, packages))
     return {"tree": tree, "made": made_, "packages": all_, "scripts": str(SCRIPTS)}
 

@@ -79,7 +79,7 @@ def wait_for(
     *,
     largest: int | None = None,
 ) -> resource.struct_rusage:
-    """Waits for a child and returns its resource usage. Messages call it ``what``.
+    """Waits for a child and returns its resource usage. ``what`` names it in messages.
 
     An exception during the wait kills the child. If the child writes a file of more
     than ``largest`` bytes, SIGXFSZ kills it. After ``seconds``, Timeout is raised.

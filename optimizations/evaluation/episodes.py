@@ -117,7 +117,7 @@ def _play(
 
 
 def _chance(actions: Any) -> Choice:
-    """Returns a random choice, which respects an ``action_mask`` if there is one."""
+    """Returns a function that draws an action that ``action_mask``, if any, allows."""
 
     def choose(observation: Any) -> Any:
         if not isinstance(observation, Mapping) or "action_mask" not in observation:
@@ -130,7 +130,7 @@ def _chance(actions: Any) -> Choice:
 def _model_choice(
     runners: ExitStack, model: Path, observations: Any, actions: Any
 ) -> Choice:
-    """Returns the model's choice. The model's features are parts of an observation."""
+    """Returns a function that chooses actions with a model. See `compare`."""
     runner = runners.enter_context(ModelRunner(spec_of("onnx", model)))
     features = _features_of(model)
 
@@ -168,7 +168,7 @@ def _model_choice(
         (found,) = advice.values()
         reply = np.asarray(found)
         if isinstance(actions, Discrete) and reply.size == int(actions.n) != 1:
-            return int(actions.start) + int(reply.argmax())  # These are logits.
+            return int(actions.start) + int(reply.argmax())  # The reply is logits.
         if reply.size != math.prod(actions.shape):
             raise SchemaMismatch(
                 f"{model}: expected an action of shape {actions.shape}, found"

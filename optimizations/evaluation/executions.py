@@ -2,8 +2,8 @@
 """Runs programs that were compiled in different ways, and compares them.
 
 valgrind counts executed instructions and accesses to memory. Times are measured in
-alternating pairs with the program of the first way, because other load changes during
-minutes.
+alternating pairs with the first way's program, because the machine's load changes
+within minutes.
 """
 
 import re
@@ -34,7 +34,7 @@ _REFERENCES = re.compile(
 
 @dataclass(frozen=True)
 class Counted:
-    """What valgrind counts in all steps of a program's test."""
+    """Valgrind's counts for all steps of a program's test."""
 
     instructions: int
     reads: int
@@ -43,7 +43,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Executed:
-    """A program's execution relative to that of the first row.
+    """A program's execution, compared with the first row's executable.
 
     Attributes:
         seconds: the first row's user time, the median of all rounds.
@@ -62,7 +62,7 @@ class Executed:
 
 
 def build(program: Program, flags: Sequence[str], executable: Path) -> None:
-    """Compiles and links a program with clang's flags. The first one is the level."""
+    """Compiles and links a program with clang's flags. The first flag is the level."""
     objects = []
     for number, module in enumerate(program.modules):
         objects.append(executable.with_suffix(f".{number}.o"))
@@ -73,7 +73,7 @@ def build(program: Program, flags: Sequence[str], executable: Path) -> None:
 
 
 def count(tester: Tester, executable: Path, folder: Path) -> Counted:
-    """Runs a program's test under valgrind, without random addresses."""
+    """Runs a program's test under valgrind, with fixed addresses."""
     if not shutil.which("valgrind"):
         raise Unsupported("valgrind is not installed: use --no-count")
     logs = folder / "logs"
@@ -116,8 +116,8 @@ def execute(
 ) -> dict[str, dict[str, Executed]]:
     """Returns results by program and row. `rows` maps names to clang's flags.
 
-    Calls `advance` twice for each program and row. Raises ModelError if a program
-    prints something else than without optimisation.
+    Calls `advance` twice for each program and row. Raises ModelError if a program's
+    output differs from the unoptimised program's.
     """
     found: dict[str, dict[str, Executed]] = {}
     for program in programs:
@@ -182,7 +182,7 @@ def _of_program(
 def table(
     found: Mapping[str, Mapping[str, Executed]], title: str, heading: str
 ) -> Table:
-    """Returns the ratios as a table. `heading` is the rows' column."""
+    """Returns the ratios as a table. `heading` is the title of the rows' column."""
     shown = Table(title=title)
     for name in ("program", heading):
         shown.add_column(name)

@@ -23,7 +23,7 @@ from .agreement import Agreement
 from .policy import Policy
 from .toolchain import compile_program, model_flags, text_size
 
-# The SerDes for each way to the model in another process.
+# The SerDes for each way to reach the model in another process.
 SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
 
 

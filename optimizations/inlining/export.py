@@ -46,7 +46,7 @@ class Decision(nn.Module):
         self.margin: Tensor | None = None
         if derived:
             lift += [threshold, cost, -cost]
-            # Give these columns' logarithms weight 0. The last row is the margin's.
+            # Logarithms of these columns get weight 0. The last row is for the margin.
             first += [torch.zeros(3, weight.shape[1]), weight[count:]]
             self.margin = torch.zeros(2 * count + 3, 1)
             self.margin[-3:, 0] = torch.tensor([1.0, -1.0, 1.0])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The networks of the agents that distribute a loop step by step.
 
-A seed is described by its own row, the sum of all rows, and the sum of the rows that
-are already in the current loop.
+A seed is a node that the agents assign to a loop. The network's inputs for a seed are
+the seed's features, their sum over all nodes, and their sum over the current loop.
 """
 
 from collections.abc import Mapping
@@ -34,10 +34,10 @@ class AgentNetwork(nn.Module):
         )
 
     def forward(self, observation: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Illegal actions get no probability."""
+        """Returns logits and values. An illegal action's logit is -1e9."""
         nodes = observation["nodes"]
         loop_of = observation["loop_of"].to(torch.int64)
-        if "nodes_mask" in observation:  # Padding is not in the first loop.
+        if "nodes_mask" in observation:  # Padding has no loop.
             loop_of = torch.where(observation["nodes_mask"] > 0, loop_of, -1)
         current = loop_of.amax(dim=1, keepdim=True)
         inside = ((loop_of == current) & (loop_of >= 0)).to(nodes.dtype)

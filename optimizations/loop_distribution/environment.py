@@ -2,9 +2,9 @@
 """Loop distribution as an environment of two agents, on measured times.
 
 An episode is the distribution of one loop. The agents take turns, as in section 4.2 of
-the bridge's paper. They see what the plug-in sends in a dialogue
-(compilers/llvm/LoopDistribution/LoopModels.h), and all legal distributions have been
-measured (table.py), so no compiler runs during training.
+the bridge's paper. They receive the features that the plug-in sends in a dialogue
+(compilers/llvm/LoopDistribution/LoopModels.h). No compiler runs during training,
+because the times of the legal distributions are in a table (table.py).
 
 =========  ===========================================  ===========================
 agent      observation                                  action
@@ -34,7 +34,7 @@ from mlbridge_optimizations.loop_distribution.networks import MOST_SEEDS, NODE_C
 from mlbridge_optimizations.loop_distribution.table import Choices, Entry
 
 NODES = 96
-"""Loops with more nodes are left out."""
+"""The maximum number of nodes. Larger loops are left out."""
 
 
 def observation_spaces() -> dict[str, Padded]:
@@ -77,7 +77,7 @@ class LoopEnv(MultiAgentEnv):
     """
 
     def __init__(self, entries: Sequence[Entry], *, seed: int = 0) -> None:
-        """Takes the loops with several legal distributions.
+        """Selects the loops with several legal distributions.
 
         Raises InvalidArgument if there is none.
         """
@@ -124,10 +124,10 @@ class LoopEnv(MultiAgentEnv):
         return {"node": self._observe("node")}, {"node": {}}
 
     def _is_legal(self, node: int, is_new: bool) -> bool:
-        """Whether a legal distribution has `node` in the current loop, or in a new one.
+        """Whether a legal distribution puts `node` in the current loop or a new loop.
 
-        All seeds without a loop must then be in this loop or in a later one.
-        `Placement` in compilers/llvm/LoopDistribution/LoopModels.cpp has the same rule.
+        It must put all seeds without a loop in this loop or in later loops. `Placement`
+        in compilers/llvm/LoopDistribution/LoopModels.cpp has the same rule.
         """
         seeds = np.array(self._loop.features["seeds"])
         known = self._loop_of[seeds]
@@ -159,7 +159,7 @@ class LoopEnv(MultiAgentEnv):
         return self._padded[agent].pad_tensors(found, 0)
 
     def step(self, action_dict: dict[Any, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """Takes the action of one agent."""
+        """Applies the action of one agent."""
         ((agent, action),) = action_dict.items()
         seeds = self._loop.features["seeds"]
         if agent == "node":
@@ -173,7 +173,7 @@ class LoopEnv(MultiAgentEnv):
         if (self._loop_of[seeds] < 0).any():
             return self._continue("node")
         same = (self._legal[:, seeds] == self._loop_of[seeds]).all(axis=1)
-        # An illegal distribution is as bad as the slowest one.
+        # An illegal distribution gets the lowest reward.
         ratio = self._loop.ratios[int(same.argmax())] if same.any() else math.e
         return self._end(ratio)
 

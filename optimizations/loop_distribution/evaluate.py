@@ -2,7 +2,7 @@
 """Judges models on kernels whose families they have not seen, in five folds.
 
 For each fold, models are trained on generated kernels and on the kernels of the other
-folds. Then all variants of a kernel are measured side by side, stock clang's included.
+folds. Then all variants of a kernel, including stock clang's, are measured in turns.
 """
 
 import math
@@ -27,7 +27,7 @@ from mlbridge_optimizations.show import Show, quiet
 SLOWER = 1.02
 """A kernel is slower if its whole interval is above this ratio."""
 LEAST = 0.98
-"""Brute force makes only choices whose ratio in the table is below this one."""
+"""Brute force makes only choices whose ratio in the table is below this ratio."""
 
 Models = Mapping[str, Path]
 """The model files of a fold, by decision."""
@@ -81,9 +81,9 @@ def best_flags(plugin: Path, entry: Entry, decision: str) -> list[str]:
 
 
 def best_factors(entries: Iterable[Entry]) -> int:
-    """Returns the factors that are best on average if all loops get the same.
+    """Returns the best factors on average if all loops get the same factors.
 
-    Loops for which they are illegal keep LLVM's choice.
+    Loops for which these factors are illegal keep LLVM's choice.
     """
     sums: dict[int, float] = {}
     for entry in entries:
@@ -99,8 +99,8 @@ def rows_of(
 ) -> dict[str, list[str]]:
     """Returns the flags of each row for one kernel.
 
-    `entry` is the kernel's entry in the table, from which brute force takes its
-    choices. `factors` is the result of `best_factors`.
+    Brute force reads its choices from `entry`, the kernel's entry in the table.
+    `factors` is the result of `best_factors`.
     """
     distribution = f"loop-distribution=onnx:{models['distribution']}"
     chosen = f"loop-factors=onnx:{models['factors']}"
@@ -141,13 +141,13 @@ def judge(
 
 @dataclass(frozen=True)
 class Summary:
-    """A row over the kernels of a suite.
+    """The results of one row for all kernels of a suite.
 
     Attributes:
-        mean: the geometric mean of the ratios. Where the code is stock clang's, the
-            ratio is 1.
+        mean: the geometric mean of the ratios. A kernel with stock clang's code has the
+            ratio 1.
         interval: the middle 95 % of a bootstrap over the kernels.
-        changed: the number of kernels with other code than stock clang's.
+        changed: the number of kernels whose code differs from stock clang's.
         faster: the number of kernels whose interval is below 1 / SLOWER.
         slower: the kernels whose interval is above SLOWER.
     """

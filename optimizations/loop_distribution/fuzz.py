@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Distributes loops at random and compares what the programs print.
+"""Distributes loops at random and compares the programs' outputs.
 
 No decision about a loop may make wrong code. Each round generates a program with random
 loops, and compiles it with several random policies of the plug-in. All executables must
@@ -12,7 +12,7 @@ Programs of csmith can be compiled instead; `mlbridge corpus csmith` generates t
     export CPATH=build/workloads/csmith/usr/include/csmith
     python -m mlbridge_optimizations.loop_distribution.fuzz build/corpus/made/csmith/*.c
 
-In one of eight compiles, LLVM's whole pipeline runs and verifies the code behind each
+In one of eight compiles, LLVM's whole pipeline runs and verifies the code after each
 pass.
 """
 
@@ -38,9 +38,9 @@ from mlbridge_optimizations.loop_distribution.random_programs import program
 from mlbridge_optimizations.show import Show, quiet
 
 RUN_SECONDS = 60.0
-# One of so many compiles uses the whole pipeline, and verifies the code behind each
-# pass. The others share the passes before vectorisation, and generate code without
-# optimisation, which makes them several times as fast.
+# One of this many compiles uses the whole pipeline, and verifies the code after each
+# pass. All other compiles share the passes before vectorisation, and do not optimise
+# the code that they generate, so they are several times as fast.
 THOROUGH = 8
 PREPARE = (
     *("-passes=default<O3>", "-vectorize-loops=false", "-vectorize-slp=false"),
@@ -59,7 +59,7 @@ _COUNTS = re.compile(
     rb"partitions: (?P<distributed>\d+) distributed, (?P<illegal>\d+) illegal; "
     rb"(?P<factors>\d+) factors: (?P<factors_set>\d+) set"
 )
-# Warnings and remarks that no option asked for.
+# Matches warnings and remarks that no option enables.
 _UNWANTED = re.compile(rb"^.*(?:warning|remark|error):.*$", re.MULTILINE)
 
 
@@ -68,7 +68,7 @@ class Round:
     """A program that several random policies have compiled.
 
     Attributes:
-        counts: sums over the policies of what the plug-in counts.
+        counts: the plug-in's counts, summed over the policies.
         problems: descriptions of wrong programs and failed compiles.
     """
 
@@ -150,7 +150,7 @@ def one_round(
                 found = _COUNTS.search(said)
                 if found:
                     counts.update({k: int(v) for k, v in found.groupdict().items()})
-                elif text is None:  # A random program has loops.
+                elif text is None:  # Every random program has loops.
                     raise ModelError(f"no statistics: {said[-500:]!r}")
                 if unwanted := _UNWANTED.search(said):
                     raise ModelError(unwanted.group().decode())
@@ -180,9 +180,9 @@ def fuzz(
     programs: Sequence[Path] = (),
     show: Show = quiet,
 ) -> Iterator[Round]:
-    """Yields rounds until they have made so many decisions together.
+    """Yields rounds until they have made at least ``decisions`` decisions in total.
 
-    If programs are given, ends after the last one.
+    If ``programs`` is not empty, ends after the last program.
     """
     made = 0
     march = targets()
@@ -209,7 +209,7 @@ def main(
         typer.Argument(help="C programs. [default: random programs]"),
     ] = None,
     decisions: Annotated[
-        int, typer.Option(min=1, help="Stop after so many decisions.")
+        int, typer.Option(min=1, help="Stop after this many decisions.")
     ] = 100_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first program.")] = 0,
     policies: Annotated[

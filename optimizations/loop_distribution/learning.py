@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains the networks on measured times.
 
-All legal choices of each loop have been measured (table.py), so a network learns from
-all of them at once, and not from samples. The loss has two parts: the error of the
-estimated times, and the expected time if choices are drawn by their estimates.
+The legal choices of each loop have been measured (table.py), so the loss of a loop uses
+all its choices, rather than samples. The loss has two parts: the error of the estimated
+times, and the expected time if choices with low estimates are likelier.
 """
 
 import random
@@ -37,7 +37,7 @@ NETWORKS: dict[str, type[Network]] = {
 }
 
 RULE_MARGIN = 0.1
-"""The rule leaves a loop as it is if it saves less, as log(cycles)."""
+"""The least saving, in log(cycles), for which the rule distributes a loop."""
 
 _INTEGERS = ("edges", "distributions", "choices")
 
@@ -48,8 +48,8 @@ class Example:
 
     Attributes:
         features: the network's inputs.
-        options: the measured choices, int64 [o]. The first one is stock clang's.
-        logs: log(time / stock clang's time) of each, float32 [o].
+        options: the measured choices, int64 [o]. The first choice is stock clang's.
+        logs: log(time / stock clang's time) of each option, float32 [o].
     """
 
     kernel: str
@@ -60,7 +60,7 @@ class Example:
 
 
 def features_of(decision: str, given: dict[str, Any]) -> dict[str, Tensor]:
-    """Returns the features of a network, from what the plug-in prints of a loop."""
+    """Returns a network's features from `given`, which the plug-in has printed."""
     found = {}
     for name in NETWORKS[decision].inputs:
         kind = torch.int32 if name in _INTEGERS else torch.float32
@@ -71,7 +71,7 @@ def features_of(decision: str, given: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def examples(entries: Iterable[Entry], decision: str) -> list[Example]:
-    """Returns the loops about which there is something to decide."""
+    """Returns the loops with more than one option for a decision."""
     found = []
     for entry in entries:
         for loop in entry.loops:
@@ -181,8 +181,8 @@ def fold_models(
     """Returns the models that have not seen a fold's families, by decision.
 
     Models that the folder lacks are trained. The kernels of the suites count twice,
-    because there are fewer of them. The model ``rule`` takes the distribution with the
-    fewest estimated cycles.
+    because there are fewer of them. The model ``rule`` chooses the distribution with
+    the fewest estimated cycles.
     """
     known = kernels()
     seen = [e for e in entries if e.kernel not in known or known[e.kernel].fold != fold]

@@ -34,7 +34,7 @@ class Measured:
     """Times of a kernel's variants.
 
     Attributes:
-        names: the variants; the first one is stock clang.
+        names: the variants. The first variant is stock clang's.
         nanoseconds: float64[rounds, variants], the time of a call.
         same: the variants whose machine code equals stock clang's.
     """
@@ -66,10 +66,10 @@ def compile_variants(
     folder: Path,
     jobs: int = 1,
 ) -> tuple[Path, frozenset[str]]:
-    """Compiles a program with a kernel's variants: their names, and clang's flags.
+    """Compiles a program with a kernel's variants: a dict from names to clang's flags.
 
-    Returns the program, and the variants whose machine code equals the first one's.
-    Raises ModelError if clang fails or a variant computes something else than at -O0.
+    Returns the program, and the variants whose machine code equals the first variant's.
+    Raises ModelError if clang fails or a variant's result differs from -O0's.
     """
     source = folder / "kernel.c"
     source.write_text(kernel.source(), encoding="utf-8")
@@ -82,7 +82,7 @@ def compile_variants(
     def compile_one(item: tuple[int, list[str]]) -> str:
         number, flags = item
         target = str(folder / f"{number}.o")
-        # The check at -O0 is the last variant.
+        # The reference at -O0 is compiled first, but numbered last.
         name = f"-DVARIANT=kernel_{(number or len(options)) - 1}"
         command = [toolchain.CLANG, *flags, *sizes, name, "-c", str(source)]
         toolchain.run([*command, "-o", target])
@@ -130,7 +130,7 @@ def measure(
 
 
 def loops_of(kernel: Kernel, level: str, plugin: Path) -> list[dict[str, Any]]:
-    """Returns what a model sees of each innermost loop, as the plug-in prints it."""
+    """Returns the features of each innermost loop, as the plug-in prints them."""
     with TemporaryDirectory(prefix="mlbridge-kernel-") as name:
         source = Path(name, "kernel.c")
         source.write_text(kernel.source(), encoding="utf-8")

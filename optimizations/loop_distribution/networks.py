@@ -22,10 +22,10 @@ Features = Mapping[str, Tensor]
 """The features of one loop, by the names in compilers/llvm/LoopDistribution."""
 
 MOST_SEEDS = 8
-"""Seeds, and thus loops, of a distribution: the limit of legalPlans() in
-DistributionPlan.h."""
+"""The maximum number of seeds, and thus of loops, in a distribution. It equals the
+limit of legalPlans() in DistributionPlan.h."""
 KINDS = 3
-"""Kinds of edges: register, memory, control."""
+"""The number of kinds of edges: register, memory, control."""
 NODE_COLUMNS, LOOP_COLUMNS, DISTRIBUTION_COLUMNS, FACTOR_COLUMNS = 25, 14, 11, 6
 CYCLES = 9
 """The column of `distribution_features` with the estimated cycles."""
@@ -69,7 +69,7 @@ class GraphEncoder(nn.Module):
 
 
 class _Scores(nn.Module):
-    """Estimates log(time) of choices relative to the first one."""
+    """Estimates log(time) of choices, relative to the first choice."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -110,8 +110,8 @@ class CyclesRule(nn.Module):
 class DistributionNetwork(_Network):
     """Estimates the times of all legal distributions of a loop, float [c].
 
-    A distribution is described by its columns, and by its loops: the sum over the loops
-    of a function of the states of the loop's seeds.
+    The inputs are a distribution's columns and a sum over its loops. Each loop adds a
+    function of the states of its seeds.
     """
 
     inputs = ("nodes", "edges", "loop", "distributions", "distribution_features")
@@ -124,7 +124,7 @@ class DistributionNetwork(_Network):
     def estimate(self, state: Tensor, features: Features) -> Tensor:
         """See `_Network`."""
         rows = features["distribution_features"]
-        state = state * features["nodes"][:, :1]  # Only seeds count.
+        state = state * features["nodes"][:, :1]  # Ignores other nodes.
         loops = torch.arange(MOST_SEEDS, dtype=torch.int32).reshape(1, MOST_SEEDS, 1)
         # float [c, loops, n]
         member = (features["distributions"].unsqueeze(1) == loops).to(state.dtype)
@@ -159,7 +159,7 @@ class FactorsNetwork(_Network):
 
 
 class Chooser(nn.Module):
-    """The model that a compiler asks: the index of a choice, int64 [1].
+    """The model for a compiler. It returns the index of a choice, int64 [1].
 
     Its inputs are the features of one loop, each with a first dimension of size 1. The
     estimate is the mean of several networks.

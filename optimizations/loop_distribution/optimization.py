@@ -62,7 +62,7 @@ def _first(observation: Mapping[str, Any]) -> int:
 
 
 def _same_loop(settings: LoopSettings) -> PerAgent[Choice]:
-    """Leaves the loop as it is if that is legal."""
+    """Adds each seed to the current loop if that is legal."""
     return {"node": _first, "partition": _first}
 
 
@@ -71,7 +71,7 @@ def _last(observation: Mapping[str, Any]) -> int:
 
 
 def _new_loops(settings: LoopSettings) -> PerAgent[Choice]:
-    """Begins a new loop wherever that is legal."""
+    """Begins a new loop for each seed if that is legal."""
     return {"node": _first, "partition": _last}
 
 

@@ -2,14 +2,14 @@
 """Generates C programs with random loops, to test transformations of loops.
 
 A program runs its loops on overlapping and on separate arrays, with 0, 1, odd and even
-numbers of iterations, and prints a hash of all memory after each function. No
-arithmetic overflows or depends on the order in which an optimisation may evaluate it.
+numbers of iterations, and prints a hash of all memory after each function. Arithmetic
+cannot overflow, and no result depends on the order of evaluation.
 """
 
 import random
 from dataclasses import dataclass
 
-# Elements of the buffer that all arrays of a function are parts of.
+# The number of elements of the buffer that contains all arrays of a function.
 BUFFER = 1024
 # The longest loop, and the largest offset of an index.
 LONGEST, OFFSET = 100, 4
@@ -95,7 +95,7 @@ class _Writer:
         return self.element()
 
     def expression(self, names: list[str]) -> str:
-        """An expression whose value is bounded if its operands are."""
+        """Returns an expression whose value is bounded if its operands are bounded."""
         first, second = self.operand(names), self.operand(names)
         if self.type in _FILL:
             # Sums of halves stay in the range of the operands.
@@ -170,7 +170,7 @@ def program(seed: int, functions: int = 40, runs: int = 30) -> str:
         name = f"f{number}"
         text = writer.function(name)
         if "restrict" in text:
-            # Overlapping arrays would be undefined.
+            # Separate the arrays, because restrict does not allow them to overlap.
             call = _CALL.replace(
                 "{{200, 1, 0, 7, 64, 3}}", "{{230, 230, 230, 230, 230, 230}}"
             )

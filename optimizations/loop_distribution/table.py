@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures all legal decisions about the loops of kernels (brute force).
 
-The table is what models are trained and judged on: for each loop, what a model sees,
-and the time of each choice relative to stock clang. A choice changes one loop of a
-kernel and leaves the others as they are.
+Models are trained and judged with the table. It has the features of each loop, and the
+time of each choice relative to stock clang. A choice changes only one loop of a kernel.
 """
 
 import json
@@ -22,7 +21,7 @@ from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
 from mlbridge_optimizations.show import Show, quiet
 
-# Only so many loops of a kernel, and distributions of a loop, are measured.
+# The maximum number of loops of a kernel, and of distributions of a loop.
 MEASURED_LOOPS, MEASURED_DISTRIBUTIONS = 6, 32
 
 AGAIN, LLVM = "again", "llvm"
@@ -36,14 +35,14 @@ REFERENCES: Mapping[str, list[str]] = {
 
 @dataclass(frozen=True)
 class Choices:
-    """What was measured of one loop.
+    """The measured choices for one loop.
 
     Attributes:
         decision: ``distribution`` or ``factors``.
-        number: the loop's number among those that this decision is made about.
-        features: what a model sees, by name.
+        number: the loop's number among the kernel's loops with this kind of decision.
+        features: a model's features, by name.
         options: the rows of ``distributions``, or the indices of legal factors. The
-            first one leaves the loop as it is.
+            first option does not change the loop.
         ratios: the time of each option relative to stock clang, medians of the rounds.
         spread: half the width of the 95 % interval of each ratio.
     """
@@ -64,7 +63,7 @@ class Entry:
         nanoseconds: the time of a call with stock clang.
         again: the ratio of two equal variants, which is the noise.
         llvm: the ratio with LLVM's ``-enable-loop-distribute``.
-        declined: why loops cannot be decided about.
+        declined: the reasons why the plug-in cannot change some loops.
         error: why the kernel could not be measured, or an empty string.
     """
 
@@ -103,7 +102,7 @@ def flags_of(
 def variants_of(
     loops: Sequence[dict[str, Any]], plugin: Path
 ) -> tuple[dict[str, list[str]], list[tuple[str, int, dict[str, Any], list[int]]]]:
-    """Returns the variants of a kernel, and the loops whose options they are.
+    """Returns the variants of a kernel to measure, and the options of its loops.
 
     The variant of an option is called ``distribution 0 2``, for option 2 of loop 0.
     """
@@ -163,7 +162,7 @@ def make_table(
     jobs: int = 1,
     show: Show = quiet,
 ) -> list[Entry]:
-    """Measures kernels at several levels. Skips what the file already has.
+    """Measures kernels at several levels. Skips kernels that the file already has.
 
     Returns the entries that were added to the file.
     """
@@ -188,7 +187,7 @@ def make_table(
 def read_table(file: Path) -> Iterator[Entry]:
     """Yields the entries of a file.
 
-    Raises InvalidArgument if there is no such file, and Malformed if it is damaged.
+    Raises InvalidArgument if the file does not exist, and Malformed if it is damaged.
     """
     if not file.exists():
         raise InvalidArgument(

@@ -25,14 +25,14 @@ HIDDEN = 32
 def _layers(inputs: int, outputs: int) -> nn.Sequential:
     layers = nn.Sequential(nn.Linear(inputs, HIDDEN), nn.Tanh())
     last = nn.Linear(HIDDEN, outputs)
-    # The first policy is the order of the rows, and not chance.
+    # Make the first policy follow the order of the rows, rather than chance.
     nn.init.normal_(last.weight, std=0.01)
     nn.init.zeros_(last.bias)
     return layers.append(last)
 
 
 class RangeEncoder(nn.Module):
-    """The features of `RangeEnv`, [N, 16], as they are."""
+    """Returns the features of `RangeEnv`, [N, 16], unchanged."""
 
     out_features = RANGE_COLUMNS
 
@@ -46,14 +46,14 @@ class AgentNetwork(nn.Module):
 
     Args:
         rows: the feature with the rows, or None if no action has a row.
-        columns: its number of columns.
-        count: its number of rows.
+        columns: the number of columns of `rows`.
+        count: the number of rows of `rows`.
         has_range: whether the observation has the live range itself.
-        others: the first logits of the actions after the rows.
-        slope: how much a row's first logit is below that of the row before it.
+        others: the initial logits of the actions without a row, which come last.
+        slope: the decrease of the initial logit from each row to the next.
         summary: the feature whose mean over the rows is part of the context.
-        free: how much the first logit of a free register, whose first column is 1, is
-            above that of other rows.
+        free: the initial increase of the logits of free registers, whose first column
+            is 1.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class AgentNetwork(nn.Module):
 def network_of(agent: str) -> AgentNetwork:
     """Returns an agent's network.
 
-    The first policies are close to an allocator that takes the heaviest live range and
-    its first free register, and leaves ranges without one to greedy.
+    The untrained agents usually assign the heaviest live range to its first free
+    register. They leave ranges without a free register to greedy.
     """
     if agent == "node":
         return AgentNetwork("ranges", RANGE_COLUMNS, RANGES, has_range=False, slope=3.0)

@@ -17,11 +17,11 @@ split   range [16], points [16, 6]            the loop, or the use, to split at
 Each observation also has ``action_mask`` float32 [actions]: 1 where an action is legal.
 With a vocabulary of MIR2Vec, it also has the vectors of the instructions of each live
 range. The compiler also sends strings, which are in the ``info`` of resets and steps:
-``function``, ``file`` and, in a dialogue, ``status``, which is what became of the last
-live range (``outcomes`` in compilers/llvm/RegAlloc/AllocationPolicy.h).
+``function``, ``file`` and, in a dialogue, ``status``: the outcome of the last live
+range (``outcomes`` in compilers/llvm/RegAlloc/AllocationPolicy.h).
 
-In a question, one action has the preferences for all live ranges of the function
-(compilers/llvm/RegAlloc/Preferences.h). `RangeEnv` collects this action range by range.
+A question is the only request of an episode. Its action has preferences for all live
+ranges (compilers/llvm/RegAlloc/Preferences.h). `RangeEnv` makes it range by range.
 """
 
 import os
@@ -44,13 +44,13 @@ OPT = "opt-22"
 RANGES, COLOURS, POINTS = 8, 32, 16
 RANGE_COLUMNS, COLOUR_COLUMNS, POINT_COLUMNS = 16, 6, 6
 CHOICES = 4
-"""What `RangeEnv` chooses for a live range: a register or greedy, greedy, a split, a
-spill."""
+"""The number of choices for a live range in `RangeEnv`: a register or greedy, greedy, a
+split, a spill."""
 REWARDS = ("cost", "cycles")
-"""What a reward measures: spills, reloads and copies, or cycles by llvm-mca. Both are
+"""The measures for rewards: spills, reloads and copies, or cycles by llvm-mca. Both are
 weighted by the frequencies of the blocks."""
 SPILL, LEAVE = COLOURS, COLOURS + 1
-"""The actions of the agent `colour` that take no register."""
+"""The actions of the agent `colour` that assign no register."""
 
 
 def _box(*shape: int) -> spaces.Box:
@@ -70,7 +70,7 @@ def observation_spaces(dimension: int = 0) -> dict[str, spaces.Dict]:
 
     If the vectors of a vocabulary have a `dimension`, the spaces also have
     ``instructions`` float32 [k, dimension] and ``instruction_ends`` int32, [8] for the
-    agent `node` and [1] for the others.
+    agent `node` and [1] for other agents.
     """
     one = _box(RANGE_COLUMNS)
     colours = _box(COLOURS, COLOUR_COLUMNS)
@@ -144,12 +144,12 @@ def command(
 
 
 class QuestionEnv(CompilerEnv):
-    """Allocates a function by one action.
+    """Allocates a function with one action.
 
     The observation has ``ranges`` float32 [n, 16], ``spill_weights`` float32 [n] and
-    ``interferences`` int32 [m, 2]; n and m depend on the function. The action has
-    ``priority``, ``value``, ``leave``, ``split`` and ``spill`` float32 [n]. The reward
-    is that of `DialogueEnv`.
+    ``interferences`` int32 [m, 2], where n and m depend on the function. The action has
+    ``priority``, ``value``, ``leave``, ``split`` and ``spill`` float32 [n]. See
+    `DialogueEnv` for the reward.
     """
 
     def __init__(
@@ -170,12 +170,12 @@ class QuestionEnv(CompilerEnv):
 
         With a `vocabulary` of MIR2Vec whose vectors have `dimension` elements, the
         observation also has ``instructions`` float32 [k, dimension], the vectors of the
-        instructions of all live ranges, and ``instruction_ends`` int32 [n], where those
-        of each range end.
+        instructions of all live ranges. ``instruction_ends`` int32 [n] has the index
+        after the last instruction of each range.
 
-        Each function is the task of `repeats` episodes, one after another. Functions
-        with more than `max_ranges` live ranges are skipped. 0 is no limit. `reward` is
-        one of `REWARDS`.
+        Each function has `repeats` consecutive episodes. Functions with more than
+        `max_ranges` live ranges are skipped, unless it is 0. `reward` is one of
+        `REWARDS`.
         """
         parts: dict[str, spaces.Space[Any]] = {
             "ranges": _rows(_box(RANGE_COLUMNS)),
@@ -209,21 +209,21 @@ class QuestionEnv(CompilerEnv):
 
 
 class RangeEnv(gymnasium.Env[dict[str, Any], int]):
-    """Answers the question about a function in one step for each live range.
+    """Makes the action of a `QuestionEnv` in one step for each live range.
 
-    The observation has ``ranges`` float32 [16]: the row of one live range. The action
-    is what happens to the range:
+    The observation has ``ranges`` float32 [16]: the features of one live range. The
+    action decides what happens to the range:
 
-    - 0: it gets a register, if one is free or lighter ranges have it. If not, it is
+    - 0: it gets a register if one is free or belongs to lighter ranges. Otherwise it is
       left to greedy.
     - 1: it is left to greedy.
-    - 2: it is split if it finds no register, if possible.
-    - 3: it is spilled if it finds no register.
+    - 2: it is split, if possible, if it gets no register.
+    - 3: it is spilled if it gets no register.
 
-    The heaviest range comes first. The reward follows the last step and is that of
-    `DialogueEnv`. Since the network sees one row, a batch of rows is all that the
-    compiler's question needs: the exported model's ``ranges`` are float32 [n, 16], and
-    its ``logits`` float32 [n, 4] are advice.
+    The heaviest range comes first. The last step has the reward of `DialogueEnv`. The
+    network decides about each range alone, so the exported model decides about all
+    ranges of a function in one batch: it maps ``ranges`` float32 [n, 16] to the advice
+    ``logits`` float32 [n, 4].
     """
 
     observation_space: spaces.Dict
@@ -255,7 +255,7 @@ class RangeEnv(gymnasium.Env[dict[str, Any], int]):
     def step(
         self, action: int
     ) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """Takes the choice for one live range."""
+        """Stores the choice for one live range."""
         self._actions.append(int(action))
         if len(self._actions) < len(self._ranges):
             return self._observation(), 0.0, False, False, {}
@@ -296,7 +296,7 @@ class DialogueEnv(MultiAgentCompilerEnv):
         With a `vocabulary` of MIR2Vec whose vectors have `dimension` elements, the
         observations also have the vectors of instructions, see `observation_spaces`.
 
-        Functions with more than `max_ranges` live ranges are skipped. 0 is no limit.
+        Functions with more than `max_ranges` live ranges are skipped, unless it is 0.
         `reward` is one of `REWARDS`.
         """
         super().__init__(

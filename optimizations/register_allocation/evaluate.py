@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares allocators on whole programs, which stock clang compiles.
 
-A row is a set of options of LLVM and the plug-in. Costs are those of
-compilers/llvm/RegAlloc/AllocationCost.h: spills, reloads and copies, each weighted by
-the frequency of its block. Ratios are relative to LLVM's greedy allocator.
+A row is a set of options of LLVM and the plug-in. A cost is the number of spills,
+reloads and copies, weighted by block frequency
+(compilers/llvm/RegAlloc/AllocationCost.h). Ratios are relative to LLVM's greedy
+allocator.
 """
 
 import json
@@ -44,7 +45,7 @@ Function = Mapping[str, float]
 
 @dataclass
 class Measured:
-    """What an allocator made of a program.
+    """The code of a program by one allocator.
 
     Attributes:
         text: the size of all code sections, in bytes.
@@ -57,7 +58,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Compared:
-    """A row relative to greedy, over the functions that spill under greedy.
+    """A row relative to greedy, for the functions in which greedy spills.
 
     Attributes:
         text: the ratio of the sizes of code.

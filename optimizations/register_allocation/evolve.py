@@ -2,10 +2,10 @@
 """Evolves a model of register allocation.
 
 CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772; the package
-`cma`) draws candidates of the network's weights. The plug-in's search tries all of them
-on each function in one run of llc, and reports the weighted costs of spills, reloads
-and copies. A candidate's loss is the mean logarithm of its costs relative to greedy's,
-and a share of the logarithm of their sum.
+`cma`) draws candidates for the network's weights. The plug-in's search tries all
+candidates on each function in one run of llc, and reports the weighted costs of spills,
+reloads and copies. A candidate's loss has two parts relative to greedy: the mean
+logarithm of the costs, and a share of the logarithm of their sum.
 """
 
 import math
@@ -29,9 +29,9 @@ from mlbridge_optimizations.register_allocation.functions import (
 if TYPE_CHECKING:
     from mlbridge_optimizations.register_allocation.networks import Network, Weights
 
-# A function's logarithm is limited, because single functions would decide otherwise.
+# Limits the logarithm for each function, so that no single function dominates.
 LIMIT = 0.7
-# In the sum, the hottest functions decide.
+# The hottest functions dominate the sum.
 SHARE_OF_SUM = 0.1
 
 
@@ -55,11 +55,11 @@ class Generation:
 
     Attributes:
         loss: the mean of the candidates' losses on the sampled functions.
-        best: the lowest of them.
+        best: the lowest loss of a candidate.
         validation: the loss of the distribution's mean on the validation modules, or
             None if this generation was not validated.
         functions: the number of functions sampled.
-        seconds: since the start.
+        seconds: the time since the start.
     """
 
     number: int
@@ -71,13 +71,13 @@ class Generation:
 
 
 def loss_of(found: Sequence[Costs], policy: str) -> float:
-    """Returns a policy's loss. It is 0 if all costs are greedy's."""
+    """Returns a policy's loss. It is 0 if all costs equal greedy's costs."""
     functions = [function for function in found if function.greedy > 0]
     if not functions:
         return 0.0
     greedy = np.maximum([function.greedy for function in functions], SMALLEST)
     trials = [function.trials.get(policy) for function in functions]
-    # A trial that failed counts as the worst cost.
+    # A failed trial gets the highest limited cost.
     worst = greedy * math.exp(LIMIT)
     costs = np.array(
         [
@@ -146,7 +146,7 @@ def evolve(
 
 
 def plot(generations: Sequence[Generation], path: Path, title: str) -> None:
-    """Draws the losses of all generations as factors, as a PNG file. Greedy's is 1."""
+    """Draws the losses of all generations as factors (greedy has 1) in a PNG file."""
     from mlbridge_optimizations.plot import finish, panels_of
 
     checked = [

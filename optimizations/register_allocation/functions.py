@@ -2,8 +2,8 @@
 """Functions whose registers are hard to allocate, as small bitcode files.
 
 In most functions, every live range finds a free register, or all policies make the same
-code. The others are extracted into one file for each module of a corpus, so that a
-policy can be tried on all of them in seconds.
+code. The other functions are extracted into one file for each module of a corpus, so
+that a policy can be tried on all of them in seconds.
 """
 
 import json
@@ -24,8 +24,8 @@ EXTRACT = "llvm-extract-22"
 LEVEL = "-O2"
 # Trials of long functions take seconds, and the machine may be busy.
 SECONDS = 1800.0
-# Costs below an instruction in a tenth of the runs count as equal. Without a limit, a
-# function whose last spill disappears would outweigh all others in a geometric mean.
+# Costs below 0.1 instructions per run count as 0.1. Without this limit, a function
+# whose last spill disappears would outweigh all other functions in a geometric mean.
 SMALLEST = 0.1
 _EVERY = ("-mlbridge-regalloc-search=5", "-mlbridge-regalloc-search-all")
 
@@ -42,7 +42,7 @@ def bitcode_files(folder: Path) -> list[Path]:
 
 
 def cost_of(line: Mapping[str, float]) -> float:
-    """Returns the weighted cost of a function from the plug-in's line about it."""
+    """Returns the weighted cost of a function. The plug-in has printed the line."""
     return sum(line[f"weighted_{kind}"] for kind in ("spills", "reloads", "copies"))
 
 
@@ -72,7 +72,7 @@ class Costs:
 
     @property
     def policies_differ(self) -> bool:
-        """Whether a policy made a cost that differs from greedy's by 0.1 percent."""
+        """Whether a policy's cost differs from greedy's by more than 0.1 %."""
         return any(
             cost is not None and abs(cost - self.greedy) > 0.001 * self.greedy
             for cost in self.trials.values()
@@ -131,7 +131,7 @@ def extract(
     jobs: int = 1,
     show: Show = quiet,
 ) -> list[Path]:
-    """Writes the functions on which fixed policies differ, a file for each module.
+    """Writes the functions for which fixed policies differ, in one file per module.
 
     Files that exist are kept.
     """

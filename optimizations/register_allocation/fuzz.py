@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Allocates registers at random and compares what the programs print.
+"""Allocates registers at random and compares the programs' outputs.
 
 No decision of a policy may make wrong code. In each round, random policies of the
 plug-in allocate all functions of a program, LLVM's verifier checks the machine code,
 and the program must print the same as without optimisation. The verifier runs before
-and after LLVM's allocator, and in one of eight rounds behind each pass. The code before
+and after LLVM's allocator, and in one of eight rounds after each pass. The code before
 register allocation is always the same, so it is made only once::
 
     python -m mlbridge_optimizations.register_allocation.fuzz --decisions 50000000
@@ -48,7 +48,7 @@ from mlbridge_optimizations.corpus.runs import Tester
 from mlbridge_optimizations.show import Show, quiet
 
 LEVEL = "-O2"
-# One of so many rounds verifies the machine code behind each pass.
+# One of this many rounds verifies the machine code after each pass.
 THOROUGH = 8
 # The C library overwrites freed memory, so that its use is likely to crash.
 ENVIRONMENT = ("env", "MALLOC_PERTURB_=165")
@@ -56,14 +56,14 @@ ENVIRONMENT = ("env", "MALLOC_PERTURB_=165")
 
 @dataclass(frozen=True)
 class Target:
-    """What programs are compiled for.
+    """A machine for which programs are compiled.
 
     Attributes:
         flags: clang's flags.
         link: further flags for linking.
         emulator: runs an executable, or is an empty string.
         packages: Debian packages that must be installed.
-        slowdown: how much longer than natively a program may run.
+        slowdown: the factor by which a program may run longer than natively.
     """
 
     flags: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Target:
     slowdown: float = 1.0
 
     def can_link(self, program: Program) -> bool:
-        """Whether the program needs nothing that is not installed for the target."""
+        """Whether all libraries that the program needs are installed for the target."""
         alone = set(program.libraries) <= {"-lm", "-lpthread"}
         return not self.emulator or (alone and not program.is_cpp)
 
@@ -119,8 +119,8 @@ class Round:
 def flags_of(plugin: Path, seed: int) -> list[str]:
     """Returns clang's flags for the random policy with this seed.
 
-    The seed also draws how often the policy splits, spills and evicts. In one of four
-    rounds, the policy leaves some live ranges to greedy.
+    The seed also determines how often the policy splits, spills and evicts. In one of
+    four rounds, the policy leaves some live ranges to greedy.
     """
     draw = np.random.default_rng(seed)
     chances = {
@@ -149,7 +149,7 @@ def fuzz(
     jobs: int = 1,
     show: Show = quiet,
 ) -> Iterator[Round]:
-    """Yields rounds until they have made so many decisions together.
+    """Yields rounds until they have made at least `decisions` decisions in total.
 
     Each seed compiles all programs. `jobs` programs are compiled in parallel.
     """
@@ -178,7 +178,7 @@ def fuzz(
 def works_with_stock(corpus: Corpus, program: Program, target: Target) -> bool:
     """Whether the program can be tested on the target.
 
-    Some programs are configured for x86-64, or print what depends on the processor.
+    Some programs are configured for x86-64, or their output depends on the processor.
     """
     if not target.can_link(program):
         return False
@@ -217,7 +217,7 @@ def _round(
             for number, module in enumerate(program.modules):
                 file = Path(folder, f"{number}.o")
                 output = ["-c", "-o", str(file)]
-                # The user of the command has no bitcode.
+                # Report a command for sources, because users have no bitcode.
                 command = toolchain.source_command(program, [module], LEVEL, flags)
                 command += output
                 generate = toolchain.codegen_command(
@@ -252,7 +252,7 @@ def _round(
 
 def main(
     decisions: Annotated[
-        int, typer.Option(min=1, help="Stop after so many decisions.")
+        int, typer.Option(min=1, help="Stop after this many decisions.")
     ] = 1_000_000,
     programs: ProgramNames = "",
     corpus: CorpusFolder = Path("build/corpus"),
@@ -269,7 +269,7 @@ def main(
         Path, typer.Option(help="File for the rounds, to which lines are appended.")
     ] = Path("build/regalloc-fuzz.jsonl"),
 ) -> None:
-    """Check that random register allocation does not change what programs print."""
+    """Check that random register allocation does not change the programs' output."""
     found = load(corpus.resolve())
     chosen = found.select(split, only=programs.split(",") if programs else ())
     if target not in TARGETS:

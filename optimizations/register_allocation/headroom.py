@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Estimates how much a model of register allocation can win.
+"""Estimates how much a model of register allocation can gain.
 
-Many networks with random weights allocate each function. The best policy of this kind
-costs at most the lowest of their costs.
+Many networks with random weights allocate each function. The lowest cost is an upper
+bound on the cost of the best network.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ from mlbridge_optimizations.register_allocation.networks import NETWORKS
 from mlbridge_optimizations.show import Show, quiet
 
 KINDS = ("dialogue", "dialogue-alone", "eviction")
-"""The networks that are drawn, in turn."""
+"""The kinds of networks, which are drawn in turns."""
 
-# The standard deviations of the weights, in turn, and the policies of one run of llc.
+# The standard deviations of the weights, in turns. The policies in one run of llc.
 _SIGMAS = (0.05, 0.2, 0.8)
 _AT_ONCE = 12
 
@@ -101,9 +101,9 @@ def costs_by_basic(
 def best_of(
     found: Mapping[Function, NDArray[np.float64]], counts: Sequence[int]
 ) -> dict[int, NDArray[np.float64]]:
-    """Returns logarithms of the lowest cost relative to greedy's, float64 [functions].
+    """Maps `counts` of networks to log(lowest cost / greedy's), float64 [functions].
 
-    The key is the number of networks. Greedy is always among the policies.
+    The lowest cost is at most greedy's cost, because greedy is one of the policies.
     """
     costs = np.stack(list(found.values()))
     return {

@@ -3,8 +3,8 @@
 
 BC-Max ("Offline Imitation Learning from Multiple Baselines with Applications to
 Compiler Optimization", arXiv 2403.19462) allocates each function by several policies
-and imitates the decisions of the best one. The iterative form adds the new policy to
-the others, and begins again. The first policy is LLVM's own.
+and imitates the decisions of the best policy. The iterative form adds the trained
+policy to these policies, and begins again. The first policy is LLVM's own.
 """
 
 import os
@@ -41,7 +41,7 @@ Log: TypeAlias = tuple["Decisions", float]
 
 @dataclass(frozen=True)
 class Decisions:
-    """Evictions and what a policy has chosen.
+    """A policy's decisions about evictions.
 
     Attributes:
         columns: the features of all positions, float32 [n, 33, 20].
@@ -117,8 +117,8 @@ def best_decisions(
 ) -> tuple[Decisions, tuple[float, ...]]:
     """Returns the decisions of the best policy of each function.
 
-    Also returns the share of functions in which each policy is the best. If several
-    are, the first one counts.
+    Also returns the share of functions in which each policy is the best. In a tie, the
+    first policy counts.
     """
 
     def of_module(module: Path) -> list[tuple[int, Decisions]]:
@@ -212,7 +212,7 @@ def train(
 ) -> Iterator[tuple[Iteration, Weights]]:
     """Yields the iterations, each with the network's weights.
 
-    `policies` are specs beside LLVM's own policy. `folder` receives the networks.
+    `policies` are the specs of further policies. The networks are written to `folder`.
     """
     pool = [STOCK, *policies]
     network = EvictionNetwork()

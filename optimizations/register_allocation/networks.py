@@ -28,7 +28,7 @@ Weights: TypeAlias = NDArray[np.float64]
 Kind: TypeAlias = Literal["allocator", "dialogue", "eviction", "priority"]
 
 POSITIONS = 33
-"""The registers of an eviction, and in the last place the range that needs one."""
+"""The number of positions: the registers, and then the range that needs a register."""
 
 _INTEGERS = ("is_free", "is_hint", "is_local", "max_stage", "min_stage")
 _FLOATS = (
@@ -53,7 +53,7 @@ progress."""
 
 
 class Network(ABC):
-    """A network with one hidden layer beside a linear one."""
+    """A network that an evolution trains: a graph, and a vector of weights."""
 
     kind: ClassVar[Kind]
     graph: ClassVar[str] = ""
@@ -120,7 +120,7 @@ class Network(ABC):
     ) -> str:
         """Writes the network with these weights, float64 [n].
 
-        Returns its spec for the plug-in. A file's name is that of `stem` with `.onnx`.
+        Returns its spec for the plug-in. The file's name is `stem` with `.onnx`.
         """
         file = stem.with_name(f"{stem.name}.onnx")
         _write(file, self.graph, self.named(weights), metadata)
@@ -376,11 +376,11 @@ def _of_rows(agent: str, features: str, count: int) -> str:
 class DialogueNetwork(Network):
     """The four agents of a dialogue. Each computes its `choice`, int64.
 
-    An agent gives a linear score to each choice. At first, the longest of the ranges
-    comes first, and takes the first free register. A range without one is split at the
-    hottest loop that uses it if one of its blocks is hot. Otherwise it takes the
-    register of the lightest ranges if these are lighter. If they are not, it is left to
-    greedy, or spilled if `leaves` is False.
+    An agent gives a linear score to each choice. Untrained agents allocate the longest
+    range first, to the first free register. If no register is free, they split a range
+    with a hot block at the hottest loop that uses it. They assign any other range to
+    the register of the lightest ranges, if these are lighter. Otherwise, they leave the
+    range to greedy, or spill it if `leaves` is False.
     """
 
     kind = "dialogue"

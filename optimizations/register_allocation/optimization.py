@@ -142,7 +142,7 @@ def _colour(observation: Mapping[str, Any], otherwise: int) -> int:
 def _by_weight(
     settings: RegisterAllocationSettings, *, spills: bool
 ) -> PerAgent[Choice]:
-    """The heaviest live range first. One without a register is spilled or left."""
+    """Starts with the heaviest live range. Spills or leaves it without a register."""
     from .environment import LEAVE, SPILL
 
     if settings.form == "question":
@@ -159,7 +159,7 @@ OPTIMIZATION = Optimization(
     make_env=_make_env,
     settings=RegisterAllocationSettings,
     network={agent: partial(_network, agent) for agent in AGENTS},
-    encoder={"": _encoder},  # The only agent of a question.
+    encoder={"": _encoder},  # A question's agent has no name.
     baselines={
         "weight": partial(_by_weight, spills=True),
         "free": partial(_by_weight, spills=False),

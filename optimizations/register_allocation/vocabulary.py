@@ -3,7 +3,7 @@
 
 TransE (Bordes et al., "Translating Embeddings for Modeling Multi-relational Data", NIPS
 2013) learns vectors such that head + relation is close to tail for the triplets that
-occur in machine code. LLVM's MIR2Vec uses it in the same way.
+occur in machine code. LLVM's MIR2Vec uses TransE in the same way.
 """
 
 import json
@@ -26,7 +26,7 @@ from mlbridge_optimizations.register_allocation.settings import VocabularyOption
 from mlbridge_optimizations.show import Show, quiet
 
 Triplets: TypeAlias = Mapping[tuple[str, str, str], int]
-"""How often a head, a relation and a tail occur together."""
+"""Maps (head, relation, tail) to the number of occurrences."""
 
 Vectors: TypeAlias = Mapping[str, NDArray[np.float32]]
 

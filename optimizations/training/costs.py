@@ -2,7 +2,7 @@
 """Trains cost models: networks that estimate the time of each choice about a kernel.
 
 All choices of a kernel have been measured, so the loss has two parts: the error of the
-estimated times, and the expected time if choices are drawn by their estimates.
+estimated times, and the expected time if choices with low estimates are likelier.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +45,7 @@ class CostOptions(Protocol):
 
     @property
     def temperature(self) -> float:
-        """The temperature of that expectation's softmax, in log(time)."""
+        """The temperature of the softmax for the expected time, in log(time)."""
         ...
 
     @property

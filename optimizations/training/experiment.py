@@ -45,7 +45,7 @@ class Experiment:
     def networks(
         self, observations: Any, actions: Any, agent: str = ""
     ) -> "tuple[Callable[[Any], nn.Module] | None, Callable[[], nn.Module] | None]":
-        """Returns the optimisation's own encoder and network, or None for each.
+        """Returns functions that make the optimisation's encoder and network, or None.
 
         A checkpoint stores only these two functions beside the weights, not the whole
         `Optimization`. Raises InvalidArgument if the observations need an encoder or a

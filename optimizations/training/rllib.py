@@ -65,7 +65,7 @@ _NAME = "mlbridge-training"
 
 @contextmanager
 def cluster(cpus: int, address: str | None) -> Iterator[None]:
-    """Connects to the Ray cluster at an address, or starts a small one for the body.
+    """Connects to the Ray cluster at an address, or starts a small cluster here.
 
     The nodes of a cluster need these packages and the environment's files, at the same
     paths as on this machine.

@@ -32,7 +32,7 @@ def tune(
     address: str | None = None,
     show: Callable[[int], None] = quiet,
 ) -> tuple[Experiment, list[tuple[str, ...]]]:
-    """Tries random settings. Returns the best ones, and all of them as table rows.
+    """Tries random settings. Returns the best settings, and a table row per trial.
 
     A trial uses the engine, the algorithm and the seed of the training that follows.
     The best trial has the highest mean return in its last episodes. ModelError is

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 SUITES = ("tsvc", "polybench")
 
-# A model is judged on the families of a fold after training on all others.
+# A model is judged on the families of a fold, and trained on all other families.
 FOLDS = (
     ("linear_dependence", "blas"),
     ("distribution", "solvers"),
@@ -24,11 +24,11 @@ FOLDS = (
     ("addressing",),
 )
 
-# Where the data of a kernel fit.
+# The kinds of memory in which the data of a kernel fit.
 LEVELS = ("L1", "L2", "memory")
 
-# By level: the number of rows of TSVC's matrices, and of elements of PolyBench's
-# vectors.
+# For each level: the number of rows of TSVC's matrices, and the size of PolyBench's
+# data by complexity (`Kernel.work`).
 _ROWS = (32, 128, 2048)
 _ELEMENTS = {
     "linear": (2000, 16000, 4_000_000),

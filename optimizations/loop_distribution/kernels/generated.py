@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Generates kernels with random loops, on which models are trained.
 
-The kernels use the arrays of TSVC's kernels, but copy none of them, so that the suites
-remain for the evaluation. Numbers stay normal: each value is a mean, a product or a
-difference of values up to 1, and recurrences halve what they carry. Integers wrap.
+The kernels use TSVC's arrays but none of its loops, because the suites are for the
+evaluation. Floating-point numbers stay normal: each value is a mean, a product or a
+difference of values up to 1, and recurrences halve their values. Integers wrap.
 """
 
 import random
@@ -77,7 +77,7 @@ class _Writer:
     draw: random.Random
     shape: _Shape
     is_integer: bool
-    # How likely a statement reads what another one writes.
+    # The probability that a statement reads an element that another statement writes.
     reuse: float
     offsets: list[int]
     lines: list[str] = field(default_factory=list)
@@ -166,7 +166,7 @@ class _Writer:
         self.scalars.append(name)
 
     def carried(self) -> None:
-        """Uses a scalar of the iteration before."""
+        """Uses a scalar of the previous iteration."""
         name = f"w{len(self.lines)}"
         self.before.append(f"real {name} = NUMBER(0.5);")
         if self.draw.random() < 0.5:
@@ -205,7 +205,7 @@ class _Writer:
             self.lines.append(f"{self.target()} = {value};")
 
     def unroll(self, times: int) -> str:
-        """Repeats the body, as in loops that are unrolled by hand. Returns its head."""
+        """Repeats the body, as in loops unrolled by hand. Returns the new head."""
         body = " ".join(self.lines)
         variable = self.shape.variable
         self.lines = [

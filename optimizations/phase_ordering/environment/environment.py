@@ -105,7 +105,7 @@ class EnvSettings:
     # The number of recent modules whose results the compiler caches. None means 16.
     # Episodes on these modules are much faster.
     kept_programs: int | None = None
-    # Whether ``info`` has ``step_ms`` and ``emit_ms``. By default it has not, because
+    # Whether ``info`` has ``step_ms`` and ``emit_ms``. The default is False, because
     # Gymnasium's checker requires that the same seed and actions give the same info.
     times: bool = False
     render_mode: str | None = None  # ``ansi`` or ``human``.
@@ -221,7 +221,7 @@ class PhaseOrderingEnv(CompilerEnv):
             check=settings.check,
         )
         if settings.flat and len(by_name) > 1:
-            # Concatenate in the order of `widths`, which differs from that of a Dict.
+            # Concatenate in the order of `widths`, which differs from a Dict's order.
             read, names = ObservationReader(by_name), list(self.options.widths)
 
             def row(features: Features) -> tuple[NDArray[np.float32], dict[str, Any]]:
@@ -361,7 +361,7 @@ def make_vec(num_envs: int, **settings: Any) -> CompilerVectorEnv:
 KEPT_BITCODE = 20_000_000
 """The total size in bytes of the modules whose results a compiler caches in training.
 
-The cache takes about 80 times this size. The training corpus has 7 MB.
+The cache needs about 80 times this size. The training corpus has 7 MB.
 """
 
 

@@ -5,7 +5,7 @@ The size of each file is measured after a sequence of passes. There are two rule
 
 - ``alone``: one sequence is chosen, without a measurement.
 - ``best of K``: the sizes after K sequences and after -Oz are measured, and the
-  smallest counts. The plug-in does the same in a compiler.
+  smallest size counts. The plug-in does the same in a compiler.
 
 The baselines choose the best sequences of a core set, or random sequences. If the
 compiler fails on a sequence, the size after -Oz counts, because the plug-in falls back

@@ -59,7 +59,7 @@ class Change:
     text: str = ""  # The passes to insert, or the replacement.
 
 
-# A candidate. If it has several changes to one pass, a drop wins, or else the first.
+# A candidate. Of several changes to one pass, a drop wins, or else the first change.
 Changes = frozenset[Change]
 
 NONE: Changes = frozenset()

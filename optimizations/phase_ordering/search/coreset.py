@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Finds a core set of sequences, and trains a model that picks one per module.
 
-The method is that of "Learning Compiler Pass Orders using Coreset and Normalized Value
+The method is from "Learning Compiler Pass Orders using Coreset and Normalized Value
 Prediction" (ICML 2023). Here, the sequences may also be whole pipelines. Interrupted
 work continues from the files in the output folder.
 """
@@ -54,7 +54,7 @@ class CoreSetSettings(Searched, Made):
     actions: str = "oz"  # The action space of the search.
     search: SearchSettings = field(default_factory=SearchSettings)
     evolution: EvolutionSettings | None = None  # Set this to search whole pipelines.
-    # A core set from which ``evolution`` starts. Otherwise it replaces the search.
+    # A core set. ``evolution`` starts from it. Without ``evolution``, no search runs.
     core: Path | None = None
     value: ValueSettings = field(default_factory=ValueSettings)
 

@@ -32,8 +32,8 @@ _FEW = 100  # The number of tried changes from which experience is used.
 _CLEARLY = 1e-4  # The minimum gain for which a change counts as helpful.
 _PATIENCE = 10  # The maximum number of draws per new candidate.
 
-# The race tries candidates on some modules. It tries a share of each batch on all
-# modules: the candidates whose log(size) is within a margin of the best.
+# The race tries each candidate on some modules. Candidates whose log(size) is within
+# `_MARGIN` of the best, at most `_SHARE` of a batch, are then tried on all modules.
 _MARGIN, _SHARE = 0.003, 0.2
 
 
@@ -178,7 +178,7 @@ class _Joint:
         self.settings, self.experience = settings, _Experience(library)
         self.measurements, self._modules = measurements, modules
         self._draw = random.Random(f"{settings.seed} for all")
-        # Scores together with the chosen pipelines: on the race, and on all modules.
+        # Scores with the chosen pipelines: on the race's modules, and on all modules.
         self._raced: dict[Changes, float] = {}
         self._tried: dict[Changes, float] = {}
         self._starts: list[_Child] = []

@@ -31,7 +31,7 @@ OBSERVATION = ("histogram", "counts", "actions")
 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 MARGINS = (0.0, 0.002, 0.005)
-_CLIP = 0.2  # The maximum relative difference in training. Larger ones are clipped.
+_CLIP = 0.2  # Clip larger relative differences in training.
 
 
 class StateValue(nn.Module):

@@ -3,8 +3,8 @@
 
 The model averages a few small networks. Cross-validation over programs finds the number
 of epochs: for each program, a core set is chosen and a model is trained without the
-program and the sequences found on it. The estimate is too good if the program has
-influenced the sequences otherwise, for example in the joint search for pipelines.
+program and the sequences found on it. The estimate is too optimistic if the program has
+influenced other sequences, for example in the joint search for pipelines.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
