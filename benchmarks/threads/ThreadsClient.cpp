@@ -12,12 +12,12 @@
 ///     threads-client SPEC THREADS NAMES
 ///
 /// Each of THREADS threads has a runner for SPEC. Copies of one factory create
-/// the runners, so that all threads share one model. As for LLVM's inliner, a
-/// request has one int64[1] feature for each line of the file NAMES, and the
-/// reply is an int64. The client prints "ready" when each thread has received
-/// its first reply. Then it reads numbers of seconds from stdin. For each
-/// number, all threads send requests for that time, and the client prints a
-/// line of JSON with the number of decisions, the CPU time, and the memory of
+/// the runners, so that all threads share one model. Like a request of LLVM's
+/// inliner, each request has one int64[1] feature for each line of the file
+/// NAMES. The reply is an int64. The client prints "ready" when each thread has
+/// received its first reply. Then it reads numbers of seconds from stdin. For
+/// each number, all threads send requests for that time, and the client prints
+/// a line of JSON with the number of decisions, the CPU time, and the memory of
 /// this process. It exits at the end of stdin.
 ///
 //===----------------------------------------------------------------------===//

@@ -185,7 +185,7 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeFail(MLBridgeStatus Status,
 //===----------------------------------------------------------------------===//
 // Features: named tensors to write
 //===----------------------------------------------------------------------===//
-// If the name already has a value, these functions replace the value. If one of
+// If a name already has a value, these functions replace the value. If one of
 // them fails, the request with these features returns the same error, even if
 // the caller ignored the function's status.
 
@@ -421,8 +421,8 @@ typedef struct MLBridgeRunnerCallbacks {
 /// Creates a factory with the schemes of mlbridgeCreateModelRunner(). All
 /// runners of the factory, in all threads, share one copy of an in-process
 /// model. They reload the model after its file has changed. Any number of
-/// threads can create runners and check specs at the same time. Meanwhile, no
-/// thread may add a scheme or set a time-out.
+/// threads can create runners and check specs at the same time. During this
+/// time, no thread may add a scheme or set a time-out.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateRunnerFactory(MLBridgeRunnerFactoryRef *Factory);
 

@@ -67,9 +67,8 @@ static inline MLBridgeModelRunnerRef mlbridgePaperCreate(const char *Scheme,
   return Runner;
 }
 
-/// Creates a runner for a model in another process that is reached through
-/// pipes at \p Name. \p SerDes is "bitstream" or "json". Null means
-/// "bitstream".
+/// Creates a runner that reaches a model in another process through pipes at
+/// \p Name. \p SerDes is "bitstream" or "json". Null means "bitstream".
 static inline MLBridgeModelRunnerRef createPipeModelRunner(const char *Name,
                                                            const char *SerDes) {
   return mlbridgePaperCreate("pipe", "", Name, SerDes);

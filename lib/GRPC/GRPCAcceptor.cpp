@@ -30,8 +30,8 @@ static constexpr std::size_t Reserved = 32;
 /// The number of descriptors reserved for connections that are accepted only to
 /// be refused.
 static constexpr std::size_t ReservedForRefusals = 16;
-/// The pause before the next attempt to accept if no descriptor is free, not
-/// even for a refusal.
+/// If no descriptor is free, not even a refusal is possible. The thread pauses
+/// for this time and then tries again.
 static constexpr std::chrono::milliseconds Pause(20);
 
 //===----------------------------------------------------------------------===//

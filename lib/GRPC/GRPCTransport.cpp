@@ -283,8 +283,8 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
       if (!Why.empty())
         Found = Why;
     }
-    // Check again after a pause. A change of state is not enough, because the
-    // state stays TRANSIENT_FAILURE while attempts keep failing.
+    // Check again after a pause, even if the state does not change. It stays
+    // TRANSIENT_FAILURE while attempts keep failing.
     Deadline NextCheck = Until;
     if (State == GRPC_CHANNEL_TRANSIENT_FAILURE) {
       NextCheck = Until.orEarlier(Deadline::in(Pause));

@@ -30,8 +30,8 @@ public:
 
   /// Returns the advice for the model's \p Outputs. \p Features are the
   /// features of the request. They must include the mask if \p Options name
-  /// one. The advice's views are valid until the next call, and only as long as
-  /// \p Outputs are.
+  /// one. The advice's views are valid until the next call, and only while
+  /// \p Outputs are valid.
   Expected<Advice> decide(Span<const TensorView> Outputs,
                           Span<const TensorView> Features);
 

@@ -39,7 +39,7 @@ public:
   FeatureBinding &operator=(const FeatureBinding &) = delete;
 
   /// Returns the features in the order of the model's inputs. They are valid
-  /// until the next call, and only as long as \p Features are. Returns a
+  /// until the next call, and only while \p Features are valid. Returns a
   /// SchemaMismatch error if a feature is missing or does not fit.
   Expected<Span<const TensorView>> bind(Span<const TensorView> Features);
 

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// Defines PrivateCopy, a copy of a message from shared memory. It is for a
-/// SerDes that cannot read a message that changes meanwhile.
+/// SerDes that cannot read a message while the peer may change it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace MLBridge {
 class PrivateCopy {
 public:
   /// Returns \p Message, or a copy of it if \p Channel uses shared memory and
-  /// \p Codec does not support this. The copy is valid until the next call.
+  /// \p Codec cannot read it there. The copy is valid until the next call.
   /// Allocates memory only if a message is longer than all earlier messages.
   /// Returns System if memory runs out.
   template <typename ChannelT>

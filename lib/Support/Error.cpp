@@ -49,7 +49,7 @@ std::string_view MLBridge::errorCodeName(ErrorCode Code) {
 [[maybe_unused]] static const char *reasonIn(int Status, const char *Buffer) {
   return Status == 0 ? Buffer : "unknown reason";
 }
-/// The GNU form returns the text, which may be outside the buffer.
+/// The GNU form of strerror_r returns the text, which may be outside Buffer.
 [[maybe_unused]] static const char *reasonIn(const char *Text, const char *) {
   return Text;
 }

@@ -19,7 +19,7 @@
 
 namespace MLBridge {
 
-// The base class is private because it is an implementation detail.
+// PipeFrames is an implementation detail, so it is a private base class.
 // NOLINTNEXTLINE(misc-multiple-inheritance)
 class PipeChannel final : public ServerChannel, PipeFrames {
 public:

@@ -205,8 +205,8 @@ Error SharedMemoryTransport::sleep(Deadline Until) {
   const std::uint32_t Last = Open->LastRequest - 1;
   Error Failure;
   Replies.setSleeping(true);
-  // Read the clock rather than the result of sleep(). Signals may interrupt
-  // every sleep, so that no sleep ever times out.
+  // Read the clock, because signals may interrupt every sleep before its
+  // time-out.
   Deadline NextCheck = Deadline::in(CheckInterval);
   for (;;) {
     const std::uint32_t Now = Replies.sequence();

@@ -39,9 +39,9 @@ enum class EmbeddingKind : std::uint8_t {
   Symbolic,
   /// A flow-aware embedding with bounded weights. If an operand is defined by
   /// an instruction, the embedding adds that instruction and its operands
-  /// instead, with the weight of operands from the IR2Vec paper. All operands
-  /// of an instruction together have at most half of the instruction's weight.
-  /// The total weight of a function is therefore at most twice its number of
+  /// instead. Operands have the weight from the IR2Vec paper. All operands of
+  /// an instruction together have at most half of the instruction's weight. The
+  /// total weight of a function is therefore at most twice its number of
   /// instructions.
   FlowAware,
   /// LLVM's flow-aware embedding, in which operands have the full weight of

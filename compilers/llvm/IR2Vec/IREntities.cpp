@@ -37,8 +37,8 @@ EntitySection sectionOfEntity(unsigned Entity) {
 }
 
 std::string entityName(unsigned Entity) {
-  // Only LLVM's names of predicates are in a static buffer, which is not
-  // thread-safe. For all other entities, call LLVM's function.
+  // Call LLVM's function only for other entities. For predicates, it returns a
+  // static buffer, which is not thread-safe.
   if (Entity < FirstPredicateEntity)
     return ir2vec::Vocabulary::getStringKey(Entity).str();
   unsigned Local = Entity - FirstPredicateEntity;

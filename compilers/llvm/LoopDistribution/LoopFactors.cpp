@@ -123,8 +123,8 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
         std::min(SafeBits, Checker.getStoreLoadForwardSafeDistanceInBits());
   const unsigned Iterations = Analyses.SE.getSmallConstantTripCount(&L);
   const unsigned Assumed = assumedIterations(L, Analyses.SE);
-  // With fewer iterations, the vectorizer refuses checks at run time and
-  // remainder loops, and prints a remark.
+  // With fewer iterations, the vectorizer adds no checks at run time and no
+  // remainder loops, but prints a remark.
   constexpr unsigned MinIterations = 16;
   const bool IsShort = Assumed != 0 && Assumed < MinIterations;
   const bool AllowsVectors =

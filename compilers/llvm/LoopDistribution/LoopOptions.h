@@ -36,8 +36,8 @@ enum class DistributionForm {
 
 /// Decisions that are the same for all loops, for tests and measurements.
 struct FixedLoopDecisions {
-  /// The number of a loop for each seed. Applies only to loops with this number
-  /// of seeds.
+  /// For each seed, the number of its loop. Applies only to loops that have
+  /// Partition.size() seeds.
   std::vector<std::int64_t> Partition;
   /// An index in factorChoices().
   std::optional<unsigned> Factors;

@@ -29,8 +29,8 @@ struct PhaseOrderingSettings {
   unsigned Steps = 15;
   /// If not 0, the first `Lookahead` actions are tried without generating
   /// machine code. The model scores each resulting state, and the action with
-  /// the highest score is taken. Episodes must then have one action. If 0, the
-  /// model chooses an action without trying it.
+  /// the highest score is chosen. Lookahead requires episodes of one action. If
+  /// 0, the model chooses an action without trying it.
   unsigned Lookahead = 0;
   /// If true, measures are relative to the program before the first action. If
   /// false, measures are relative to the program after -Oz.

@@ -47,8 +47,8 @@ public:
   Expected<Reply> ask(const ModuleView &Module,
                       llvm::ArrayRef<std::uint16_t> Taken);
   /// Requests the model's score of the state after the actions \p Taken. The
-  /// reply is one number. If the model has several outputs, that output must be
-  /// named `value`. The errors are the same as for ask().
+  /// reply is one number. If the model has several outputs, the number must be
+  /// the output `value`. The errors are the same as for ask().
   Expected<float> value(const ModuleView &Module,
                         llvm::ArrayRef<std::uint16_t> Taken);
   /// Informs the runner of the action that was taken. The runner may log it.

@@ -133,8 +133,8 @@ private:
     constexpr Feature(const char *Name, Float F)
         : Name(Name), IsInteger(false), Index(F) {}
   };
-  /// The features in the order of LLVM's channel, without `progress` at the
-  /// end.
+  /// The features in the order of LLVM's interactive channel, without the last
+  /// feature, `progress`.
   static const std::array<Feature, NumIntegers + NumFloats> Features;
 
   /// Sums over the instructions of a live range, weighted by the frequencies of

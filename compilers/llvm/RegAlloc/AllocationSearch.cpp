@@ -82,9 +82,9 @@ static bool cannotGain(const FunctionPolicy &Policy,
   // these trials and loses 0.2 percent of the cost.
   if (Policy.Fixed == FixedPolicy::WeightOrder)
     return FreeColours > 1;
-  // An agreeing model would make the same code as greedy. A model usually
-  // agrees only if there are few evictions, and then the order of the ranges
-  // hardly matters.
+  // A model that agreed would make the same code as greedy. Agreement usually
+  // means that there are few evictions. The order of the ranges then hardly
+  // matters.
   return Agreeing && (Policy.onlyEviction() == Agreeing ||
                       Policy.Fixed == FixedPolicy::PriorityBySize);
 }

@@ -65,8 +65,9 @@ private:
     bool IsMeasured = false;
     /// The reason why functions are not searched, or an empty string.
     std::string Refused;
-    /// The numbers of functions that were searched, in which all ranges find
-    /// free registers, and in which another policy is better than greedy.
+    /// Counts of functions. In an easy function, all ranges find free
+    /// registers. In an improved function, another policy is better than
+    /// greedy.
     unsigned Searched = 0, Easy = 0, Improved = 0;
     /// The failed trials, and the trials that a prediction has excluded.
     unsigned FailedTrials = 0, Skipped = 0;

@@ -22,8 +22,8 @@ class AdvisorModel;
 
 enum class EvictionBy {
   LLVM,
-  /// Evicts the ranges of the register whose heaviest range is the lightest.
-  /// The new range must be heavier than that range.
+  /// Evicts from the register whose heaviest range has the lowest weight. The
+  /// new range must be heavier than that range.
   Weight,
 };
 

@@ -114,7 +114,7 @@ private:
 } // namespace
 
 /// Returns the registers that \p Range can have, in the order in which greedy
-/// tries them. The order that greedy passes has a type that is private to LLVM.
+/// tries them. Greedy's own order cannot be read, because its type is private.
 /// \p Limit is the number of registers of the class to use, or 0 for all.
 SmallVector<ModelEviction::Position, 32>
 ModelEviction::order(const LiveInterval &Range, unsigned Limit) const {

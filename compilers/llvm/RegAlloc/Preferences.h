@@ -49,7 +49,7 @@ struct Preferences {
   /// A range can evict ranges with a lower value. If empty, the values are the
   /// spill weights.
   std::vector<float> Value;
-  /// If positive, the range is left to greedy. If empty, all elements are 0.
+  /// A positive element leaves its range to greedy. If empty, all are 0.
   std::vector<float> Leave;
   /// The treatment of a range that finds no register. It is split if Split is
   /// positive and a split is possible. Otherwise, it is spilled if Spill is

@@ -13,8 +13,8 @@
 /// docs/reference/wire-format.md specifies every byte.
 ///
 /// While the names, types and shapes do not change, the writer copies the
-/// previous line of JSON, and the reader only compares it with the previous
-/// one.
+/// previous line of JSON, and the reader only compares the new line with the
+/// previous line.
 ///
 //===----------------------------------------------------------------------===//
 

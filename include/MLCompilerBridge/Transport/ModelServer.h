@@ -146,11 +146,11 @@ public:
   /// thread may call this function at any time.
   virtual std::vector<Duration>
   latencies(Span<const double> Quantiles) const = 0;
-  /// Returns the reason why a session last failed, or success if no session has
+  /// Returns the error of the session that failed last, or success if none has
   /// failed.
   virtual const Error &lastSessionError() const = 0;
-  /// Returns the reason why a compiler was last refused, or success if no
-  /// compiler has been refused.
+  /// Returns the reason for the last refusal of a compiler, or success if none
+  /// has been refused.
   virtual const Error &lastRefusal() const = 0;
   /// Returns the names of the listeners, separated by ", ".
   virtual const std::string &name() const = 0;
