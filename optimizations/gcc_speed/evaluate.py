@@ -2,7 +2,7 @@
 """Compares models with stock gcc -O2, -O3 and fixed settings on whole programs."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -10,22 +10,33 @@ from statistics import median
 from mlbridge.errors import ModelError
 from mlbridge_optimizations.corpus.manifest import Corpus, Program
 from mlbridge_optimizations.corpus.runs import Tester
-from mlbridge_optimizations.gcc_speed.programs import Build, SmallTester, text_size
+
+from .programs import Build, SmallTester, text_size
+from .search import LARGEST_TEXT
 
 STOCK = "stock"
 
-INLINE_MORE = (
-    "--param=early-inlining-insns=14",
-    "--param=max-inline-insns-auto=30",
-    "--param=inline-min-speedup=15",
-)
-"""The limits with which gcc -O3 inlines, at -O2."""
+
+def _unroll(times: int) -> tuple[str, ...]:
+    return "-funroll-loops", f"--param=max-unroll-times={times}"
+
+
+EARLY = "--param=early-inlining-insns=14"
+AUTO = "--param=max-inline-insns-auto=30"
+SPEEDUP = "--param=inline-min-speedup=15"
+"""The limits with which gcc -O3 inlines."""
 
 FIXED: Mapping[str, tuple[str, ...]] = {
     "-O3": ("-O3",),
-    "inline more": INLINE_MORE,
-    "inline most": (*INLINE_MORE, "--param=max-inline-insns-auto=60"),
-    "unroll": ("-funroll-loops", "--param=max-unroll-times=4"),
+    "unroll 2": _unroll(2),
+    "unroll 4": _unroll(4),
+    "unroll 8": _unroll(8),
+    "inline early": (EARLY,),
+    "inline auto": (AUTO,),
+    "inline for speed": (SPEEDUP,),
+    "inline auto, for speed": (AUTO, SPEEDUP),
+    "inline as -O3": (EARLY, AUTO, SPEEDUP),
+    "inline early, unroll 4": (EARLY, *_unroll(4)),
 }
 """Settings that are the same for all programs, by name."""
 
@@ -47,11 +58,16 @@ class Ratio:
 def model_rows(
     plugin: Path, models: Path, decisions: Sequence[str] = ("inline", "unroll")
 ) -> dict[str, tuple[str, ...]]:
-    """Returns gcc's flags for each model alone, and for all together."""
+    """Returns gcc's flags for each model alone, and for all together.
+
+    Decisions without a model in the folder are left out.
+    """
     load = f"-fplugin={plugin.resolve()}"
+    files = {one: (models / f"{one}.onnx").resolve() for one in decisions}
     flags = {
-        one: f"-fplugin-arg-mlbridge-{one}=onnx:{(models / one).resolve()}.onnx"
-        for one in decisions
+        one: f"-fplugin-arg-mlbridge-{one}=onnx:{file}"
+        for one, file in files.items()
+        if file.is_file()
     }
     rows: dict[str, tuple[str, ...]] = {
         f"model: {one}": (load, flag) for one, flag in flags.items()
@@ -68,14 +84,12 @@ def evaluate(
     folder: Path,
     *,
     pairs: int = 0,
-    show: Callable[[Ratio], None] = lambda ratio: None,
-) -> list[Ratio]:
+) -> Iterator[Ratio]:
     """Compiles and counts all programs. Stock objects in `folder` are kept.
 
     With `pairs`, user times are measured on the corpus's large inputs. Raises
     ModelError if a program prints something else than stock gcc's.
     """
-    found = []
     for program in programs:
         stock = Build(program, folder / program.name).all(keep=True)
         executable = stock.link(stock.folder / STOCK)
@@ -87,9 +101,7 @@ def evaluate(
             counted = tester.count(built, own.folder).instructions
             time = pair_time(corpus, program, executable, built, pairs) if pairs else 0
             size = text_size(built) / text_size(executable)
-            found.append(Ratio(program.name, row, counted / base, size, time))
-            show(found[-1])
-    return found
+            yield Ratio(program.name, row, counted / base, size, time)
 
 
 def pair_time(
@@ -104,6 +116,18 @@ def pair_time(
                 raise ModelError(before.problem or after.problem)
             ratios.append(after.seconds / before.seconds)
     return median(ratios)
+
+
+def best_fixed(found: Iterable[Ratio], largest_text: float = LARGEST_TEXT) -> str:
+    """Returns the fixed setting with the fewest instructions in the mean.
+
+    Its code may be at most `largest_text` in the mean. STOCK if no setting is better.
+    """
+    results = list(found)
+    known = {one.row for one in results} & FIXED.keys()
+    fitting = [one for one in known if mean(results, one, "text") <= largest_text]
+    best = min(fitting, key=lambda row: mean(results, row), default=STOCK)
+    return best if best in known and mean(results, best) < 1 else STOCK
 
 
 def mean(found: Iterable[Ratio], row: str, what: str = "instructions") -> float:

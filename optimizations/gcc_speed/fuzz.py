@@ -26,15 +26,16 @@ from mlbridge.signals import sigterm_exits
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus.fuzzing import conclude, logged
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
-from mlbridge_optimizations.gcc_speed.models import (
+from mlbridge_optimizations.show import Show, quiet
+
+from .models import (
     DECISIONS,
     GCC_DECIDES,
     Answer,
     Served,
     served,
 )
-from mlbridge_optimizations.gcc_speed.programs import PLUGIN, Build, SmallTester
-from mlbridge_optimizations.show import Show, quiet
+from .programs import PLUGIN, Build, SmallTester
 
 REAL = ("bzip2", "lua", "zlib")
 GENERATED = 40

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from mlbridge.errors import InvalidArgument
 from mlbridge.export import FeatureSpec, Metadata, Training, export
-from mlbridge_optimizations.gcc_speed.models import GCC_DECIDES
-from mlbridge_optimizations.gcc_speed.search import FACTOR, Searched, Site
+
+from .models import GCC_DECIDES
+from .search import FACTOR, Searched, Site
 
 CHOICES = {"inline": 1, "unroll": FACTOR}
 """What the models choose, or leave to gcc."""

@@ -105,7 +105,7 @@ class SmallTester(Tester):
             done = self.run(script, COUNT_SECONDS)
             if not done.passed:
                 raise ModelError(f"{done.program}: {done.problem}")
-            return _read([log.read_text() for log in sorted(logs.path.iterdir())])
+            return read_counts([log.read_text() for log in sorted(logs.path.iterdir())])
 
 
 def _edit(folder: Path, edits: Sequence[str]) -> None:
@@ -116,8 +116,8 @@ def _edit(folder: Path, edits: Sequence[str]) -> None:
                 file.write_text(file.read_text().replace(before, after))
 
 
-def _read(logs: Sequence[str]) -> Counted:
-    """Reads the files of cachegrind or callgrind."""
+def read_counts(logs: Sequence[str]) -> Counted:
+    """Adds the counts of the files of cachegrind or callgrind."""
     total = 0
     functions: dict[str, int] = {}
     calls: dict[tuple[str, str], int] = {}

@@ -6,7 +6,7 @@ one run under valgrind measures a decision in each function at once, by the inst
 that each function executes. Calls are measured in groups that share no function.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -17,8 +17,9 @@ import mlbridge
 from mlbridge.files import OwnFolder
 from mlbridge.log import read_log
 from mlbridge_optimizations.corpus.manifest import Program
-from mlbridge_optimizations.gcc_speed.models import GCC_DECIDES, Served
-from mlbridge_optimizations.gcc_speed.programs import (
+
+from .models import GCC_DECIDES, Served
+from .programs import (
     Build,
     Counted,
     SmallTester,
@@ -69,6 +70,8 @@ class Searched:
     """What the search knows of a program.
 
     Attributes:
+        instructions: executed instructions of stock gcc -O2.
+        text: bytes of its code.
         choices: the number of the best choices that the search found.
         ratio: executed instructions with them, relative to stock gcc -O2.
         size: the size of the code with them, relative to stock gcc -O2.
@@ -111,16 +114,15 @@ class Searcher:
         self.text = text_size(executable)
         self.sizes = plain_sums(function_sizes(executable))
         self.counts = plain_sums(self.base.functions)
-        own = {
+        self.hot = {
             name: share
             for name, value in self.counts.items()
             if (share := value / self.base.instructions) > HOT and name in self.sizes
         }
-        self.hot = own
         self.sources = [
             source
             for source, made in self.stock.objects.items()
-            if own.keys() & set(plain_sums(function_sizes(made)))
+            if self.hot.keys() & set(plain_sums(function_sizes(made)))
         ]
 
     def sites(self) -> list[Site]:
@@ -196,28 +198,40 @@ class Searcher:
 def search_loops(searcher: Searcher, sites: Iterable[Site]) -> None:
     """Measures the unrolling of the loops in hot functions."""
     by_function: dict[str, list[Site]] = {}
-    for site in sites:
-        if site.key[1] == "unroll" and site.functions[0] in searcher.hot:
-            by_function.setdefault(site.functions[0], []).append(site)
+    for site in hot_loops(searcher, sites):
+        by_function.setdefault(site.functions[0], []).append(site)
     groups = list(by_function.values())
     for number in range(min(MOST_LOOPS, max(map(len, groups), default=0))):
         one_each = [group[number] for group in groups if len(group) > number]
         searcher.measure([(site, FACTOR) for site in one_each])
 
 
-def search_calls(searcher: Searcher, sites: Iterable[Site]) -> None:
-    """Measures the inlining of frequent calls, in groups that share no function."""
+def frequent_calls(searcher: Searcher, sites: Iterable[Site]) -> list[Site]:
+    """Returns the calls that inlining may make faster, the most frequent first."""
     calls: dict[tuple[str, ...], int] = {}
     for (caller, callee), number in searcher.base.calls.items():
         pair = plain(caller), plain(callee)
         calls[pair] = calls.get(pair, 0) + number
     least = HOT_CALLS * searcher.base.instructions / CALL_INSTRUCTIONS
-    frequent = sorted(
+    return sorted(
         (site for site in sites if calls.get(site.functions, 0) > least),
         key=lambda site: -calls[site.functions],
     )
+
+
+def hot_loops(searcher: Searcher, sites: Iterable[Site]) -> list[Site]:
+    """Returns the loops of hot functions."""
+    return [
+        site
+        for site in sites
+        if site.key[1] == "unroll" and site.functions[0] in searcher.hot
+    ]
+
+
+def search_calls(searcher: Searcher, sites: Iterable[Site]) -> None:
+    """Measures the inlining of frequent calls, in groups that share no function."""
     groups: list[tuple[set[str], list[tuple[Site, int]]]] = []
-    for site in frequent:
+    for site in frequent_calls(searcher, sites):
         free = (one for one in groups if not one[0] & set(site.functions))
         names, group = next(free, (set[str](), list[tuple[Site, int]]()))
         if not group:
@@ -251,16 +265,11 @@ def best_choices(sites: Iterable[Site], bytes_left: float) -> dict[Key, int]:
     return chosen
 
 
-def search(
-    searcher: Searcher, show: Callable[[str], None] = lambda what: None
-) -> Searched:
-    """Searches one program. `show` receives its progress."""
+def search(searcher: Searcher) -> Searched:
+    """Measures the sites of one program and the best choices that fit."""
     sites = searcher.sites()
-    show(f"{len(sites)} sites")
     search_loops(searcher, sites)
-    show("loops")
     search_calls(searcher, sites)
-    show("calls")
     found = Searched(
         searcher.program.name, searcher.base.instructions, searcher.text, sites
     )

@@ -2,7 +2,6 @@
 """Stock gcc with the plug-in of compilers/gcc, which uses the C API."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -370,15 +369,3 @@ def test_the_page(tmp_path: Path) -> None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
     assert (tmp_path / "build/gcc-plugin/mlbridge-decisions.so").exists()
-
-
-def test_lines_that_use_the_bridge() -> None:
-    """Few lines speak to the bridge, all of them in the model's two files."""
-    counts = {
-        source.name: len(re.findall(r"^.*mlbridge[A-Z]\w+\(", source.read_text(), re.M))
-        for source in (ROOT / "compilers/gcc").glob("*.[ch]*")
-    }
-    own = {"Loader.h": 1, "Plugin.cpp": 1}  # The plug-in's own function.
-    used = {name: n - own.get(name, 0) for name, n in counts.items()}
-    assert {name for name, n in used.items() if n} == {"Model.cpp", "Model.h"}
-    assert sum(used.values()) <= 25

@@ -1,28 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random policies of gcc's plug-in, and models that learn from a search."""
 
+import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mlbridge import ModelRunner
+from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
 from mlbridge_optimizations.corpus.recipes import RECIPES
 from mlbridge_optimizations.corpus.sources import unpack
+from mlbridge_optimizations.gcc_speed.climbing import climb
+from mlbridge_optimizations.gcc_speed.evaluate import STOCK, Ratio, best_fixed
 from mlbridge_optimizations.gcc_speed.fuzz import fuzz
 from mlbridge_optimizations.gcc_speed.models import served
-from mlbridge_optimizations.gcc_speed.programs import SMALL, _read, programs
+from mlbridge_optimizations.gcc_speed.programs import (
+    SMALL,
+    Counted,
+    programs,
+    read_counts,
+)
 from mlbridge_optimizations.gcc_speed.search import (
+    Key,
     Searched,
     Searcher,
     Site,
     best_choices,
     search,
 )
-from programs import BUILD, FULL, IS_FULL, ROOT
+from programs import BUILD, FULL, IS_FULL, ROOT, run_cli
 
 PLUGIN = BUILD / "compilers/gcc/mlbridge.so"
 
@@ -88,7 +99,7 @@ totals: 905
 
 
 def test_counts() -> None:
-    found = _read([CALLGRIND])
+    found = read_counts([CALLGRIND])
     assert found.instructions == 905
     assert found.functions == {"main": 5, "work": 900}
     assert found.calls == {("main", "work"): 3}
@@ -113,6 +124,101 @@ def test_the_best_choices_fit() -> None:
     assert best_choices(sites, 1000) == {one.key: 1 for one in sites[:2]}
     assert best_choices(sites, 70) == {sites[1].key: 1}
     assert best_choices(sites, 10) == {}
+
+
+class KnownProgram(Searcher):
+    """A program whose instructions and bytes are known for all choices."""
+
+    def __init__(self, gains: dict[Key, dict[int, int]]) -> None:
+        self.gains = gains
+        names = [f"f{number}" for number in range(len(gains))]
+        self.hot = dict.fromkeys(names, 0.1)
+        self.counts, self.sizes = dict.fromkeys(names, 1000), dict.fromkeys(names, 100)
+        self.base = Counted(1000 * len(names), self.counts)
+        self.text = 100 * len(names)
+        self.tried = 0
+
+    def measured(self, choices: Mapping[Key, int]) -> tuple[dict[str, int], int]:
+        counts = dict(self.counts)
+        for key, choice in choices.items():
+            counts[f"f{key[2]}"] -= self.gains[key].get(choice, 0)
+        return counts, self.text
+
+    def try_choices(self, choices: Mapping[Key, int]) -> tuple[Counted, Path]:
+        self.tried += 1
+        counts, _ = self.measured(choices)
+        return Counted(sum(counts.values()), counts), Path()
+
+    def ratios(self, choices: Mapping[Key, int]) -> tuple[float, float]:
+        counts, text = self.measured(choices)
+        return sum(counts.values()) / self.base.instructions, text / self.text
+
+
+def test_hill_climbing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds the best factor of each loop, whatever the other loops do."""
+    keys: list[Key] = [("a.c", "unroll", number) for number in range(12)]
+    gains = {key: {2: 10, 4: 5 * key[2], 8: -10} for key in keys}
+    program = KnownProgram(gains)
+    sizes = dict(program.sizes)
+    monkeypatch.setattr(
+        "mlbridge_optimizations.gcc_speed.climbing.function_sizes", lambda _: sizes
+    )
+    sites = [Site(key, (f"f{key[2]}",), {}) for key in keys]
+    found = Searched("p", program.base.instructions, program.text, sites)
+    choices = climb(program, found, 60)
+    assert choices == {key: 4 if key[2] > 2 else 2 for key in keys}
+    assert found.ratio == program.ratios(choices)[0] < 1
+    assert program.tried <= 61
+    assert all(one.gains for one in sites)
+
+
+def test_the_best_fixed_setting() -> None:
+    found = [Ratio("a", "-O3", 0.8, 1.2), Ratio("a", "unroll 4", 0.97, 1.02)]
+    found += [Ratio("a", "unroll 8", 0.98, 1.01), Ratio("a", "model: both", 0.5, 1.0)]
+    assert best_fixed(found) == "unroll 4"
+    assert best_fixed(found[:1]) == STOCK
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    for command, option in (
+        ("search gcc-decisions", "--compiles"),
+        ("train gcc-speed", "--price"),
+        ("evaluate gcc-speed", "--pairs"),
+    ):
+        assert option in run_cli(*command.split(), "--help")
+    folder = ["--folder", tmp_path]
+    with pytest.raises(InvalidArgument, match="expected searches, found none"):
+        run_cli("train", "gcc-speed", *folder)
+    with pytest.raises(InvalidArgument, match="there is no such plug-in"):
+        run_cli("search", "gcc-decisions", "--plugin", "gone.so", *folder)
+
+
+@FULL
+@needs_plugin
+@needs_valgrind
+def test_an_evaluation(tmp_path: Path) -> None:
+    """A model that leaves everything to gcc changes nothing."""
+    pytest.importorskip("torch")
+    from mlbridge_optimizations.gcc_speed.learning import write_search
+
+    corpus_of(["zlib"], tmp_path).save()
+    never = [site(number, 10, 1.0, -0.01) for number in range(9)]
+    write_search(
+        Searched("p", 10**6, 10**5, never), tmp_path / "training-searches.jsonl"
+    )
+    folder = ["--folder", tmp_path]
+    options = ["--corpus", tmp_path, "--programs", "zlib", "--split", "training"]
+    options += ["--no-fixed", "--plugin", PLUGIN]
+    with pytest.raises(InvalidArgument, match="train first"):
+        run_cli("evaluate", "gcc-speed", *folder, *options)
+    with pytest.raises(InvalidArgument, match="expected training programs"):
+        run_cli("evaluate", "gcc-speed", *folder, *options, "--programs", "zstd")
+    run_cli("train", "gcc-speed", *folder)
+    ratios = tmp_path / "ratios.json"
+    printed = run_cli("evaluate", "gcc-speed", *folder, *options, "--json", ratios)
+    assert "model: inline" in printed
+    found = {one["row"]: one for one in json.loads(ratios.read_text())}
+    assert found["model: inline"]["instructions"] == pytest.approx(1.0, abs=1e-6)
 
 
 @needs_plugin

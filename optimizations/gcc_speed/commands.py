@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The commands of ``mlbridge`` about speed with stock gcc -O2."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from typer import Option
+
+from mlbridge.errors import Error, InvalidArgument
+from mlbridge.options import with_options
+from mlbridge.terminal import console, errors
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import (
+    CorpusFolder,
+    ProgramNames,
+    RatiosFile,
+)
+from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
+from mlbridge_optimizations.extras import need
+
+from .programs import PLUGIN, programs
+
+NAME = "gcc-speed"
+
+Folder = Annotated[Path, Option(help="Folder for objects, searches and models.")]
+Plugin = Annotated[Path, Option(help="gcc's plug-in.")]
+Split = Annotated[str, Option(help="Programs: training or held-out.")]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options of a search."""
+
+    corpus: CorpusFolder = Path("build/corpus")
+    folder: Folder = Path("build/gcc-speed")
+    plugin: Plugin = PLUGIN
+    programs: ProgramNames = ""
+    split: Split = "training"
+    compiles: Annotated[
+        int, Option(min=0, help="Compiles of a program for hill climbing.")
+    ] = 200
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The options of a training."""
+
+    folder: Folder = Path("build/gcc-speed")
+    price: Annotated[
+        float, Option(min=0, help="Percent of instructions per percent of bytes.")
+    ] = 0.3
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """The options of an evaluation."""
+
+    corpus: CorpusFolder = Path("build/corpus")
+    folder: Folder = Path("build/gcc-speed")
+    plugin: Plugin = PLUGIN
+    programs: ProgramNames = ""
+    split: Split = "held-out"
+    pairs: Annotated[
+        int, Option(min=0, help="Pairs of timed runs on large inputs. 0: none.")
+    ] = 0
+    fixed: Annotated[
+        bool, Option(help="Also evaluate -O3 and other fixed settings.")
+    ] = True
+    json: RatiosFile = None
+
+
+def _searches(folder: Path, split: str) -> Path:
+    """The file of searches. That of held-out programs is only an oracle."""
+    return folder / f"{split}-searches.jsonl"
+
+
+def _plugin(given: Path) -> Path:
+    if not given.is_file():
+        raise InvalidArgument(
+            f"{given}: there is no such plug-in; install gcc-12-plugin-dev, and build"
+            " it with `make build`"
+        )
+    return given.resolve()
+
+
+def _chosen(corpus: Path, split: str, names: str) -> tuple[Corpus, list[Program]]:
+    found = load(corpus)
+    known = {one.name: one for one in programs(found, split)}
+    wanted = [name for name in names.split(",") if name] or list(known)
+    if unknown := [name for name in wanted if name not in known]:
+        raise InvalidArgument(
+            f"expected {split} programs ({', '.join(known)}), found {unknown[0]!r}"
+        )
+    return found, [known[name] for name in wanted]
+
+
+def _search(context: typer.Context, options: SearchOptions) -> None:
+    """Measure what decisions about hot loops and calls are worth.
+
+    valgrind counts the instructions of each function, so that one compile measures
+    decisions in many functions. Hill climbing then improves the best decisions of each
+    program. The results are appended to a file for `mlbridge train gcc-speed`.
+
+    ```sh
+    mlbridge corpus fetch
+    mlbridge search gcc-decisions --programs zlib
+    ```
+    """
+    from .climbing import climb
+    from .learning import write_search
+    from .models import served
+    from .search import Searcher, search
+
+    plugin = _plugin(options.plugin)
+    _, chosen = _chosen(options.corpus, options.split, options.programs)
+    file = _searches(options.folder, options.split)
+    with served() as server, ProgressBars() as bars:
+        for program in chosen:
+            folder = options.folder / program.name
+
+            def show(done: int, of: int, name: str = program.name) -> None:
+                bars.show_stage(f"{name}: compiles", done, of)
+
+            try:
+                searcher = Searcher(program, folder, plugin, server)
+                found = search(searcher)
+                climb(searcher, found, options.compiles, options.seed, show)
+            except Error as error:
+                errors.print(f"{program.name}: {error}", markup=False)
+                continue
+            write_search(found, file)
+            ratios = f"{found.ratio:.4f} instructions, {found.size:.4f} bytes"
+            console.print(f"{program.name}: {ratios}, {found.choices} choices")
+
+
+def _train(context: typer.Context, options: ModelOptions) -> None:
+    r"""Train models of inlining and unrolling on searches.
+
+    ```sh
+    mlbridge train gcc-speed
+    gcc -O2 -fplugin=build/release/compilers/gcc/mlbridge.so \
+      -fplugin-arg-mlbridge-unroll=onnx:build/gcc-speed/unroll.onnx -c x.c
+    ```
+    """
+    need(f"mlbridge train {NAME}", ("torch", "onnx", "onnxruntime", "onnxscript"))
+    from .learning import CHOICES, read_searches, write_model
+
+    searches = read_searches(_searches(options.folder, "training"))
+    for decision in CHOICES:
+        file = options.folder / f"{decision}.onnx"
+        share, gain, growth = write_model(
+            searches, decision, options.price, options.seed, file
+        )
+        chosen = f"{share:.1%} of the sites, {gain:.2f} % instructions saved"
+        console.print(f"{file}: {chosen}, {growth:.2f} % bytes added")
+
+
+def _rows(options: EvaluationOptions) -> dict[str, tuple[str, ...]]:
+    from .evaluate import FIXED, model_rows
+
+    rows = dict(FIXED) if options.fixed else {}
+    models = model_rows(options.plugin, options.folder)
+    if not models and not rows:
+        raise InvalidArgument(
+            f"{options.folder}: expected inline.onnx or unroll.onnx, found neither;"
+            f" train first with `mlbridge train {NAME}`"
+        )
+    return rows | models
+
+
+def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
+    """Compare the models with stock gcc -O2, -O3 and fixed settings.
+
+    The executed instructions are counted by valgrind, on small inputs. What a program
+    prints must be as from stock gcc. The inputs of timed runs are larger.
+
+    ```sh
+    mlbridge evaluate gcc-speed --split training --programs zlib
+    ```
+    """
+    from .evaluate import Ratio, best_fixed, evaluate, mean
+
+    _plugin(options.plugin)
+    rows = _rows(options)
+    corpus, chosen = _chosen(options.corpus, options.split, options.programs)
+    with ProgressBars() as bars:
+        advance = bars.steps("Builds", len(chosen) * len(rows))
+
+        results: list[Ratio] = []
+        for one in evaluate(corpus, chosen, rows, options.folder, pairs=options.pairs):
+            results.append(one)
+            advance()
+    if options.json:
+        lines = [asdict(one) for one in results]
+        options.json.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
+    columns = ("instructions", "text", *(("time",) if options.pairs else ()))
+    table = Table(title="Relative to gcc -O2 (geometric means)")
+    table.add_column(f"{len(chosen)} programs")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        means = (mean(results, row, column) for column in columns)
+        table.add_row(row, *(f"{value:.4f}" for value in means))
+    console.print(table)
+    if options.fixed:
+        console.print(f"The best fixed setting: {best_fixed(results)}")
+
+
+COMMANDS = {
+    f"evaluate {NAME}": with_options(_evaluate, EvaluationOptions),
+    "search gcc-decisions": with_options(_search, SearchOptions),
+    f"train {NAME}": with_options(_train, ModelOptions),
+}

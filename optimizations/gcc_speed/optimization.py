@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Describes speed with stock gcc -O2, which is learned from searches."""
+
+from mlbridge_optimizations.optimization import NoSettings, Optimization
+
+from .commands import COMMANDS, NAME
+
+OPTIMIZATION: Optimization[NoSettings] = Optimization(
+    NAME,
+    "Learn what gcc -O2 inlines and unrolls for speed.",
+    commands=COMMANDS,
+)
