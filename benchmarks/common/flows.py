@@ -8,8 +8,8 @@ from typing import Protocol
 
 from mlbridge.files import spec_of
 
-# The flows whose model is in another process: its address, and the options of the
-# compiler's spec.
+# Maps the flows whose model is in another process to the model's address, and to the
+# options of the compiler's spec.
 SERVED = {
     "gRPC": ("grpc+unix:{}", ""),
     "pipe, JSON": ("pipe:{}", "?serdes=json"),

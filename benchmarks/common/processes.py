@@ -30,7 +30,7 @@ START_SECONDS = 120.0  # The time limit for a server's start.
 ENDING_SECONDS = 5.0
 # The clients of `mlbridge bench rtt`, `serve` and `neighbour`.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
-# Use one thread, because a single product is too short to benefit from a second one.
+# Use one thread, because a single product is too short to benefit from two threads.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -131,7 +131,7 @@ def started(
 ) -> "Iterator[subprocess.Popen[bytes]]":
     """Starts a process that inherits `descriptors`, and ends it after the body.
 
-    The process has its own session, so that only this process handles Ctrl-C. By
+    The process has its own session, so that Ctrl-C reaches only the benchmark. By
     default, the process inherits our stderr.
     """
     with subprocess.Popen(
@@ -154,7 +154,7 @@ def started(
 
 
 def existing(path: Path, how: str) -> Path:
-    """Returns the absolute path. If it does not exist, raises an error with `how`."""
+    """Returns the absolute path. Raises an error with the hint `how` if missing."""
     if not path.exists():
         raise OSFailure(f"there is no {path}; {how}")
     return path.resolve()

@@ -60,14 +60,14 @@ class Run:
 
     @property
     def start_up_ms(self) -> float:
-        """The time of the first request beyond the mean of the other requests."""
+        """The extra time of the first request over the mean of the other requests."""
         return (self.first_us - self.mean_us) / 1000
 
     @property
     def asking(self) -> float:
         """The share of the requests after the first in the compile's duration.
 
-        The ratio is robust, because other load slows both equally.
+        The ratio is robust, because other load slows both times equally.
         """
         return self.mean_us * self.decisions / 1000 / self.wall_ms
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge bench loops``: loop distribution without and with the bridge.
 
-This corresponds to the wrapper flow of the bridge's paper, section 5, which starts a
-Python process for each module. All flows have the same model, so they make the same
-objects.
+The wrapper flow is from section 5 of the bridge's paper. It starts a Python process for
+each module. All flows have the same model, so they make the same objects.
 """
 
 import json
@@ -43,7 +42,7 @@ WRAPPER, STOCK = "wrapper", "clang -O3"
 FLOWS = (WRAPPER, *SERVED, *IN_PROCESS, STOCK)
 PROCESSES = "mlbridge_benchmarks.loop_distribution"
 
-# The limit on the time in the compiler's process, relative to the wrapper.
+# The limit on the time with an in-process model, relative to the wrapper.
 LIMIT = 1 / 16
 LEVEL = "L1"
 
@@ -62,7 +61,7 @@ class Flow:
     """A way to compile.
 
     Attributes:
-        command: to which the names of the source and the object are added.
+        command: the command, without the names of the source and the object.
         start_seconds: the time until the server accepted connections.
     """
 
@@ -141,7 +140,7 @@ def measure(
     names = list(flows)
     for turn in range(-1, rounds):
         start = turn % len(names)
-        # The round before the first one fills the disk cache.
+        # Round -1 fills the disk cache.
         for module in modules if turn >= 0 else modules[:1]:
             expected: bytes | None = None
             for name in names[start:] + names[:start]:

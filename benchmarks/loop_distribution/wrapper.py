@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles a file with one loop to decide about, as before the bridge.
+"""Compiles a file with one loop through a Python script, without the bridge.
 
     python -m mlbridge_benchmarks.loop_distribution.wrapper WEIGHTS PLUGIN CLANG...
 
 clang prints the features of the loop, a model in this process decides, and another
-clang gets the decision as an option. The seconds of these stages go to stderr.
+clang gets the decision as an option. The times of these stages are printed to stderr.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 def main(weights: str, plugin: str, *clang: str) -> None:
     """Runs clang twice, with the model in between."""
     times = {"interpreter": time.monotonic()}
-    # PyTorch takes seconds to import.
+    # Import here, to measure the time of the imports.
     from mlbridge_benchmarks.loop_distribution.model import TorchPolicy
     from mlbridge_optimizations.corpus.toolchain import plugin_flags, run
     from mlbridge_optimizations.loop_distribution.table import flags_of

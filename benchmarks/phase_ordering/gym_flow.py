@@ -78,7 +78,7 @@ class GymFlow(Flow):
             self._env.reset(options={"module": str(trifle)})
 
     def compile(self, module: Path, to: Path) -> Compiled:
-        """Plays an episode, at whose end the compiler writes the object."""
+        """Plays an episode. At its end, the compiler writes the object."""
         start, before = time.perf_counter(), self._cpu_seconds()
         env = self._env or self._make()
         try:

@@ -64,7 +64,7 @@ class Embedder:
             )
             vector = found.sections[section].get(name) if found else None
             row = [ONE * x for x in vector] if vector else [0.0] * self._dimension
-            # This element counts instructions, because each one has one opcode.
+            # This element counts instructions, because each instruction has one opcode.
             row.append(ONE * (section == "Opcodes"))
             counted = [0.0] * self._entities
             if histogram:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The phase-ordering policy of the benchmarks, a network with random weights.
 
-It costs the same as a trained network and is the same in every run. It takes each
+It costs the same as a trained network and is the same in every run. It chooses each
 action once before it repeats an action. An episode in the space ``oz`` therefore runs
 the passes of -Oz, in an order that depends on the module.
 """

@@ -66,7 +66,7 @@ class Deployed:
     """A model, and the compiler's options for the model's task."""
 
     model: Path  # The .onnx file.
-    compiler: EpisodeOptions  # Passed because a served model has no metadata.
+    compiler: EpisodeOptions  # Served models have no metadata.
 
     def options(self, spec: str) -> list[str]:
         """Returns the plug-in's options for opt. For clang, add ``-mllvm`` to each."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench allocation``: a dialogue by gRPC and in the compiler's process.
+"""``mlbridge bench allocation``: a dialogue with gRPC and in the compiler's process.
 
 This corresponds to table 3 of the bridge's paper. Four agents with the same weights
 allocate the registers of the same files, so all flows make the same objects.
@@ -58,7 +58,7 @@ _WALL = re.compile(r"([\d.]+) \( *[\d.]+%\)  ([A-Z].*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Compiled:
-    """All files, compiled once.
+    """The results of compiling all files once.
 
     Attributes:
         seconds: the time until the last file was ready.
@@ -201,7 +201,7 @@ def table(rows: Sequence[Mapping[str, Any]], title: str) -> Table:
 
 
 def bounds(rows: Sequence[Mapping[str, Any]]) -> list[Bound]:
-    """Returns the limits on the model in the compiler's process, by one compiler."""
+    """Returns the limits on the model in the process of a single compiler."""
     keys = {"allocation": "faster_allocation", "compile": "faster"}
     return [
         Bound(f"{row['flow']}: {what}", "1 job", BASE, 1 / row[keys[what]], limit)

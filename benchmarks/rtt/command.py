@@ -31,7 +31,7 @@ PLACEMENTS = ("one-core", "two-cores")
 def _in_process(
     console: Console, build: Path, asked: list[str] | None
 ) -> tuple[str, ...]:
-    """Returns the requested runtimes that are available. Reports missing ones."""
+    """Returns the requested runtimes that are available. Prints those that are not."""
     wanted = [name for name in inprocess.RUNTIMES if name in (asked or ())]
     if asked and not wanted:
         return ()

@@ -60,7 +60,7 @@ class Measured:
 
     @cached_property
     def difference_us(self) -> float:
-        """The median difference in a pair, because noise affects both batches."""
+        """The median difference of paired batches, which noise affects equally."""
         return float(np.median(self.runner_ns - self.floor_ns)) / 1e3
 
     @property
@@ -99,7 +99,7 @@ def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
 
 
 def available(build: Path) -> dict[str, str]:
-    """Returns for each runtime what is missing, or "" if the runtime is available."""
+    """Maps each runtime to the reason why it is missing, or "" if it is available."""
     client = build / "inprocess-client"
     if not client.exists():
         return dict.fromkeys(RUNTIMES, "this build has no inprocess-client")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures all processes in turns, so that noise affects all of them."""
+"""Measures all processes in turns, so that noise affects them equally."""
 
 import fcntl
 import os
@@ -34,7 +34,7 @@ FLOOR_BYTES = 8 << 20  # The futex floor's memory, which fits the longest reques
 
 @dataclass(frozen=True)
 class Workers:
-    """Starts processes on the cores of a placement. The stack ends them."""
+    """Starts processes on the cores of a placement. Closing `stack` ends them."""
 
     placement: Placement
     build: Path  # The folder of rtt-client and rtt_floor.

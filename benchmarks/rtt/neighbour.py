@@ -22,7 +22,7 @@ from .runners import RUNNERS
 from .workload import Workload
 
 TRIPS_A_SWEEP = 1000
-LIMIT = 2.0  # The maximum of the busy median relative to the quiet median.
+LIMIT = 2.0  # The maximum ratio of the busy median to the quiet median.
 
 BUSY = """
 import os, sys

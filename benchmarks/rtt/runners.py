@@ -31,7 +31,7 @@ class Runner:
     interface: Callable[[str], BaseCompilerInterface]  # Opens the model's side.
     floor: str  # The floor of the runner's transport.
     serdes: tuple[str, ...]
-    # For each placement, a floor and the limit on `echo`'s sweep relative to it.
+    # Each placement's floor, and the limit on `echo`'s sweep relative to this floor.
     limits: Mapping[str, tuple[str, float]]
     other_floors: tuple[str, ...] = ()  # Floors that are only shown.
     by_port: bool = False  # True if {path} is a loopback port.

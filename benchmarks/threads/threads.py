@@ -183,7 +183,7 @@ def measure(
     return cells
 
 
-# If a cell uses a smaller share of the cores, other work has used them.
+# If a cell uses a smaller share of the cores, other work has used the cores.
 BUSY = 0.7
 
 
