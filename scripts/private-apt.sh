@@ -1,11 +1,11 @@
 # Sourced by scripts that fetch files from Debian's archive without installing them.
-# Needs no root and does not change the machine's apt: configuration, lists and
-# downloads are in their own folder. apt checks every file against Debian's signed
-# index.
+# Root is not needed, and the machine's apt does not change, because configuration,
+# lists and downloads are in a separate folder. apt checks every file against Debian's
+# signed index.
 
-# private_apt_setup DIR TYPE [SUITE]: recreates DIR for the archive that this machine
-# uses, and for packages of TYPE (deb or deb-src) of SUITE (default: this machine's
-# release). Only the release's main suite is used, which has every package.
+# private_apt_setup DIR TYPE [SUITE] recreates DIR for the archive that this machine
+# uses. TYPE is the kind of packages, deb or deb-src. The default of SUITE is this
+# machine's release. Only the release's main suite is used, which has every package.
 private_apt_setup() {
   local type=$2 own suite file
   private_apt=$1
