@@ -41,7 +41,7 @@ class SearchOptions:
     programs: ProgramNames = ""
     split: Split = "training"
     compiles: Annotated[
-        int, Option(min=0, help="Compiles of a program for hill climbing.")
+        int, Option(min=0, help="Compiles per program for hill climbing.")
     ] = 200
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
 
@@ -52,7 +52,11 @@ class ModelOptions:
 
     folder: Folder = Path("build/gcc-speed")
     price: Annotated[
-        float, Option(min=0, help="Percent of instructions per percent of bytes.")
+        float,
+        Option(
+            min=0,
+            help="Percent of instructions that must be saved per percent of bytes.",
+        ),
     ] = 0.3
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
 
@@ -67,7 +71,7 @@ class EvaluationOptions:
     programs: ProgramNames = ""
     split: Split = "held-out"
     pairs: Annotated[
-        int, Option(min=0, help="Pairs of timed runs on large inputs. 0: none.")
+        int, Option(min=0, help="Number of pairs of timed runs on large inputs.")
     ] = 0
     fixed: Annotated[
         bool, Option(help="Also evaluate -O3 and other fixed settings.")
@@ -101,9 +105,9 @@ def _chosen(corpus: Path, split: str, names: str) -> tuple[Corpus, list[Program]
 
 
 def _search(context: typer.Context, options: SearchOptions) -> None:
-    """Measure what decisions about hot loops and calls are worth.
+    """Measure how much decisions about hot loops and calls save.
 
-    valgrind counts the instructions of each function, so that one compile measures
+    Valgrind counts the instructions of each function, so one compile can measure
     decisions in many functions. Hill climbing then improves the best decisions of each
     program. The results are appended to a file for `mlbridge train gcc-speed`.
 
@@ -140,7 +144,7 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
 
 
 def _train(context: typer.Context, options: ModelOptions) -> None:
-    r"""Train models of inlining and unrolling on searches.
+    r"""Train models of inlining and unrolling on the results of searches.
 
     ```sh
     mlbridge train gcc-speed
@@ -177,8 +181,8 @@ def _rows(options: EvaluationOptions) -> dict[str, tuple[str, ...]]:
 def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     """Compare the models with stock gcc -O2, -O3 and fixed settings.
 
-    The executed instructions are counted by valgrind, on small inputs. What a program
-    prints must be as from stock gcc. The inputs of timed runs are larger.
+    Valgrind counts the executed instructions, on small inputs. Each program must print
+    the same as with stock gcc. Timed runs use larger inputs.
 
     ```sh
     mlbridge evaluate gcc-speed --split training --programs zlib
