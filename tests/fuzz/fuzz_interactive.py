@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads any bytes as LLVM's interactive channel, all at once and in pieces.
 
-An input's first byte selects LLVM's advisor and the least length of the pieces. Any
-pieces give the same requests, or the same error, Malformed or SchemaMismatch, and no
-more requests than the bytes have room for.
+An input's first byte selects LLVM's advisor and the smallest length of the pieces. The
+length of the pieces has no effect on the requests, or on the error (Malformed or
+SchemaMismatch). The requests are not larger than the input.
 """
 
 import os
@@ -17,12 +17,12 @@ from mlbridge.errors import Malformed, SchemaMismatch
 from mlbridge.interactive import advisors, channel
 
 _MOST = 1 << 15
-"""Bytes read of an input: as many as fit into a pipe."""
+"""The number of bytes to read from an input, which fit into a pipe."""
 
 
 @dataclass
 class _Conversation:
-    """What a decoder has read."""
+    """The requests, contexts and error of a decoder."""
 
     requests: list[tuple[str, int, dict[str, bytes]]] = field(default_factory=list)
     contexts: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ def check(data: bytes) -> None:
     advisor = readers[kind % 4]
     text = data[1:_MOST]
     whole = _read(text, _MOST, advisor)
-    # At most 16 pieces, since each takes several system calls.
+    # Use at most 16 pieces, because each piece needs several system calls.
     pieces = _read(text, max(1 + kind // 4, len(text) // 16), advisor)
     require(whole == pieces, "pieces make no difference", (whole, pieces))
     size = sum(len(v) for _, _, q in whole.requests for v in q.values())
@@ -47,7 +47,7 @@ def check(data: bytes) -> None:
 
 
 def _read(text: bytes, piece: int, advisor: advisors.Advisor | None) -> _Conversation:
-    """The conversation in a text that arrives in pieces of this many bytes."""
+    """Returns the conversation in a text that arrives in pieces of `piece` bytes."""
     found = _Conversation()
     reader, writer = os.pipe2(os.O_NONBLOCK)
     accept = advisor.check if advisor else lambda header: None
@@ -61,7 +61,7 @@ def _read(text: bytes, piece: int, advisor: advisors.Advisor | None) -> _Convers
         found.has_rest = decoder.has_rest
     except (Malformed, SchemaMismatch) as error:
         require_printable(error)
-        # The rest may quote bytes that have not arrived.
+        # Compare no more, because the rest may quote bytes that have not arrived.
         found.error = f"{type(error).__name__}: {str(error).partition(', found ')[0]}"
     finally:
         os.close(reader)
@@ -82,7 +82,7 @@ def _add_request(
     found.requests.append((decoder.context, decoder.index, values))
     if advisor is None:
         return
-    # An illegal reply is refused.
+    # encode() must refuse an illegal reply.
     try:
         reply = advisor.encode(0, features)
     except SchemaMismatch as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads any bytes as a training log, one observation at a time and as arrays.
 
-Both ways give the same values, or the same Malformed error, and no more observations
-than the file has room for.
+Both ways must give the same values, or the same Malformed error. The observations must
+not be larger than the file.
 """
 
 import os
@@ -40,7 +40,7 @@ def check(data: bytes) -> None:
 
 
 def _iterate(log: logs.TrainingLog) -> tuple[list[logs.Observation], str]:
-    """All observations before an error, and the error's message."""
+    """Returns all observations before an error, and the error's message."""
     observed: list[logs.Observation] = []
     try:
         # list(log) would lose the observations before an error.

@@ -1,5 +1,5 @@
-# The tests of the LLVM plug-in. They run LLVM's own tools, found first on PATH, and
-# policy-server, which serves as the model. lit defines `config` and `lit_config`.
+# Configures the tests of the LLVM plug-in. They run LLVM's own tools, which are first
+# on PATH, and policy-server, which is the model. lit defines `config` and `lit_config`.
 # ruff: noqa: F821
 
 import os
@@ -14,22 +14,22 @@ plugin = config.mlbridge_plugin
 
 
 def sanitized_tools() -> Path:
-    """A folder of LLVM's tools that load the sanitizers' runtime first.
+    """Makes a folder of LLVM's tools that load the sanitizers' runtime first.
 
-    The stock tools are not linked with the runtime, and a plug-in would load it too
-    late, since it replaces malloc. Other programs have their own runtime or need none.
+    The stock tools are not linked with the runtime. A plug-in would load it too late,
+    because it replaces malloc. Other programs have their own runtime or need none.
     """
     folder = Path(config.test_exec_root) / "sanitized-tools"
     folder.mkdir(parents=True, exist_ok=True)
-    # LLVM's allocators poison memory in instrumented code, such as ours, but do not
-    # unpoison what they allocate in code that is not instrumented, such as LLVM's.
+    # Disable poisoning: LLVM's allocators poison memory in instrumented code (ours),
+    # but code that is not instrumented (LLVM's) does not unpoison the memory.
     lines = {
         name: f"LD_PRELOAD={config.mlbridge_sanitizer_runtime}"
         " ASAN_OPTIONS=$ASAN_OPTIONS:allow_user_poisoning=0"
         f" exec {config.llvm_tools_dir}/{name}"
         for name in ("clang", "clang++", "ld.lld", "llc", "opt")
     }
-    # clang passes its environment on, and GNU's linker leaks.
+    # Unset LD_PRELOAD, which clang passes on, because GNU's linker leaks.
     lines["ld"] = f"env -u LD_PRELOAD {shutil.which('ld')}"
     for name, line in lines.items():
         tool = folder / name
@@ -42,7 +42,7 @@ config.name = "MLBridgeLLVM"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".test"]
 config.excludes = ["Inputs"]
-# These tests mostly run LLVM's own code, which is not sanitized.
+# Skip tests that mostly run LLVM's own code, which is not sanitized.
 if config.mlbridge_sanitizer_runtime and "MLBRIDGE_TEST_FULL" not in os.environ:
     config.excludes += ["aot.test", "decide.test", "lookahead.test", "metadata.test"]
     config.excludes += ["lto.test", "lto-in-process.test"]
@@ -67,7 +67,7 @@ if config.mlbridge_onnxruntime:
     config.available_features.add("onnx")
 config.environment.pop("MLBRIDGE_ONNXRUNTIME", None)
 
-# The Python that has `mlbridge compile`: the one that runs lit, or this project's.
+# Find a Python that has `mlbridge compile`: lit's Python, or this project's.
 python = next(
     (
         path
@@ -79,7 +79,7 @@ python = next(
 if python:
     config.available_features.add("mlbridge-compile")
 
-# Each test takes a few seconds. Without psutil lit has no limit of its own.
+# Each test takes a few seconds. lit needs psutil for a limit.
 if lit_config.maxIndividualTestTimeIsSupported[0]:
     lit_config.maxIndividualTestTime = 120
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One ONNX model of each kind, for the tests of generated models.
+"""Makes one ONNX model of each kind, for the tests of generated models.
 
-``python aot_models.py FOLDER`` writes them to FOLDER/NAME.onnx for the C++ tests.
+``python aot_models.py FOLDER`` writes FOLDER/NAME.onnx for the C++ tests.
 """
 
 import sys
@@ -57,7 +57,7 @@ def lstm() -> onnx.ModelProto:
 def ggnn() -> onnx.ModelProto:
     """nodes float[n,16], adjacency float[n,n] -> logits float[1,4], states float[n,16].
 
-    Four rounds of message passing with a gated update, then a sum over the nodes.
+    Runs four rounds of message passing with a gated update, and sums over the nodes.
     """
     g = GraphBuilder(3)
     state = "nodes"
@@ -81,7 +81,7 @@ def ggnn() -> onnx.ModelProto:
 
 
 def several() -> onnx.ModelProto:
-    """Inputs of four types, two of them scalars; a scalar output of each type."""
+    """Has four inputs of different types, and a scalar output of each type."""
     g = GraphBuilder(4)
     g.op("Cast", ["count"], "count_f", to=FLOAT)
     g.op("Cast", ["flags"], "flags_f", to=FLOAT)
@@ -134,11 +134,11 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "several": several,
     "edges": edges,
 }
-"""The function that makes each model, by the model's name."""
+"""Maps each model's name to the function that makes the model."""
 
 
 def graph_inputs(n: int, random: np.random.Generator) -> dict[str, NDArray[Any]]:
-    """A random graph of n nodes; each has about three neighbours."""
+    """Returns a random graph of n nodes with about three neighbours each."""
     adjacency = (random.random((n, n)) < 3 / n).astype(np.float32)
     adjacency /= np.maximum(1, adjacency.sum(1, keepdims=True))
     return {
@@ -148,7 +148,7 @@ def graph_inputs(n: int, random: np.random.Generator) -> dict[str, NDArray[Any]]
 
 
 def requests(name: str) -> Iterator[dict[str, NDArray[Any]]]:
-    """Random requests for a model, of several sizes where its inputs allow."""
+    """Yields random requests for a model, of several sizes if extents are free."""
     random = np.random.default_rng(9)
 
     def floats(*shape: int) -> NDArray[Any]:

@@ -18,7 +18,7 @@ BUILD = os.environ.get("MLBRIDGE_BENCHMARKS")
 
 
 def build_or_skip() -> Path:
-    """The folder of rtt-client; skips the test if the client is not built."""
+    """Returns the folder of rtt-client. Skips the test if the client is not built."""
     try:
         return find_build(Path(BUILD) if BUILD else None)
     except OSFailure as missing:
@@ -26,7 +26,7 @@ def build_or_skip() -> Path:
 
 
 def run_bench(*arguments: object) -> str:
-    """The output of a benchmark, which must succeed and leave no process."""
+    """Returns the output of a benchmark, which must succeed and leave no process."""
     before = children()
     outcome = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
     assert outcome.exit_code == 0, outcome.output
@@ -37,7 +37,7 @@ def run_bench(*arguments: object) -> str:
 def measured(
     folder: Path, *arguments: object, plot: bool = False
 ) -> tuple[str, list[dict[str, Any]]]:
-    """The output of a benchmark, and its rows; with `plot` it draws plot.png, too."""
+    """Returns a benchmark's output and rows. With `plot`, it also draws plot.png."""
     rows, drawn = folder / "rows.json", folder / "plot.png"
     output = run_bench(*arguments, "--json", rows, *(("--plot", drawn) if plot else ()))
     assert not plot or drawn.read_bytes().startswith(b"\x89PNG")
@@ -45,7 +45,7 @@ def measured(
 
 
 def refused(*arguments: str) -> str:
-    """The message, in one line, with which a benchmark refuses options."""
+    """Returns the one-line message with which a benchmark refuses options."""
     outcome = CliRunner().invoke(app, arguments)
     assert outcome.exit_code == 2
     return " ".join(outcome.output.split())

@@ -31,7 +31,7 @@ SPILLS_SPACES: dict[str, Any] = {
 
 @contextmanager
 def compiler_env(spec: str = "pipe", **settings: Any) -> Iterator[CompilerEnv]:
-    """An environment whose compiler counts its steps and fails when told to."""
+    """Yields an environment whose compiler counts steps, and fails on request."""
     settings = {**COUNT_SPACES, "timeout": 10.0, "reset_timeout": 10.0, **settings}
     command = settings.pop("command", [PROGRAM])
     with closing(CompilerEnv(command, spec, **settings)) as env:

@@ -54,7 +54,7 @@ def pytest_runtest_makereport() -> Generator[
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """A server's name, short enough for a socket; no file may be left beside it."""
+    """A server's name, short enough for a socket. Checks that no file is left there."""
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:
         yield f"{folder}/model"
         assert list(Path(folder).iterdir()) == []
@@ -62,7 +62,7 @@ def name() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def aot_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """NAME.onnx and libNAME.so of every model in aot_models."""
+    """A folder with NAME.onnx and libNAME.so of every model in aot_models."""
     path = tmp_path_factory.mktemp("aot")
     for name, make in aot_models.MODELS.items():
         onnx.save(make(), path / f"{name}.onnx")
@@ -80,7 +80,7 @@ def quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_same(found: Any, expected: Any) -> None:
-    """Asserts the same type, shape and value; NaN equals NaN, 0.0 differs from -0.0.
+    """Asserts the same type, shape and value. NaN equals NaN. 0.0 differs from -0.0.
 
     Dictionaries may order their keys differently.
     """
@@ -103,12 +103,12 @@ def assert_same(found: Any, expected: Any) -> None:
 
 
 def as_array(value: Any) -> Any:
-    """A feature as `deserialize` returns it: an array, a string or strings."""
+    """Converts a value to the feature that `deserialize` returns for the value."""
     return value if isinstance(value, (str, list)) else np.asarray(value)
 
 
 def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
-    """Asserts equality; floats within 1e-5, with the same argmax."""
+    """Asserts equality. Floats may differ by 1e-5, but need the same argmax."""
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     if expected.dtype.kind == "f":
         assert np.max(np.abs(found - expected)) <= TOLERANCE
@@ -118,7 +118,7 @@ def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
 
 
 def libraries_in(folder: Path) -> list[str]:
-    """The libraries in a folder that this process has loaded, once for each load."""
+    """Returns the folder's libraries that this process has loaded, one per load."""
     found = []
     for line in Path("/proc/self/maps").read_text().splitlines():
         _, _, offset, _, _, *path = line.split(maxsplit=5)
@@ -139,7 +139,7 @@ def assert_replies_alike(specs: list[str], features: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="session")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of what protoc makes of our .proto files: Python and descriptors."""
+    """A folder with protoc's output for our .proto files: Python and descriptors."""
     if shutil.which("protoc") is None:
         pytest.skip("protoc is not installed")
     folder = tmp_path_factory.mktemp("protoc")

@@ -2,15 +2,15 @@
 """Runs the code blocks of one page of the documentation, in order.
 
 ``python docs_page.py PAGE`` runs in the current folder, where the page's paths must be
-valid. A block with ``title=FILE`` is written to that file. Blocks of ``sh``
-and ``python`` are run; those of ``python`` share one namespace. ``c`` and ``cpp``
-without a title are compiled. ``json`` is parsed, ``text`` and ``{directive}`` are not
-code. Comments before a block change that; each may stand several times:
+valid. A block with ``title=FILE`` is written to that file. Blocks of ``sh`` and
+``python`` are run. All ``python`` blocks share one namespace. ``c`` and ``cpp`` without
+a title are compiled. ``json`` is parsed, and ``text`` and ``{directive}`` are ignored.
+Comments before a block change this. A comment may occur several times:
 
     <!-- not run: REASON -->        the block is skipped
     <!-- in: FILE -->               the block is part of this file, which tests run
     <!-- before: COMMAND -->        a command that is run first
-    <!-- given: DECLARATIONS -->    what a fragment of C or C++ needs
+    <!-- given: DECLARATIONS -->    the declarations that a fragment of C or C++ needs
 """
 
 import json
@@ -38,11 +38,11 @@ class Block:
     title: str | None
     text: str
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """What the comments before it say, by their first word."""
+    """The comments before the block, by their first word."""
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The code blocks of a page, in order.
+    """Returns the code blocks of a page, in order.
 
     Raises:
         ValueError: a fence has no language, or is not closed.
@@ -73,7 +73,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def check_part(block: Block, file: Path) -> None:
-    """Checks that each line of a block stands in a file, in this order."""
+    """Checks that a file contains each line of a block, in the same order."""
     rest = [" ".join(line.split()) for line in file.read_text().splitlines()]
     for line in block.text.splitlines():
         wanted = " ".join(line.split())
@@ -106,7 +106,7 @@ def compile_fragment(block: Block) -> None:
 
 
 def run(block: Block, namespace: dict[str, Any]) -> None:
-    """Runs one block; raises what goes wrong."""
+    """Runs one block. Raises an exception if the block fails."""
     for command in block.notes.get("before", []):
         subprocess.run(["bash", "-euc", command], check=True)
     if "not run" in block.notes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports policies of a framework that is installed in its own virtual environment.
+"""Exports policies of a framework in the framework's own virtual environment.
 
-``python export_elsewhere.py FRAMEWORK FOLDER`` writes .onnx files, and beside each an
-.npz file of requests (``in:NAME``) and of the framework's own replies (``out:NAME``).
+``python export_elsewhere.py FRAMEWORK FOLDER`` writes .onnx files. Each has an .npz
+file with requests (``in:NAME``) and the framework's own replies (``out:NAME``).
 """
 
 import functools
@@ -23,7 +23,7 @@ NAMED = ["double[2] weights", "int64[1] size"]
 
 
 def save_row(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
-    """Exports a policy that takes its features in a row, float32[N, 5]."""
+    """Exports a policy whose features are one row, float32[N, 5]."""
     asked: dict[str, Any] = {
         "size": RANDOM.integers(-50, 50, COUNT),
         "embedding": RANDOM.normal(size=(COUNT, 3)).astype(np.float32),
@@ -36,7 +36,7 @@ def save_row(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
 
 
 def save_named(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
-    """Exports a policy that takes its features by name."""
+    """Exports a policy whose features have names."""
     asked: dict[str, Any] = {
         "size": RANDOM.integers(-50, 50, (COUNT, 1)),
         "weights": RANDOM.normal(size=(COUNT, 2)),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 class Guess(gymnasium.Env[Any, Any]):
-    """Eight random observations; the reward is the sum of the action."""
+    """An episode has eight random observations. The reward is the action's sum."""
 
     def __init__(self, observations: Any, actions: Any) -> None:
         self.observation_space = observations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Helpers for tests of phase ordering: opt with the plug-in, and a program."""
+"""Helpers for tests of phase ordering, which run opt with the plug-in."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ PARTS = ROOT / "optimizations/phase_ordering"
 CLANG = ("clang-22", "-Oz", "-c")
 NO_PASSES = ("-Xclang", "-disable-llvm-passes")
 
-# Has loops, calls that may and must be inlined, a switch, memory and a recursion.
+# Has loops, a switch, memory, a recursion, and calls that may or must be inlined.
 PROGRAM = """
 #include <stdint.h>
 typedef struct { uint32_t table[256]; uint8_t seen[32]; } State;
@@ -59,7 +59,7 @@ long longest(const int *next, int n) {
 
 
 def bitcode(folder: Path, source: str = PROGRAM, name: str = "program") -> str:
-    """The bitcode of a C program before any pass of clang -Oz."""
+    """Returns the bitcode of a C program before any pass of clang -Oz."""
     (folder / f"{name}.c").write_text(source)
     path = str(folder / f"{name}.bc")
     run(*CLANG, *NO_PASSES, "-emit-llvm", str(folder / f"{name}.c"), "-o", path)
@@ -76,7 +76,7 @@ def actions(space: str = "oz") -> dict[str, Any]:
 
 
 def code_of(module: str, folder: Path, pipeline: str | None = None) -> int:
-    """The text size, in bytes, of a module compiled by stock LLVM.
+    """Returns the text size, in bytes, of a module compiled by stock LLVM.
 
     Runs a pipeline of opt, or clang's own -Oz if `pipeline` is None.
     """
@@ -98,7 +98,7 @@ def environment(
     features: Sequence[tuple[str, int]] = (("counts", 12),),
     **settings: Any,
 ) -> Iterator[CompilerEnv]:
-    """The environment in opt; `count` actions a step, options such as "-stop"."""
+    """Yields the environment in opt, with `count` actions per step."""
     command = [
         *("opt-22", f"-load-pass-plugin={PLUGIN}", "-disable-output", "/dev/null"),
         "-passes=mlbridge-phase-ordering-environment",
@@ -116,7 +116,7 @@ def environment(
 
 
 def take(env: CompilerEnv, module: str, *sequence: int, **request: Any) -> Any:
-    """Takes these actions in one step of a new episode.
+    """Runs the actions in one step of a new episode.
 
     Returns the observation, the reward and the info.
     """

@@ -25,10 +25,10 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/release"
 
 PATIENCE = 20.0
-"""The longest wait for anything, in seconds; the machine may be busy."""
+"""The longest wait in seconds. It is long, because the machine may be busy."""
 
 IS_FULL = os.environ.get("MLBRIDGE_TEST_FULL") == "1"
-"""True if long tests run, and tests that otherwise sample their cases run them all."""
+"""True if long tests run, and every test runs all its cases."""
 FULL = pytest.mark.skipif(not IS_FULL, reason="takes long: MLBRIDGE_TEST_FULL=1")
 needs_grpc = pytest.mark.skipif(
     not find_spec("mlbridge._grpc"), reason="this build has no gRPC"
@@ -45,7 +45,7 @@ CLI = "from mlbridge.cli import main; main()"
 
 
 class Started(subprocess.Popen[str]):
-    """A Python program that runs beside the test; use it in a ``with`` statement."""
+    """A Python program that runs beside the test, for a ``with`` statement."""
 
     stdout: IO[str]
     stderr: IO[str]
@@ -66,9 +66,9 @@ def run_python(
 def run_program(
     command: Sequence[str | Path], *, check: bool = False, **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program and captures its text; `check` expects exit status 0.
+    """Runs a program and captures its output. `check` expects exit status 0.
 
-    The program may take a minute unless `timeout` gives other seconds.
+    The time limit is a minute, unless `timeout` has another number of seconds.
     """
     options = {"capture_output": True, "text": True, "timeout": 60, **more}
     done = subprocess.run(command, **options)
@@ -83,7 +83,7 @@ def shell_script(path: Path, text: str) -> Path:
 
 
 def at(spec: str, name: str, **options: str) -> str:
-    """The spec for a name, with additional options."""
+    """Returns the spec for a name, with additional options."""
     spec = spec.format(name)
     for key, value in options.items():
         spec += f"{'&' if '?' in spec else '?'}{key}={value}"
@@ -91,12 +91,12 @@ def at(spec: str, name: str, **options: str) -> str:
 
 
 def place(spec: str, name: str) -> str:
-    """The spec at which to serve a model: without the compiler's options."""
+    """Returns the spec of a server, without the compiler's options."""
     return spec.format(name).partition("?")[0]
 
 
 def status_of(pid: int | str) -> list[str]:
-    """A process's program, state, parent and group; empty if it has been reaped."""
+    """Returns a process's program, state, parent and group. Empty if it was reaped."""
     try:
         program, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")
     except OSError:
@@ -105,7 +105,7 @@ def status_of(pid: int | str) -> list[str]:
 
 
 def in_threads(work: Callable[[int], object], count: int) -> None:
-    """Calls `work` with 0 to `count` - 1 at the same time, each in its own thread."""
+    """Calls `work` with 0 to `count` - 1, each in its own thread at the same time."""
     threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
     for thread in threads:
         thread.start()
@@ -114,13 +114,13 @@ def in_threads(work: Callable[[int], object], count: int) -> None:
 
 
 def reply_of(spec: str, *request: Any, **more: Any) -> Any:
-    """The reply to one request through a runner that is made for it."""
+    """Returns the reply to one request through a new runner."""
     with ModelRunner(spec) as runner:
         return runner.evaluate(*request, **more)
 
 
 def run_cli(*arguments: object, status: int = 0) -> str:
-    """The output of `mlbridge`, run in this process; its exceptions propagate."""
+    """Returns the output of `mlbridge`, run in this process. Exceptions propagate."""
     result = CliRunner().invoke(
         app, list(map(str, arguments)), catch_exceptions=False, env={"COLUMNS": "200"}
     )
@@ -131,7 +131,7 @@ def run_cli(*arguments: object, status: int = 0) -> str:
 def until(
     attempt: Callable[[], T | None], what: str = "timed out", seconds: float = PATIENCE
 ) -> T:
-    """The first true value that `attempt` returns."""
+    """Calls `attempt` until it returns a true value, and returns this value."""
     deadline = time.monotonic() + seconds
     while not (result := attempt()):
         assert time.monotonic() < deadline, what
@@ -143,7 +143,7 @@ def until(
 def asked(
     policy: Policy | Batched, name: str, query: str = "", **options: Any
 ) -> Iterator[tuple[Serving, ModelRunner]]:
-    """Serves a policy at ``pipe:NAME``; yields the server and a runner for it."""
+    """Serves a policy at ``pipe:NAME``. Yields the server and a runner for it."""
     with (
         serving(policy, f"pipe:{name}{query}", **options) as served,
         ModelRunner(f"pipe:{name}?timeout=20s") as runner,
@@ -152,7 +152,7 @@ def asked(
 
 
 def raising(error: Callable[[Features], BaseException]) -> Policy:
-    """A policy that raises this error on every request."""
+    """Returns a policy that raises an error on every request."""
 
     def policy(features: Features) -> Any:
         raise error(features)
@@ -164,7 +164,7 @@ def raising(error: Callable[[Features], BaseException]) -> Policy:
 def asked_at(
     policy: Policy | Batched, server: str, compiler: str, **options: Any
 ) -> Iterator[tuple[Serving, ModelRunner]]:
-    """Serves a policy at one spec; yields the server and a runner of another."""
+    """Serves a policy at `server`. Yields the server and a runner for `compiler`."""
     with (
         serving(policy, server, **options) as served,
         ModelRunner(compiler) as runner,

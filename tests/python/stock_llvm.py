@@ -22,7 +22,7 @@ needs_llvm = pytest.mark.skipif(
     reason=f"{CLANG}, {OPT} and {LLC} are not all installed",
 )
 
-# LLVM asks an inliner about both calls.
+# LLVM sends requests about both calls to an inliner.
 CALLS = """
 static int sum(int *p, int n) {
   int s = 0;
@@ -33,7 +33,7 @@ int first(int *p) { return sum(p, 30) ^ 0x55; }
 int other(int *p) { return sum(p + 3, 20) * p[2] + p[1]; }
 """
 
-# More values than registers, which makes LLVM evict some.
+# Has more values than registers, so that LLVM evicts some of them.
 PRESSURE = """
 int use(int);
 int pressure(const int *p, int n) {
@@ -63,7 +63,7 @@ def sources(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for temporary files; no file there, and no child, may remain."""
+    """A folder for temporary files. Checks that no file and no child remains."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -76,7 +76,7 @@ def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 @pytest.fixture
 def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Marks the processes that a test starts; none, and no file, may remain."""
+    """Marks the processes that a test starts. Checks that none and no file remains."""
     value = f"{os.getpid()}-{time.monotonic_ns()}"
     monkeypatch.setenv(TAG, value)
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:
@@ -88,10 +88,10 @@ def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def processes(tag: str) -> list[int]:
-    """The other processes with that tag in their environment."""
+    """Returns the other processes that have the tag in their environment."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
-        # A process may end, or belong to another user.
+        # Ignore a process that has ended or belongs to another user.
         with contextlib.suppress(OSError):
             if f"{TAG}={tag}\0".encode() in (entry / "environ").read_bytes():
                 found.append(int(entry.name))
@@ -99,7 +99,7 @@ def processes(tag: str) -> list[int]:
 
 
 def wait_until_gone(tag: str, timeout: float = 5.0) -> list[int]:
-    """Waits for the processes with that tag to end; returns those that have not."""
+    """Waits for the processes with a tag to end. Returns the remaining processes."""
     until = time.monotonic() + timeout
     while (left := processes(tag)) and time.monotonic() < until:
         time.sleep(0.02)
@@ -107,7 +107,7 @@ def wait_until_gone(tag: str, timeout: float = 5.0) -> list[int]:
 
 
 def children() -> set[int]:
-    """The child processes that have not been reaped."""
+    """Returns the child processes that have not been reaped."""
     pids = set()
     for task in Path("/proc/self/task").iterdir():
         # The kernel may still list a joined thread for a moment.
@@ -117,7 +117,7 @@ def children() -> set[int]:
 
 
 def group_members(group: int) -> dict[int, str]:
-    """The live processes of a group, with the names of their programs."""
+    """Maps the live processes of a group to the names of their programs."""
     known = {int(p.name): status_of(p.name) for p in Path("/proc").glob("[0-9]*")}
     return {
         pid: status[0]
@@ -135,6 +135,6 @@ def assert_gone(group: int) -> None:
 
 
 def compiler_of(group: int) -> int:
-    """The compiler's process in a group that a guard leads."""
+    """Returns the compiler's process in a group that a guard leads."""
     (compiler,) = group_members(group).keys() - {group}
     return compiler

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge compile``: its code replies as ONNX Runtime does, or is refused."""
+"""``mlbridge compile``: the code replies like ONNX Runtime, or is refused."""
 
 import importlib.util
 import itertools
@@ -33,7 +33,7 @@ TOLERANCE = 1e-5
 
 # One model of each kind gives the same replies in every runtime. TensorFlow's models
 # (tests/tensorflow) and PyTorch's packages (test_runtimes.py) are not made from .onnx
-# files; they are compared with their frameworks.
+# files, so they are compared with their frameworks.
 
 IN_PROCESS = ("onnx", "aot", "aot?cpu=baseline", "tvm")
 SERVED = ("pipe", "shm", "shm?serdes=json", "grpc+unix")
@@ -59,7 +59,7 @@ class Reference:
 
 
 def in_process(backend: str, model: Path) -> str:
-    """The spec that runs a model in this process."""
+    """Returns the spec that runs a model in this process."""
     scheme, question_mark, options = backend.partition("?")
     if scheme == "tvm":
         module = MODULES / "MLBridge-tvm.so"
@@ -163,7 +163,7 @@ def test_archives_and_c(tmp_path: Path) -> None:
     assert symbols == ["mlbridge_aot_model_policy"]
     declared = "extern const MLBridgeAOTModel mlbridge_aot_model_policy;"
     assert declared in header.read_text()
-    # The C file needs no header of this library, and any compiler takes it.
+    # The C file needs no header of this library, and any compiler compiles it.
     compile_model(tmp_path / "m.onnx", tmp_path / "policy.c", name="other")
     for compiler in ("gcc", "clang-22"):
         command = [compiler, "-w", "-c", "policy.c", "-o", "other.o"]
@@ -192,7 +192,7 @@ def nm(*arguments: str | Path) -> str:
 def change_code(
     made: onnx.ModelProto, folder: Path, changes: dict[str, str], *options: str
 ) -> None:
-    """Compiles m.onnx to m.c, and m.c with these changes to m.so."""
+    """Compiles m.onnx to m.c, and then m.c with `changes` to m.so."""
     onnx.save(made, folder / "m.onnx")
     compile_model(folder / "m.onnx", folder / "m.c")
     text = (folder / "m.c").read_text()
@@ -208,7 +208,7 @@ Shape = Sequence[int | str | None]
 
 
 def graph_of(g: GraphBuilder, x: Shape, y: Shape, *more: Any) -> onnx.ModelProto:
-    """A model with input x and output y, both float; `more` are further inputs."""
+    """A model with the float input x and output y. `more` are further inputs."""
     return g.model("g", [("x", FLOAT, x), *more], [("y", FLOAT, y)])
 
 
@@ -275,7 +275,7 @@ def test_exponentials_to_the_ends_of_what_there_is(tmp_path: Path) -> None:
 
 
 def not_finite() -> onnx.ModelProto:
-    """x float[1,8] -> y float[1,61], by operators that must preserve NaN."""
+    """x float[1,8] -> y float[1,61], with operators that must preserve NaN."""
     g = GraphBuilder(8)
     slopes = g.constant(np.arange(8) - 4, np.float32)
     parts = [
@@ -307,8 +307,8 @@ def test_nan_and_infinities_are_what_they_are(tmp_path: Path) -> None:
                 if not np.isnan(value):
                     np.testing.assert_array_equal(found, reference({"x": x})["y"])
                     continue
-                # NaN is where it was in seven parts of eight floats, is the largest
-                # and the smallest, and is the first of the best three.
+                # In seven parts of eight floats, NaN stays where it was. It is also the
+                # maximum, the minimum, and the first of the best three.
                 expected = [*np.tile(np.isnan(x[0]), 7), *[True] * 3, False, False]
                 np.testing.assert_array_equal(np.isnan(found[0]), expected)
 
@@ -457,7 +457,7 @@ def test_memory_of_a_free_size_on_the_stack_is_refused(tmp_path: Path) -> None:
 
 
 def test_primes_of_free_extents_are_far_apart() -> None:
-    """No number of one extent is another extent with an offset."""
+    """No prime of one extent equals another extent's prime plus a small offset."""
     names = [f"n{i}" for i in range(8)]
     first, second = points(names, {2011}, 2003)
     assert list(first) == list(second) == names
@@ -515,7 +515,7 @@ def test_wrong_use(tmp_path: Path, arguments: list[str], message: str) -> None:
 
 
 def compile_by(saved_model_cli: str, folder: Path, *cpu: str) -> str:
-    """The errors of compile.py with this shell script in place of TensorFlow's tool."""
+    """Returns compile.py's errors with a shell script instead of TensorFlow's tool."""
     python = folder / "python"
     python.symlink_to(sys.executable)
     shell_script(folder / "saved_model_cli", saved_model_cli)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Foreign compilers, which skip the handshake and open NAME.in and NAME.out.
 
-The compiler here follows docs/reference/wire-format.md alone: it sends the frames of
-the reference implementation.
+The compiler here only follows docs/reference/wire-format.md. It sends the frames of the
+reference implementation.
 """
 
 import errno
@@ -39,7 +39,7 @@ def open_writer(path: str) -> int | None:
 
 @contextmanager
 def compiler(name: str) -> Iterator[Peer]:
-    """A compiler's connection: the descriptors that it reads from and writes to."""
+    """Yields a compiler's descriptors for reading and for writing."""
     with ExitStack() as stack:
         reader = os.open(f"{name}.in", os.O_RDONLY | os.O_NONBLOCK)
         stack.callback(os.close, reader)
@@ -87,7 +87,7 @@ def ends(peer: Peer, message: bytes) -> bool:
     """True if the model ends the session instead of answering."""
     send(peer, message)
     reader, _ = peer
-    # Reading cannot distinguish a model that left from a model yet to connect.
+    # Use poll, because reading also returns nothing before the model has connected.
     poll = select.poll()
     poll.register(reader, select.POLLIN)
     return poll.poll(PATIENCE * 1000) == [(reader, select.POLLHUP)]
@@ -128,7 +128,7 @@ def of(x: int) -> bytes:
     ids=repr,
 )
 def test_answers_in_bytes(name: str, reply: Any, expected: bytes) -> None:
-    """Python's numbers become C's int and float; an array keeps its type."""
+    """Python's numbers become C's int and float. An array keeps its type."""
     with mlbridge.serving(lambda _: reply, f"pipe:{name}"):
         assert ask_once(name, of(1)) == expected
 
@@ -136,7 +136,7 @@ def test_answers_in_bytes(name: str, reply: Any, expected: bytes) -> None:
 def test_features_in_bytes(name: str) -> None:
     sent: dict[str, np.ndarray[Any, Any]] = {
         "size": np.array([12], np.int64),
-        # Leaves `weights` unaligned: foreign compilers do not sort by size.
+        # Make `weights` unaligned, because foreign compilers do not sort by size.
         "flag": np.array([3], np.int8),
         "weights": np.arange(6, dtype=np.float32).reshape(2, 3),
     }
@@ -234,7 +234,7 @@ FAILURES: dict[str, tuple[mlbridge.Policy, str]] = {
 def test_what_they_cannot_be_told(
     name: str, serves: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The failure ends the bare compiler's session and no other."""
+    """The failure only ends the bare compiler's session."""
     reply, says = (DEFERRALS | FAILURES)[serves]
 
     def policy(features: mlbridge.Features) -> Any:
@@ -247,7 +247,7 @@ def test_what_they_cannot_be_told(
                 assert ends(peer, of(0))
             assert runner.evaluate({"x": 1}, int) == 7
             logged = [record.getMessage() for record in caplog.records]
-            # Each end of a session is logged, a policy's failure once.
+            # Each end of a session is logged. A policy's failure is logged once.
             assert len(logged) == (2 if serves in FAILURES and session == 1 else 1)
             (ended,) = [text for text in logged if text.startswith("a session ended: ")]
             assert says.encode(errors="backslashreplace").decode() in ended
@@ -289,7 +289,7 @@ def test_a_failure_ends_serving(name: str, serves: str, kind: type[Exception]) -
 
 
 def test_a_failure_in_the_loop(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """An error for the compiler is logged; an impossible reply is raised."""
+    """The server logs an error for the compiler, and raises for an impossible reply."""
     with (
         mlbridge.PipeCompilerInterface(name, timeout=20) as interface,
         ThreadPoolExecutor() as executor,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One model for many compilers: batches, and failures within a batch."""
+"""Batches: one model for many compilers, and failures within a batch."""
 
 import signal
 import threading
@@ -23,7 +23,7 @@ COMPILERS = 8
 
 
 class Crowd:
-    """Threads that ask at the same moment, each through its own runner."""
+    """Threads that send requests at the same time, each with its own runner."""
 
     def __init__(self, specs: Sequence[str]) -> None:
         self.replies: list[list[Any]] = [[] for _ in specs]
@@ -31,12 +31,12 @@ class Crowd:
         self._specs = specs
 
     def ask(self, requests: Sequence[Features], rounds: int = 1) -> None:
-        """Each thread sends its request `rounds` times; keeps replies and errors."""
+        """Makes each thread send its request `rounds` times. Stores the results."""
         in_threads(lambda i: self._ask(i, requests[i], rounds), len(self._specs))
 
     def _ask(self, index: int, request: Features, rounds: int) -> None:
         with ModelRunner(self._specs[index]) as runner:
-            # Every runner connects before the requests that count.
+            # Connect every runner first.
             runner.evaluate({"x": 0}, int)
             self._barrier.wait(30)
             for _ in range(rounds):
@@ -126,7 +126,7 @@ def test_a_wrong_number_of_answers_is_a_failure(name: str, replies: list[int]) -
     with serving(policy, f"pipe:{name}", max_batch=2, max_delay=0.5):
         crowd.ask([{"x": 1}, {"x": 1}])
     for (reply,) in crowd.replies:
-        # After the batch fails, each request is asked alone, and one reply is right.
+        # After the batch fails, the policy gets each request alone. One reply is right.
         if len(replies) == 1:
             assert reply == 1
         else:
@@ -235,7 +235,7 @@ print(mlbridge.serve(slow, sys.argv[1]).requests, flush=True)
 
 @contextmanager
 def thinking(name: str, seconds: int) -> Iterator[tuple[Started, Future[Any]]]:
-    """A server that computes a reply for so long, and the reply."""
+    """Yields a server that computes a reply for some seconds, and the reply."""
     server = SLOW_SERVER.replace("sleep(1)", f"sleep({seconds})")
     with (
         Started(server, f"pipe:{name}", stderr=None) as process,

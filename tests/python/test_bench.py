@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`mlbridge bench rtt`; no test depends on its times."""
+"""`mlbridge bench rtt`. No test depends on its times."""
 
 import shutil
 import subprocess
@@ -113,7 +113,7 @@ def test_wrong_answers_are_found() -> None:
         replies[2] = wrong
         with pytest.raises(ModelError, match="a wrong answer of echo to 50000"):
             work.check("echo", replies)
-    # One feature too few.
+    # Omit one feature.
     few = [np.dot(work.weights[: n - 1], work.features[: n - 1]) for n in work.lengths]
     with pytest.raises(ModelError, match="a wrong answer of fc to 10 "):
         work.check("fc", np.array(few, np.float32))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The benchmarks of phase ordering; no test depends on their times."""
+"""The benchmarks of phase ordering. No test depends on their times."""
 
 import contextlib
 import os
@@ -112,7 +112,7 @@ def test_whole_compiles(corpus: Path, policy: Path, tmp_path: Path) -> None:
     for row in rows:
         assert len(row["per_module"]) == COUNT
         assert min(row["seconds"], row["cpu_seconds"]) > 0
-        # Served flows start a server, the original flow its model.
+        # Served flows start a server. The original flow loads its model.
         starts = row["flow"] in (compile_time.ORIGINAL, *SERVED)
         assert (row["start_seconds"] > 0) == starts
     assert rows[0]["faster"] == {"total": 1, "geomean": 1, "total_cpu": 1}
@@ -134,7 +134,7 @@ def test_by_gymnasium_and_inside(corpus: Path, policy: Path, tmp_path: Path) -> 
 def test_single_passes_by_a_network_of_random_weights(
     corpus: Path, vocabulary: Path, tmp_path: Path
 ) -> None:
-    """The policy repeats no pass before it has taken all."""
+    """The policy repeats a pass only after it has chosen all passes."""
     output, _ = bench(
         tmp_path,
         *("gym", "--modules", "1", "--rounds", "1", "--steps", "4"),
@@ -182,7 +182,7 @@ def test_a_service_managers_stop_ends_the_server(
 
 
 def asked_server_of(process: Started) -> int | None:
-    """The server of a benchmark if a compiler runs, too; else None."""
+    """Returns the server of a benchmark, or None if no compiler runs."""
     assert process.poll() is None
     commands = {}
     listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
@@ -308,7 +308,7 @@ def test_training(corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
 def test_the_stock_tools_see_what_the_plugin_sees(
     corpus: Path, vocabulary: Path, tmp_path: Path
 ) -> None:
-    """The original flow asks the same model, so it needs the same features."""
+    """The original flow uses the same model, so it needs the same features."""
     observation = ("histogram", "embedding", "step", "actions")
     module = corpus / "demo" / "large.bc"
     env = PhaseOrderingEnv(
@@ -350,7 +350,7 @@ def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
 
 
 class MadeUp(Flow):
-    """A flow that reports these times and actions; its object returns `result`."""
+    """A flow that reports given times and actions. Its object returns `result`."""
 
     def __init__(self, seconds: list[float], actions: str, result: int) -> None:
         self._left = [seconds[0], *seconds]
@@ -382,7 +382,7 @@ def test_medians_of_pairs(tmp_path: Path) -> None:
         stock=MadeUp([1, 1, 1], "", 3),
     )
     by_flow = {row["flow"]: row for row in compile_time.rows(results)}
-    # 10, 5 and 15 times as fast; 30 s and 2 s at the median.
+    # The modules are 10, 5 and 15 times as fast. The medians are 30 s and 2 s.
     assert by_flow["onnx"]["faster"]["geomean"] == 10
     assert by_flow["onnx"]["faster"]["total"] == 15
     assert by_flow["onnx"]["of_clang"]["total"] == 2

@@ -161,7 +161,7 @@ def test_other_frameworks_have_fixed_sizes(tmp_path: Path) -> None:
 
 
 class Drawn(gymnasium.Env[Any, Any]):
-    """An environment with two rows of at most six; only its spaces matter."""
+    """An environment with two rows of at most six. Only its spaces matter."""
 
     observation_space = Padded(Dict({"rows": ROWS}), {"rows": 6})
     action_space = Discrete(6)
@@ -172,7 +172,7 @@ class Drawn(gymnasium.Env[Any, Any]):
 
 
 class Scores(nn.Module):
-    """A score for each row; `hides` masks padding, `counts` depends on its extent."""
+    """Scores each row. `hides` masks padding. `counts` depends on the extent."""
 
     def __init__(self, *, hides: bool, counts: bool) -> None:
         super().__init__()

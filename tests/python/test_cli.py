@@ -42,7 +42,7 @@ number = 3
 
 @pytest.fixture
 def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Writes a module of policies to the current folder; returns its name."""
+    """Writes a module of policies to the current folder. Returns its name."""
     module = f"policy_{tmp_path.name}"
     (tmp_path / f"{module}.py").write_text(POLICY)
     monkeypatch.chdir(tmp_path)
@@ -51,7 +51,7 @@ def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def errors_of(*arguments: str | Path, status: int = 1, cwd: Path | None = None) -> str:
-    """The errors of the command, which must fail without a traceback."""
+    """Returns the errors of the command, which must fail without a traceback."""
     result = run_python(CLI, *arguments, cwd=cwd)
     assert result.returncode == status
     assert "Traceback" not in result.stderr
@@ -158,7 +158,7 @@ def test_where_the_plugin_is_found(
     monkeypatch.setattr(doctor, "PREFIXES", (str(tmp_path / "usr"),))
     monkeypatch.setattr(doctor, "__file__", str(checkout / "python/mlbridge/doctor.py"))
     assert doctor.find_llvm_plugin() == built
-    # The newest build wins unless it is sanitized: stock compilers cannot load that.
+    # The newest build wins, unless it is sanitized and stock compilers cannot load it.
     sanitized = touched(checkout / "build/asan/lib/MLBridgeLLVM.so")
     os.utime(sanitized, (time.time() + 60,) * 2)
     assert doctor.find_llvm_plugin() == sanitized
@@ -207,7 +207,7 @@ def test_serve_a_fifo(tmp_path: Path) -> None:
 def serve_one(
     name: str, policy: str, *options: str, status: int = 0, **environment: str
 ) -> tuple[Any, str, str]:
-    """Sends a request to `mlbridge serve`; its reply or error, and the texts."""
+    """Sends a request to `mlbridge serve`. Returns the reply or error, and output."""
     command = ["serve", policy, "--at", f"pipe:{name}", *options]
     process = Started(CLI, *command, env={**os.environ, **environment})
     try:
@@ -254,7 +254,7 @@ def test_serve_a_policy_that_fails(name: str, policies: str) -> None:
 
 
 def test_serve_colours_nothing_that_it_logs(name: str, policies: str) -> None:
-    """Colouring would take time in proportion to what a compiler sends."""
+    """The time of colouring would grow with the compiler's messages."""
     options = (name, f"{policies}:fail", "--sessions", "1")
     _, _, errors = serve_one(*options, FORCE_COLOR="1", COLUMNS="300")
     assert f"session 1 (process {os.getpid()})" in errors

@@ -39,7 +39,7 @@ def round_trip(tensors: dict[str, Any], serdes: str) -> dict[str, Any]:
 @example({"nan": np.array([np.nan, -np.inf, np.inf, -0.0, 1e-45], np.float32)})
 @example({"one": np.float32(0.1), "text": "", "texts": ["", "", "x", ""], "none": []})
 def test_round_trip(serdes: str, tensors: dict[str, Any]) -> None:
-    # An empty list has no element type; an empty array of strings has.
+    # An empty list has no element type, but an empty array of strings has one.
     sent = {
         name: np.array([], str) if isinstance(value, list) and not value else value
         for name, value in tensors.items()

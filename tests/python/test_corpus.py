@@ -103,7 +103,7 @@ def test_a_script_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
 
 
 def has_ended(process: int) -> bool:
-    """True also for a zombie, since another process must reap it."""
+    """Returns whether a process has ended, even if it has not been reaped."""
     status = status_of(process)
     return not status or status[1] in "ZX"
 

@@ -39,7 +39,7 @@ needs_bzip2 = pytest.mark.skipif(not shutil.which("bzip2"), reason="no bzip2 her
 
 
 def nothing() -> None:
-    """Stands for a progress bar's `advance`."""
+    """Replaces a progress bar's `advance`."""
 
 
 def test_statistics() -> None:
@@ -70,7 +70,7 @@ def test_statistics_of_others_decisions(was: str, is_: str) -> None:
 
 
 def write_log(path: Path, rows: list[tuple[int, int, int]], names: str = "ab") -> Unit:
-    """A training log of int64[1] tensors, the decision last."""
+    """Writes a training log of int64[1] tensors, with the decision last."""
     specs = [
         {"name": name, "type": "int64_t", "port": 0, "shape": [1]}
         for name in (*names, "inlining_decision")
@@ -184,7 +184,7 @@ def test_builds_are_compared(tmp_path: Path) -> None:
 
 
 def results(agreement: Agreement, text: int, wrong: list[str]) -> list[bool]:
-    """Which promises a build keeps, against a stock build of 10,000 bytes."""
+    """Returns which promises a build keeps. The stock build has 10,000 bytes."""
     asked = Asked(agreement, sessions=1, first_us=100.0, rest_us=990.0)
     build = Build(Path("bzip2"), text, (), "pipe", asked, 5.0, tuple(wrong))
     return list(report.promises(Build(Path("bzip2"), 10_000), [build]).values())

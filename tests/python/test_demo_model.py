@@ -30,7 +30,7 @@ counts = st.integers(0, 1000)
 
 
 def table(rows: int = 600, units: int = 12, seed: int = 0) -> Table:
-    """Made-up call sites, inlined if their cost is below the threshold."""
+    """Invented call sites, which are inlined if their cost is below the threshold."""
     random = np.random.default_rng(seed)
     cost = random.integers(-50, 300, rows)
     threshold = random.choice([5, 45, 225], rows)
@@ -183,7 +183,7 @@ def test_saved_and_loaded(training: Training, tmp_path: Path) -> None:
 def assert_alike(
     network: InliningNetwork, path: Path, rows: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Asserts that an .onnx file decides as the policy; returns its decisions.
+    """Asserts that an .onnx file decides like the policy. Returns its decisions.
 
     Logits near 0 may round to either decision. `rows` is int64[n, d].
     """

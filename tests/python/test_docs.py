@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The documentation: its code runs, and its links lead somewhere."""
+"""The documentation's code runs, and the targets of its links exist."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ FULL = bool(os.environ.get("MLBRIDGE_TEST_FULL"))
 
 
 def markdown() -> list[str]:
-    """All Markdown files that git has."""
+    """Returns all Markdown files that git tracks."""
     listed = subprocess.run(
         ["git", "ls-files", "*.md"],
         cwd=ROOT,
@@ -37,7 +37,7 @@ def test_code(name: str, tmp_path: Path) -> None:
     page = ROOT / name
     if (slow := SLOW.search(page.read_text())) and not FULL:
         pytest.skip(f"{slow[1]}; make test-full runs this page")
-    # Paths on a page are relative to the checkout; what it writes is not kept.
+    # Run the page in a temporary folder that has links to the checkout's files.
     for entry in ROOT.iterdir():
         if entry.name not in (".git", "x.c"):
             (tmp_path / entry.name).symlink_to(entry)
@@ -62,7 +62,7 @@ def test_code(name: str, tmp_path: Path) -> None:
     try:
         process.wait(3600 if FULL else 240)
     finally:
-        # Servers that the page has started in the background, too.
+        # Also end the servers that the page has started in the background.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, log.read_text()
@@ -78,7 +78,7 @@ def test_indented_code(name: str) -> None:
 
 @pytest.mark.parametrize("name", markdown())
 def test_links(name: str) -> None:
-    """Files exist, and so do the headings that links name."""
+    """The files and headings that links name exist."""
     page = ROOT / name
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
         if re.match(r"[a-z]+:", link):
@@ -91,7 +91,7 @@ def test_links(name: str) -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub and MyST make them."""
+    """Returns the anchors of a page's headings in the form of GitHub and MyST."""
     found = set()
     for title in re.findall(r"^#+ (.*)$", page.read_text(), re.M):
         plain = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", title).lower()

@@ -95,7 +95,7 @@ time.sleep(0.3)
 
 
 def run(scheme: str, name: str, body: str) -> float:
-    """The seconds that the program takes; it must print no errors."""
+    """Returns the program's duration in seconds. The program must print no errors."""
     started = time.monotonic()
     program = PROGRAM.replace("{body}", body)
     done = run_python(program, f"{scheme}:{name}", name, timeout=20)
@@ -140,7 +140,7 @@ def test_a_thread_that_asks(name: str, scheme: str, what: str) -> None:
     ],
 )
 def test_a_thread_that_is_not_in_the_library(name: str, start: str) -> None:
-    """The thread outlives the interpreter, and so do its objects."""
+    """The thread and its objects outlive the interpreter."""
     body = "import _thread\nwait = lambda *_: (begun.set(), time.sleep(60))\n"
     body += f"runner = mlbridge.create_model_runner('none')\n{start}\nbegun.wait()\n"
     assert run("pipe", name, body) < 10

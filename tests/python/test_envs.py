@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("tag")
 SPECS = ["pipe", "shm", "pipe:?serdes=json", "shm:?serdes=json&max-message=1MiB"]
 if find_spec("mlbridge._grpc"):
     SPECS += ["grpc:?serdes=bitstream", "grpc:?serdes=json&call=unary"]
-    # gRPC opens descriptors on its first use; open them before tests count.
+    # Make gRPC open its descriptors now, before tests count descriptors.
     FIRST = mlbridge.grpc.TrainingChannel("grpc://127.0.0.1:1?serdes=bitstream")
     with suppress(mlbridge.Timeout, mlbridge.PeerClosed):
         FIRST.connect(0.1, alive=lambda: False)
@@ -48,14 +48,14 @@ def names_in(folder: str | Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _closes_descriptors() -> Iterator[None]:
-    """Checks that a test leaves no descriptor open; it may close older garbage."""
+    """Checks that a test leaves no descriptor open. It may close older descriptors."""
     before = len(names_in("/proc/self/fd"))
     yield
     assert len(names_in("/proc/self/fd")) <= before
 
 
 def trouble(at: int, what: str) -> dict[str, Any]:
-    """The options of an episode in which `what` happens at step `at`."""
+    """Returns the options of an episode in which `what` happens at step `at`."""
     return {"at": at, "do": what}
 
 
@@ -237,7 +237,7 @@ def test_actions_of_another_form(action: Any) -> None:
     ],
 )
 def test_an_action_is_not_changed(dtype: Any, actions: list[Any], others: Any) -> None:
-    """A space of fewer digits rounds it; nothing else changes it."""
+    """Only a space with a narrower float type rounds an action."""
     write = ActionWriter(spaces.Box(0, 1, (), dtype))
     for action in actions:
         written = write(action)["action"]
@@ -280,7 +280,7 @@ def test_a_step_that_fails(spec: str, what: str, error: str, tag: str) -> None:
 @pytest.mark.skipif("grpc" not in SPECS[-1], reason="this build has no gRPC")
 @pytest.mark.parametrize("late", [0.9, 0.98, 1.0, 1.02])
 def test_a_compiler_that_listens_late(late: float) -> None:
-    """The trainer's first call reaches it."""
+    """The trainer's first call reaches a compiler that starts later."""
     command = ["sh", "-c", f'sleep {late}; exec "$0"', PROGRAM]
     with compiler_env(SPECS[-2], command=command) as env:
         assert env.reset()[0] == {"count": 0}
@@ -430,7 +430,7 @@ def test_ctrl_c(tag: str) -> None:
     "scheme", [*SCHEMES[:2], pytest.param("grpc", marks=needs_grpc)]
 )
 def test_a_compiler_in_c(scheme: str) -> None:
-    """tests/capi/environment.c: episodes, and a failure of its own."""
+    """tests/capi/environment.c runs episodes, and reports a failure."""
     settings = {
         "command": [str(BUILD / "tests/capi/capi-environment")],
         "observation_space": spaces.Dict({"left": spaces.Box(0, 3, (), np.int32)}),

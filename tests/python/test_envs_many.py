@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Several compilers at once, and several agents in one."""
+"""Several compilers at once, and several agents in one compiler."""
 
 import os
 import time
@@ -116,7 +116,7 @@ def test_stable_baselines() -> None:
 def multi_agent(
     command: list[str], agents: list[str], each: dict[str, Any], **settings: Any
 ) -> Any:
-    """An environment whose agents all have the same spaces."""
+    """Returns an environment whose agents all have the same spaces."""
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
     from mlbridge.envs import MultiAgentCompilerEnv
 
@@ -193,7 +193,7 @@ def test_whose_turn_it_is() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_an_episode_of_agents_that_is_over_at_once() -> None:
-    """The compiler then names no agent; the first agent may end the episode."""
+    """If the compiler names no agent, the first agent may end the episode."""
     env = multi_agent([PROGRAM], ["first", "second"], COUNT_SPACES)
     for _ in range(2):
         observations, _ = env.reset(options={"at": 0, "do": "done"})

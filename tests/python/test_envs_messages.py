@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""CompilerEnv and compilers whose messages this library would not write."""
+"""CompilerEnv receives messages that this library would not write."""
 
 import gc
 import logging
@@ -42,7 +42,7 @@ GOOD = {"x": 1.0, "_reward": 0.5, "_terminated": False, "_truncated": False}
 
 
 class Expression:
-    """An expression that SPEAKER evaluates; the value is too long for a command."""
+    """An expression that SPEAKER evaluates, for a value too long for a command."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -52,8 +52,8 @@ class Expression:
 
 
 def speaking(*messages: dict[str, Any] | Expression) -> list[str]:
-    """The command of a `SPEAKER`."""
-    # np.array's repr lacks the prefix `np.`; nan and inf are names in SPEAKER.
+    """Returns the command of a `SPEAKER`."""
+    # Add the prefix `np.`, which np.array's repr lacks. SPEAKER defines nan and inf.
     text = re.sub(r"\barray\(|(?<=dtype=)", r"np.\g<0>", repr(list(messages)))
     return [sys.executable, "-c", SPEAKER, text]
 

@@ -47,7 +47,7 @@ def legal(env: Any, info: dict[str, Any]) -> Any:
 
 
 def finish(env: Any, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """The return of an episode of legal random actions, and its last info."""
+    """Returns the return and last info of an episode of legal random actions."""
     total, over = 0.0, False
     while not over:
         observation, reward, terminated, truncated, info = env.step(legal(env, info))
@@ -114,7 +114,7 @@ def test_episodes(env: Any) -> None:
 
 
 def llvm_size(object_file: Path) -> int:
-    """The bytes of machine code in an object file, by LLVM's own tool."""
+    """Returns the bytes of machine code in an object file, measured by LLVM's tool."""
     printed = run_program(["llvm-size-22", "-A", object_file], check=True).stdout
     return sum(map(int, re.findall(r"^\.text\S* +(\d+)", printed, re.MULTILINE)))
 
@@ -191,7 +191,7 @@ def test_an_illegal_action_ends_the_episode(
 
 
 def test_priorities_are_shares(sources: Path) -> None:
-    """0 and 1 are legal; 1 is LLVM's highest priority."""
+    """0 and 1 are legal. 1 is LLVM's highest priority."""
     env = MLGOPriority([sources / "calls.c"])
     for value in (0.0, 1.0, 2.0**-32):
         env.reset()

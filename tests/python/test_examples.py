@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The examples: compilers that ask a model in Python, and policies for stock LLVM."""
+"""The examples: compilers with a model in Python, and policies for stock LLVM."""
 
 import signal
 import subprocess

@@ -222,7 +222,7 @@ BY_NAME = [
 
 
 class ByName(nn.Module):
-    """Concatenates the embedding of a number and a vector; has two outputs."""
+    """Concatenates the embedding of a number and a vector. Has two outputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -487,7 +487,7 @@ def test_other_columns(tmp_path: Path) -> None:
 
 
 def test_columns_with_names(tmp_path: Path) -> None:
-    """Features match columns by name, in any order; other names are refused."""
+    """Features match columns by name, in any order. Other names are refused."""
     pandas = pytest.importorskip("pandas", reason="needs scripts/make-venv train")
     path = tmp_path / "m.onnx"
     x, _ = table()

@@ -43,7 +43,7 @@ space = spaces.Dict(a=spaces.Box(0, 9, (4,), np.int64), b=spaces.Box(0, 1, (1,))
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Writes a module of policies to the current folder; returns its name."""
+    """Writes a module of policies to the current folder. Returns its name."""
     name = f"policies_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(POLICIES)
     monkeypatch.chdir(tmp_path)
@@ -96,7 +96,7 @@ def test_scores_without_a_rule(module: str, decide: str | None) -> None:
 
 
 def test_a_feature_to_leave_out_that_a_log_lacks(module: str) -> None:
-    """As logs of `record:` lack `inlining_default`, which those of LLVM have."""
+    """For example, logs of `record:` lack `inlining_default`, but LLVM's have it."""
     write_log(Path("a.log"))
     printed = run_cli(
         *("export", f"{module}:network", "--to", "m.onnx", "--features", "a.log"),

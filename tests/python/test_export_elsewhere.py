@@ -18,7 +18,7 @@ POLICIES = {"jax": {"function", "named", "flax"}, "keras": {"sequential", "funct
 
 
 def environment(framework: str) -> str:
-    """The framework's Python; this one's packages follow the framework's own."""
+    """Returns the framework's Python, which can also import this Python's packages."""
     folder = ROOT / "build/venvs" / framework
     environment = {**os.environ, "VENV": str(folder)}
     command = [str(ROOT / "scripts/make-venv"), framework]

@@ -35,7 +35,7 @@ from mlbridge.export.rllib import load
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 COUNT = 20
-# RLlib flattens it in the order of its keys, which is not this order.
+# RLlib flattens this space in the order of its keys, which differs from this order.
 DICT = spaces.Dict(
     size=spaces.Box(0, 1000, (1,), np.int64),
     embedding=spaces.Box(-4, 4, (3,), np.float32),
@@ -79,7 +79,7 @@ class InTurn(MultiAgentEnv):
 @pytest.fixture(scope="module", autouse=True)
 def _ray() -> Iterator[None]:
     ray.init(
-        "local",  # Not the cluster of another test.
+        "local",  # Do not use the cluster of another test.
         num_cpus=1,
         include_dashboard=False,
         log_to_driver=False,
@@ -120,7 +120,7 @@ def trained(
 
 
 def asked_of_rllib(algorithm: Any, observation: Any, space: Any) -> Any:
-    """The logits for one observation, computed by RLlib's own pipeline."""
+    """Returns the logits for one observation, computed by RLlib's own pipeline."""
     episode = SingleAgentEpisode(
         observations=[observation],
         observation_space=space,
@@ -163,7 +163,7 @@ def test_the_same_logits_as_its_pipeline(
             found = run(done.path, asked)["logits"][0]
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
-        # Exports the algorithm itself, with the compiler's own features.
+        # Export the algorithm itself, with the compiler's own features.
         same = tmp_path / "n.onnx"
         if space is ROW:
             export(algorithm, same, features=["int64 a", "float[2] b", "bool c"])

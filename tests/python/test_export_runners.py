@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exported policies, which a runner asks for one request at a time."""
+"""Exported policies, which reply to the requests of a runner."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +55,7 @@ def requests() -> dict[str, NDArray[Any]]:
 
 
 def replies_of(spec: str, asked: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """The only output for each row of a batch, [N, ...]."""
+    """Returns the only output for each row of a batch, [N, ...]."""
     with create_model_runner(spec) as runner:
         replies = []
         for i in range(len(asked["height"])):
@@ -69,7 +69,7 @@ def replies_of(spec: str, asked: dict[str, NDArray[Any]]) -> NDArray[Any]:
 
 @pytest.mark.parametrize("decide", [None, "argmax:output"])
 def test_the_same_answers(tmp_path: Path, spec: Spec, decide: str | None) -> None:
-    """A runner replies with the outputs, or with the decision of the metadata."""
+    """A runner's reply is the outputs, or the decision that the metadata define."""
     path = tmp_path / "m.onnx"
     export(network(), path, features=TEXTS, decide=decide)
     asked = requests()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Policies of Stable-Baselines3, exported: their actions are those of `predict`."""
+"""Exported policies of Stable-Baselines3 choose the same actions as `predict`."""
 
 import pickle
 import tempfile
@@ -82,7 +82,7 @@ def observations(space: Any, seed: int = 0) -> dict[str, NDArray[Any]]:
 
 
 def predicted(model: Any, asked: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """The framework's own actions, one request after another."""
+    """Returns the framework's own actions, one request after another."""
     normalise = model.get_vec_normalize_env()
     actions = []
     for i in range(COUNT):
@@ -151,7 +151,7 @@ def test_continuous_actions_with_noise_by_state(tmp_path: Path) -> None:
 
 
 def test_squashed_actions(tmp_path: Path) -> None:
-    """They are refused: `predict` scales them after the network."""
+    """Squashed actions are refused, because `predict` scales them after the network."""
     env = Guess(ROW, spaces.Box(-5, 10, (2,), np.float32))
     squash = {"squash_output": True}
     model = PPO("MlpPolicy", env, use_sde=True, policy_kwargs=squash, device="cpu")
@@ -176,7 +176,7 @@ def test_what_is_compared_with_is_predict(tmp_path: Path) -> None:
 
 
 def test_a_file_with_statistics(tmp_path: Path) -> None:
-    """Neither file repeats the other's data; `load` finds out the algorithm."""
+    """The two files have different data. `load` infers the algorithm."""
     model = trained(PPO, NUMBERS, spaces.Discrete(5), normalised=True)
     model.save(tmp_path / "ppo.zip")
     model.get_vec_normalize_env().save(str(tmp_path / "statistics.pkl"))
@@ -205,7 +205,7 @@ def test_the_algorithm_of_a_file(tmp_path: Path, algorithm: Any) -> None:
 
 
 def test_features_in_a_row_instead_of_one_observation(tmp_path: Path) -> None:
-    """The compiler's features, in the order of training, may be integers."""
+    """Several features of the compiler, even integers, form the observation."""
     model = trained(PPO, ROW, spaces.Discrete(5), normalised=True)
     given = ["int64_t size", "double[1] weight", "int8_t[2] flags"]
     done = export(model, tmp_path / "m.onnx", features=given)

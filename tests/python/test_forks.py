@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Processes that fork: a child does not affect its parent's runners and servers.
 
-Children of `in_child` end by os._exit, those of LEAVES, ENDS and STOCK by SystemExit.
+Children of `in_child` end with os._exit, and other programs' children with SystemExit.
 """
 
 import gc
@@ -30,7 +30,7 @@ from programs import PATIENCE, Started, in_threads, needs_grpc, run_python, unti
 
 
 def in_child(body: Callable[[], None]) -> None:
-    """Runs the body in a forked child; fails the test if the body raises or hangs."""
+    """Runs the body in a forked child. Fails the test if the body raises or hangs."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -51,13 +51,13 @@ def in_child(body: Callable[[], None]) -> None:
 
 
 def wait_for(child: int) -> tuple[int, int] | None:
-    """A child's pid and wait status if it has ended; else None."""
+    """Returns a child's pid and wait status, or None if the child has not ended."""
     ended = os.waitpid(child, os.WNOHANG)
     return ended if ended[0] else None
 
 
 def run(program: str, *arguments: str | Path) -> str:
-    """The output of a program that forks; it must succeed and print no errors."""
+    """Returns a forking program's output. It must succeed and print no errors."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     done = run_python(program, *arguments, env=environment)
     assert (done.stderr, done.returncode) == ("", 0)
@@ -66,7 +66,7 @@ def run(program: str, *arguments: str | Path) -> str:
 
 @pytest.mark.parametrize("scheme", ["pipe", "shm"])
 def test_a_runner_that_a_thread_of_the_parent_uses(name: str, scheme: str) -> None:
-    """The child lacks that thread, and may use the runner."""
+    """The child may use the runner, because the child lacks that thread."""
     asked = threading.Event()
 
     def policy(features: mlbridge.Features) -> int:
@@ -142,14 +142,14 @@ for thread in threads:
 
 
 def test_a_model_in_this_process(tmp_path: Path) -> None:
-    """A child loads the model again: other threads may hold locks of the parent's."""
+    """A child loads the model again, because threads may hold the parent's locks."""
     onnx.save(aot_models.mlp(), tmp_path / "mlp.onnx")
     assert run(ONNX, f"onnx:{tmp_path}/mlp.onnx") == ""
 
 
 @pytest.mark.parametrize("scheme", ["pipe", "shm"])
 def test_runners_of_multiprocessing(name: str, scheme: str) -> None:
-    """Three children and their parent ask one server through one runner."""
+    """Three children and their parent send requests with one runner to one server."""
     with (
         serving(lambda f: f["x"] * 2, f"pipe:{name}"),
         create_model_runner(f"{scheme}:{name}?timeout=20s") as runner,
@@ -237,7 +237,7 @@ with mlbridge.serving(lambda f: f["x"], place) as served:
     "scheme", ["pipe", pytest.param("grpc+unix", marks=needs_grpc)]
 )
 def test_a_child_that_leaves_serving(name: str, scheme: str) -> None:
-    """The child need not wait for threads that only the parent has."""
+    """The child does not wait for threads that only the parent has."""
     run(LEAVES, f"{scheme}:{name}")
 
 
@@ -335,7 +335,7 @@ def test_an_environment(envs: Any, spec: str) -> None:
 def test_an_environment_of_which_the_compiler_has_not_come(
     envs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A child keeps the parent's socket, to which the compiler has yet to connect."""
+    """A child keeps the parent's socket, to which the compiler connects later."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with envs.compiler_env("pipe") as env:
         env.launch()

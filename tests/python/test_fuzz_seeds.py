@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks the seeds of the Python fuzzers, past findings among them, without Atheris."""
+"""Checks the seeds of the Python fuzzers, including past findings, without Atheris."""
 
 from importlib import import_module
 from pathlib import Path

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the codec on the golden frames with independent readers.
 
-The readers below follow docs/reference/wire-format.md and use only `json` and `numpy`,
-so the C++ code and the document are held to the same bytes.
+The readers below follow docs/reference/wire-format.md and use only `json` and `numpy`.
+Therefore, the tests fail if the C++ code differs from the document.
 """
 
 import json
@@ -31,7 +31,7 @@ DTYPES = {
     for kind in ("", "u")
     for size in (1, 2, 4, 8)
 } | {"float": "<f4", "double": "<f8", "bool": "?"}
-"""By name, in the order of Protobuf's enum."""
+"""Maps types to NumPy dtypes, in the order of Protobuf's enum."""
 
 
 def read_bitstream(message: bytes) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def read_bitstream(message: bytes) -> dict[str, Any]:
 
 
 def read_json(message: bytes) -> dict[str, Any]:
-    # json would read -0 as an int, which loses the sign.
+    # Convert -0 to a float, because an int has no sign of zero.
     values = json.loads(message, parse_int=lambda x: -0.0 if x == "-0" else int(x))
     types = values.pop("_types", {})
     return {
@@ -84,19 +84,19 @@ def read_json_value(value: Any, declared: Any) -> Any:
         if isinstance(first, str):
             return value
         declared = {bool: "bool", int: "int64_t", float: "double"}[type(first)]
-    # NumPy parses "NaN" and "Infinity" among floats.
+    # NumPy parses the strings "NaN" and "Infinity" as floats.
     array = np.array(value, DTYPES[declared])
     return array if shape is None else array.reshape(shape)
 
 
 def varint(message: bytes, at: int) -> tuple[int, int]:
-    """The value of the varint at an index, and the index behind it."""
+    """Returns the value of the varint at an index, and the next index."""
     end = next(i + 1 for i in range(at, len(message)) if message[i] < 0x80)
     return sum((message[i] & 0x7F) << 7 * (i - at) for i in range(at, end)), end
 
 
 def protobuf_fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """A message's fields in order: number and value, an int or bytes."""
+    """Yields a message's fields in order: the number, and the value (int or bytes)."""
     at = 0
     while at < len(message):
         tag, at = varint(message, at)
@@ -151,7 +151,7 @@ PROTOBUF = pytest.param("protobuf", marks=needs_protobuf)
 
 
 def golden(name: str, serdes: str) -> bytes:
-    """The message of a golden file, without the length in front of a bitstream."""
+    """Returns a golden file's message, without the length before a bitstream."""
     suffix = {"bitstream": "bin", "json": "json", "protobuf": "pb"}[serdes]
     contents = (GOLDEN / f"{name}.{suffix}").read_bytes()
     if serdes == "bitstream":
@@ -182,7 +182,7 @@ def test_json_says_the_same(name: str, serdes: str) -> None:
 
 
 def typed(tensors: dict[str, Any]) -> dict[str, Any]:
-    """Tensors to serialize: the type of an empty list of strings needs an array."""
+    """Converts empty lists of strings to arrays, because the lists lack the type."""
     return {
         key: np.array([], str) if isinstance(value, list) and not value else value
         for key, value in tensors.items()
@@ -190,7 +190,7 @@ def typed(tensors: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_values() -> None:
-    """A few literal values, in case all readers share an error."""
+    """Compares a few literal values, because all readers may have the same error."""
     found = deserialize(golden("scalars", "bitstream"))
     assert_same(found["int64"], np.array(-64, np.int64))
     assert_same(found["uint16"], np.array(16, np.uint16))

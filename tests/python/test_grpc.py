@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models served over gRPC, and runners that ask them, in Python."""
+"""Models that are served with gRPC, and their runners, in Python."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def spec_of(name: str) -> str:
-    """The compiler's spec for a listener's name."""
+    """Returns the compiler's spec for a listener's name."""
     scheme = "grpc" if name.startswith("//") else "grpc+unix"
     return f"{scheme}:{name}?serdes=bitstream"
 
@@ -158,7 +158,7 @@ for _ in range(2):
 
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_beside_others_of_its_kind(tmp_path: Path, ours_first: bool) -> None:
-    """All work in one process, although each links its own gRPC or Protobuf."""
+    """All libraries work in one process, although each has its own gRPC or Protobuf."""
     names = {"grpc": "grpcio", "torch": "torch", "google": "protobuf"}
     others = [name for module, name in names.items() if find_spec(module)]
     if not others:

@@ -46,7 +46,7 @@ def test_a_stock_client_asks_our_model(tmp_path: Path, generic: Any) -> None:
 
 @pytest.fixture
 def stock_server(generic: Any) -> Iterator[str]:
-    """A user's model behind grpcio: doubles x, raises if x is negative."""
+    """Serves a user's model with grpcio. It doubles x, and raises if x is negative."""
 
     def advise(request: Any, context: Any = None) -> Any:
         (x,) = request.tensors

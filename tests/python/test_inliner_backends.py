@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One inlining model makes the same object files by every runner.
+"""One inlining model makes the same object files with every runner.
 
 Compiles a sample of bzip2, zlib and Lua; `make test-full` compiles all of these and
 SQLite, and scripts/test-tensorflow runs the same network as a SavedModel. Also checks
@@ -45,11 +45,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 CLOSE = 1e-5
-"""Logits this close to 0 may change sign where sums are in another order."""
+"""A logit this close to 0 may have another sign if sums have another order."""
 
 
 class CountingPolicy:
-    """The demo's policy for several compilers; counts decisions and close ones."""
+    """The demo's policy for several compilers. Counts decisions and close decisions."""
 
     def __init__(self) -> None:
         self.network = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
@@ -72,7 +72,7 @@ class Unit:
     source: Path
 
     def compile(self, into: Path, spec: str) -> tuple[bytes, int]:
-        """The object file and the number of decisions, all of them the model's."""
+        """Returns the object file and the number of decisions, all by the model."""
         into.mkdir(exist_ok=True)
         target = into / f"{self.program.name}-{self.source.stem}.o"
         flags = ("-Oz", "-w", *self.program.flags, *model_flags(PLUGIN, spec))
@@ -83,7 +83,7 @@ class Unit:
 
 
 def fetch_sqlite3() -> SourceProgram:
-    """SQLite as one file, made from Debian's source package."""
+    """Makes SQLite as one file from Debian's source package."""
     command = [ROOT / "scripts/fetch-sqlite3", WORKLOADS]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=600)
     source = WORKLOADS / "sqlite3-amalgamation" / "sqlite3.c"
@@ -91,17 +91,17 @@ def fetch_sqlite3() -> SourceProgram:
 
 
 SAMPLE = {"bzip2": 4, "zlib": 4, "lua": 4}
-"""The number of each program's files that are compiled, except in the full run."""
+"""The number of files to compile of each program, except in the full run."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What one model made of all files."""
+    """The objects that one model made of all files."""
 
     objects: dict[Unit, bytes]
     decisions: int
     close: int = 0
-    """The number of decisions that were too close to call."""
+    """The number of decisions whose logits are within `CLOSE` of 0."""
 
 
 def compile_all(units: Iterable[Unit], into: Path, spec: str) -> Compiled:
@@ -146,7 +146,7 @@ def reference(units: list[Unit], tmp_path_factory: pytest.TempPathFactory) -> Co
 
 
 def compare(name: str, reference: Compiled, made: Compiled) -> None:
-    """Fails unless only decisions too close to call make files differ."""
+    """Fails if files differ more than close decisions can explain."""
     different = [
         f"{unit.program.name}/{unit.source.name}"
         for unit, expected in reference.objects.items()
@@ -229,7 +229,7 @@ def test_in_the_compiler(in_process: str, reference: Compiled, tmp_path: Path) -
 def test_by_eight_threads_of_one_process(
     in_process: str, units: list[Unit], tmp_path: Path
 ) -> None:
-    """Each thread has its own modules; all share one model."""
+    """Each thread has its own modules. All threads share one model."""
     tool = BUILD / "tests/lit/bin/compile-in-threads"
     if not tool.exists():
         pytest.skip("compile-in-threads is not built")
@@ -282,7 +282,7 @@ def test_32_compilers_on_one_model_and_on_32(
     options: Any = {"on_error": "raise", "max_batch": COMPILERS}
     with (
         serving(batched(policy), f"pipe:{at}", **options) as served,
-        # All at the same time, regardless of the number of cores.
+        # Run all at the same time, regardless of the number of cores.
         ThreadPoolExecutor(COMPILERS) as pool,
     ):
         objects = pool.map(together, expected, cycle(("pipe", "shm")))

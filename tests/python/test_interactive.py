@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stock opt, clang and llc under a policy in Python, without a plug-in."""
+"""Stock opt, clang and llc with a policy in Python, without a plug-in."""
 
 import re
 import subprocess
@@ -27,7 +27,7 @@ POLICIES: dict[str, Any] = {
     "priority": lambda features: features["li_size"],
 }
 compile_by: Any = compile_with_policy
-"""For calls whose keywords are computed, which mypy cannot check."""
+"""An untyped alias for computed keywords, which mypy cannot check."""
 
 
 def stock(command: list[str]) -> bytes:
@@ -39,7 +39,7 @@ def to_stdout(tool: str, source: Path, *flags: str) -> list[str]:
 
 
 def bitcode(source: Path, *flags: str) -> Path:
-    """The source as bitcode, for opt and llc."""
+    """Returns the source as bitcode, for opt and llc."""
     into = source.with_suffix(".bc")
     subprocess.run([CLANG, *flags, "-emit-llvm", "-c", source, "-o", into], check=True)
     return into
@@ -93,7 +93,7 @@ def test_decisions_count(sources: Path) -> None:
         (sources / "out.o").write_bytes(result.stdout)
         code = stock(["llvm-objdump-22", "-d", str(sources / "out.o")])
         calls.append(len(re.findall(rb"\bcall|\bjmp.*<sum>", code)))
-    # Not inlined: two calls, the last of which may be a jump.
+    # Without inlining, there are two calls, the last of which may be a jump.
     assert calls[0] > calls[1] == 0
 
 
@@ -220,7 +220,7 @@ def test_illegal_answers(
 
 
 def test_masked_indices_are_illegal(sources: Path) -> None:
-    """LLVM would crash if it received one."""
+    """Masked indices are illegal, because LLVM would crash."""
     command = command_for(LLC, "eviction", sources)
     with pytest.raises(mlbridge.SchemaMismatch, match="where 'mask' is 1"):
         compile_with_policy(command, eviction=lambda f: int(f["mask"].argmin()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Decoding of LLVM's interactive channel, with bytes that LLVM never writes, too."""
+"""Decoding of LLVM's interactive channel, including bytes that LLVM never writes."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def observation(index: int, size: int) -> bytes:
 
 
 class Peer:
-    """Writes to a decoder, as much as its pipe holds at a time."""
+    """Writes to a decoder, at most as many bytes as fit in its pipe at once."""
 
     def __init__(self, on_header: Callable[[Header], None] = lambda _: None) -> None:
         reader, self.writer = os.pipe2(os.O_NONBLOCK)
@@ -42,7 +42,7 @@ class Peer:
         self.decoder = Decoder("llc", reader, on_header)
 
     def write(self, data: bytes, piece: int = 1 << 16) -> list[dict[str, Any]]:
-        """Copies of all requests in the data."""
+        """Writes the data in pieces. Returns copies of all requests in the data."""
         requests = []
         while data:
             written = os.write(self.writer, data[:piece])
@@ -174,7 +174,7 @@ def test_lies(peer: Peer, lie: str) -> None:
 
 
 def test_a_bad_header_of_a_second_process(peer: Peer) -> None:
-    """The error's byte offset counts from the start of that header."""
+    """The error's byte offset is relative to the start of the second header."""
     peer.write(header() + observation(0, 1))
     with pytest.raises(Malformed, match=r"llc: byte 0 of the message: .* a tensor"):
         peer.write(observation(1, 1) + header(3))
@@ -182,7 +182,7 @@ def test_a_bad_header_of_a_second_process(peer: Peer) -> None:
 
 def test_what_has_not_arrived_is_not_shown(peer: Peer) -> None:
     """Errors never quote earlier messages, which the buffer still holds."""
-    # In one write, so that the next message overwrites this one.
+    # Use one write, so that the next message overwrites the buffer.
     peer.write(header() + observation(0, 0x41414141) + observation(1, 0x41414141))
     with pytest.raises(Malformed, match=r"found b'x'$"):
         peer.write(observation(2, 0)[:-1] + b"x")
@@ -200,13 +200,13 @@ def test_the_time_that_a_header_takes_grows_as_its_names() -> None:
             return time.process_time() - start
 
     few, many = (min(seconds(n) for _ in range(3)) for n in (1_500, 15_000))
-    # Ten times as many names; comparing all pairs would take 100 times as long.
+    # The names are ten times as many. Comparing all pairs would take 100 times as long.
     assert many < 30 * few
 
 
 @pytest.mark.parametrize("size", range(1, 120, 7))
 def test_truncated(peer: Peer, size: int) -> None:
-    """An incomplete message is no error before the compile ends."""
+    """An incomplete message becomes an error only when the compile ends."""
     text = header() + observation(0, 1)
     assert peer.write(text[:-size]) == []
     assert len(peer.write(text[-size:])) == 1

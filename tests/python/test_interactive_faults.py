@@ -49,7 +49,7 @@ def test_a_policy_that_raises(sources: Path) -> None:
 
 
 def guard() -> int:
-    """The group of the one guard that this process has started."""
+    """Returns the process group of this process's only guard."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -105,7 +105,7 @@ else:
 def host(
     command: list[str], how: str = "loop", timeout: float = 100
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Another Python that compiles, and its compiler's process group."""
+    """Yields another Python that compiles, and its compiler's process group."""
     with Started(HOST, "eviction", str(timeout), how, *command) as process:
         group = int(process.stdout.readline())
         try:
@@ -123,7 +123,7 @@ def host(
 def test_a_host_that_is_killed(
     sources: Path, leaves_nothing: Path, number: int, how: str, flag: str
 ) -> None:
-    """Without an integrated cc1, a child of the compiler makes the requests."""
+    """Without an integrated cc1, a child of the compiler sends the requests."""
     with host(command_in(sources, flag), how) as (process, group):
         assert len(group_members(group)) == (3 if flag == "-fno-integrated-cc1" else 2)
         assert list(leaves_nothing.iterdir())
@@ -170,7 +170,7 @@ def test_a_policy_that_hangs(sources: Path) -> None:
 
 
 def sending(number: int) -> mlbridge.Policy:
-    """A policy that sends the compiler a signal."""
+    """Returns a policy that sends a signal to the compiler."""
 
     def policy(features: mlbridge.Features) -> int:
         os.kill(compiler_of(guard()), number)
@@ -247,7 +247,7 @@ def test_a_tool_that_finds_an_error(sources: Path) -> None:
         compile_with_policy([LLC, "--no-such-option"], eviction=first_legal)
 
 
-# Runs instead of a compiler; gets the channel's name by LLVM's option.
+# Runs instead of a compiler. LLVM's option contains the channel's name.
 IMPOSTOR = """
 import sys, time
 base = next(w.split("=")[1] for w in sys.argv if "channel-base" in w)
@@ -298,7 +298,7 @@ def test_a_compiler_that_says_nothing() -> None:
 
 
 def test_a_compiler_that_never_reads() -> None:
-    """Requests without reading replies end in an error before the pipe fills."""
+    """If a compiler does not read replies, an error occurs before the pipe is full."""
     again = request().partition(b"\n")[2]
     then = f"[channel.write({again!r}) for _ in range(20_000)]; time.sleep(60)"
     with pytest.raises(mlbridge.Malformed, match="reads its replies"):
@@ -327,7 +327,7 @@ def test_much_stderr(sources: Path) -> None:
     "words", [[], ["1", "2", "/x"], ["1", "x", "/x", "true"], ["1", "-1", "/x", "true"]]
 )
 def test_the_guard_needs_a_group(words: list[str]) -> None:
-    """In another group, it would kill that group's processes."""
+    """Without its own group, the guard would kill other processes of the group."""
     done = run_program([GUARD, *words], timeout=20)
     assert done.returncode == 2
     assert "mlbridge-guard" in done.stderr

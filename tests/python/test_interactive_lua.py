@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lua compiled by stock clang, opt and llc under policies in Python."""
+"""Lua, compiled by stock clang, opt and llc with policies in Python."""
 
 import os
 import random
@@ -24,7 +24,7 @@ PLUGIN = BUILD / "tests/interactive/LiveRangeSizePriority.so"
 T = TypeVar("T")
 JOBS = os.cpu_count() or 1
 
-# Uses many features of Lua; its output is deterministic.
+# Uses many features of Lua. The output is deterministic.
 SCRIPT = r"""
 local function fibonacci(n)
   if n < 2 then return n end
@@ -73,7 +73,7 @@ class Lua:
     program: SourceProgram
     folder: Path
     objects: dict[str, bytes] = field(default_factory=dict)
-    """By clang -O0."""
+    """The objects by clang -O0."""
 
     def clang(self, source: Path, *flags: str) -> list[str]:
         return [CLANG, *flags, "-w", *self.program.flags, "-c", str(source), "-o", "-"]
@@ -84,21 +84,21 @@ class Lua:
         return str(module)
 
     def allocator(self, tool: str, source: Path) -> list[str]:
-        """A command that allocates registers at -O2."""
+        """Returns a command that allocates registers at -O2."""
         if tool == CLANG:
             return self.clang(source, "-O2")
         flags = ["-O2", "-filetype=obj", "-relocation-model=pic"]
         return [LLC, *flags, self.bitcode(source, "-O2"), "-o", "-"]
 
     def compile_some(self, compile_one: Callable[[Path], T]) -> dict[str, T]:
-        """The results by file: of every fifth one, or of all in the full run."""
+        """Returns the results of every fifth file, or of all files in the full run."""
         sources = self.program.sources[:: 1 if IS_FULL else 5]
         with ThreadPoolExecutor(JOBS) as pool:
             made = pool.map(compile_one, sources)
             return dict(zip((path.stem for path in sources), made, strict=True))
 
     def run_script(self, objects: Mapping[str, bytes]) -> str:
-        """Links Lua, some objects of it replaced, and returns the script's output."""
+        """Links Lua with some objects replaced, and returns the script's output."""
         paths = []
         for name, data in {**self.objects, **objects}.items():
             paths.append(str(self.folder / f"{name}.o"))
@@ -108,7 +108,7 @@ class Lua:
         return stock([program, "-"], SCRIPT.encode()).decode()
 
     def check(self, made: Mapping[str, mlbridge.CompileResult], decisions: int) -> None:
-        """Expects that many decisions a file, and a Lua that works."""
+        """Expects a mean of over `decisions` decisions per file, and a working Lua."""
         assert sum(result.decisions for result in made.values()) > decisions * len(made)
         objects = {name: result.stdout for name, result in made.items()}
         assert self.run_script(objects) == self.run_script({})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The paper's loop over real pipes and shared memory, with runners as compilers."""
+"""The paper's loop with real pipes and shared memory. Runners act as compilers."""
 
 import os
 import stat
@@ -32,7 +32,7 @@ def in_thread() -> Iterator[Ask]:
 
 
 def replies_of(spec: str, requests: Iterable[Any], *how: Any, **more: Any) -> list[Any]:
-    """One runner's replies to several requests."""
+    """Returns one runner's replies to several requests."""
     with create_model_runner(spec) as runner:
         return [runner.evaluate(request, *how, **more) for request in requests]
 
@@ -79,7 +79,7 @@ def test_kinds_of_features_and_outputs(name: str, serdes: str, in_thread: Ask) -
 
 @both
 def test_shared_memory(name: str, serdes: str, in_thread: Ask) -> None:
-    # The third and the last outgrow the initial segment.
+    # The third and the last array are larger than the initial segment.
     lengths = [1, 1000, 1_000_000, 10, 3_000_000]
     requests = [{"x": np.full(n, n, np.float32)} for n in lengths]
     shm = f"shm:{name}?serdes={serdes}&timeout=20s"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ctrl-C interrupts a waiting model runner at once, whatever the runner waits for."""
+"""Ctrl-C interrupts every kind of wait of a model runner at once."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ from programs import TRANSPORTS, Started, asked_at, at, needs_grpc, place
 SOON = 2.0
 """Seconds within which a signal is handled, on a busy machine."""
 LATE = 5.0
-"""Seconds after which a policy replies in any case, so that no test hangs."""
+"""Seconds after which a policy always replies, so that no test hangs."""
 DECORATORS = ["", "fallback|", "record:/dev/null|"]
 
 each_transport = pytest.mark.parametrize("spec", TRANSPORTS)
@@ -43,7 +43,7 @@ class Gate:
 
 @contextmanager
 def signal_after(seconds: float, number: int = signal.SIGINT) -> Iterator[list[float]]:
-    """Sends this process a signal; yields a list that gets the time of sending."""
+    """Sends a signal to this process. Yields a list that receives the time."""
     sent: list[float] = []
 
     def send() -> None:
@@ -99,7 +99,7 @@ def test_while_the_model_thinks(name: str, spec: str, decorator: str) -> None:
         with interrupted():
             ask(runner, 2, slow=True)
         gate.open.set()
-        # The late reply to the interrupted request is not taken for this one's.
+        # The late reply to the interrupted request is not used for this request.
         assert ask(runner, 3) == 3
 
 
@@ -120,7 +120,7 @@ mlbridge.serve(lambda features: features["x"].size, sys.argv[1])
 
 @each_transport
 def test_while_a_server_is_stopped(name: str, spec: str) -> None:
-    """The socket stays open, but the server reads neither a hello nor a request."""
+    """The socket stays open, but the server reads nothing."""
     large = np.zeros(8 << 20, np.uint8)
     forever = at(spec, name, timeout="inf", connect="inf")
     with Started(SERVER, place(spec, name)) as server, ExitStack() as stack:
@@ -145,7 +145,7 @@ def test_a_signal_that_another_thread_gets(name: str, spec: str) -> None:
     def send() -> float:
         gate.asked.wait(LATE)
         time.sleep(0.2)
-        # To this thread, which does not block signals.
+        # Send it to this thread, which does not block signals.
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         return time.monotonic()
 

@@ -24,7 +24,7 @@ PLUGIN = BUILD / "lib/MLBridgeLLVM.so"
 MLBRIDGE = ROOT / ".venv/bin/mlbridge"
 JOBS = os.cpu_count() or 1
 
-# The same as in tests/ir2vec/VocabularyTest.cpp.
+# Keep equal to the vocabulary in tests/ir2vec/VocabularyTest.cpp.
 SMALL = """{
   "Opcodes": {"Add": [1, 2], "Ret": [0.25, -3e1]},
   "Types": {"VoidTy": [2, 4], "IntegerTy": [-2, 0]},
@@ -43,7 +43,7 @@ def write(folder: Path, text: str, name: str = "small.json") -> Path:
 
 
 def of_add(vector: str | None) -> str:
-    """A vocabulary with one entry, or none."""
+    """Returns a vocabulary with one entry, or without entries."""
     entry = f'"Add":{vector}' if vector else ""
     return f'{{"Opcodes":{{{entry}}},"Types":{{}},"Arguments":{{}}}}'
 
@@ -152,7 +152,7 @@ def test_published(published: Path) -> None:
 
 @needs_llvm
 def test_real_programs(published: Path, tmp_path: Path) -> None:
-    """Embeddings of unoptimised files equal LLVM's, and after each pass of -Oz."""
+    """Embeddings equal LLVM's, before optimisation and after each pass of -Oz."""
     commands: dict[Path, list[str | Path]] = {}
     for name, program in corpus.fetch(ROOT / "build/workloads").items():
         for source in program.sources:
@@ -198,7 +198,7 @@ def test_plugin_and_python_agree_on_the_hash(published: Path, tmp_path: Path) ->
         known = ir2vec.load(vocabulary)
         assert metadata == {"name": vocabulary.name, "hash": known.hash}
         numbers = rest.splitlines()[0].split("[ ")[1].split(" ]")[0].split()
-        # The embedding of ret void: the opcode and half the type.
+        # The embedding of `ret void` is the opcode plus half the type.
         opcode, kind = (
             known.sections["Opcodes"]["Ret"],
             known.sections["Types"]["VoidTy"],

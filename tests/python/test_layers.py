@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Each folder of lib includes, and each Python package imports, only what is below it.
+"""Each folder of lib and each Python package depends only on lower layers.
 
 Reads the sources and needs no build. A public header belongs to the folder of the
-source that has the header's name and includes it first; a header without such a source
-counts as the headers that it includes. Run as a program, this file writes each folder's
-dependencies into docs/concepts/architecture.md.
+source that has the header's name and includes it first. A header without such a source
+is replaced by the headers that it includes. Run as a program, this file writes each
+folder's dependencies to docs/concepts/architecture.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "docs/concepts/architecture.md"
 
-# From bottom to top.
+# From the lowest to the highest layer.
 LAYERS = (
     *("Support", "Core", "SerDes", "Transport", "Session", "Server", "Training"),
     *("InProcess", "AOT", "Runners", "Factory", "Protobuf", "ONNX", "TF", "GRPC", "C"),
@@ -44,7 +44,7 @@ class Layers:
             own = self.public / next(iter(INCLUDE.findall(path.read_text())), "")
             if own.stem == path.stem and own.exists():
                 self.folder[own] = self.folder[path]
-        # By includer and included folder: "FILE includes HEADER".
+        # Maps pairs of folders, the includer first, to "FILE includes HEADER".
         self.ties: dict[tuple[str, str], list[str]] = {}
         for path, folder in self.folder.items():
             for name, target in self.reached(path, {path}):
@@ -53,7 +53,7 @@ class Layers:
                     self.ties.setdefault((folder, target), []).append(tie)
 
     def reached(self, path: Path, seen: set[Path]) -> list[tuple[str, str]]:
-        """The headers that `path` includes, as written, with their folders."""
+        """Returns the headers that `path` includes, and their folders."""
         found = []
         for name in INCLUDE.findall(path.read_text()):
             for header in (self.lib / name, self.public / name):
@@ -65,7 +65,7 @@ class Layers:
         return found
 
     def upward(self) -> list[str]:
-        """The includes of upper folders by lower ones; every cycle has at least one."""
+        """Returns the includes of higher folders by lower folders, as in any cycle."""
         return [
             tie
             for (folder, target), ties in self.ties.items()
@@ -75,11 +75,11 @@ class Layers:
 
 
 def rewritten(text: str, layers: Layers) -> str:
-    """The table with the folders that each row's folder includes."""
+    """Returns the table with the folders that each row's folder includes."""
 
     def row(match: re.Match[str]) -> str:
         named = [part.strip() for part in match[3].split(",")]
-        # Outside libraries stay.
+        # Keep outside libraries.
         outside = [n for n in named if n not in LAYERS and n != "nothing"]
         below = [f for f in LAYERS if (match[2], f) in layers.ties]
         return match[1] + (", ".join(below + outside) or "nothing") + match[4]
@@ -152,7 +152,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported(name: str) -> Iterator[str]:
-    """The names that a module imports anywhere, except under TYPE_CHECKING."""
+    """Yields the names that a module imports anywhere, except under TYPE_CHECKING."""
     path = modules()[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     tree = ast.parse(path.read_text())
@@ -174,7 +174,7 @@ def imported(name: str) -> Iterator[str]:
 
 @cache
 def graph() -> Imports:
-    """Our modules that each module imports; a package's __init__ only re-exports."""
+    """Maps modules to our modules that they import. An __init__ only re-exports."""
     known = modules()
     found: Imports = {}
     for name, path in known.items():
@@ -197,7 +197,7 @@ def test_no_modules_import_each_other() -> None:
 
 def test_no_folders_import_each_other() -> None:
     folder = {name: str(path.parent) for name, path in modules().items()}
-    # A program, which no module imports, is above its folder.
+    # A program is above its folder, because no module imports it.
     folder["mlbridge.__main__"] = "mlbridge.__main__"
     imports: Imports = {}
     for name, targets in graph().items():

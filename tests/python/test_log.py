@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads training logs: LLVM's own, those that `record:` writes, and damaged ones."""
+"""Reads training logs of LLVM, logs of `record:`, and damaged logs."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def test_a_log_without_observations(tmp_path: Path) -> None:
 
 
 def test_a_log_cut_anywhere(tmp_path: Path) -> None:
-    """Complete observations are read; the error has the offset of the cut."""
+    """Complete observations are read. The error has the offset of the cut."""
     whole = training_logs.write_log(tmp_path / "log", rewards=True).read_bytes()
     at = len(header(rewards=True))
     complete = {at}
@@ -141,7 +141,7 @@ def test_a_header_that_lies_about_sizes(tmp_path: Path) -> None:
 
 
 def test_text_that_ends_with_zeros(tmp_path: Path) -> None:
-    """NumPy's string type would drop them."""
+    """Zeros are kept, although NumPy's string type would drop them."""
     text = {"name": "kind", "type": "uint8_t", "shape": [2], "semantics": "string"}
     texts = {**text, "name": "names", "shape": [4], "lengths": [2, 0, 2]}
     first = header(features=[text, {**texts, "semantics": "strings"}, ADVICE])
@@ -238,7 +238,7 @@ def test_what_record_writes(tmp_path: Path, name: str) -> None:
 
 
 def test_a_context_that_is_not_utf_8(tmp_path: Path) -> None:
-    """Nor is the file's name. The log is JSON, so invalid bytes are replaced."""
+    """The file's name is not UTF-8, either. Invalid bytes are replaced in the JSON."""
     path = tmp_path / os.fsdecode(b"odd\xff.log")
     with create_model_runner(f"record:{path}|none") as runner:
         runner.switch_context(os.fsdecode(b"f\xff"))
@@ -249,7 +249,7 @@ def test_a_context_that_is_not_utf_8(tmp_path: Path) -> None:
 
 
 def test_a_heuristic_recorded(tmp_path: Path) -> None:
-    """`record:` before a model that always defers logs the compiler's decisions."""
+    """`record:` logs the compiler's decisions if the model always defers."""
     path = tmp_path / "log"
     with create_model_runner(f"record:{path}|none") as runner:
         for i in range(4):
@@ -305,7 +305,7 @@ def test_what_llvm_writes(tmp_path: Path) -> None:
         "define internal i32 @f(i32 %x) { %y = add i32 %x, 1 ret i32 %y }\n"
         "define i32 @g(i32 %x) { %y = call i32 @f(i32 %x) ret i32 %y }\n"
     )
-    # Files serve as the channel of the release-mode advisor, which writes no log.
+    # Use files as the channel of the release-mode advisor, which writes no log.
     channel = tmp_path / "channel"
     (tmp_path / "channel.out").touch()
     (tmp_path / "channel.in").write_bytes(np.int64(1).tobytes() * 16)

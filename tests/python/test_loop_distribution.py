@@ -42,14 +42,14 @@ def test_the_suites_are_complete() -> None:
 def test_a_distribution_is_measured() -> None:
     kernel = kernels()["s212"]
     (loop,) = loops_of(kernel, "L1", PLUGIN)
-    # The second statement reads what the first one overwrites. In the order of the
-    # source, an array must pass the old values.
+    # The second statement reads values that the first statement overwrites. In the
+    # source's order, an array must store the old values.
     first, second = loop["seeds"]
     rows = [(row[first], row[second]) for row in loop["distributions"]]
     assert rows == [(0, 0), (0, 1), (1, 0)]
     described = np.expm1(loop["distribution_features"])
     assert described[:, 7] == pytest.approx([0, 1, 0])
-    # In the other order, a loop can be vectorized. The original one cannot.
+    # In the other order, a loop can be vectorized. The original loop cannot.
     assert described[0, 1] == 0
     assert described[2, 1] >= 1
     entry = table.measure_kernel(kernel, "L1", PLUGIN, rounds=5, jobs=2)
@@ -102,7 +102,7 @@ def test_a_table_continues(tmp_path: Path) -> None:
 @FULL
 @pytest.mark.parametrize("level", LEVELS)
 def test_all_kernels_are_right(level: str) -> None:
-    """Random decisions about each kernel."""
+    """Makes random decisions about each kernel."""
     for kernel in kernels().values():
         variants = {
             str(seed): plugin_flags(PLUGIN, f"loop-seed={seed}") for seed in range(4)
@@ -155,7 +155,7 @@ def test_many_random_decisions(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Times of a few generated kernels."""
+    """A file with the times of a few generated kernels."""
     file = tmp_path_factory.mktemp("loops") / "times.jsonl"
     options = ["--count", "8", "--seed", "9", "--rounds", "2", "--plugin", str(PLUGIN)]
     said = run_cli("search", "loop-times", file, *options)

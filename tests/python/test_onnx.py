@@ -15,7 +15,7 @@ from programs import run_cli
 
 
 def linear(path: Path, batch: str | int = "N") -> Path:
-    """y = x . w for x of 4 numbers, and the decision y > 0."""
+    """Writes a model of y = x . w for 4 numbers x, and of the decision y > 0."""
     g = GraphBuilder(0)
     g.op("MatMul", ["x", g.constant([[1], [-2], [3], [-4]], np.float32)], "y")
     g.op("Greater", ["y", g.constant([0], np.float32)], "decision")

@@ -100,7 +100,7 @@ OPTIMIZATION = Optimization(
 
 @pytest.fixture(scope="module")
 def spills(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of spills.py and of out, where training has put its files."""
+    """A folder with spills.py, and with the training's files in out."""
     folder = tmp_path_factory.mktemp("spills")
     (folder / "spills.py").write_text(SPILLS)
     run(
@@ -112,12 +112,12 @@ def spills(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: object) -> str:
-    """The output of a command in a process of its own."""
+    """Returns the output of a command, which runs in its own process."""
     return run_python(CLI, *map(str, arguments), check=True, timeout=600).stdout
 
 
 def first_and_last(curve: Path, share: int) -> tuple[float, float]:
-    """The mean returns of the first and the last 1/share of a training."""
+    """Returns the mean returns of the first and the last 1/share of a training."""
     returns = Curve().load(curve).returns
     count = len(returns) // share
     return fmean(returns[:count]), fmean(returns[-count:])
@@ -125,7 +125,7 @@ def first_and_last(curve: Path, share: int) -> tuple[float, float]:
 
 def test_it_learns(spills: Path) -> None:
     begin, end = first_and_last(spills / "out/curve.csv", 10)
-    # At least a third of the way to the optimum, which is -1.
+    # The training gains at least a third of the possible gain. The optimum is -1.
     assert end - begin > (-1 - begin) / 3, (begin, end)
     settings = json.loads((spills / "out/settings.json").read_text())
     assert settings["environment"] == {"registers": 3}
@@ -161,7 +161,7 @@ def test_an_evolution_strategy_learns(spills: Path) -> None:
 
 def test_it_is_exported(spills: Path) -> None:
     models = spills / "out/model.onnx", spills / "again.onnx"
-    # In another process, which cannot import the optimisation's file.
+    # Export in another process, which cannot import the optimisation's file.
     run("export", spills / "out/checkpoint.zip", "--to", models[1])
     names = [[i.name for i in onnx.load(path).graph.input] for path in models]
     assert names[0] == names[1]
@@ -294,7 +294,7 @@ def test_a_file_that_describes_none(
         of_file(tmp_path / "mine.py")
     with pytest.raises(InvalidArgument, match="there is no file"):
         of_file(tmp_path / "none.py")
-    # Not beside mine.py, whose folder Python now searches, Ray's workers included.
+    # Use another folder, because Python and Ray's workers now search mine.py's folder.
     other = tmp_path / "other/json.py"
     other.parent.mkdir()
     other.write_text(text)
@@ -353,7 +353,7 @@ def test_a_training_whose_files_are_damaged(spills: Path, tmp_path: Path) -> Non
 
 
 def train(described: Path, out: Path, *arguments: str) -> Any:
-    """A short training in this process."""
+    """Trains briefly in this process."""
     more = ("--out", str(out), "--steps", "16", "--rollout", "8", *arguments)
     return CliRunner().invoke(app, ["train", str(described), *more])
 
@@ -484,7 +484,7 @@ def test_without_ray(
 def test_progress_in_lines(
     spills: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With all actions that are taken, which are a multiple of the rollout."""
+    """The total counts all actions, which are a multiple of the rollout."""
     monkeypatch.setattr(progress, "EVERY", 0.0)
     result = train(spills / "spills.py", tmp_path, "--steps", "20")
     assert result.exit_code == 0, result.output

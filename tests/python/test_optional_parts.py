@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A few steps of training and tuning by Ray, on one cluster of two nodes.
+"""Runs a few steps of training and tuning with Ray, on one cluster of two nodes.
 
 The long tests of `make test-full` check that RLlib learns, and learns phase ordering.
 """
@@ -40,9 +40,9 @@ def spills(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def two_nodes(spills: Any) -> Iterator[str]:
-    """The address of the Ray cluster that all tests here use.
+    """Yields the address of the Ray cluster that all tests here use.
 
-    `spills` is loaded first, since Ray sends its definitions to the nodes.
+    `spills` is loaded first, because Ray sends its definitions to the nodes.
     """
     import ray
     from ray.cluster_utils import Cluster

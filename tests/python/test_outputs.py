@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs compiled by any policy print the same as without optimisation.
+"""Programs print the same with any policy as without optimisation.
 
-Tries a sample of the real programs and of csmith's; with MLBRIDGE_TEST_FULL=1, tries
-all of them by 50 random policies each.
+Tests a sample of the real programs and of csmith's programs. With MLBRIDGE_TEST_FULL=1,
+tests all programs with 50 random policies each.
 """
 
 import json
@@ -29,7 +29,7 @@ from mlbridge_optimizations.phase_ordering.environment.compiler import (
 from mlbridge_optimizations.phase_ordering.evaluation import outputs
 from programs import FULL, IS_FULL, ROOT, run_cli
 
-# Its output is undefined: optimised, x + 1 is always greater than x.
+# The output is undefined: in optimised code, x + 1 is always greater than x.
 OVERFLOW = """
 #include <limits.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ int main(void) {
 
 
 def small_corpus(folder: Path, suffix: str = "c", /, **sources: str) -> corpus.Corpus:
-    """Programs of one file each, by name, whose output is compared."""
+    """Makes a corpus of programs of one file each, whose outputs are compared."""
     folder.mkdir(exist_ok=True)
     found = build.open_corpus(folder)
     flags = toolchain.UNOPTIMISED
@@ -69,7 +69,7 @@ def small_corpus(folder: Path, suffix: str = "c", /, **sources: str) -> corpus.C
 def check(
     found: corpus.Corpus, folder: Path, count: int, *specs: str
 ) -> list[outputs.Outcome]:
-    """The outcome of each program by these models and that many random policies."""
+    """Returns each program's outcome with models and `count` random policies."""
     settings = outputs.OutputsSettings(specs, count, 0, folder / "out")
     return outputs.check_outputs(found, list(found.programs.values()), settings)
 
@@ -95,7 +95,7 @@ def test_a_random_policy_is_the_same_for_the_same_seed_and_file() -> None:
 
 
 def test_programs_of_csmith_by_random_policies_and_networks(tmp_path: Path) -> None:
-    """By a random policy of each space, and a network of each."""
+    """Tests a random policy and a network for each space."""
     folder, out = tmp_path / "corpus", tmp_path / "out"
     count, policies = (3, 6) if IS_FULL else (1, 3)
     corpus.generate(folder, count, 1)
@@ -112,7 +112,7 @@ def test_programs_of_csmith_by_random_policies_and_networks(tmp_path: Path) -> N
         assert outcome.policies == policies + 3
         assert outcome.executables > 3
         assert outcome.findings == outcome.failures == []
-    # Known outcomes are not tried again.
+    # Known outcomes are not computed again.
     run_cli(*arguments)
     assert lines_of(out / "results.jsonl") == lines
 
@@ -156,7 +156,7 @@ def test_a_spec_is_known_by_the_bytes_of_its_model(tmp_path: Path) -> None:
     "spec",
     [
         *("pipe:{}", "grpc://localhost:1", "record:{}|none", "onnx:label={}"),
-        # Relative: clang runs in the folder of each program.
+        # Test relative paths, because clang runs in the folder of each program.
         *("tf:/tmp", "onnx:pyproject.toml"),
     ],
 )
@@ -213,7 +213,7 @@ def test_what_a_program_does_to_itself_is_no_policys_fault(tmp_path: Path) -> No
     assert {finding.kind for finding in overflow.findings} == {outputs.OWN}
     for blamed in "by ASan and UBSan: ", "by stock clang -Oz: not as expected: out":
         assert blamed in overflow.findings[0].problem
-    # All are the program's own fault, of which one example is written.
+    # All findings are the program's own fault. One example is written.
     assert len(overflow.findings) > 1
     (shown,) = {finding.see for finding in overflow.findings}
     assert [str(made.parent) for made in tmp_path.glob("out/*/reproduce.sh")] == [shown]
@@ -223,7 +223,7 @@ def test_what_a_policy_did_is_found_and_can_be_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = small_corpus(tmp_path / "corpus", overflow=OVERFLOW)
-    # Blame the policy.
+    # Attribute the fault to the policy.
     monkeypatch.setattr(outputs._Trial, "_own_fault", lambda trial: "")
     said = run_cli(
         *("evaluate", "outputs", "--corpus", found.folder, "--random", "3"),
@@ -239,7 +239,7 @@ def test_what_a_policy_did_is_found_and_can_be_seen(
 
 
 def reproduce(folder: Path) -> list[str]:
-    """Runs a finding's script and its program; returns the actions."""
+    """Runs a finding's script and its program. Returns the actions."""
     subprocess.run([folder / "reproduce.sh"], check=True)
     assert subprocess.check_output([folder / "overflow"]) == b"1\n"
     about = json.loads((folder / "about.json").read_text())
@@ -266,7 +266,7 @@ def test_what_cannot_be_reduced_in_time_is_shown_whole(
 
 
 def test_endless_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Optimised, the loop is endless.
+    # In optimised code, the loop is endless.
     source = """
     #include <stdio.h>
     __attribute__((noinline)) int more(int x) { return x + 1 > x; }
@@ -279,7 +279,7 @@ def test_endless_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """
     found = small_corpus(tmp_path / "corpus", endless=source)
     monkeypatch.setattr(runs, "LEAST_SECONDS", 0.5)
-    # Each attempt to reduce would take as long.
+    # Do not reduce, because each attempt would take equally long.
     monkeypatch.setattr(outputs, "REDUCING_SECONDS", 0)
     (outcome,) = check(found, tmp_path, 3)
     assert outcome.findings
@@ -343,7 +343,7 @@ def test_a_model_by_which_nothing_compiles_is_no_success(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
 def test_the_command_of_a_finding_does_what_it_did(tmp_path: Path, suffix: str) -> None:
-    # Only the optimised program differs from what is expected.
+    # Only the optimised program's output differs from the expected output.
     found = small_corpus(tmp_path / "corpus", suffix, overflow=OVERFLOW)
     (outcome,) = check(found, tmp_path, 0, "none")
     (finding,) = outcome.findings

@@ -64,12 +64,12 @@ def test_sizes_are_those_of_stock_tools(spec: str, module: str, tmp_path: Path) 
     for length in 3, 15:
         expected = code_of(module, tmp_path, pipeline_of("oz", length))
         assert info["text_sizes"][length - 1] == expected
-    # The actions are about the pieces of -Oz.
+    # The actions are nearly the pieces of -Oz.
     assert info["text_size"] == pytest.approx(info["oz_text_size"], rel=0.2)
 
 
 def pipeline_of(space: str, length: int) -> str:
-    """The first actions of a space, in order."""
+    """Returns the pipeline of the first actions of a space, in order."""
     pipelines = [a["pipeline"] for a in actions(space)["actions"][:length]]
     return ",".join([actions(space)["prologue"], *pipelines])
 
@@ -93,7 +93,7 @@ def test_a_step_of_many_actions_is_as_many_steps(module: str) -> None:
         assert info["rewards"] == pytest.approx([s[1] for s in steps])
         assert info["text_sizes"] == [s[4]["text_size"] for s in steps]
         assert info["ir_hash"] == steps[-1][4]["ir_hash"]
-        # A reset takes the actions of its option "sequence".
+        # A reset runs the actions of its option "sequence".
         observation, info = many.reset(options={"module": module, "sequence": sequence})
         assert info["text_sizes"] == [s[4]["text_size"] for s in steps]
         assert (info["step"], info["sequence"]) == (6, sequence)
@@ -153,7 +153,7 @@ def test_the_best_state_is_restored(module: str, tmp_path: Path) -> None:
 def test_caches_and_processes_change_no_number(module: str) -> None:
     generator = random.Random(1)
     sequences = [[generator.randrange(15) for _ in range(15)] for _ in range(4)]
-    # The first again, and one that starts like the second.
+    # Repeat the first sequence, and add a sequence that starts like the second.
     sequences += [sequences[0], sequences[1][:7] + sequences[2][7:]]
     features = (("histogram", 110), ("counts", 12), ("actions", 30), ("step", 1))
 
@@ -171,7 +171,7 @@ def test_caches_and_processes_change_no_number(module: str) -> None:
 
 
 def test_sizes_do_not_depend_on_what_was_made_before(tmp_path: Path) -> None:
-    # Each retained function gets its own section, and so no padding before it.
+    # Each retained function has its own section, so it has no padding before it.
     source = "".join(
         f"__attribute__((aligned(32){', used, retain' if i % 3 == 0 else ''})) "
         f"int f{i}(int x) {{ return x * {i + 3} + (x >> {i % 7}); }}\n"
@@ -221,7 +221,7 @@ def test_programs_are_kept_and_changes_are_read(module: str, tmp_path: Path) -> 
 def test_what_must_be_inlined_is_inlined_before_the_first_action(module: str) -> None:
     with environment() as env:
         _, first = env.reset(options={"module": module})
-    # Six of seven functions are left, without `mix`.
+    # Six of seven functions remain. `mix` is inlined.
     assert Path(module).with_suffix(".c").read_text().count("always_inline") == 1
     with environment("-reward=none") as env:
         observation, _ = env.reset(options={"module": module})

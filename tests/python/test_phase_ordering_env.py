@@ -61,7 +61,7 @@ def made(**settings: Any) -> Any:
 
 
 def episode(env: gymnasium.Env[Any, Any], actions: list[int]) -> list[dict[str, Any]]:
-    """The info after each action, up to the end of the episode."""
+    """Returns the info after each action, up to the end of the episode."""
     infos = []
     for action in actions:
         _, _, terminated, truncated, info = env.step(action)
@@ -132,7 +132,7 @@ def test_observations_by_name_and_in_a_row(huffman: Path, observation: str) -> N
             found, *_ = env.step(4)
             assert env.observation_space.contains(found)
             seen.append(found)
-    # A row has the features in the order of the option, not in that of their names.
+    # A row has the features in the order of the option, not of their names.
     row = [seen[0]] if len(names) == 1 else [seen[0][name] for name in names]
     np.testing.assert_array_equal(np.concatenate(row), seen[1])
 
@@ -342,7 +342,7 @@ def test_a_sequence_on_which_a_compiler_dies_says_how_to_see_it(huffman: Path) -
 
 @pytest.fixture
 def crashing(tmp_path: Path) -> EpisodeOptions:
-    """The first action does nothing, the second one crashes the compiler."""
+    """The first action does nothing, and the second action crashes the compiler."""
     passes = {"nothing": "no-op-module", "crash": "trigger-crash-module"}
     actions = tuple(Action(*each) for each in passes.items())
     ActionSpace("crashing", "", "", actions).save(tmp_path / "crashing.json")

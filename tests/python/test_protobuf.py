@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Protobuf: our codec against the official package, and user-defined messages."""
+"""Protobuf: our codec compared with the official package, and users' own messages."""
 
 import importlib
 import importlib.util
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def pb2(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module of features.proto."""
+    """The Python module of features.proto."""
     monkeypatch.syspath_prepend(str(generated))
     return importlib.import_module("features_pb2")
 
@@ -88,7 +88,7 @@ def test_replies_that_are_no_advice(
 def asked_in(
     messages: Any, policy: mlbridge.Policy, name: str, theirs: Any = None
 ) -> Iterator[tuple[mlbridge.Serving, mlbridge.ModelRunner]]:
-    """A policy served with `messages`, and a runner that sends `theirs` (the same)."""
+    """Serves a policy with `messages`. Yields it and a runner that sends `theirs`."""
     theirs = theirs or messages
     spec = f"pipe:{name}?serdes={theirs.name}&timeout=20s"
     with (
@@ -99,7 +99,7 @@ def asked_in(
 
 
 def features() -> dict[str, Any]:
-    """A value for each field of test.Features but the optional one."""
+    """Returns a value for each field of test.Features except the optional field."""
     return {
         "callee_size": np.int32(-12),
         "count": 1 << 40,
@@ -159,7 +159,7 @@ def test_own_messages_are_those_of_protoc(pb2: Any) -> None:
     assert not read.HasField("hint")
     found = codec.deserialize(read.SerializeToString(), messages)
     assert_same(found["deltas"], np.array([-1, 1]))
-    # The reply is the other message.
+    # The reply is another message.
     reply = codec.serialize(
         {"inline": True, "scores": np.ones(2, np.float32)}, messages, side="model"
     )

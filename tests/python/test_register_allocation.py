@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Register allocation: random policies, and the environments.
 
-Programs whose registers are allocated at random print the same.
+Random register allocation must not change the programs' outputs.
 
-Tries one program; with MLBRIDGE_TEST_FULL=1, programs of Debian with a million
+Tests one program. With MLBRIDGE_TEST_FULL=1, tests Debian's programs with a million
 decisions.
 """
 
@@ -67,7 +67,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_random_policies(tmp_path: Path) -> None:
-    # LLVM's allocator, which some rounds leave live ranges to, is wrong for asm goto.
+    # Avoid asm goto, because LLVM's allocator, which some rounds use, is wrong for it.
     corpus = small_corpus(tmp_path, pressure=f"#define NO_ASM\n{PRESSURE}")
     programs = list(corpus.programs.values())
     rounds = list(fuzz.fuzz(corpus, programs, PLUGIN, 10_000, jobs=2))
@@ -118,7 +118,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_weight(agent: str, observation: dict[str, np.ndarray]) -> int:
-    """The heaviest range, its first free register, or else greedy."""
+    """Returns the heaviest range, or its first free register, or else greedy."""
     first = int(observation["action_mask"].argmax())
     if agent != "colour":
         return first
@@ -155,7 +155,7 @@ def test_dialogue(functions: Path, spec: str) -> None:
 
     with closing(environment.DialogueEnv(functions, plugin=PLUGIN, spec=spec)) as env:
         first = episodes(env)
-        # An episode that is abandoned does no harm.
+        # An abandoned episode does not affect the next episode.
         seen, _ = env.reset()
         ((agent, observation),) = seen.items()
         env.step({agent: by_weight(agent, observation)})
@@ -194,7 +194,7 @@ def test_question(functions: Path) -> None:
             spill = np.full(count, 1.0 if episode % 2 else -1.0, np.float32)
             action = {"priority": weights, "value": weights, "spill": spill}
             action["split"] = np.zeros(count, np.float32)
-            # The function that is left to greedy costs the same.
+            # A function that is left to greedy has greedy's cost.
             is_left = episode in (2, 3)
             action["leave"] = np.full(count, float(is_left), np.float32)
             _, reward, terminated, _, info = env.step(action)
@@ -210,7 +210,7 @@ def test_question(functions: Path) -> None:
 
 
 def write_counts(functions: Path, folder: Path) -> Path:
-    """A vocabulary that counts an instruction's opcode and its virtual registers."""
+    """Writes a vocabulary that counts an instruction's opcode and virtual registers."""
     triplets = vocabulary.triplets_of(sorted(functions.glob("*.bc")), PLUGIN)
     counts = {
         name: np.array([name.startswith("Opcode"), name.startswith("VirtReg")], float)
@@ -282,7 +282,7 @@ def test_vectors_and_names_in_a_dialogue(functions: Path, tmp_path: Path) -> Non
                 if (same := of_range.get(row.tobytes())) is not None:
                     np.testing.assert_array_equal(own, same)
                     found += 1
-                # Rows that are not used have no instructions, and ranges have some.
+                # Only rows of live ranges have instructions.
                 assert row.any() == bool(len(own))
             action = 1 if agent == "task" else by_weight(agent, observation)
             seen, _, terminated, _, infos = env.step({agent: action})
@@ -309,14 +309,14 @@ def test_names_in_llc(functions: Path, tmp_path: Path) -> None:
     assert f"requests={len(asked)} deferred=0 failed=0" in done.stderr
     assert {Path(file).name for _, _, file, _ in asked} == {"pressure.c"}
     assert {"main", "integers"} <= {function for _, function, _, _ in asked}
-    # The first decision about a function follows no other one.
+    # The first decision about a function has no predecessor.
     firsts = {one[1]: one for one in reversed(asked)}
     assert {one[3] for one in firsts.values()} == {"none"}
     assert {"assigned", "left"} <= {one[3] for one in asked}
 
 
 def cycles_of_across(functions: Path, folder: Path) -> int:
-    """The cycles of greedy's code of the function `across`, which is one block."""
+    """Returns the cycles of greedy's code for `across`, a function of one block."""
     (module,) = functions.glob("*.bc")
     assembly = folder / "a.s"
     command = ["llc-22", "-O2", "-relocation-model=pic", str(module), "-o"]
@@ -346,7 +346,7 @@ def test_rewards_of_cycles(functions: Path, tmp_path: Path) -> None:
             for leave, spill in 3 * ((0.0, 1.0), (0.0, 1.0), (1.0, 0.0)):
                 seen, _ = env.reset()
                 none = np.zeros(len(seen["ranges"]), np.float32)
-                # The lightest range first, which spills the others.
+                # Allocate the lightest range first, which spills the other ranges.
                 action = {"priority": -np.minimum(seen["spill_weights"], 1e30)}
                 action |= {"value": none, "split": none}
                 action |= {"leave": none + leave, "spill": none + spill}
@@ -419,7 +419,7 @@ def test_a_vocabulary_is_trained(functions: Path, tmp_path: Path) -> None:
 def test_a_question_range_by_range(functions: Path) -> None:
     questions = environment.QuestionEnv(functions, plugin=PLUGIN)
     with closing(environment.RangeEnv(questions)) as env:
-        for choice in (1, 3):  # Greedy, and spills.
+        for choice in (1, 3):  # Choose greedy, and then spills.
             seen, _ = env.reset()
             steps = 0
             done = False
@@ -477,7 +477,7 @@ def test_evolution(functions: Path, kind: str) -> None:
         np.testing.assert_array_equal(mean, again)
     losses = [generation.loss for generation, _ in runs[0]]
     assert losses[0] != losses[1], "the candidates make no difference"
-    # The heuristic with which the network starts is as good as it says.
+    # Check the loss of the heuristic with which the network starts.
     start, _ = evolve.losses(network, [network.start], files, PLUGIN, 1)
     limit = 0.5 if kind == "dialogue-alone" else 0.3
     assert start == [0.0] if kind == "allocator" else abs(start[0]) < limit
@@ -507,7 +507,7 @@ def test_imitation(functions: Path, tmp_path: Path) -> None:
     before = imitation.scores_of(network, network.start, alone).argmax(1)
     assert agreement > (before == alone.chosen).mean() + 0.2
     assert found.masks.shape[1] == 33
-    # The ONNX model decides as the network in PyTorch.
+    # The ONNX model decides like the network in PyTorch.
     spec = network.write(tmp_path / "imitated", weights)
     again = imitation.record(files[0], PLUGIN, spec, tmp_path)
     every = Decisions.join([decisions for decisions, _ in again.values()])
@@ -568,7 +568,7 @@ def test_losses() -> None:
     share = evolve.SHARE_OF_SUM
     expected = math.log(2) / 2 + share * math.log(201 / 101)
     assert evolve.loss_of([hot, cold], "model") == pytest.approx(expected)
-    # A function counts at most LIMIT, and a trial that failed counts LIMIT.
+    # A function counts at most LIMIT. A failed trial counts LIMIT.
     assert evolve.loss_of([costs(1, 1000)], "model") == pytest.approx(
         evolve.LIMIT + share * math.log(1000)
     )
@@ -621,7 +621,7 @@ def test_executions(tmp_path: Path) -> None:
         weight = found["weight"]
         assert weight.instructions != 1
         assert 0.5 < weight.reads < 2
-    # A program that prints something else is no result.
+    # If a program's output is wrong, there is no result.
     wrong = small_corpus(tmp_path / "wrong", overflow=OVERFLOW)
     with pytest.raises(ModelError, match="overflow: not as expected: out"):
         executions.execute(

@@ -5,17 +5,17 @@ nan      priority: not a number
 first    eviction: the first register that may be evicted
 nothing  eviction: nothing
 illegal  eviction: a position that does not exist
-leave    allocator: the heaviest first; greedy does what finds no register
-spill    allocator: the heaviest first; what finds no register is spilled
+leave    allocator: the heaviest first; leaves ranges without a register to greedy
+spill    allocator: the heaviest first; spills ranges without a register
 split    allocator: the lightest first; evicts, splits, and spills
-short    allocator: one priority too few
-logits   allocator: as spill, by logits
+short    allocator: lacks one priority
+logits   allocator: the same as spill, but as logits
 nothing-else  allocator: no advice about live ranges
-additions     allocator: the weight and the sum of all vectors is the priority
+additions     allocator: the priority is the weight plus the sum of all vectors
 node, task, colour, split-at
-         agents of a dialogue: the first legal choice, but the task is to split
+         agents of a dialogue: the first legal choice, but task always splits
 outside  agents of a dialogue: a choice that does not exist
-vectors  agent colour of a dialogue: as colour, if the range adds a vector
+vectors  agent colour of a dialogue: the same as colour if the range adds a vector
 """
 
 import sys

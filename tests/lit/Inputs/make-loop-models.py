@@ -1,13 +1,13 @@
 """Writes ONNX models that decide about loops: make-loop-models.py FOLDER.
 
-vector      distribution: the legal one with the most loops that can be vectorized
-pieces      distribution: each seed in a loop of its own, in the order of the source
+vector      distribution: the legal distribution with the most vectorizable loops
+pieces      distribution: each seed in its own loop, in the order of the source
 outside     distribution: an index that does not exist
 node, partition
             agents of a dialogue: the first seed, and a new loop if it is legal
-first-loop  agent: always the same loop, which is legal
-widest      factors: the last legal ones
-illegal     factors: the last ones
+first-loop  agent: always the current loop
+widest      factors: the last legal factors
+illegal     factors: the last factors, legal or not
 """
 
 import sys

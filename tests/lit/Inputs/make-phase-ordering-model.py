@@ -2,10 +2,10 @@
 
 make-phase-ordering-model.py FILE OUTPUT VALUE... [--KEY=METADATA | --KEY=@FILE]...
 
-OUTPUT is `action`, an integer, or `logits` or `values`. The input is `step`; with
---by-step, each VALUE is an action, and the model takes them one after the other.
-Or OUTPUT is `value`, for a model that looks ahead: each VALUE belongs to an action, and
-a state is worth the VALUE of its last action. The input is `actions`.
+OUTPUT is `action` (an integer), `logits` or `values`, and the input is `step`. With
+--by-step, each VALUE is an action, and the model returns one VALUE per step.
+For a lookahead model, OUTPUT is `value` and the input is `actions`. Each VALUE belongs
+to an action, and the score of a state is the VALUE of its last action.
 """
 
 import sys

@@ -11,7 +11,7 @@ TYPE_SUFFIX = "Ty"
 
 dim = int(sys.argv[1])
 rng = random.Random(0)
-# The first line is the number of the others, which are "NAME<tab>NUMBER".
+# The first line has the number of later lines, which are "NAME<tab>NUMBER".
 listing = subprocess.run(
     ["llvm-ir2vec", "entities"], check=True, capture_output=True, text=True
 ).stdout.splitlines()[1:]
