@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a policy may return, and what the compiler receives."""
+"""The values that a policy may return, and the advice that the compiler receives."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 def ask(
     name: str, reply: Any, dtype: Any = None, serdes: str = "bitstream", **how: Any
 ) -> Any:
-    """The advice that a compiler gets from a policy that returns `reply`."""
+    """Returns a compiler's advice from a policy that returns `reply`."""
     with serving(lambda _: reply, f"pipe:{name}"):
         spec = f"pipe:{name}?serdes={serdes}&timeout=20s"
         return reply_of(spec, {"x": 1}, dtype, **how)
@@ -96,7 +96,7 @@ def test_an_answer_as_the_compiler_wants_it(
 def test_an_answer_that_cannot_be_sent(
     name: str, reply: Any, dtype: Any, says: list[str]
 ) -> None:
-    """Both the policy's author and the compiler get the reason."""
+    """The log and the compiler both get the reason."""
     with pytest.raises(mlbridge.ModelError) as at_compiler:
         ask(name, reply, dtype)
     with (
@@ -141,7 +141,7 @@ def test_a_feature_under_a_mask(name: str) -> None:
 
 
 def test_what_a_later_request_wants_is_the_compilers_affair(name: str) -> None:
-    """A session announces its first request's advice type; later types may differ."""
+    """A session announces its first request's advice type. Later types may differ."""
     with asked(lambda f: f["answer"], name) as (served, runner):
         assert runner.evaluate({"answer": 1}, bool) is True
         assert runner.evaluate({"answer": 0.5}, float) == 0.5

@@ -35,7 +35,7 @@ needs_aoti = pytest.mark.skipif(
 
 
 class GraphPolicy(nn.Module):
-    """Scores of n nodes after message passing, times a scale, and their argmax."""
+    """Returns scaled scores of n nodes after message passing, and their argmax."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class GraphPolicy(nn.Module):
 
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, GraphPolicy]:
-    """The package, which takes seconds to make, and its module."""
+    """The package and its module. Making the package takes seconds."""
     torch.manual_seed(0)
     module = GraphPolicy()
     path = tmp_path_factory.mktemp("aoti") / "policy.pt2"
@@ -93,7 +93,7 @@ def test_a_package_answers_as_the_module(policy: tuple[Path, GraphPolicy]) -> No
 def test_a_package_is_loaded_once_for_all_runners(
     policy: tuple[Path, GraphPolicy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # PyTorch unpacks the package here.
+    # PyTorch unpacks the package in this folder.
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     package = tmp_path / "own.pt2"
     shutil.copy(policy[0], package)
@@ -123,7 +123,7 @@ def test_a_forked_child_is_told_not_to_ask(policy: tuple[Path, GraphPolicy]) -> 
         expected = runner.evaluate(asked)["scores"]
         child = os.fork()
         if child == 0:
-            # An evaluation would wait forever for threads that the child lacks.
+            # Set a limit, because an evaluation could wait for the parent's threads.
             signal.alarm(30)
             try:
                 runner.evaluate(asked)

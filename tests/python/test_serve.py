@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Serving a policy: its end, its statistics and its failures."""
+"""Serving a policy: the end, the statistics, and failures of the policy."""
 
 import logging
 import os
@@ -95,7 +95,7 @@ def test_wrong_on_error(name: str) -> None:
 
 
 def sevens(failure: Callable[[], Exception]) -> mlbridge.Policy:
-    """A policy that returns 7, but fails where x is 1."""
+    """Returns a policy that returns 7, but fails if x is 1."""
 
     def policy(features: mlbridge.Features) -> int:
         if features["x"] == 1:
@@ -130,7 +130,7 @@ def failures_in(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
 def test_failures_are_told_of_rarely(
     name: str, is_batched: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A line for each failure would flood the log."""
+    """The log has few lines for many failures, because more would flood the log."""
     policy: Any = raising(lambda f: ValueError(f"on request {f['x']}"))
     many = mlbridge.batched(lambda requests: [policy(q) for q in requests])
     with asked(many if is_batched else policy, name) as (served, runner):
@@ -165,7 +165,7 @@ def test_each_failure_is_told_of(name: str, caplog: pytest.LogCaptureFixture) ->
 def test_what_compilers_send_is_not_logged_as_it_is(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A failure may quote megabytes of it, or escape sequences of terminals."""
+    """A failure may quote megabytes or terminal escape sequences from a compiler."""
     policy = raising(lambda f: ValueError(f"no callee {f['name']}"))
     with asked(policy, name) as (_, runner):
         for text in ("\x1b[2J" * 100_000, "\n\x1b[2J" * 100_000):
@@ -250,7 +250,7 @@ def test_a_policy_that_returns_another_type_now_and_then(name: str) -> None:
 
 
 class Mute(Exception):
-    """Has no text."""
+    """An exception without a text."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -340,7 +340,7 @@ assert statistics.errors == 2, statistics
 
 
 def test_a_request_that_python_cannot_show(name: str) -> None:
-    """The server has memory for the message, but not for a str of it."""
+    """The server has enough memory for the message, but not for the message as str."""
     long = "a" * (64 << 20)
     with (
         Started(SERVER_SHORT_OF_MEMORY, f"pipe:{name}") as process,
@@ -398,7 +398,7 @@ def test_waiting_leaves_the_interpreter_to_others(name: str) -> None:
 
 
 def test_an_interface_is_busy_while_it_makes_an_answer(name: str) -> None:
-    """Converting a reply may run Python code, and so other threads."""
+    """Converting a reply may run Python code, during which other threads run."""
     refused: list[BaseException | None] = []
 
     class Answer:
@@ -519,7 +519,7 @@ def test_ctrl_c_while_a_policy_computes(name: str) -> None:
 
 
 def test_ctrl_c_in_the_papers_loop(name: str) -> None:
-    """KeyboardInterrupt is raised there, and leaving the ``with`` cleans up."""
+    """KeyboardInterrupt is raised in the loop, and the end of ``with`` cleans up."""
     code = (
         "import sys, mlbridge\n"
         "with mlbridge.PipeCompilerInterface(sys.argv[1]) as interface:\n"

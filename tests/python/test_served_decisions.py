@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge serve`` follows a file's metadata as ``onnx:FILE`` does.
+"""``mlbridge serve`` follows a file's metadata in the same way as ``onnx:FILE``.
 
-Each request goes to the same file in this process and behind a server: both must give
+Each request is sent to the same file in this process and in a server. Both must give
 the same reply or the same type of error.
 """
 
@@ -35,7 +35,7 @@ KINDS = {
 def passing_on(
     path: Path, metadata: dict[str, str], scores: NDArray[Any], batch: str | int = "N"
 ) -> Path:
-    """A model that outputs its input as `s`, and converted to float as `size`."""
+    """Writes a model with its input as `s`, and its input as float as `size`."""
     kind, shape = KINDS[scores.dtype], [batch, *scores.shape]
     g = GraphBuilder(0)
     g.op("Identity", ["x"], "s")
@@ -45,7 +45,7 @@ def passing_on(
 
 
 def plain(reply: Any) -> Any:
-    """A reply as Python values: a lone output unnamed, extents of 1 removed."""
+    """Converts a reply to Python values. Removes extents of 1 and a single name."""
     if isinstance(reply, dict):
         if len(reply) == 1:
             return plain(*reply.values())
@@ -54,7 +54,7 @@ def plain(reply: Any) -> Any:
 
 
 def ask(spec: str, request: NDArray[Any]) -> Any:
-    """The plain reply, or the error's type."""
+    """Returns the `plain` reply, or the error's type."""
     try:
         return plain(reply_of(spec, {"x": request}))
     except mlbridge.Error as error:
@@ -62,7 +62,7 @@ def ask(spec: str, request: NDArray[Any]) -> Any:
 
 
 def ask_both(path: Path, name: str, request: NDArray[Any]) -> list[Any]:
-    """The replies in this process and behind a server."""
+    """Returns the replies in this process and from a server."""
     with mlbridge.serving(load_onnx(path), f"shm:{name}"):
         return [ask(f"onnx:{path}", request), ask(f"shm:{name}", request)]
 
@@ -151,7 +151,7 @@ def test_features_that_are_not_finite(
 
 
 def test_draws(tmp_path: Path) -> None:
-    """Draws have softmax's frequencies and repeat with the same seed."""
+    """Draws have the frequencies of a softmax. The same seed repeats them."""
     scores = np.log(np.array([0.1, 0.6, 0.3], np.float32))
     path = passing_on(tmp_path / "m.onnx", {"mlbridge.decide": "sample:s"}, scores)
     with mlbridge.create_model_runner(f"onnx:{path}") as runner:
@@ -197,7 +197,7 @@ def test_the_models_of_this_repository(path: Path, name: str) -> None:
         for _ in range(20):
             request = {}
             for one in features:
-                # An extent with a name is free.
+                # Replace a name, because an extent with a name is free.
                 shape = [4 if isinstance(n, str) else n for n in one.shape]
                 request[one.name] = random.integers(0, 4, shape).astype(one.dtype)
             expected = plain(in_process.evaluate(request))

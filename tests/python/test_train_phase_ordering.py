@@ -75,12 +75,12 @@ from mlbridge_optimizations.training.settings import TrainingSettings
 from programs import FULL, IS_FULL, run_cli
 
 SMALL = 1500
-"""Instructions in the largest module that most tests use."""
+"""The number of instructions of the largest module that most tests use."""
 STEPS = EpisodeOptions(observation=("step",), reward="none", steps=8)
 
 
 def records(log: Path) -> list[Any]:
-    """The lines of a .jsonl file."""
+    """Returns the values of a .jsonl file."""
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
@@ -94,7 +94,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The corpus's small files and a larger one; in the full run, all files."""
+    """The corpus's small files and one larger file. In the full run, all files."""
     if IS_FULL:
         return whole
     into, found = tmp_path_factory.mktemp("corpus"), corpus.load(whole)
@@ -161,7 +161,7 @@ def test_a_search_finds_always_the_same(folder: Path, tmp_path: Path) -> None:
     wanted, log = SearchSettings(evaluations=12, length=8), tmp_path / "search.jsonl"
     with Runners(STEPS, 2) as runners:
         first = search(runners, chosen, wanted, log)
-        # A log whose last line is truncated saves all runs.
+        # If only the log's last line is truncated, nothing is measured again.
         log.write_text(log.read_text() + '{"module": "cut')
         before = log.read_text()
         assert search(runners, chosen, wanted, log) == first
@@ -202,7 +202,7 @@ def test_what_was_found_otherwise_is_not_used(folder: Path, tmp_path: Path) -> N
     found = {"sequences": [[0]], "ratios": [1.0]}
     Kept(log, STEPS, asked).add(module, found)
     assert Kept(log, STEPS, asked).load([module]) == {str(module): found}
-    # Spaces of one name may have different actions.
+    # Two spaces with the same name may have different actions.
     space = STEPS.space
     other = replace(space, actions=(replace(space.actions[0], pipeline="globaldce"),))
     other.save(tmp_path / "oz.json")
@@ -225,7 +225,7 @@ def test_a_table_is_of_its_space(folder: Path, tmp_path: Path) -> None:
     again = tabulate(STEPS, 1, chosen, [(0, 1, 2)], log)
     assert records(log) == lines
     np.testing.assert_array_equal(again.sizes, first.sizes)
-    # In another space the same numbers are other passes.
+    # In another space, the same numbers mean other passes.
     other = tabulate(replace(STEPS, actions="odg"), 1, chosen, [(0, 1, 2)], log)
     assert len(records(log)) == 2 * len(lines)
     assert not np.array_equal(other.sizes, first.sizes)
@@ -236,7 +236,7 @@ def test_what_had_not_enough_time_is_tried_again(folder: Path, tmp_path: Path) -
     wanted = [(0,), (0, 1), (0, 1, 2)]
     first = tabulate(STEPS, 1, [module], wanted, log)
     (line,) = records(log)
-    # A wrong size of the third shows that it is not measured again.
+    # Change the size of the third, to see that it is not measured again.
     _, second, third, _ = line["found"]
     line["found"] |= {second: "timeout", third: 12345}
     log.write_text(json.dumps(line))
@@ -256,13 +256,13 @@ def table_of(sizes: list[list[float]], programs: list[str]) -> Table:
 
 
 def test_a_core_set_is_of_sequences_that_go_together() -> None:
-    # The third is the best alone; beside it the second adds most, the first nothing.
+    # The third is the best alone. After it, the second adds most, the first nothing.
     table = table_of([[96, 95, 100], [97, 95, 100], [100, 99, 80]], ["a", "a", "b"])
     assert table.greedy(2) == [2, 1]
     assert table.greedy(1) == [2]
-    # The rest follows even if it adds nothing.
+    # Sequences that add nothing follow.
     assert table.greedy(3) == table.greedy(9) == [2, 1, 0]
-    # Sizes are summed up by program; all programs have the same weight.
+    # Sizes are summed for each program. All programs have the same weight.
     logs = [math.log(200 / 200), math.log(80 / 100)]
     assert table.score(table.sizes[:, 2]) == pytest.approx(sum(logs) / 2)
 
@@ -302,14 +302,14 @@ def test_a_value_model_begins_with_the_best_fixed_sequence(hidden: int) -> None:
     rows = np.random.default_rng(0).uniform(0, 99, (12, 6)).astype(np.float32)
     sizes = [[95.0 + n % 3, 90.0 + n % 2, 99.0] for n in range(12)]
     table = table_of(sizes, ["a", "b", "c"] * 4)
-    # The hidden layer may be no wider than the number of sequences.
+    # The hidden layer may be as narrow as the number of sequences.
     fitted = fit(rows, table, [1, 0, 2], hidden=hidden)
     assert fitted.checks[0].chosen == fitted.checks[0].fixed
 
 
 def test_nothing_of_a_program_is_in_what_it_is_judged_by() -> None:
     rows = np.random.default_rng(0).uniform(0, 99, (9, 6)).astype(np.float32)
-    # For each program, the sequence that was found in it is by far the best.
+    # For each program, the best sequence by far is the one found in this program.
     sizes = [[50.0 if k == n % 3 else 90.0 for k in range(3)] for n in range(9)]
     table = table_of([[*each, 95.0] for each in sizes], ["a", "b", "c"] * 3)
 
@@ -319,7 +319,7 @@ def test_nothing_of_a_program_is_in_what_it_is_judged_by() -> None:
     origins = [frozenset("a"), frozenset("b"), frozenset("c"), frozenset[str]()]
     assert best() == pytest.approx(0.5)
     assert best(origins=origins) == pytest.approx(0.9)
-    # A sequence that was also found in another program counts.
+    # A sequence that was found in another program, too, counts.
     assert 0.6 < best(origins=[frozenset("ab"), *origins[1:]]) < 0.8
 
 
@@ -355,7 +355,7 @@ def test_the_recipe_makes_a_model_that_picks_sequences(
             sequences = [choice for choice in choices if isinstance(choice, tuple)]
             assert len(set(sequences)) == len(choices) == min(3, count)
             assert choices[:1] == model.choices(runner, module, 1, 7)
-            # The core set follows the model's first choice, in order.
+            # After the model's first choice, the core set follows in order.
             assert sequences[1:] == sorted(sequences[1:])
     assert trained.model.with_name("curve.png").is_file()
 
@@ -386,7 +386,7 @@ def test_looking_ahead(trained: coreset.Trained, folder: Path, tmp_path: Path) -
     made = coreset.train(wanted)
     assert made.fitted is None
     assert made.foresight is not None
-    # Models that have not seen the program may be no better than the first sequence.
+    # Models that have not seen the program need not beat the first sequence.
     assert made.foresight.best <= min(made.foresight.chosen, made.foresight.fixed)
     model = Model(made.model)
     assert model.task.lookahead == 2
@@ -409,7 +409,7 @@ def test_looking_ahead_survives_what_a_compiler_does_not(
     found: dict[str, Any] = {}
 
     class Compiler:
-        """Crashes on the second sequence, which seems by far the best."""
+        """A compiler that crashes on the second sequence, which seems the best."""
 
         def __init__(self, options: EpisodeOptions, *, timeout: float) -> None:
             self.widths = options.widths
@@ -450,14 +450,14 @@ def test_looking_ahead_survives_what_a_compiler_does_not(
 def evaluated(
     found: corpus.Corpus, model: Model, core: CoreSet, **settings: Any
 ) -> tuple[Evaluation, dict[str, Way]]:
-    """An evaluation with two tries, and its ways by name."""
+    """Returns an evaluation with two tries, and its ways by name."""
     wanted = EvaluationSettings(2, levels=(), **settings)
     result = evaluate(found, None, model, core, wanted)
     return result, {way.name: way for way in result.ways}
 
 
 def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
-    """Expects that the model chooses the same in stock clang as here."""
+    """Expects that the model makes the same choice in stock clang as here."""
     plugin = find_llvm_plugin()
     assert plugin is not None, "scripts/build release"
     space = tmp_path / "actions.json"
@@ -476,7 +476,7 @@ def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
             _, said = toolchain.run([toolchain.CLANG, "-Oz", *flags, *bitcode])
             name = model.task.actions.actions[choice].name
             assert f"asked={asked} actions=1 [{name}]" in said.decode()
-            # Equal except for ties in code generation: phase-ordering-training.md.
+            # Ties in code generation may change sizes: see phase-ordering-training.md.
             size = text_size(target.read_bytes(), "out.o")
             assert size == pytest.approx(expected, rel=0.01)
 
@@ -541,7 +541,7 @@ def test_a_search_begins_with_a_core_set(
     pool = ActionSpace.load(str(tmp_path / "out" / "pool.json")).actions
     assert {action.pipeline for action in known} <= {one.pipeline for one in pool}
     assert pool[0].name == "-Oz"
-    # The search finds nothing worse.
+    # The search result is at least as good.
     made = CoreSet.load(tmp_path / "out" / "core.json")
     assert made.ratios[0] <= of_pipelines.core.ratios[0]
     trained.core.save(tmp_path / "other.json")
@@ -604,7 +604,7 @@ def test_packages_are_looked_for_first() -> None:
 
 
 def curve_of(experiment: Experiment) -> Curve:
-    """The curve of a training, whose files and values are checked."""
+    """Checks the files of a training, and returns its curve."""
     out = experiment.settings.out
     curve = Curve(OPTIMIZATION.metric).load(out / "curve.csv")
     assert curve.steps
@@ -670,7 +670,7 @@ def test_a_training_goes_on_with_its_own_settings(experiment: Experiment) -> Non
         policy.learn(other, resume=True)
     assert "environment" in str(caught.value)
     assert "steps: 96" not in str(caught.value)
-    # The settings that `--tune` has left.
+    # Replace the settings that `--tune` has found.
     tuned = experiment.changed(hidden="7,7", gamma=0.5, learning_rate=1e-3)
     tuned.save()
     assert experiment.as_begun(["hidden", "gamma", "learning_rate"]) == tuned
@@ -758,7 +758,7 @@ def test_rllib_makes_a_model(experiment: Experiment, ray_here: None, algo: str) 
 
 
 def learn_by(rllib: Any, algorithm: Any, experiment: Experiment, steps: int) -> None:
-    """Our loop around RLlib, with a fake algorithm."""
+    """Runs our loop around RLlib with a fake algorithm."""
     settings = experiment.settings
     checkpoint = rllib._Checkpoint(settings.out / "checkpoint")
     rllib._learn(algorithm, settings, Curve(), steps, checkpoint, lambda *_: None)
@@ -769,7 +769,7 @@ def test_rllib_gives_up_where_no_action_comes(
     experiment: Experiment, rllib: Any, monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
     class Stalled:
-        """Like RLlib whose compilers hang: waits, or returns the same count."""
+        """Acts like RLlib with hung compilers: waits, or returns the same count."""
 
         ended = threading.Event()
 
@@ -828,7 +828,7 @@ def test_statistics_are_by_program_and_paired() -> None:
     interval = statistics.interval(ways[0])
     assert interval.mean == pytest.approx(math.sqrt(ratio["a"] * ratio["b"]))
     assert interval.low < interval.mean < interval.high
-    # The ways differ by 1 %, which pairs show and intervals do not.
+    # The ways differ by 1 %, which only the paired comparison shows.
     assert interval.high > statistics.interval(ways[1]).low
     assert statistics.difference(ways[0], ways[1]) == pytest.approx((0.99, 0.99))
     said = statistics.pairs()
@@ -866,7 +866,7 @@ def test_the_evaluation_on_the_command_line(
         # -Oz is one of the candidates.
         pairs = zip(ways[name]["sizes"], found["oz"], strict=True)
         assert all(size <= oz for size, oz in pairs)
-    # The best of three is no larger than the first alone.
+    # The best of three is at most as large as the first alone.
     for one, several in alone.items():
         pairs = zip(ways[one]["sizes"], ways[several]["sizes"], strict=True)
         assert all(few >= many for few, many in pairs)
@@ -885,7 +885,7 @@ def test_the_evaluation_on_the_command_line(
 
 
 class _Crashing(Model):
-    """A policy that takes given actions, some of which crash the compiler."""
+    """A policy with given actions, some of which crash the compiler."""
 
     def __init__(self, space: ActionSpace, taken: tuple[int, ...]) -> None:
         self.task = Task(space, len(taken), stop=False, observation=("step",))
@@ -910,7 +910,7 @@ def test_a_rollout_that_crashes_is_oz(trained: coreset.Trained, whole: Path) -> 
     for name in ("model, alone", "model, best of 2"):
         assert ways[name].chosen == [None] * len(result.files)
         np.testing.assert_array_equal(ways[name].sizes, result.oz)
-    # The fixed sequence that does not crash counts where it beats -Oz.
+    # The fixed sequence that does not crash counts if it beats -Oz.
     fixed = {None, pipeline_of(space, (0, 1, 2))}
     assert set(ways["2 fixed sequences"].chosen) <= fixed
     assert {failure.kind for failure in result.failures} == {"crash"}
@@ -969,7 +969,7 @@ def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) ->
     linked = corpus.load(folder).folder / "linked" / "bzip2.bc"
     assert linked in seen["table.jsonl"]
     assert linked not in seen["search.jsonl"]
-    # No other program can be left out in turn.
+    # There is only one program, so cross-validation is impossible.
     assert made.fitted is not None
     assert made.fitted.check is None
     with pytest.raises(InvalidArgument, match="no program 'perl'"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The search over whole pipelines: its changes of pipelines, and its results."""
+"""The search for whole pipelines: changes of pipelines, and results."""
 
 import json
 import random
@@ -60,7 +60,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def options_of(folder: Path, *pipelines: str) -> EpisodeOptions:
-    """Episodes of one action, which is one of these pipelines."""
+    """Returns options for episodes of one action, which is one of the pipelines."""
     actions = tuple(Action(str(n), text) for n, text in enumerate(pipelines))
     space = folder / "pipelines.json"
     ActionSpace("pipelines", "", Library.load().prologue, actions).save(space)
@@ -99,7 +99,7 @@ def test_a_set_of_changes_is_a_pipeline() -> None:
         # A manager without passes is removed.
         (Change(drop, (1, 2, 0)),): "function(sroa,early-cse<>),",
         (gvn,): "function(sroa,gvn<>,loop(licm)),",
-        # Dropping a pass beats replacing it.
+        # Dropping a pass has priority over replacing the pass.
         (gvn, Change(drop, (1, 1))): "function(sroa,loop(licm)),",
         # Places refer to the unchanged pipeline.
         (sccp, Change(drop, (1, 0))): "function(sccp,early-cse<>,loop(licm)),",
@@ -120,7 +120,7 @@ def test_a_set_of_changes_is_a_pipeline() -> None:
         ("verify,sccp,adce,function(sroa,early-cse<>,loop(licm)),require<x>", 2),
         # A manager with other parameters is another manager.
         ("verify,function<x>(sroa,early-cse<>,loop(licm)),require<x>,globalopt", 4),
-        # The same managers with other passes.
+        # The managers are the same, but have other passes.
         ("function(early-cse<>,sroa,loop(licm,licm)),globalopt", 5),
         ("", 6),
     ],
@@ -186,7 +186,7 @@ def test_llvm_takes_every_change(modules: list[Path], tmp_path: Path) -> None:
     # The compiler parses all of them before it runs one.
     with compiler.SequenceRunner(options_of(tmp_path, *pipelines)) as runner:
         runner.reset(modules[0])
-    # It survives pipelines with many changes.
+    # The compiler accepts pipelines with many changes.
     draw = random.Random(0)
     many = [library.pipeline(library.draw(draw) for _ in range(20)) for _ in range(20)]
     found = dict(measure(dict.fromkeys(modules, many), library.prologue))
@@ -207,7 +207,7 @@ def test_what_was_measured_before_is_not_measured_again(
     first = sizes(one)
     line = json.loads(log.read_text())
     assert line["found"]["sizes"] == first
-    # A wrong size in the log shows that it is used, also beside a new pipeline.
+    # Change a size in the log, to see that the log is used even with a new pipeline.
     line["found"]["sizes"][one] += 1
     log.write_text(json.dumps(line) + "\n")
     both = sizes(other, one)
@@ -253,10 +253,10 @@ def test_an_evolution_finds_something_and_always_the_same(
     first = search(modules, tmp_path / "first.jsonl", 2)
     assert set(first.best) == set(modules)
     lines = (tmp_path / "first.jsonl").read_text().splitlines()
-    # The number of compilers changes nothing.
+    # The number of compilers does not change the result.
     log = tmp_path / "second.jsonl"
     assert search(modules, log, 1) == first
-    # Neither does an interruption.
+    # An interruption does not change the result.
     log.write_text("\n".join(lines[: len(lines) // 2]) + '\n{"module": "cut')
     assert search(modules, log, 1) == first
     # The log now has all measurements.
@@ -266,7 +266,7 @@ def test_an_evolution_finds_something_and_always_the_same(
 
 
 def test_what_was_found_is_so(modules: list[Path], tmp_path: Path) -> None:
-    # Passes on variables in memory leave much to gain.
+    # Start from a poor pipeline, whose passes leave variables in memory.
     library = replace(
         Library.load(), tree=parse("function(gvn<>)"), function=("sroa<modify-cfg>",)
     )
@@ -276,7 +276,7 @@ def test_what_was_found_is_so(modules: list[Path], tmp_path: Path) -> None:
         ways = [library.pipeline(), found.together[0], pipeline]
         ((_, sizes),) = measure({module: ways}, library.prologue)
         base, joint, best = (sizes.sizes[one] for one in ways)
-        # Equal except for ties in code generation: phase-ordering-training.md.
+        # Ties in code generation may change sizes: see phase-ordering-training.md.
         assert ratio == pytest.approx(best / oz_size(module), rel=0.01)
         assert best <= 1.01 * joint
         assert best < 0.9 * base
@@ -311,7 +311,7 @@ def test_the_pipelines_for_all_are_chosen_to_serve_together(
     )
     known = measurements(modules, tmp_path / "log.jsonl")
     starts = [library.changes_of(text) for text in ("function(mem2reg)", "globaldce")]
-    # No more evaluations than the starts need.
+    # Allow only as many evaluations as the starts need.
     wanted = replace(WANTED, joint=3, together=3, beside=0, race=2)
     found = evolve(library, known, 0, wanted, starts=starts)
     assert found.best == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The acceptance test of training: PPO of two libraries learns over each transport."""
+"""The acceptance test of training: PPO of two libraries learns with each transport."""
 
 import os
 import tempfile

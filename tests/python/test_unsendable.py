@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Replies that cannot be sent: the compiler gets the reason; its session continues."""
+"""If a reply cannot be sent, the compiler gets the reason and may continue."""
 
 import os
 import struct
@@ -23,7 +23,7 @@ WAYS = [
     for serdes in FORMATS
     if IS_FULL or spec == "pipe:{}" or serdes == "bitstream"
 ]
-"""Every transport and every SerDes; in the full run, all their combinations."""
+"""Every transport and every SerDes. In the full run, all combinations of them."""
 LIMIT = 1 << 16
 
 TOO_LONG = np.zeros(LIMIT, np.float32)
@@ -107,7 +107,7 @@ def test_the_loop_goes_on(name: str, what: str) -> None:
 
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_a_long_explanation(name: str, spec: str) -> None:
-    """The compiler gets the start, as much as a message may hold."""
+    """The compiler gets the start of the explanation, up to the size of a message."""
 
     def policy(features: mlbridge.Features) -> int:
         if features["x"] == 1:
@@ -128,7 +128,7 @@ def test_a_long_explanation(name: str, spec: str) -> None:
 
 
 def test_answers_of_a_batch(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Each reply that cannot be sent counts as an error; the others are sent."""
+    """Each reply that cannot be sent counts as an error. All other replies are sent."""
     together = threading.Barrier(4)
 
     @mlbridge.batched
@@ -161,12 +161,12 @@ FOREIGN = {"json": b'{"x":1}', "bitstream": HEADER + struct.pack("<q", 1) + b"\n
 
 @pytest.mark.parametrize("serdes", FOREIGN)
 def test_a_foreign_compiler(name: str, serdes: str) -> None:
-    """A raw bitstream reply has no place for a reason, so the session ends."""
+    """A reply in the bare bitstream cannot contain a reason, so the session ends."""
     request = FOREIGN[serdes]
     server = f"{limited('pipe:{}', name)}&serdes={serdes}"
     with serving(lambda _: TOO_LONG, server) as served:
         until(Path(f"{name}.in").exists)
-        # In this order, as bare mode requires.
+        # Connect in this order, because bare mode requires it.
         with (
             Path(f"{name}.in").open("rb", 0) as read,
             Path(f"{name}.out").open("wb", 0) as write,

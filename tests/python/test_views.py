@@ -20,7 +20,7 @@ from programs import asked_at, reply_of, until
 def recording(
     name: str, serdes: str
 ) -> Iterator[tuple[list[Any], mlbridge.ModelRunner]]:
-    """A list of all requests to a model, and a runner that asks the model."""
+    """Yields a list of all requests to a model, and the model's runner."""
     seen: list[Any] = []
 
     def policy(features: mlbridge.Features) -> int:
@@ -43,7 +43,7 @@ def test_an_unchanged_layout_costs_no_new_arrays(name: str, serdes: str) -> None
         assert seen[0] is not seen[1]
         for key in ("x", "n"):
             assert seen[1][key] is seen[2][key] is seen[3][key]
-        # An old view shows the current request.
+        # An old view has the values of the current request.
         assert_same(seen[1]["x"], np.full(8, 3, np.float32))
         assert_same(seen[1]["n"], np.array(3, np.int32))
 
@@ -96,7 +96,7 @@ def test_arrays_outlive_buffers_sessions_and_servers(name: str, serdes: str) -> 
 
 
 def test_memory_of_a_session_is_let_go(name: str) -> None:
-    """After the compiler has left, only views that the policy keeps hold it."""
+    """After the session's end, only views that the policy keeps hold its memory."""
     finalized: list[int] = []
 
     def policy(features: mlbridge.Features) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Identifiers and file names use the field's words: listener and peer, not door."""
+"""Identifiers and file names use the field's words, for example listener, not door."""
 
 import re
 import subprocess
@@ -21,11 +21,11 @@ SUFFIXES = (".c", ".cpp", ".h", ".proto", ".cmake", ".py", ".pyi")
 
 
 def names(path: Path) -> Iterator[tuple[int, str]]:
-    """The identifiers in a source file, each with its line."""
+    """Yields the identifiers in a source file, each with its line."""
     if not path.name.endswith((*SUFFIXES, "CMakeLists.txt")):
         return
     text = path.read_text()
-    # Comments may have these words. Parse only files that have them at all.
+    # Parse only files that contain one of the words. Comments may contain them.
     if not any(map(has_word, set(NAME.findall(text)))):
         return
     line = 1

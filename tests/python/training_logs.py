@@ -14,11 +14,11 @@ ADVICE = {"name": "inlining_decision", "port": 0, "type": "int64_t", "shape": [1
 SCORE = {"name": "reward", "port": 0, "type": "float", "shape": [1]}
 
 OBSERVED = [("main", 0, 10, 1), ("helper ☃", 0, 20, 0), ("main", 1, 0x0A0A0A0A, 1)]
-"""Of each observation: context, index in the context, size and decision."""
+"""For each observation: the context, the index in the context, size and decision."""
 
 
 def header(*, rewards: bool = False, **more: Any) -> bytes:
-    """The first line in LLVM's spelling."""
+    """Returns a log's first line, as LLVM writes it."""
     value = {"features": [*FEATURES, ADVICE], **({"score": SCORE} if rewards else {})}
     return json.dumps({**value, **more}, separators=(",", ":")).encode() + b"\n"
 
@@ -37,7 +37,7 @@ def context(name: str) -> bytes:
 
 
 def write_log(path: Path, *, rewards: bool = False) -> Path:
-    """Writes three observations of two contexts; the third repeats the first's."""
+    """Writes three observations. The third has the same context as the first."""
     parts = [header(rewards=rewards)]
     for name, index, size, decision in OBSERVED:
         parts += [context(name), observation(index, size, decision)]

@@ -29,7 +29,7 @@ def write_weights(path: Path) -> None:
 
 
 def write_model(path: Path, folder: Path) -> None:
-    """Writes a model of the policy's steps, for features int64[1,1] by name."""
+    """Writes a model with the policy's computation, for named features int64[1,1]."""
     import tensorflow as tf
 
     with np.load(path) as arrays:

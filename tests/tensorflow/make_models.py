@@ -2,7 +2,7 @@
 """Writes the SavedModels for the tests of TensorFlow, and the expected replies.
 
 make_models.py FOLDER BATCH. BATCH is the first dimension of all inputs, which must be
-fixed for AOT compilation; 0 leaves it free.
+fixed for AOT compilation. 0 means a free dimension.
 """
 
 import sys
@@ -25,14 +25,14 @@ def save(folder: Path, module: tf.Module, **signatures: Any) -> None:
 
 
 def function(*specs: tuple[str, Any, list[int | None]]) -> Callable[..., Any]:
-    """Decorates a function of tensors with these names, types and shapes."""
+    """Returns a decorator for a function of tensors with names, types and shapes."""
     signature = [tf.TensorSpec(shape, dtype, name) for name, dtype, shape in specs]
     decorate: Callable[..., Any] = tf.function(input_signature=signature)
     return decorate
 
 
 def linear(folder: Path, batch: int | None, factor: float = 1) -> None:
-    """The product of x and WEIGHTS, times the factor."""
+    """Writes a model of the product of x, WEIGHTS and the factor."""
     module = tf.Module()
     module.weights = tf.Variable(WEIGHTS * np.float32(factor))
 
@@ -44,7 +44,7 @@ def linear(folder: Path, batch: int | None, factor: float = 1) -> None:
 
 
 def two(folder: Path, batch: int | None) -> None:
-    """Two inputs and two outputs, and a second signature."""
+    """Writes a model with two inputs, two outputs, and a second signature."""
     module = tf.Module()
 
     @function(("a", tf.int64, [batch, 1]), ("b", tf.float32, [batch, 2]))
@@ -61,7 +61,7 @@ def two(folder: Path, batch: int | None) -> None:
 
 
 def network(folder: Path, batch: int | None) -> None:
-    """An MLP; requests and its own replies, float[n, 300] and float[n, 15]."""
+    """Writes an MLP, requests float[n, 300], and the MLP's replies float[n, 15]."""
     random = np.random.default_rng(3)
 
     def variable(*shape: int) -> Any:
@@ -90,7 +90,7 @@ def network(folder: Path, batch: int | None) -> None:
 
 
 def loop(folder: Path) -> None:
-    """Adds 1 to x, n times."""
+    """Writes a model that adds 1 to x, n times."""
     module = tf.Module()
 
     @function(("x", tf.float32, []), ("n", tf.int64, []))
@@ -106,7 +106,7 @@ def loop(folder: Path) -> None:
 
 
 def text(folder: Path) -> None:
-    """A string input, which no feature can be."""
+    """Writes a model with a string input, which no feature can have."""
     module = tf.Module()
 
     @function(("name", tf.string, [None]))
