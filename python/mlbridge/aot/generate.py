@@ -223,12 +223,16 @@ def _hide_zeros(model: str, weights: Sequence[str]) -> str:
 def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
     """Returns the generator's text for each point, which has a size per free extent."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-") as folder:
-        templates = Path(folder) / "templates"
+        # The generator compiles all templates before it renders a few of them. An
+        # included template is compiled when it is rendered.
+        templates = Path(folder)
         theirs = Path(emx_onnx_cgen.__file__).parent / "templates"
-        shutil.copytree(theirs, templates)
+        (templates / "theirs").symlink_to(theirs)
+        for template in theirs.glob("*.j2"):
+            include = f'{{% include "theirs/{template.name}" %}}'
+            (templates / template.name).write_text(include)
         for ours in _TEMPLATES.glob("*.j2"):
-            shutil.copy(theirs / ours.name, templates / f"emx_{ours.name}")
-            shutil.copy(ours, templates / ours.name)
+            shutil.copy(ours, templates)
         options = CompilerOptions(
             template_dir=templates, model_name="mlb_entry", large_weight_threshold=0
         )
