@@ -199,8 +199,9 @@ def change_code(
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    (folder / "m.c").write_text(text)
-    command = ["gcc", "-w", "-shared", "-fPIC", "-DMLBRIDGE_AOT_SHARED", *options]
+    exported = "const void *const mlbridge_aot_model = &mlbridge_aot_model_m;\n"
+    (folder / "m.c").write_text(text + exported)
+    command = ["gcc", "-w", "-shared", "-fPIC", *options]
     run_program([*command, "m.c", "-om.so", "-lm"], cwd=folder, check=True)
 
 

@@ -111,7 +111,7 @@ def compile_model(
         source.write_text(text)
         library, made = _build(compiler, source, kind)
         report(
-            f"{compiler.version} ({compiler.command[0]}): "
+            f"{compiler.version} ({' '.join(compiler.command)}): "
             f"{made.stat().st_size >> 10} KiB in {lap()}"
         )
         try:
@@ -138,12 +138,8 @@ def compile_model(
 def _build(compiler: CCompiler, source: Path, kind: Kind) -> tuple[Path, Path]:
     """Builds the library for `check` and the requested file. Returns their paths."""
     library, object_file = source.with_suffix(".so"), source.with_suffix(".o")
-    # This macro exports a symbol that only a library needs.
-    shared_object = source.with_name("for-the-library.o")
-    compiler.object(source, shared_object, "-DMLBRIDGE_AOT_SHARED")
-    compiler.shared(shared_object, library)
-    if kind in ("object", "archive"):
-        compiler.object(source, object_file)
+    compiler.object(source, object_file)
+    compiler.shared(object_file, library)
     if kind == "archive":
         archive(object_file, source.with_suffix(".a"))
     return library, source.with_suffix({k: suffix for suffix, k in KINDS.items()}[kind])

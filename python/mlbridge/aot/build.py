@@ -19,6 +19,10 @@ _FLAGS = [
     *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"),
     *("-fno-math-errno", "-ffp-contract=fast"),
 ]
+# In a library, the model has a symbol that does not depend on its name.
+_EXPORTS = """extern const char mlbridge_aot_model_NAME[];
+const void *const mlbridge_aot_model = mlbridge_aot_model_NAME;
+"""
 MAX_STACK = 256 << 10
 """The maximum stack size of a model in bytes. The compiler needs the rest of it."""
 
@@ -56,18 +60,21 @@ class CCompiler:
             f"found no C compiler {' or '.join(candidates)}; name one with --cc or CC"
         )
 
-    def object(self, source: Path, output: Path, *defines: str) -> None:
-        """Compiles a file. Raises Unsupported if its stack exceeds `MAX_STACK`."""
-        files = ["-c", str(source), "-o", str(output)]
-        _run([*self.command, *_FLAGS, *defines, *files])
+    def object(self, source: Path, output: Path) -> None:
+        """Compiles a file in its folder. Raises Unsupported above `MAX_STACK`."""
+        # Without the folder's name, which is random, ccache finds the object again.
+        files = ["-c", source.name, "-o", output.name]
+        _run([*self.command, *_FLAGS, *files], source.parent)
         usage = output.with_suffix(".su")
         _check_stack(usage.read_text())
         usage.unlink()
 
     def shared(self, source: Path, output: Path) -> None:
-        """Links an object into a library without undefined symbols."""
-        link = ["-shared", "-Wl,-z,defs", str(source), "-o", str(output), "-lm"]
-        _run([*self.command, *link])
+        """Links a model's object into a library without undefined symbols."""
+        exports = source.with_suffix(".exports.c")
+        exports.write_text(_EXPORTS.replace("NAME", source.stem))
+        files = [str(source), str(exports), "-o", str(output), "-lm"]
+        _run([*self.command, "-shared", "-fPIC", "-Wl,-z,defs", *files])
 
 
 def archive(source: Path, output: Path) -> None:
@@ -79,8 +86,10 @@ def archive(source: Path, output: Path) -> None:
     _run([program, "rcsD", str(output), str(source)])
 
 
-def _run(command: Sequence[str]) -> None:
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(command: Sequence[str], folder: Path | None = None) -> None:
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=folder
+    )
     if result.returncode:
         raise CompilerError(
             f"{shlex.join(command)} failed:\n{result.stderr[-2000:].strip()}"

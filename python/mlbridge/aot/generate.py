@@ -8,7 +8,6 @@ are replaced by faster ones.
 
 import importlib.metadata
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -232,7 +231,7 @@ def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
             include = f'{{% include "theirs/{template.name}" %}}'
             (templates / template.name).write_text(include)
         for ours in _TEMPLATES.glob("*.j2"):
-            shutil.copy(ours, templates)
+            (templates / ours.name).write_text(ours.read_text())
         options = CompilerOptions(
             template_dir=templates, model_name="mlb_entry", large_weight_threshold=0
         )
