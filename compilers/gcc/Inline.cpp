@@ -9,7 +9,7 @@
 /// \file
 /// A model decides about each call before gcc's inliner does. Callees come
 /// before their callers, as in LLVM. gcc's early inliner runs before, unless
-/// -fno-early-inlining is given.
+/// -fno-early-inlining is given. With -flto, gcc decides at link time.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -214,7 +214,7 @@ std::vector<cgraph_edge *> InlinePass::findCalls() {
       continue;
     Node &Own = Nodes[&Function];
     function *Body = DECL_STRUCT_FUNCTION(Function.decl);
-    if (Body && Body->cfg) // With -flto, the body is in another file.
+    if (Body && Body->cfg)
       Own.Counts = countFunction(Body);
     for (cgraph_edge *E = Function.callers; E; E = E->next_caller)
       ++Own.Callers;
@@ -227,6 +227,9 @@ std::vector<cgraph_edge *> InlinePass::findCalls() {
 }
 
 unsigned InlinePass::execute(function *) {
+  // At link time, gcc's inliner asserts that nothing is inlined yet.
+  if (in_lto_p)
+    return 0;
   // After an error in the program, some functions have no summary.
   if (seen_error() || !ipa_fn_summaries || !Asked.isActive())
     return 0;

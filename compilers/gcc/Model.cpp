@@ -13,6 +13,8 @@
 
 #include "Model.h"
 
+#include <string>
+
 // Do not sort these headers. gcc's headers do not include the headers that they
 // need.
 #include <gcc-plugin.h>
@@ -23,23 +25,23 @@
 /// build compiles many files.
 static constexpr int64_t ConnectTimeout = 5'000'000'000; // ns
 
-Model::Model(const char *Name, const char *Spec, MLBridgeModelRunnerRef Runner)
-    : Name(Name), Runner(Runner), IsActive(strcmp(Spec, "none") != 0),
+Model::Model(const char *Name, const char *Spec)
+    : Name(Name), IsActive(strcmp(Spec, "none") != 0),
       HasLog(startswith(Spec, "record:")) {}
 
 Model *Model::open(const char *Name, const char *Spec) {
+  auto *Opened = new Model(Name, Spec);
   MLBridgeRunnerFactoryRef Factory = nullptr;
-  MLBridgeModelRunnerRef Runner = nullptr;
-  bool IsMade =
-      mlbridgeCreateRunnerFactory(&Factory) == MLBridgeStatusSuccess &&
-      mlbridgeSetConnectTimeout(Factory, ConnectTimeout) ==
-          MLBridgeStatusSuccess &&
-      mlbridgeCreateModelRunnerWithFactory(Factory, Spec, &Runner) ==
-          MLBridgeStatusSuccess;
+  // The status of success is 0.
+  bool HasFailed =
+      mlbridgeCreateRunnerFactory(&Factory) ||
+      mlbridgeSetConnectTimeout(Factory, ConnectTimeout) ||
+      mlbridgeCreateModelRunnerWithFactory(Factory, Spec, &Opened->Runner);
   mlbridgeDisposeRunnerFactory(Factory);
-  if (IsMade)
-    return new Model(Name, Spec, Runner);
+  if (!HasFailed)
+    return Opened;
   error("mlbridge: %s: %s", Name, mlbridgeGetLastErrorMessage());
+  delete Opened;
   return nullptr;
 }
 
@@ -51,15 +53,13 @@ int Model::ask(const char *Site, int Most, int Default) {
   if (Status == MLBridgeStatusDeferred)
     return Default;
   if (Status != MLBridgeStatusSuccess) {
-    fail(mlbridgeGetStatusName(Status), mlbridgeGetLastErrorMessage());
+    fail(Status);
     return Default;
   }
   if (Reply >= 0 && Reply <= Most)
     return Reply;
-  char Why[80];
-  snprintf(Why, sizeof Why, "expected a number from 0 to %d, found %d", Most,
-           Reply);
-  fail("out of range", Why);
+  leaveToGcc("out of range: expected a number from 0 to " +
+             std::to_string(Most) + ", found " + std::to_string(Reply));
   return Default;
 }
 
@@ -67,16 +67,18 @@ void Model::log(int Done) {
   if (!HasLog || !IsActive)
     return;
   mlbridgeSetInt32(mlbridgeGetDecision(Runner), "decision", Done);
-  MLBridgeStatus Status = mlbridgeLogOutcome(Runner, nullptr);
-  if (Status != MLBridgeStatusSuccess)
-    fail(mlbridgeGetStatusName(Status), mlbridgeGetLastErrorMessage());
+  if (MLBridgeStatus Status = mlbridgeLogOutcome(Runner, nullptr))
+    fail(Status);
 }
 
-/// Reports the first failure and makes gcc decide from then on. The report is a
-/// note, because -Werror does not turn notes into errors.
-void Model::fail(const char *Status, const char *Why) {
-  inform(UNKNOWN_LOCATION, "mlbridge: %s: %s: %s; gcc decides", Name, Status,
-         Why);
+void Model::fail(MLBridgeStatus Status) {
+  leaveToGcc(std::string(mlbridgeGetStatusName(Status)) + ": " +
+             mlbridgeGetLastErrorMessage());
+}
+
+void Model::leaveToGcc(const std::string &Why) {
+  // -Werror does not turn notes into errors.
+  inform(UNKNOWN_LOCATION, "mlbridge: %s: %s; gcc decides", Name, Why.c_str());
   IsActive = false;
 }
 
@@ -84,7 +86,7 @@ void Model::close() {
   // Flush first, since mlbridgeFlush() returns an error if the log of a
   // `record:` runner cannot be written. mlbridgeDisposeModelRunner() cannot
   // return one.
-  if (IsActive && mlbridgeFlush(Runner) != MLBridgeStatusSuccess)
+  if (IsActive && mlbridgeFlush(Runner))
     warning_at(UNKNOWN_LOCATION, 0, "mlbridge: %s: %s", Name,
                mlbridgeGetLastErrorMessage());
   mlbridgeDisposeModelRunner(Runner);

@@ -17,6 +17,8 @@
 
 #include "MLCompilerBridge-C/MLCompilerBridge.h"
 
+#include <string>
+
 /// The model that makes one kind of decision in one compile.
 class Model {
 public:
@@ -54,11 +56,14 @@ public:
   void close();
 
 private:
-  Model(const char *Name, const char *Spec, MLBridgeModelRunnerRef Runner);
-  void fail(const char *Status, const char *Why);
+  Model(const char *Name, const char *Spec);
+  /// Reports the error of the last call of the bridge.
+  void fail(MLBridgeStatus Status);
+  /// Reports a failure and makes gcc decide from then on.
+  void leaveToGcc(const std::string &Why);
 
   const char *Name;
-  MLBridgeModelRunnerRef Runner;
+  MLBridgeModelRunnerRef Runner = nullptr;
   bool IsActive;
   /// True if the spec begins with `record:`.
   bool HasLog;

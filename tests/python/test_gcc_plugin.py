@@ -275,6 +275,33 @@ def test_a_model_of_inlining(stock: str, tmp_path: Path) -> None:
     assert calls[0] <= calls[1] < calls[2]
 
 
+MAIN = """#include <stdio.h>
+int sum(int *x, int n, int m);
+int main(void) {
+  int x[12] = {7, 3, 9, -1, 4};
+  printf("%d\\n", sum(x, 3, 4));
+}
+"""
+
+
+@pytest.mark.parametrize("lto", ["-flto", "-flto=auto", "-flto -fwhole-program"])
+def test_link_time_optimisation(lto: str, tmp_path: Path) -> None:
+    """gcc decides about inlining at link time. The model decides the rest."""
+    (tmp_path / "x.c").write_text(SOURCE)
+    (tmp_path / "main.c").write_text(MAIN)
+    command = ["gcc", "-O2", *lto.split(), "x.c", "main.c", "-o", "program"]
+    run_program(command, cwd=tmp_path, check=True)
+    expected = run_program([tmp_path / "program"], check=True).stdout
+    spec = f"shm:{tmp_path}/m"
+    plugin = [f"-fplugin={PLUGIN}"]
+    plugin += [f"-fplugin-arg-mlbridge-{one}={spec}" for one in ("inline", "unroll")]
+    with mlbridge.serving(lambda _: np.int32(1), spec) as served:
+        said = run_program([*command, *plugin], cwd=tmp_path, check=True).stderr
+    assert said == ""
+    assert served.statistics.requests > 0
+    assert run_program([tmp_path / "program"], check=True).stdout == expected
+
+
 def test_a_trace(tmp_path: Path) -> None:
     log = tmp_path / "calls.log"
     with mlbridge.serving(lambda _: np.int32(0), f"shm:{tmp_path}/m"):
