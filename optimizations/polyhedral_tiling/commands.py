@@ -164,8 +164,9 @@ def _train(
 def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
     r"""Compare a model with a brute force, on held-out kernels and sizes.
 
-    The files of --times must contain these kernels, because the best candidates are
-    found there. The command then measures all compared candidates again, in turns.
+    The command finds the best candidates in the files of --times, which must contain
+    these kernels. It then measures the model's choices and the best candidates again,
+    in turns.
 
     ```sh
     mlbridge search polyhedral-times held-out.jsonl \

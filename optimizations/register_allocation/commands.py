@@ -137,7 +137,7 @@ class Evaluated(ProgramOptions):
         ),
     ] = None
     fixed: Annotated[
-        bool, Option(help="Also compare `basic` and the fixed policies.")
+        bool, Option(help="Also compare LLVM's `basic` and the fixed policies.")
     ] = True
     split: Split = "held-out-allocation"
 
@@ -288,6 +288,8 @@ def _vocabulary(
 def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> None:
     """Evolve a model of register allocation by CMA-ES.
 
+    KIND is one of these:
+
     - `eviction` and `priority` advise LLVM's greedy allocator.
     - `allocator` allocates before greedy, with one request per function.
     - `dialogue` has four agents, which allocate before greedy, step by step. The agents
@@ -363,9 +365,10 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
     for the functions that spill:
 
     - `text`: the size of the program's code.
-    - `cost`: the geometric mean of the functions' costs, and its 95 % interval.
+    - `cost`: the geometric mean of the functions' costs, and its 95 % interval. A cost is
+      the number of spills, reloads and copies, weighted by block frequency.
     - `sum`: the sum of the costs.
-    - `spills`, `reloads`: the sums of spills and reloads, weighted like costs.
+    - `spills`, `reloads`: the weighted sums of spills and of reloads.
     - `static`: the number of spills and reloads in the code.
     - `worse`: the number of functions that cost more than with greedy.
 

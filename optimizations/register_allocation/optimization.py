@@ -43,7 +43,7 @@ class RegisterAllocationSettings:
         str,
         Option(
             help="question: one network decides about all live ranges of a function."
-            " dialogue: four agents decide step by step. It needs --engine rllib."
+            " dialogue: four agents decide step by step (with --engine rllib)."
         ),
     ] = "question"
     spec: Annotated[
@@ -52,8 +52,8 @@ class RegisterAllocationSettings:
     reward: Annotated[
         str,
         Option(
-            help="Goal of the training. cost: fewer spills, reloads and copies. cycles:"
-            " fewer cycles by llvm-mca, which takes longer. Both are weighted by block"
+            help="Measure for the reward. cost: spills, reloads and copies. cycles:"
+            " llvm-mca's cycles, which take longer. Both are weighted by block"
             " frequency."
         ),
     ] = "cost"
@@ -61,8 +61,8 @@ class RegisterAllocationSettings:
         int,
         Option(
             min=0,
-            help="Skip functions with more live ranges, or none with 0. To start with"
-            " small functions, raise the limit later with --resume.",
+            help="Skip functions with more live ranges, or none with 0. A training can"
+            " continue with --resume and a higher limit.",
         ),
     ] = 0
     order: Annotated[int, Option(help="Random seed of the functions' order.")] = 0
@@ -164,7 +164,7 @@ OPTIMIZATION = Optimization(
         "weight": partial(_by_weight, spills=True),
         "free": partial(_by_weight, spills=False),
     },
-    # The plug-in receives the logits of all live ranges.
+    # Without a rule, the plug-in receives the logits of all live ranges.
     model_file=lambda settings, seed: ModelFile(
         decide="" if settings.form == "question" else None
     ),
