@@ -319,8 +319,7 @@ def _programs(
     """Run programs that clang -O3 compiled with the built-in models of loops.
 
     All ratios are relative to stock clang -O3. Each program must print the same as
-    without optimisation. The user time is the median of alternating pairs of
-    runs.
+    without optimisation. The user time is the median of pairs of runs.
 
     ```sh
     mlbridge evaluate loop-programs --programs potrace --no-count

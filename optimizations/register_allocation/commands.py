@@ -365,8 +365,8 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
     for the functions that spill:
 
     - `text`: the size of the program's code.
-    - `cost`: the geometric mean of the functions' costs, and its 95 % interval. A cost is
-      the number of spills, reloads and copies, weighted by block frequency.
+    - `cost`: the geometric mean of the functions' costs, and its 95 % interval. A cost
+      is the number of spills, reloads and copies, weighted by block frequency.
     - `sum`: the sum of the costs.
     - `spills`, `reloads`: the weighted sums of spills and of reloads.
     - `static`: the number of spills and reloads in the code.
@@ -501,8 +501,7 @@ def _executions(
     """Run programs whose registers were allocated in different ways.
 
     All ratios are relative to LLVM's greedy allocator. Each program must print the same
-    as without optimisation. The user time is the median of alternating pairs of
-    runs.
+    as without optimisation. The user time is the median of pairs of runs.
 
     ```sh
     mlbridge evaluate allocation-executions --programs wavpack --no-count
