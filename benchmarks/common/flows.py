@@ -41,7 +41,7 @@ def mean_ratio(
 ) -> float:
     """Returns the geometric mean of the modules' median ratios of time.
 
-    Each element has the rounds of one module.
+    Each element of `ours` and `theirs` has the rounds of one module.
     """
     return geometric_mean(
         median(a.seconds / b.seconds for a, b in zip(mine, base, strict=True))

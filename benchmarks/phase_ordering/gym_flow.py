@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A policy that drives the compiler from outside, through Gymnasium.
 
-This corresponds to figure 6 of the bridge's paper. It compares a policy in its training
-environment with the same policy inside the compiler.
+This corresponds to figure 6 of the bridge's paper, which compares a policy in its
+training environment with the same policy inside the compiler.
 """
 
 import tempfile

@@ -311,7 +311,7 @@ class Results:
         return 1e3 * spent / self.states
 
     def time_ratio(self, one: tuple[str, int], other: tuple[str, int]) -> float:
-        """Returns the median ratio of two times of the same round."""
+        """Returns the median ratio of two flows' times in the same round."""
         pairs = zip(self.played[one], self.played[other], strict=True)
         return median(a.seconds / b.seconds for a, b in pairs)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The in-process models, one file per length and runtime.
 
-They are the sweep's two policies and a network of a size that compilers use. Files are
-cached, and their names contain a hash of their sources.
+The models are the sweep's two policies, and a network of a size that compilers use.
+Files are cached, and their names contain a hash of their sources.
 """
 
 import hashlib

@@ -75,7 +75,7 @@ def grpc_floor(address: str) -> None:
 
 
 def baseline(what: str, folder: str) -> None:
-    """Times Python code without a transport, in sweeps like those of rtt-client.
+    """Times Python code without a transport, in the same sweeps as rtt-client.
 
     ``dot`` is the policy `fc` without a bridge. ``stdlib`` is a JSON round trip with
     json.dumps of a list and json.loads to an array. Each line on stdin starts a sweep,

@@ -65,7 +65,7 @@ def ppm(path: Path, width: int, height: int) -> None:
 
 
 def png(path: Path, width: int, height: int) -> None:
-    """Writes a picture as PNG, whose lines use different filters."""
+    """Writes a picture as PNG. Its lines use different filters."""
     rows = _pixels(width, height).astype(np.int64)
     left = np.pad(rows, ((0, 0), (1, 0), (0, 0)))[:, :-1]
     above = np.pad(rows, ((1, 0), (0, 0), (0, 0)))[:-1]
@@ -83,7 +83,7 @@ def png(path: Path, width: int, height: int) -> None:
 
 
 def _bits(width: int, height: int) -> bytes:
-    """Returns a black and white picture with rough spots, as 8 pixels per byte."""
+    """Returns a black and white picture with rough spots, with 8 pixels per byte."""
     return np.packbits(_pixels(width, height)[..., 0] > 128, axis=1).tobytes()
 
 

@@ -23,7 +23,7 @@ from .manifest import Corpus, Program, sha256
 from .recipes import FILE, PROGRAMS, words
 
 SECONDS = 300.0  # The time limit of a step. Unoptimised programs take 20 s.
-LEAST_SECONDS = 20.0  # A generous limit is this plus 20 times the time at -O0.
+LEAST_SECONDS = 20.0  # `generous_limit` adds 20 times the time at -O0.
 LARGEST = 2 << 30  # The maximum bytes of a file that a program writes.
 
 
@@ -104,7 +104,7 @@ def run_tests(
 
 
 class Tester(AbstractContextManager["Tester"]):
-    """Tests any number of executables of one program. It is a context manager."""
+    """A context manager that tests any number of executables of one program."""
 
     def __init__(self, corpus: Corpus, program: Program) -> None:
         """Prepares the files. Raises InvalidArgument if the program has no test."""

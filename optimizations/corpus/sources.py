@@ -101,7 +101,7 @@ def write_headers(recipe: Recipe, made: Path) -> None:
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
-    """Replaces each ``{name}`` in a recipe's text with the path of that name."""
+    """Replaces each ``{name}`` in a recipe's text with the path ``places[name]``."""
     for name, path in places.items():
         text = text.replace(f"{{{name}}}", path)
     return text

@@ -40,8 +40,8 @@ def compare(
 ) -> dict[str, list[float]]:
     """Returns the metric of each episode for the model, each baseline and chance.
 
-    The model is an .onnx file, or a folder with ``AGENT.onnx`` for each agent. It runs
-    with the same runner as in a compiler. The seeds of the episodes start at ``seed``.
+    The model is an .onnx file, or a folder with ``AGENT.onnx`` for each agent. The
+    runner is the same as in a compiler. The seeds of the episodes start at ``seed``.
     CompilerFailed is raised if the compiler crashes, and SchemaMismatch if the
     observations do not fit the model.
     """

@@ -181,8 +181,8 @@ def main(
 ) -> None:
     """Compile zstd with a stock clang in which a policy decides which passes run.
 
-    The demo shows the size of the compiled zstd. It fails if the output of zstd differs
-    from the output of an unoptimised zstd.
+    The demo shows the size of the compiled zstd. The demo fails if zstd's output
+    differs from the output of an unoptimised zstd.
     """
     console = Console()
     out = out.resolve()

@@ -44,8 +44,7 @@ OPT = "opt-22"
 RANGES, COLOURS, POINTS = 8, 32, 16
 RANGE_COLUMNS, COLOUR_COLUMNS, POINT_COLUMNS = 16, 6, 6
 CHOICES = 4
-"""The number of choices for a live range in `RangeEnv`: a register or greedy, greedy, a
-split, a spill."""
+"""The number of choices for a live range in `RangeEnv`."""
 REWARDS = ("cost", "cycles")
 """The measures for rewards: spills, reloads and copies, or cycles by llvm-mca. Both are
 weighted by the frequencies of the blocks."""

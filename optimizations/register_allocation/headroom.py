@@ -24,9 +24,9 @@ from mlbridge_optimizations.show import Show, quiet
 KINDS = ("dialogue", "dialogue-alone", "eviction")
 """The kinds of networks, which are drawn in turns."""
 
-# The standard deviations of the weights, in turns. The policies in one run of llc.
+# The standard deviations of the weights, which are used in turns.
 _SIGMAS = (0.05, 0.2, 0.8)
-_AT_ONCE = 12
+_AT_ONCE = 12  # The number of networks in one run of llc.
 
 Function: TypeAlias = tuple[str, str]
 """A module and the name of a function."""

@@ -33,7 +33,7 @@ from mlbridge_optimizations.register_allocation.settings import ImitationOptions
 from mlbridge_optimizations.show import Show, quiet
 
 STOCK = "none"
-"""The spec with which LLVM decides."""
+"""The spec that leaves all decisions to LLVM."""
 
 Log: TypeAlias = tuple["Decisions", float]
 """The decisions of a policy in one function, and the function's cost."""

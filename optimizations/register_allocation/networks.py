@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The networks that advise LLVM's greedy register allocator.
 
-Their features and advice have the names, types and shapes of LLVM's own ML advisors.
-An evolution strategy finds their weights, so a network is a function from a vector of
-weights to an ONNX model. Each network starts as a heuristic and learns what to add.
+Their features and advice have the names, types and shapes of LLVM's own ML advisors. An
+evolution strategy finds their weights, so a network is a function from a vector of
+weights to an ONNX model. Each network starts as a heuristic and learns changes to it.
 """
 
 from abc import ABC, abstractmethod
@@ -71,7 +71,7 @@ class Network(ABC):
     def start(self) -> Weights:
         """The weights from which training starts, as a vector, float64 [n].
 
-        These are the heuristic's, unless `load` was called.
+        These are the heuristic's weights, unless `load` was called.
         """
         if self.learned is not None:
             return self.learned

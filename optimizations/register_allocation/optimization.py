@@ -142,7 +142,7 @@ def _colour(observation: Mapping[str, Any], otherwise: int) -> int:
 def _by_weight(
     settings: RegisterAllocationSettings, *, spills: bool
 ) -> PerAgent[Choice]:
-    """Starts with the heaviest live range. Spills or leaves it without a register."""
+    """Allocates the heaviest live range first. Spills or leaves it if none is free."""
     from .environment import LEAVE, SPILL
 
     if settings.form == "question":

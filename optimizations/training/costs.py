@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains cost models: networks that estimate the time of each choice about a kernel.
 
-All choices of a kernel have been measured, so the loss has two parts: the error of the
-estimated times, and the expected time if choices with low estimates are likelier.
+All choices of a kernel have been measured, so the loss uses all of them. It has two
+parts: the error of the estimated times, and the expected time if choices with low
+estimates are likelier.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +26,7 @@ class CostOptions(Protocol):
 
     @property
     def epochs(self) -> int:
-        """Passes over the kernels."""
+        """The number of passes over the kernels."""
         ...
 
     @property
@@ -50,7 +51,7 @@ class CostOptions(Protocol):
 
     @property
     def members(self) -> int:
-        """Networks in the ensemble."""
+        """The number of networks in the ensemble."""
         ...
 
 

@@ -47,7 +47,7 @@ class Experiment:
     ) -> "tuple[Callable[[Any], nn.Module] | None, Callable[[], nn.Module] | None]":
         """Returns functions that make the optimisation's encoder and network, or None.
 
-        A checkpoint stores only these two functions beside the weights, not the whole
+        A checkpoint stores these two functions and the weights, but not the whole
         `Optimization`. Raises InvalidArgument if the observations need an encoder or a
         network and the optimisation has none, or if the algorithm cannot train the
         network. Raises Unsupported if a policy with these actions cannot be exported.

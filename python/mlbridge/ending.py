@@ -41,7 +41,7 @@ def _end_waits() -> None:
     for thread in others:
         if thread.ident in users:
             thread.join(max(0.0, until - time.monotonic()))
-    # A thread that still runs keeps its objects alive. They are not leaks.
+    # A thread that still runs keeps its objects alive. Such objects are not leaks.
     if _has_other_threads():
         _core.set_leak_warnings(value=False)
 

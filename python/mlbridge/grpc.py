@@ -110,11 +110,11 @@ class TrainingChannel:
 
         The spec is ``grpc://HOST:PORT`` or ``grpc+unix:PATH``, with the options of a
         model spec. The spec ``grpc`` creates a private socket, which is removed after
-        the handshake. Its default SerDes is the bitstream.
+        the handshake. With this spec, the default SerDes is the bitstream.
         """
         address, _, options = spec.partition("?")
         self._own = ExitStack()
-        """Removes the folder of the private socket when it is closed."""
+        """Closing it removes the folder of the private socket."""
         self._socket: Path | None = None
         if address.rstrip(":/") in ("grpc", "grpc+unix"):
             folder = self._own.enter_context(OwnFolder("mlbridge-"))

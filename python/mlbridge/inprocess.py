@@ -27,7 +27,7 @@ def onnxruntime() -> Path | None:
     """Returns the default library of ONNX Runtime for `ModelRunner`.
 
     It is the value of MLBRIDGE_ONNXRUNTIME, or the library in the Python package
-    onnxruntime. If it is None, the dynamic loader searches for the library.
+    onnxruntime. For None, the dynamic loader searches for the library.
     """
     if named := os.environ.get("MLBRIDGE_ONNXRUNTIME"):
         return Path(named)

@@ -168,7 +168,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
         self._server.set_reply(advice)
 
     def populate_error(self, message: str) -> None:
-        """Stores an error as the reply. It ends the session of a bare compiler."""
+        """Stores an error as the reply. An error ends a bare compiler's session."""
         self._server.set_error(message)
 
     def close(self) -> None:

@@ -96,7 +96,7 @@ class LogArrays:
     """Maps names to arrays of shape [n, *shape in the header]. Strings are arrays of
     Python objects, of shape [n], or [n, k] for lists of k strings."""
     advice: NDArray[Any]
-    """The decisions, as an array like those of `features`."""
+    """The decisions, as an array in the same form as in `features`."""
     rewards: NDArray[np.float64] | None
     """The rewards, of shape [n]. None if the log has no rewards."""
     contexts: list[str]

@@ -84,7 +84,7 @@ def test_the_extras_that_messages_name(extra: str, folder: str) -> None:
 
 
 def test_the_old_distribution_is_removed(tmp_path: Path) -> None:
-    """scripts/install-python-package removes it before it installs the new one."""
+    """scripts/install-python-package removes the old distribution first."""
     venv.create(tmp_path / "venv", with_pip=True)
     python = tmp_path / "venv/bin/python"
     install = ["-m", "pip", "install", "-q", "--no-index", "--no-deps"]

@@ -2,8 +2,8 @@
 """The kernels on which decisions about loops are measured.
 
 ``tsvc`` has the 151 patterns of the Test Suite for Vectorizing Compilers, and
-``polybench`` the 30 problems of PolyBench, both written for this project. Each kernel
-is compiled alone and verified against -O0.
+``polybench`` has the 30 problems of PolyBench. Both were written for this project. Each
+kernel is compiled alone and verified against -O0.
 """
 
 import re
@@ -49,7 +49,7 @@ class Kernel:
     Attributes:
         suite: ``tsvc`` or ``polybench``.
         family: the file that contains the kernel.
-        exercises: what is special about the kernel.
+        exercises: the special property of the kernel.
         work: how the work grows, for PolyBench, or an empty string.
         text: the function, with its macro.
         constants: definitions of macros, such as the number of steps.

@@ -4,7 +4,7 @@
 
 ``.venv/bin/python derive.py FOLDER`` writes the action spaces oz.json, odg.json and
 passes.json, and changes.json. It reads the pipeline that ``clang-22`` prints. The lists
-of passes to insert in changes.json are not derived, but copied from the old file.
+of passes to insert in changes.json are copied from the old file.
 """
 
 import argparse

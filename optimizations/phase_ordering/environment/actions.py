@@ -85,7 +85,7 @@ class ActionSpace:
     def joined(self, sequence: Sequence[int]) -> str:
         """Returns a pipeline that runs a sequence of actions.
 
-        It lacks the passes that run before the first action (`prologue`).
+        The pipeline lacks the passes that run before the first action (`prologue`).
         """
         return ",".join(self.actions[action].pipeline for action in sequence)
 

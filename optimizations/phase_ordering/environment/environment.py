@@ -203,7 +203,7 @@ class PhaseOrderingEnv(CompilerEnv):
         kept = self._kept_by_default() if kept is None else kept
         self.options = settings.options(kept)
         self.final = settings.final
-        # The reward with which to compute the value after -Oz, if it is the baseline.
+        # The reward that computes the value after -Oz, if -Oz is the baseline.
         is_beside_oz = settings.baseline == "oz"
         self._rival = Reward.parse(settings.reward) if is_beside_oz else None
         # The first state's gain over -Oz, which is added to the first reward.
@@ -244,7 +244,7 @@ class PhaseOrderingEnv(CompilerEnv):
 
         The option ``module`` names the module, ``sequence`` has actions to run before
         the first step, and ``output`` is a file for the resulting bitcode. See
-        docs/guides/phase-ordering.md. The errors are those of `CompilerEnv.reset`. For
+        docs/guides/phase-ordering.md. `CompilerEnv.reset` describes the errors. For
         random modules, they are raised only after several failures.
         """
         if seed is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the code sizes of a model with those of stock clang and simple baselines.
+"""Compares the code sizes of a model, of stock clang and of simple baselines.
 
 The size of each file is measured after a sequence of passes. There are two rules:
 

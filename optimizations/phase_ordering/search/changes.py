@@ -152,7 +152,7 @@ class Library:
         kind -= _REPLACEMENTS
         if kind < _IN_FUNCTIONS:
             lists = self.function_lists
-            # Weight by the root: long lists have more places, but short ones run early.
+            # Weight by the root, because long lists have more places but run later.
             weights = [length**0.5 for _, length in lists]
             ((at, length),) = draw.choices(lists, weights)
             place = (*at, draw.randrange(length + 1))

@@ -50,7 +50,7 @@ class EvolutionSettings(ByPipelines):
 class Evolved:
     """The result of a search for pipelines."""
 
-    together: tuple[str, ...]  # The pipelines of the joint search, in its order.
+    together: tuple[str, ...]  # The joint search's pipelines, in their order.
     best: dict[Path, tuple[str, float]]  # Maps modules to a pipeline and size / -Oz.
 
 

@@ -75,7 +75,7 @@ class Foresight:
     chosen: float  # The result with a model that was not trained on the program.
     fixed: float  # The result with the first sequence.
     best: float  # The result with the best sequence that the model compares.
-    tried: tuple[tuple[float, float, float], ...] = ()  # All (ridge, margin, chosen).
+    tried: tuple[tuple[float, float, float], ...] = ()  # (ridge, margin, chosen)
 
 
 def outcomes(

@@ -154,7 +154,7 @@ class Graph:
                 )
 
     def _name_free_extents(self, inputs: list[onnx.ValueInfoProto]) -> None:
-        """Gives names to free extents without one, such as `x:0` in the input x."""
+        """Names each free extent without a name, for example `x:0` in the input x."""
         for value in inputs:
             if not value.type.tensor_type.HasField("shape"):
                 raise Unsupported(

@@ -93,7 +93,7 @@ class LocalChannel:
         address, question_mark, options = spec.partition("?")
         scheme, _, name = address.partition(":")
         self._own = ExitStack()
-        """Removes the folder of a private name at `close`."""
+        """Closing it removes the folder of a private name."""
         if not name:
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
             address = spec_of(scheme, folder.path / "env")

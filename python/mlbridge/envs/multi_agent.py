@@ -40,7 +40,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         """Stores the settings. The first reset starts the compiler.
 
         Both mappings have the labels of the agents as keys. InvalidArgument is raised
-        if the keys differ. The other arguments are those of `CompilerEnv`.
+        if the keys differ. `CompilerEnv` describes the other arguments.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         if not observation_spaces or set(observation_spaces) != set(action_spaces):

@@ -75,7 +75,7 @@ def leaves(
 def named_parts(
     space: spaces.Space[Any], value: Any, name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any], Any]]:
-    """Yields each tensor's name, space and value. The names are those of `leaves`.
+    """Yields each tensor's name (as in `leaves`), space and value.
 
     Raises SchemaMismatch if the value does not fit the space.
     """

@@ -107,7 +107,7 @@ def make_vec(
 ) -> CompilerVectorEnv:
     """Makes a Gymnasium vector environment of several compilers.
 
-    The arguments are those of `CompilerEnv`. ``observation_space`` and ``action_space``
+    `CompilerEnv` describes the arguments. ``observation_space`` and ``action_space``
     are the spaces of one compiler. ``{worker}`` in the command is 0, 1, ...
     """
     return CompilerVectorEnv(make_envs(num_envs, command, spec, **settings))

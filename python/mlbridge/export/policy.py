@@ -158,7 +158,7 @@ def _completed(feature: FeatureSpec, wanted: FeatureSpec) -> FeatureSpec:
     """Adds categories and limits of the policy's observation space to a feature."""
     low, high = max(feature.low, wanted.low), min(feature.high, wanted.high)
     if low > high:
-        # Keep the compiler's limits if they do not overlap with the policy's.
+        # Keep the compiler's limits if they do not overlap with the policy's limits.
         low, high = feature.low, feature.high
     return replace(
         feature,

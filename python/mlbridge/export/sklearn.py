@@ -29,7 +29,7 @@ from mlbridge.export.policy import (
 
 
 def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
-    """Makes a policy from a fitted estimator. Its columns are the features, as float32.
+    """Makes a policy from a fitted estimator, whose columns are float32 features.
 
     A classifier has the output ``label`` of shape [N], and may have ``probabilities``
     of shape [N, classes]. A regressor has the output ``value`` of shape [N, 1].

@@ -65,7 +65,7 @@ class Decoder:
     ) -> None:
         """Prepares to decode bytes from ``fd``, a non-blocking descriptor.
 
-        ``on_header`` is called with each header. It may raise to reject the header.
+        ``on_header`` is called with each header, and may raise to reject the header.
         """
         self.header: Header | None = None
         self.features: Features = {}

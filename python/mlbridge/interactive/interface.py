@@ -145,7 +145,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             include_default: whether the inliner's requests have the additional feature
                 ``inlining_default``, LLVM's own decision. Then the advice may be None.
             cwd: the working directory.
-            env: all environment variables. The default is those of this process.
+            env: all environment variables. The default is this process's variables.
 
         Raises:
             InvalidArgument: the advisor is unknown, or the tool does not have it.
