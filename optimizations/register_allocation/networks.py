@@ -48,7 +48,7 @@ _FLOATS = (
     "use_def_density",
 )
 COLUMNS_OF_EVICTIONS = (*_INTEGERS, *_FLOATS)
-"""The features of a position, apart from the mask. A network's last column is the
+"""The features of a position, without the mask. A network has one more column: the
 progress."""
 
 

@@ -46,7 +46,7 @@ class Queries:
         self.draw = random.Random(seed)
 
     def literal(self, column: str) -> str:
-        """A literal that may occur in a column."""
+        """Returns a literal that may occur in a column."""
         number = self.draw.randint
         texts = {
             "name": f"'name{number(0, 500)}'",
@@ -61,7 +61,7 @@ class Queries:
         return texts.get(column, str(number(0, 900 if "id" in column else 80)))
 
     def term(self, tables: list[str], depth: int = 0) -> str:
-        """A condition on one table, or with a subquery."""
+        """Returns a condition on one table, or a condition with a subquery."""
         alias, columns = TABLES[self.draw.choice(tables)]
         column = self.draw.choice(columns)
         name = (
@@ -99,7 +99,7 @@ class Queries:
         return self.draw.choice(forms)
 
     def source(self, tables: list[str]) -> tuple[str, list[str]]:
-        """FROM, and the conditions that WHERE must have."""
+        """Returns a FROM clause, and the conditions that WHERE must have."""
         if len(tables) == 1 or self.draw.random() < 0.4:
             parts = (f"{table} {TABLES[table][0]}" for table in tables)
             return ", ".join(parts), [
@@ -121,7 +121,7 @@ class Queries:
         return text, []
 
     def query(self) -> str:
-        """A SELECT. Some have results that depend on the order of rows."""
+        """Returns a SELECT. Some results depend on the order of rows."""
         tables = self.draw.choice(
             [
                 ["customer"],

@@ -75,7 +75,7 @@ class Layers:
 
 
 def rewritten(text: str, layers: Layers) -> str:
-    """Returns the table with the folders that each row's folder includes."""
+    """Returns a page with the dependencies of each folder in its table."""
 
     def row(match: re.Match[str]) -> str:
         named = [part.strip() for part in match[3].split(",")]

@@ -53,7 +53,7 @@ def candidates_of(kernel: str) -> list[dict[str, Any]]:
 
 
 def random_choice(draw: random.Random, schedule: int, depth: int) -> str:
-    """A choice that need not be on the tool's menu."""
+    """Returns a random choice, which may be missing from the tool's menu."""
     sizes = [draw.choice([0, 1, 2, 3, 5, 8, 16]) for _ in range(depth)]
     order = draw.sample(range(depth), depth)
     text = ":".join(",".join(map(str, numbers)) for numbers in (sizes, order))
@@ -83,7 +83,7 @@ def test_random_choices(kernel: str) -> None:
 @FULL
 @pytest.mark.parametrize("kernel", NAMES)
 def test_more_random_choices(kernel: str) -> None:
-    """Together 1,023 random decisions."""
+    """Tests 1,023 random decisions in total."""
     verify_random_choices(kernel, 33, seed=0)
 
 
@@ -112,7 +112,7 @@ def test_random_policies(tmp_path: Path) -> None:
 
 
 def test_other_results_are_found(tmp_path: Path) -> None:
-    """The verification can fail: a compiler that breaks the tiled function."""
+    """The verification fails for a compiler that breaks the tiled function."""
     call = "mlbridge_variant_1(A, B, C);"
     script = f'sed -i \'s/{call}/{call} C[0][0] += 1e-9;/\' "$3"\n/usr/bin/gcc "$@"'
     shell_script(tmp_path / "gcc", script)
@@ -245,7 +245,7 @@ GOOD: dict[str, Any] = {
 
 
 def changed(**about: Any) -> dict[str, Any]:
-    """The good kernel with other members; those of the statement too."""
+    """Returns the good kernel with other members, even in its statement."""
     statement = {**GOOD["statements"][0]}
     kernel = {**GOOD, "statements": [statement]}
     for name, value in about.items():

@@ -165,7 +165,7 @@ def number_or_text(value: str) -> Any:
 
 
 def results(database: Path, queries: list[str]) -> list[list[Any]]:
-    """The rows of each query, sorted. Floats may differ in the last digits."""
+    """Returns the sorted rows of each query, with floats of 9 digits."""
     script = "".join(f"select '@';\n{query};\n" for query in queries)
     found: list[list[Any]] = []
     for line in shell(database, script)[0]:
@@ -177,7 +177,7 @@ def results(database: Path, queries: list[str]) -> list[list[Any]]:
 
 
 POLICIES = 1000 if IS_FULL else 40
-"""Random policies. Each answers 8 queries."""
+"""The number of random policies. Each policy is used for 8 queries."""
 
 
 def test_random_policies_do_not_change_results(database: Path, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_random_policies_do_not_change_results(database: Path, tmp_path: Path) -
     scale = share = 0.0
 
     def policy(features: mlbridge.Features) -> NDArray[np.float32]:
-        """Answers from a narrow or a wide range, and leaves terms or not."""
+        """Returns random replies from a narrow or a wide range. Leaves some terms."""
         nonlocal left, scale, share
         if left == 0:
             left, scale, share = 8, draw.uniform(0, 8), draw.choice([0, 0.1, 0.5])

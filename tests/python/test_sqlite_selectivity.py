@@ -37,7 +37,7 @@ SMALL = ("--terms", "120", "--conjunctions", "300", "--epochs", "6")
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table in which a state determines the city, and a word depends on both."""
+    """A table in which the state determines the city. 2 % of notes have `needle`."""
     path = tmp_path_factory.mktemp("sqlite") / "shop.db"
     draw = np.random.default_rng(0)
     state = draw.choice(5, ROWS, p=[0.6, 0.2, 0.1, 0.06, 0.04])

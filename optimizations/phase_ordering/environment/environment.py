@@ -84,7 +84,7 @@ class EnvSettings:
     action: str = "oz"  # The action space: ``oz``, ``odg``, ``passes``, or a file.
     # Weights of text-size, instructions and mca-cycles: ``text-size:10,mca-cycles:5``.
     reward: str = "text-size:10"
-    modules: Sequence[str | PathLike[str]] | None = None  # Bitcode files, not a corpus.
+    modules: Sequence[str | PathLike[str]] | None = None  # Bitcode files, if no corpus.
     # ``training``, ``held-out`` or ``generated``. None means training and held-out.
     split: str | None = "training"
     leave_out: Sequence[str] = ()  # Programs of the split to omit.

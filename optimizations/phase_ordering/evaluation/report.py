@@ -95,7 +95,7 @@ class Statistics:
         return table
 
     def pairs(self) -> list[str]:
-        """Compares the model with each baseline that makes equally many objects."""
+        """Compares the model with each baseline that makes as many objects."""
         ways = self.evaluation.ways
         models = [way for way in ways if way.name.startswith("model")]
         others = [way for way in ways if not way.name.startswith(("model", "clang"))]
