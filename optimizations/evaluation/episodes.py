@@ -117,7 +117,7 @@ def _play(
 
 
 def _chance(actions: Any) -> Choice:
-    """Returns a function that draws an action that ``action_mask``, if any, allows."""
+    """Returns a function that draws random actions, which obey any ``action_mask``."""
 
     def choose(observation: Any) -> Any:
         if not isinstance(observation, Mapping) or "action_mask" not in observation:

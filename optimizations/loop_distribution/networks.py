@@ -124,7 +124,7 @@ class DistributionNetwork(_Network):
     def estimate(self, state: Tensor, features: Features) -> Tensor:
         """See `_Network`."""
         rows = features["distribution_features"]
-        state = state * features["nodes"][:, :1]  # Ignores other nodes.
+        state = state * features["nodes"][:, :1]  # Keep only seeds.
         loops = torch.arange(MOST_SEEDS, dtype=torch.int32).reshape(1, MOST_SEEDS, 1)
         # float [c, loops, n]
         member = (features["distributions"].unsqueeze(1) == loops).to(state.dtype)

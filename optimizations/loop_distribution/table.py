@@ -88,7 +88,7 @@ def flags_of(
 ) -> list[str]:
     """Returns clang's flags that make one choice about one loop of a kernel.
 
-    `number`, `features` and `option` are those of `Choices`.
+    `Choices` describes `number`, `features` and `option`.
     """
     if decision == "factors":
         chosen = f"loop-choice={option}"

@@ -170,7 +170,7 @@ def test_a_search_finds_always_the_same(folder: Path, tmp_path: Path) -> None:
         assert search(runners, chosen, wanted) == first
     for best in first:
         assert list(best.ratios) == sorted(best.ratios)
-    # The ratio of a sequence is right.
+    # Check the ratio of a sequence.
     with SequenceRunner(replace(STEPS, reward="text-size")) as runner:
         sizes = runner.run(Path(first[0].module), first[0].sequences[0])
     assert sizes.ratio == pytest.approx(first[0].ratios[0], rel=0.01)
@@ -319,7 +319,7 @@ def test_nothing_of_a_program_is_in_what_it_is_judged_by() -> None:
     origins = [frozenset("a"), frozenset("b"), frozenset("c"), frozenset[str]()]
     assert best() == pytest.approx(0.5)
     assert best(origins=origins) == pytest.approx(0.9)
-    # A sequence that was found in another program, too, counts.
+    # A sequence counts if another program has it, too.
     assert 0.6 < best(origins=[frozenset("ab"), *origins[1:]]) < 0.8
 
 

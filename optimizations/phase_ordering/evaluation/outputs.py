@@ -381,7 +381,7 @@ class _Trial:
     def _reduced(
         self, number: int, others: Objects, sequence: Sequence[int], until: float
     ) -> list[int]:
-        """Removes actions that are not needed to fail, until the time `until`."""
+        """Removes actions without which the failure remains, until the time `until`."""
         left, at = list(sequence), 0
         target = self._folder / "reduced.o"
         while at < len(left) and len(left) > 1 and time.monotonic() < until:

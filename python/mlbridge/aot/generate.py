@@ -278,7 +278,7 @@ def _array(extents: Sequence[object]) -> str:
 
 
 def _output_extents(graph: Graph, tensor: Tensor, found: list[str]) -> list[str]:
-    """Returns a C expression per extent, which is an empty list for a scalar."""
+    """Returns a list of C expressions, one per extent of an output."""
     rank = len(tensor.extents)
     if len(found) == rank:
         return found

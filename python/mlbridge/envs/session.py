@@ -274,7 +274,7 @@ class CompilerSession:
             self._stepping = self._fail(error)
 
     def receive_step(self, timeout: float | None = None) -> Outcome:
-        """Waits for the outcome of the action. If the step fails, its ``error`` is set.
+        """Waits for the outcome of the action. A failed step sets `Outcome.error`.
 
         ``timeout``, in seconds, replaces the settings' timeout. Raises SchemaMismatch
         or InvalidArgument if the compiler rejects the action. Raises PeerClosed or
