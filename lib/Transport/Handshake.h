@@ -10,8 +10,9 @@
 /// The handshake at the Unix socket NAME.sock. The compiler sends one packet,
 /// the hello. The server replies with one packet, the terms. The descriptors of
 /// the session are attached to the terms, so a session needs no name in the
-/// file system. It leaves no files behind and cannot reach another session. The
-/// packets are specified in docs/reference/wire-format.md, section Handshake.
+/// file system. It leaves no files behind, and no other process can open it by
+/// a name. The packets are specified in docs/reference/wire-format.md, section
+/// Handshake.
 ///
 //===----------------------------------------------------------------------===//
 
