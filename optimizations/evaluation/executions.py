@@ -72,20 +72,26 @@ def build(program: Program, flags: Sequence[str], executable: Path) -> None:
     toolchain.link(objects, program.libraries, executable, cpp=program.is_cpp)
 
 
-def count(tester: Tester, executable: Path, folder: Path) -> Counted:
-    """Runs a program's test under valgrind, with fixed addresses."""
+def under_valgrind(executable: Path, folder: Path, options: Sequence[str]) -> Path:
+    """Writes a script that runs an executable under valgrind, with fixed addresses."""
     if not shutil.which("valgrind"):
         raise Unsupported("valgrind is not installed: use --no-count")
+    script = folder / "counted"
+    command = ["setarch", "-R", "valgrind", *options, str(executable.resolve())]
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+def count(tester: Tester, executable: Path, folder: Path) -> Counted:
+    """Runs a program's test under valgrind."""
     logs = folder / "logs"
     logs.mkdir()
-    script = folder / "counted"
-    command = ["setarch", "-R", "valgrind", "--tool=cachegrind", "--cache-sim=yes"]
-    command += [f"--log-file={logs}/%p", "--cachegrind-out-file=/dev/null"]
-    script.write_text(
-        f'#!/bin/sh\nexec {shlex.join([*command, str(executable)])} "$@"\n'
+    options = ["--tool=cachegrind", "--cache-sim=yes", f"--log-file={logs}/%p"]
+    script = under_valgrind(
+        executable, folder, [*options, "--cachegrind-out-file=/dev/null"]
     )
-    script.chmod(0o755)
-    _check(tester, script, COUNT_SECONDS)
+    check(tester, script, COUNT_SECONDS)
     sums = [0, 0, 0]
     for log in logs.iterdir():
         found = _REFERENCES.search(log.read_text())
@@ -97,11 +103,24 @@ def count(tester: Tester, executable: Path, folder: Path) -> Counted:
     return Counted(*sums)
 
 
-def _check(tester: Tester, executable: Path, seconds: float | None = None) -> float:
+def check(tester: Tester, executable: Path, seconds: float | None = None) -> float:
+    """Returns the user time of a test. Raises ModelError if the test fails."""
     done = tester.run(executable, seconds)
     if not done.passed:
         raise ModelError(f"{done.program}: {done.problem}")
     return done.seconds
+
+
+def paired_times(
+    tester: Tester, before: Path, after: Path, rounds: int
+) -> list[tuple[float, float]]:
+    """Returns the user times of two executables in alternating runs."""
+    return [(check(tester, before), check(tester, after)) for _ in range(rounds)]
+
+
+def median_ratio(pairs: Sequence[tuple[float, float]]) -> float:
+    """Returns the median of after / before, or 0 if the runs are too short."""
+    return median([after / before for before, after in pairs if before > 0] or [0.0])
 
 
 def execute(
@@ -157,17 +176,14 @@ def _of_program(
         counted = dict(zip(rows, pool.map(prepare, rows), strict=True))
     # One program runs at a time.
     base = next(iter(rows))
-    times: dict[str, list[tuple[float, float]]] = {row: [] for row in rows}
+    times = {}
     for row in rows:
-        for _ in range(rounds):
-            before = _check(tester, built[base])
-            times[row].append((before, _check(tester, built[row])))
+        times[row] = paired_times(tester, built[base], built[row], rounds)
         advance()
 
     expected = counted[base]
     results = {}
     for row, pairs in times.items():
-        ratios = [after / before for before, after in pairs if before > 0] or [0.0]
         own = counted[row]
         shares = (
             [getattr(own, what) / getattr(expected, what) for what in _COUNTS]
@@ -175,7 +191,7 @@ def _of_program(
             else []
         )
         seconds = median(before for before, _ in pairs)
-        results[row] = Executed(seconds, median(ratios), *shares)
+        results[row] = Executed(seconds, median_ratio(pairs), *shares)
     return results
 
 

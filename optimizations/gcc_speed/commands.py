@@ -22,7 +22,7 @@ from mlbridge_optimizations.commands.shared import (
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
 from mlbridge_optimizations.extras import need
 
-from .programs import PLUGIN, programs
+from .programs import PLUGIN, names_of
 
 NAME = "gcc-speed"
 
@@ -94,14 +94,13 @@ def _plugin(given: Path) -> Path:
 
 
 def _chosen(corpus: Path, split: str, names: str) -> tuple[Corpus, list[Program]]:
-    found = load(corpus)
-    known = {one.name: one for one in programs(found, split)}
-    wanted = [name for name in names.split(",") if name] or list(known)
-    if unknown := [name for name in wanted if name not in known]:
+    found, known = load(corpus), names_of(split)
+    wanted = [name for name in names.split(",") if name] or known
+    if unknown := set(wanted) - set(known):
         raise InvalidArgument(
-            f"expected {split} programs ({', '.join(known)}), found {unknown[0]!r}"
+            f"expected {split} programs ({', '.join(known)}), found {min(unknown)!r}"
         )
-    return found, [known[name] for name in wanted]
+    return found, [found.program(name) for name in wanted]
 
 
 def _search(context: typer.Context, options: SearchOptions) -> None:
@@ -158,6 +157,9 @@ def _train(context: typer.Context, options: ModelOptions) -> None:
     searches = read_searches(_searches(options.folder, "training"))
     for decision in CHOICES:
         file = options.folder / f"{decision}.onnx"
+        if not any(site.key[1] == decision for one in searches for site in one.sites):
+            console.print(f"{file} is not written, because no search has such sites.")
+            continue
         share, gain, growth = write_model(
             searches, decision, options.price, options.seed, file
         )
@@ -191,8 +193,8 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     from .evaluate import Ratio, best_fixed, evaluate, mean
 
     _plugin(options.plugin)
-    rows = _rows(options)
     corpus, chosen = _chosen(options.corpus, options.split, options.programs)
+    rows = _rows(options)
     with ProgressBars() as bars:
         advance = bars.steps("Builds", len(chosen) * len(rows))
 

@@ -5,11 +5,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
-from mlbridge.errors import ModelError
 from mlbridge_optimizations.corpus.manifest import Corpus, Program
 from mlbridge_optimizations.corpus.runs import Tester
+from mlbridge_optimizations.evaluation.executions import median_ratio, paired_times
 
 from .programs import Build, SmallTester, text_size
 from .search import LARGEST_TEXT
@@ -107,15 +106,9 @@ def evaluate(
 def pair_time(
     corpus: Corpus, program: Program, stock: Path, built: Path, pairs: int
 ) -> float:
-    """Returns the median ratio of user times in alternating pairs."""
-    ratios = []
+    """Returns the median ratio of user times in alternating pairs, or 0."""
     with Tester(corpus, program) as tester:
-        for _ in range(pairs):
-            before, after = (tester.run(one) for one in (stock, built))
-            if not (before.passed and after.passed):
-                raise ModelError(before.problem or after.problem)
-            ratios.append(after.seconds / before.seconds)
-    return median(ratios)
+        return median_ratio(paired_times(tester, stock, built, pairs))
 
 
 def best_fixed(found: Iterable[Ratio], largest_text: float = LARGEST_TEXT) -> str:

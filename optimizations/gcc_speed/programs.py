@@ -6,7 +6,6 @@ held-out programs, and each fifth one of the others in the order of their names.
 """
 
 import re
-import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from mlbridge.errors import InvalidArgument, ModelError
 from mlbridge.files import OwnFolder
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.inputs import SCRIPTS
-from mlbridge_optimizations.corpus.manifest import Corpus, Program
+from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.corpus.recipes import PROGRAMS, words
 from mlbridge_optimizations.corpus.runs import (
     Expected,
@@ -25,6 +24,7 @@ from mlbridge_optimizations.corpus.runs import (
     _test,
     test_of,
 )
+from mlbridge_optimizations.evaluation.executions import check, under_valgrind
 
 GCC = "gcc"
 PLUGIN = Path("build/release/compilers/gcc/mlbridge.so")
@@ -42,12 +42,11 @@ HELD_OUT = frozenset(
 """The programs that are never used for training."""
 
 
-def programs(corpus: Corpus, split: str) -> list[Program]:
-    """Returns the C programs of a split: training or held-out."""
+def names_of(split: str) -> list[str]:
+    """Returns the names of the programs of a split: training or held-out."""
     if split not in ("training", "held-out"):
         raise InvalidArgument(f"expected training or held-out, found {split!r}")
-    is_held_out = split == "held-out"
-    return [corpus.program(n) for n in SMALL if (n in HELD_OUT) == is_held_out]
+    return [name for name in SMALL if (name in HELD_OUT) == (split == "held-out")]
 
 
 @dataclass(frozen=True)
@@ -88,23 +87,14 @@ class SmallTester(Tester):
 
         With `calls`, calls are counted too, which takes longer.
         """
-        logs = OwnFolder("mlbridge-counts-")
-        command = ["setarch", "-R", "valgrind", "--quiet"]
-        command += (
-            ["--tool=callgrind", f"--callgrind-out-file={logs.path}/%p"]
-            if calls
-            else ["--tool=cachegrind", "--cache-sim=no"]
-        )
-        if not calls:
-            command += [f"--cachegrind-out-file={logs.path}/%p"]
-        script = folder / "counted"
-        command.append(str(executable.resolve()))
-        script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
-        script.chmod(0o755)
-        with logs:
-            done = self.run(script, COUNT_SECONDS)
-            if not done.passed:
-                raise ModelError(f"{done.program}: {done.problem}")
+        with OwnFolder("mlbridge-counts-") as logs:
+            tool, more = (
+                ("callgrind", []) if calls else ("cachegrind", ["--cache-sim=no"])
+            )
+            options = ["--quiet", f"--tool={tool}", *more]
+            options.append(f"--{tool}-out-file={logs.path}/%p")
+            script = under_valgrind(executable, folder, options)
+            check(self, script, COUNT_SECONDS)
             return read_counts([log.read_text() for log in sorted(logs.path.iterdir())])
 
 

@@ -302,6 +302,66 @@ def test_link_time_optimisation(lto: str, tmp_path: Path) -> None:
     assert run_program([tmp_path / "program"], check=True).stdout == expected
 
 
+EXCEPTIONS = """#include <cstdio>
+#include <stdexcept>
+struct Odd { virtual int of(int a) { if (a % 7 == 0) throw a; return 2 * a; } };
+struct Even : Odd {
+  int of(int a) override { try { return Odd::of(a) + 1; } catch (int b) { return b; } }
+};
+static int sum(Odd &odd, int n) {
+  int s = 0;
+  for (int i = 0; i < n; ++i)
+    try { s += odd.of(i); } catch (int b) { s -= b; }
+  return s;
+}
+int main() { Odd o; Even e; std::printf("%d %d\\n", sum(o, 50), sum(e, 50)); }
+"""
+
+
+def test_exceptions_debug_info_and_two_plugins(tmp_path: Path) -> None:
+    """-fcompare-debug fails if -g changes the code, and so the features."""
+    (tmp_path / "x.cpp").write_text(EXCEPTIONS)
+    other = tmp_path / "other.so"
+    for name in ("mlbridge.so", "mlbridge-decisions.so"):
+        shutil.copy(PLUGIN.with_name(name), tmp_path / name)
+    shutil.copy(PLUGIN, other)
+    spec = f"shm:{tmp_path}/m"
+    command = ["g++", "-O2", "-Werror", "-fcompare-debug", "x.cpp", "-o", "program"]
+    command += [f"-fplugin={PLUGIN}", f"-fplugin-arg-mlbridge-inline={spec}"]
+    command += [f"-fplugin={other}", f"-fplugin-arg-other-unroll={spec}"]
+    with mlbridge.serving(lambda _: np.int32(1), spec) as served:
+        said = run_program(command, cwd=tmp_path, check=True).stderr
+    assert said == ""
+    assert served.statistics.requests > 2
+    printed = run_program([tmp_path / "program"], check=True).stdout
+    assert printed == "1862 2296\n"
+
+
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
+def test_ccache_and_another_model(
+    stock: str, unrolled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ccache does not know the model's file, unless CCACHE_EXTRAFILES names it."""
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "cache"))
+    model = write_model(tmp_path)
+    monkeypatch.setenv("CCACHE_EXTRAFILES", str(model))
+    plugin = (f"-fplugin={PLUGIN}", f"-fplugin-arg-mlbridge-unroll=onnx:{model}")
+
+    def object_of() -> bytes:
+        target = tmp_path / "x.o"
+        command = ["ccache", "gcc", "-O2", "-fno-tree-vectorize", *plugin, "-c"]
+        run_program([*command, tmp_path / "x.c", "-o", target], check=True)
+        return target.read_bytes()
+
+    (tmp_path / "x.c").write_text(SOURCE)
+    first = object_of()
+    assert object_of() == first
+    g, kind = GraphBuilder(0), TensorProto.INT32
+    g.op("Mul", ["instructions", g.constant([0], np.int32)], "times")
+    g.save(model, [("instructions", kind, [1])], [("times", kind, [1])])
+    assert object_of() != first
+
+
 def test_a_trace(tmp_path: Path) -> None:
     log = tmp_path / "calls.log"
     with mlbridge.serving(lambda _: np.int32(0), f"shm:{tmp_path}/m"):
