@@ -289,7 +289,6 @@ def inliner_command(
         count = False
     chosen = cli.choice("--scheme", scheme, tuple(LIMITS))
     if source is None:
-        # Download a Debian source package.
         lua = unpack(["lua"], WORKLOADS)["lua"]
         source, flags = lua.folder / "lparser.c", shlex.join(lua.flags)
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:

@@ -130,7 +130,6 @@ def wav(path: Path, seconds: float) -> None:
     draw = np.random.default_rng(SEED)
     rate = 48_000
     samples = np.empty((int(seconds * rate), 2), "<i2")
-    # Each chord lasts half a second.
     for start in range(0, len(samples), rate // 2):
         part = samples[start : start + rate // 2]
         at = np.arange(len(part))[:, None] / rate

@@ -168,7 +168,7 @@ def _model_choice(
         (found,) = advice.values()
         reply = np.asarray(found)
         if isinstance(actions, Discrete) and reply.size == int(actions.n) != 1:
-            return int(actions.start) + int(reply.argmax())  # The reply is logits.
+            return int(actions.start) + int(reply.argmax())  # Logits.
         if reply.size != math.prod(actions.shape):
             raise SchemaMismatch(
                 f"{model}: expected an action of shape {actions.shape}, found"

@@ -174,7 +174,6 @@ def _of_program(
 
     with ThreadPoolExecutor(jobs) as pool:
         counted = dict(zip(rows, pool.map(prepare, rows), strict=True))
-    # One program runs at a time.
     base = next(iter(rows))
     times = {}
     for row in rows:

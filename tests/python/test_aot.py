@@ -420,7 +420,7 @@ def test_a_file_is_there_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     old = {path: path.open("rb") for path in texts}
 
     def copy(source: Path, target: Path) -> None:
-        # The old files remain until the new ones are complete.
+        # The old files remain until the new files are complete.
         assert {path: path.read_bytes() for path in texts} == texts
         target.write_bytes(source.read_bytes()[:100])
         raise OSError("no space")

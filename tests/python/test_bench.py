@@ -113,7 +113,6 @@ def test_wrong_answers_are_found() -> None:
         replies[2] = wrong
         with pytest.raises(ModelError, match="a wrong answer of echo to 50000"):
             work.check("echo", replies)
-    # Omit one feature.
     few = [np.dot(work.weights[: n - 1], work.features[: n - 1]) for n in work.lengths]
     with pytest.raises(ModelError, match="a wrong answer of fc to 10 "):
         work.check("fc", np.array(few, np.float32))
@@ -214,7 +213,7 @@ def test_a_run_in_one_process_measures_every_row(build: Path, tmp_path: Path) ->
     for row in rows:
         assert min(row["floor_us"], row["us"]) > 0
         assert row["our_allocations"] == 0
-        # ONNX Runtime allocates in each evaluation; generated code never does.
+        # ONNX Runtime allocates in each evaluation, but generated code never does.
         assert (row["runtime_allocations"] == 0) == (row["runner"] == "aot")
     assert "our allocations a call" in output
     assert (tmp_path / "plot-inprocess.png").read_bytes().startswith(b"\x89PNG")

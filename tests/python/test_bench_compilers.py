@@ -289,7 +289,7 @@ def test_what_burdens_clang(build: Path, tmp_path: Path) -> None:
     for row in rows:
         assert (row["asked"] > 0) == row["clang"].startswith("+")
         assert min(row["ms"], row["cpu_ms"]) > 0
-        # clang takes more memory than this; run-client takes less.
+        # clang needs more memory than this, and run-client needs less.
         assert row["rss_mib"] > 20
         assert row["rounds"] == 2
     stock, plugin, onnx, aot = (row["disk_mib"] for row in rows[:4])

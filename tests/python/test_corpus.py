@@ -71,7 +71,6 @@ def test_what_is_there_is_left_alone_and_what_is_not_is_made(folder: Path) -> No
     before = corpus.load(folder).programs["bzip2"]
     (folder / before.modules[3].path).unlink()
     assert corpus.fetch(folder, programs=["bzip2"]).made == ["bzip2"]
-    # The digests in the manifest are the same.
     assert corpus.load(folder).programs["bzip2"] == before
 
 
@@ -82,7 +81,6 @@ def test_a_package_that_cannot_be_downloaded_is_reported(
     monkeypatch.setitem(recipes.RECIPES, "missing", missing)
     fetched = corpus.fetch(tmp_path, programs=["missing"], packages=tmp_path / "p")
     assert list(fetched.failed) == ["missing"]
-    # The script prints the reason.
     assert "status 1" in fetched.failed["missing"]
     assert "mlbridge-no-such-package" in fetched.failed["missing"]
     assert fetched.corpus.programs == {}

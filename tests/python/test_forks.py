@@ -122,7 +122,7 @@ for thread in threads:
 for _ in range(40):
     child = os.fork()
     if child == 0:
-        # multiprocessing ends so, too: ONNX Runtime's exit handler would wait for a
+        # End like multiprocessing, because ONNX Runtime's exit handler would wait for a
         # thread that the child lacks.
         os._exit(7 if np.array_equal(ask(), before) else 1)
     until, pid = time.monotonic() + 5, 0

@@ -80,7 +80,6 @@ def test_each_advisor_and_tool(tool: str, advisor: AdvisorName, sources: Path) -
     if advisor == "eviction":
         assert all(features["mask"].dtype == np.int64 for features in seen)
         assert seen[0]["mask"].shape == (1, 33)
-    # The compile is deterministic.
     assert compile_by(command, timeout=60, **policies).stdout == result.stdout
 
 

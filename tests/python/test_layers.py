@@ -79,7 +79,6 @@ def rewritten(text: str, layers: Layers) -> str:
 
     def row(match: re.Match[str]) -> str:
         named = [part.strip() for part in match[3].split(",")]
-        # Keep outside libraries.
         outside = [n for n in named if n not in LAYERS and n != "nothing"]
         below = [f for f in LAYERS if (match[2], f) in layers.ties]
         return match[1] + (", ".join(below + outside) or "nothing") + match[4]
@@ -180,7 +179,7 @@ def graph() -> Imports:
     for name, path in known.items():
         if path.name == "__init__.py":
             continue
-        # Each target is a module or a package, or a name in one.
+        # Each target is a module, a package, or a name in a module.
         targets = {
             target if target in known else target.rpartition(".")[0]
             for target in imported(name)

@@ -234,7 +234,6 @@ def test_what_a_policy_did_is_found_and_can_be_seen(
     scripts = sorted((tmp_path / "out").glob("overflow-*/reproduce.sh"))
     assert scripts
     for script in scripts:
-        # The sequence is reduced to one action.
         assert len(reproduce(script.parent)) == 1
 
 
@@ -311,7 +310,6 @@ def test_after_ctrl_c_nothing_is_run_any_more(
             pytest.raises(OSFailure, match="interrupted"),
         ):
             trial.run(outputs.Outcome(program.name))
-    # The failure is not examined further.
     assert [each.passed for each in done] == [False]
 
 

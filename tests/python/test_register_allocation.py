@@ -85,7 +85,7 @@ def test_a_wrong_program_is_found(tmp_path: Path) -> None:
     programs = list(corpus.programs.values())
     (found,) = fuzz.fuzz(corpus, programs, PLUGIN, 1)
     assert "not as expected: out" in found.problem
-    # The command compiles the file as the round did.
+    # The command compiles the file in the same way as the round.
     words = shlex.split(found.command.partition(" && ")[2])
     words[-1] = str(tmp_path / "again.o")
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=True)
@@ -309,7 +309,6 @@ def test_names_in_llc(functions: Path, tmp_path: Path) -> None:
     assert f"requests={len(asked)} deferred=0 failed=0" in done.stderr
     assert {Path(file).name for _, _, file, _ in asked} == {"pressure.c"}
     assert {"main", "integers"} <= {function for _, function, _, _ in asked}
-    # The first decision about a function has no predecessor.
     firsts = {one[1]: one for one in reversed(asked)}
     assert {one[3] for one in firsts.values()} == {"none"}
     assert {"assigned", "left"} <= {one[3] for one in asked}
@@ -491,7 +490,6 @@ def test_imitation(functions: Path, tmp_path: Path) -> None:
         count = len(decisions.chosen)
         assert cost > 0
         assert decisions.columns.shape == (count, 33, 20)
-        # LLVM chooses what the mask allows, or nothing.
         assert decisions.masks[np.arange(count), decisions.chosen].all()
     # A policy that is never better than LLVM is not imitated.
     first = NETWORKS["eviction"]()
@@ -507,7 +505,6 @@ def test_imitation(functions: Path, tmp_path: Path) -> None:
     before = imitation.scores_of(network, network.start, alone).argmax(1)
     assert agreement > (before == alone.chosen).mean() + 0.2
     assert found.masks.shape[1] == 33
-    # The ONNX model decides like the network in PyTorch.
     spec = network.write(tmp_path / "imitated", weights)
     again = imitation.record(files[0], PLUGIN, spec, tmp_path)
     every = Decisions.join([decisions for decisions, _ in again.values()])
@@ -521,7 +518,7 @@ def test_imitation(functions: Path, tmp_path: Path) -> None:
     (tmp_path / "wrong.onnx").write_text("garbage")
     with pytest.raises(Malformed, match="expected an ONNX model"):
         network.load(tmp_path / "wrong.onnx")
-    # A model that is missing has made no decisions.
+    # If the model is missing, there are no decisions to record.
     with pytest.raises(CompilerFailed, match=r"no\.onnx"):
         imitation.record(files[0], PLUGIN, "onnx:no.onnx", tmp_path)
     runs = [

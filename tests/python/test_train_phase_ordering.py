@@ -170,7 +170,6 @@ def test_a_search_finds_always_the_same(folder: Path, tmp_path: Path) -> None:
         assert search(runners, chosen, wanted) == first
     for best in first:
         assert list(best.ratios) == sorted(best.ratios)
-    # Check the ratio of a sequence.
     with SequenceRunner(replace(STEPS, reward="text-size")) as runner:
         sizes = runner.run(Path(first[0].module), first[0].sequences[0])
     assert sizes.ratio == pytest.approx(first[0].ratios[0], rel=0.01)

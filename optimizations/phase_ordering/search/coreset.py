@@ -175,7 +175,6 @@ def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
             weights = np.sqrt([files[file] for file in large[-1]])
             order = draw.choice(size, size, replace=False, p=weights / weights.sum())
             large[-1] = [large[-1][number] for number in order]
-    # Take the first module of each program, then the second module, and so on.
     waves = chain(zip_longest(*large), zip_longest(*small))
     return [file for wave in waves for file in wave if file is not None][:count]
 
