@@ -65,7 +65,7 @@ class Layers:
         return found
 
     def upward(self) -> list[str]:
-        """Returns the includes of higher folders by lower folders, as in any cycle."""
+        """Returns the includes of higher folders by lower folders. A cycle has one."""
         return [
             tie
             for (folder, target), ties in self.ties.items()

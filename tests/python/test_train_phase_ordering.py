@@ -540,7 +540,7 @@ def test_a_search_begins_with_a_core_set(
     pool = ActionSpace.load(str(tmp_path / "out" / "pool.json")).actions
     assert {action.pipeline for action in known} <= {one.pipeline for one in pool}
     assert pool[0].name == "-Oz"
-    # The search result is at least as good.
+    # The result is at least as good as the given core set.
     made = CoreSet.load(tmp_path / "out" / "core.json")
     assert made.ratios[0] <= of_pipelines.core.ratios[0]
     trained.core.save(tmp_path / "other.json")

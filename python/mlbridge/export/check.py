@@ -15,8 +15,8 @@ from mlbridge.export.policy import Policy, Tensors
 from mlbridge.onnx import open_session
 
 ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
-"""The tolerance is the sum of ABSOLUTE, RELATIVE times the output, and CANCELLED times
-the largest number in the request, because sums may have another order."""
+"""The tolerance, which allows another order of summation, is the sum of ABSOLUTE,
+RELATIVE times the output, and CANCELLED times the largest number in the request."""
 ALONE = 4
 """The number of requests that are also compared in a batch of one."""
 SIZES = 4
