@@ -55,7 +55,7 @@ static std::string withoutControls(StringRef Name) {
   return Shown;
 }
 
-std::string ModelSession::prefix(StringRef Optimization, Module &M) {
+std::string ModelSession::prefix(StringRef Optimization, const Module &M) {
   return (Optimization + ": " + withoutControls(M.getModuleIdentifier()) + ": ")
       .str();
 }

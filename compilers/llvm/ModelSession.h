@@ -47,6 +47,10 @@ public:
   static std::unique_ptr<ModelSession>
   open(llvm::StringRef Optimization, llvm::StringRef Spec, llvm::Module &M);
 
+  /// Returns the start of each message, for example "mlbridge-inliner: a.c: ".
+  static std::string prefix(llvm::StringRef Optimization,
+                            const llvm::Module &M);
+
   /// Flushes the runner.
   ~ModelSession();
 
@@ -80,8 +84,6 @@ private:
                std::unique_ptr<MLModelRunner> Runner)
       : M(M), Prefix(prefix(Optimization, M)), Runner(std::move(Runner)) {}
 
-  /// Returns the start of each message, for example "mlbridge-inliner: a.c: ".
-  static std::string prefix(llvm::StringRef Optimization, llvm::Module &M);
   void report(const std::string &Failure, llvm::StringRef WhatNow);
 
   llvm::Module &M;

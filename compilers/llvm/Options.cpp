@@ -16,6 +16,7 @@
 #include "Options.h"
 
 #include "BuiltinModels.h"
+#include "Inliner/DecisionReplay.h"
 #include "ModelSpecParser.h"
 
 #include "MLCompilerBridge/Extend/AOTSchemes.h"
@@ -64,11 +65,23 @@ cl::opt<std::string> EnvironmentOpt(
              "pipe:/tmp/trainer (default: the environment variable "
              "MLBRIDGE_SPEC)"));
 
-cl::opt<std::string, false, ModelSpecParser> InlinerOpt(
+/// Also accepts `decisions:FILE`.
+struct InlinerSpecParser : ModelSpecParser {
+  using ModelSpecParser::ModelSpecParser;
+  bool parse(cl::Option &O, StringRef Name, StringRef Arg, std::string &Value) {
+    if (decisionFileOf(Arg).empty())
+      return ModelSpecParser::parse(O, Name, Arg, Value);
+    Value = Arg.str();
+    return false;
+  }
+};
+
+cl::opt<std::string, false, InlinerSpecParser> InlinerOpt(
     "mlbridge-inliner", cl::cat(optionCategory()), cl::value_desc("spec"),
     cl::desc("Let the model at <spec> decide what to inline, such as "
              "pipe:/tmp/advisor or record:{module}.log|none; waits 5s for the "
-             "model unless the spec has ?connect=DURATION"));
+             "model unless the spec has ?connect=DURATION. The spec "
+             "decisions:FILE replays the decisions of a file"));
 
 cl::opt<bool> InlinerIncludeDefaultOpt(
     "mlbridge-inliner-include-default", cl::cat(optionCategory()),

@@ -14,6 +14,7 @@
 
 #include "Inliner/Inliner.h"
 
+#include "Inliner/DecisionReplay.h"
 #include "Inliner/InlinerStatistics.h"
 #include "ModelRunnerAdapter.h"
 #include "ModelSession.h"
@@ -38,17 +39,21 @@ namespace {
 // The advisor
 //===----------------------------------------------------------------------===//
 
-/// The state that all runs of the inliner on a module share. It cannot be part
-/// of the advisor, because LLVM creates a new advisor for each run.
-struct InlinerState {
+/// A module's session with the model.
+struct InlinerState final : InlineAdvisorSource {
   InlinerState(std::unique_ptr<ModelSession> Session, const Module &M)
       : Session(std::move(Session)), Statistics(M.getModuleIdentifier()) {}
   InlinerState(const InlinerState &) = delete;
   InlinerState &operator=(const InlinerState &) = delete;
-  ~InlinerState() {
+  ~InlinerState() override {
     if (printStatistics())
       printLine(Statistics.str());
   }
+
+  std::unique_ptr<InlineAdvisor> create(Module &M, ModuleAnalysisManager &MAM,
+                                        FunctionAnalysisManager &FAM,
+                                        const InlineParams &Params,
+                                        InlineContext IC) override;
 
   std::unique_ptr<ModelSession> Session;
   InlinerStatistics Statistics;
@@ -204,6 +209,24 @@ void ModelInlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
   MLInlineAdvisor::onPassExit(heuristicTakesOver() ? nullptr : SCC);
 }
 
+/// True if the command line contains LLVM's option -ir2vec-vocab-path.
+static bool wantsEmbeddings() {
+  const cl::Option *Vocabulary =
+      cl::getRegisteredOptions().lookup("ir2vec-vocab-path");
+  return Vocabulary && Vocabulary->getNumOccurrences() > 0;
+}
+
+std::unique_ptr<InlineAdvisor>
+InlinerState::create(Module &M, ModuleAnalysisManager &MAM,
+                     FunctionAnalysisManager &FAM, const InlineParams &Params,
+                     InlineContext IC) {
+  // Compute the vocabulary here, because MLInlineAdvisor adds embeddings only
+  // if it finds a cached vocabulary.
+  if (wantsEmbeddings() && !MAM.getResult<IR2VecVocabAnalysis>(M).isValid())
+    return nullptr;
+  return std::make_unique<ModelInlineAdvisor>(M, MAM, FAM, Params, IC, *this);
+}
+
 //===----------------------------------------------------------------------===//
 // Registration in pipelines
 //===----------------------------------------------------------------------===//
@@ -217,24 +240,27 @@ struct OuterPipeline {
   ModuleAnalysisManager *MAM = nullptr;
 };
 
-/// Holds the inliner's state for a module. The state is created once and never
-/// invalidated. All runs of the inliner in a pipeline and in its inner
-/// pipelines share it.
-class InlinerStateAnalysis : public AnalysisInfoMixin<InlinerStateAnalysis> {
+/// Holds the source of a module's inline advisors. The source is created once
+/// and never invalidated. All runs of the inliner in a pipeline and in its
+/// inner pipelines share it.
+class InlineAdvisorSourceAnalysis
+    : public AnalysisInfoMixin<InlineAdvisorSourceAnalysis> {
 public:
   struct Result {
-    /// Null if the session could not be opened. The error has been reported.
-    std::shared_ptr<InlinerState> State;
+    /// Null if the source could not be opened. The error has been reported.
+    std::shared_ptr<InlineAdvisorSource> Source;
     bool invalidate(Module &, const PreservedAnalyses &,
                     ModuleAnalysisManager::Invalidator &) {
       return false;
     }
   };
 
-  explicit InlinerStateAnalysis(OuterPipeline Outer) : Outer(Outer) {}
+  explicit InlineAdvisorSourceAnalysis(OuterPipeline Outer) : Outer(Outer) {}
   Result run(Module &M, ModuleAnalysisManager &) {
     if (Outer.M)
-      return Outer.MAM->getResult<InlinerStateAnalysis>(*Outer.M);
+      return Outer.MAM->getResult<InlineAdvisorSourceAnalysis>(*Outer.M);
+    if (StringRef File = decisionFileOf(inlinerSpec()); !File.empty())
+      return {openDecisions(File, M)};
     std::unique_ptr<ModelSession> Session =
         ModelSession::open("mlbridge-inliner", inlinerSpec(), M);
     if (!Session)
@@ -243,7 +269,7 @@ public:
   }
 
 private:
-  friend AnalysisInfoMixin<InlinerStateAnalysis>;
+  friend AnalysisInfoMixin<InlineAdvisorSourceAnalysis>;
   static AnalysisKey Key;
   OuterPipeline Outer;
 };
@@ -275,15 +301,8 @@ private:
 };
 } // namespace
 
-AnalysisKey InlinerStateAnalysis::Key;
+AnalysisKey InlineAdvisorSourceAnalysis::Key;
 AnalysisKey ModuleManagerAnalysis::Key;
-
-/// True if the command line contains LLVM's option -ir2vec-vocab-path.
-static bool wantsEmbeddings() {
-  const cl::Option *Vocabulary =
-      cl::getRegisteredOptions().lookup("ir2vec-vocab-path");
-  return Vocabulary && Vocabulary->getNumOccurrences() > 0;
-}
 
 /// The factory that LLVM calls to create an advisor. If it returns null, it has
 /// reported an error, and the compile fails.
@@ -296,15 +315,9 @@ static InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
 
   ModuleAnalysisManager &MAM =
       FAM.getResult<ModuleManagerAnalysis>(*Defined).Manager;
-  // Compute the vocabulary here, because MLInlineAdvisor adds embeddings only
-  // if it finds a cached vocabulary.
-  if (wantsEmbeddings() && !MAM.getResult<IR2VecVocabAnalysis>(M).isValid())
-    return nullptr;
-  InlinerState *State = MAM.getResult<InlinerStateAnalysis>(M).State.get();
-  if (!State)
-    return nullptr;
-  return std::make_unique<ModelInlineAdvisor>(M, MAM, FAM, Params, IC, *State)
-      .release();
+  InlineAdvisorSource *Source =
+      MAM.getResult<InlineAdvisorSourceAnalysis>(M).Source.get();
+  return Source ? Source->create(M, MAM, FAM, Params, IC).release() : nullptr;
 }
 
 static void registerAdvisor(PassBuilder &PB, OuterPipeline Outer) {
@@ -313,7 +326,7 @@ static void registerAdvisor(PassBuilder &PB, OuterPipeline Outer) {
   auto Slot = std::make_shared<ModuleAnalysisManager *>(nullptr);
   PB.registerAnalysisRegistrationCallback([=](ModuleAnalysisManager &MAM) {
     *Slot = &MAM;
-    MAM.registerPass([&] { return InlinerStateAnalysis(Outer); });
+    MAM.registerPass([&] { return InlineAdvisorSourceAnalysis(Outer); });
     MAM.registerPass([] { return PluginInlineAdvisorAnalysis(createAdvisor); });
   });
   PB.registerAnalysisRegistrationCallback([Slot](FunctionAnalysisManager &FAM) {

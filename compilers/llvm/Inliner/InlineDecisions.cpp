@@ -1,0 +1,93 @@
+//===- InlineDecisions.cpp - Decisions of a file about call sites ---------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Parses the lines of a decision file.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Inliner/InlineDecisions.h"
+
+#include "ReadFile.h"
+
+#include "llvm/Analysis/ReplayInlineAdvisor.h"
+#include "llvm/IR/DebugLoc.h"
+#include "llvm/IR/InstrTypes.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+/// The largest decision file that is read.
+static constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 30;
+
+static std::string keyOf(StringRef Callee, StringRef Location) {
+  // No name of a function contains a line break.
+  return (Callee + "\n" + Location).str();
+}
+
+Error InlineDecisions::add(StringRef Line) {
+  constexpr StringLiteral Inlined = "' inlined into '";
+  constexpr StringLiteral NotInlined = "' will not be inlined into '";
+  const auto [Functions, After] = Line.split(" at callsite ");
+  const bool IsInlined = !Functions.contains(NotInlined);
+  const auto [Before, Caller] =
+      Functions.split(IsInlined ? Inlined : NotInlined);
+  const StringRef Callee = Before.rsplit(": '").second;
+  const StringRef Location = After.split(';').first;
+  if (Callee.empty() || !Caller.ends_with("'") || Location.empty())
+    return Error(ErrorCode::Malformed,
+                 "expected \"x: 'CALLEE' inlined into 'CALLER' at callsite "
+                 "LOCATION;\", or \"will not be inlined\" in its place, found "
+                 "\"" +
+                     Line.take_front(200).str() + "\"");
+  const auto [At, IsNew] = Indices.try_emplace(
+      keyOf(Callee, Location), static_cast<int>(Decisions.size()));
+  if (!IsNew && Decisions[At->second].Inline != IsInlined)
+    return Error(ErrorCode::Malformed, ("'" + Callee + "' at " + Location +
+                                        " has two different decisions")
+                                           .str());
+  if (IsNew)
+    Decisions.push_back({Caller.drop_back().str(), IsInlined});
+  return Error::success();
+}
+
+Expected<InlineDecisions> InlineDecisions::parse(StringRef Text) {
+  InlineDecisions Result;
+  for (unsigned Number = 1; !Text.empty(); ++Number) {
+    const auto [Line, Rest] = Text.split('\n');
+    Text = Rest;
+    if (Line.trim().empty())
+      continue;
+    if (Error E = Result.add(Line))
+      return Error(E.code(),
+                   "line " + std::to_string(Number) + ": " + E.message());
+  }
+  return Result;
+}
+
+Expected<InlineDecisions> InlineDecisions::read(StringRef Path) {
+  Expected<std::unique_ptr<MemoryBuffer>> File = readFile(Path, MaxBytes);
+  if (!File)
+    return File.takeError();
+  return parse((*File)->getBuffer());
+}
+
+int InlineDecisions::find(StringRef Callee, StringRef Location) const {
+  const auto At = Indices.find(keyOf(Callee, Location));
+  return At == Indices.end() ? -1 : At->second;
+}
+
+std::string locationOf(const CallBase &Call) {
+  if (!Call.getDebugLoc())
+    return {};
+  return formatCallSiteLocation(
+      Call.getDebugLoc(), {CallSiteFormat::Format::LineColumnDiscriminator});
+}
+
+} // namespace MLBridge

@@ -1,0 +1,78 @@
+//===- InlineDecisions.h - Decisions of a file about call sites -*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads files of inlining decisions. They have the form of LLVM's inlining
+/// remarks, so the stock compiler also replays them, with
+/// -cgscc-inline-replay=FILE and
+/// -cgscc-inline-replay-format=LineColumnDiscriminator:
+/// \code
+///   x: 'f' inlined into 'g' at callsite g:3:7;
+///   x: 'f' will not be inlined into 'h' at callsite g:3:7 @ h:10:2.1;
+/// \endcode
+/// A location names the functions of the call from the innermost to the
+/// outermost, each with a line, a column and a discriminator. Lines count from
+/// the start of the function.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_INLINER_INLINEDECISIONS_H
+#define MLBRIDGE_LLVM_INLINER_INLINEDECISIONS_H
+
+#include "MLCompilerBridge/Error.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class CallBase;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// Decisions about the call sites of a program. An object that does not change
+/// may be read by many threads.
+class InlineDecisions {
+public:
+  struct Decision {
+    std::string Caller;
+    bool Inline;
+  };
+
+  /// Reads the file at \p Path. Returns System if it cannot be read, or
+  /// Malformed with the number of the line that has another form or contradicts
+  /// an earlier line.
+  static Expected<InlineDecisions> read(llvm::StringRef Path);
+  /// Parses the contents of a file. Returns Malformed as read() does.
+  static Expected<InlineDecisions> parse(llvm::StringRef Text);
+
+  /// Returns the index of the decision about a call of \p Callee at \p
+  /// Location, or -1 if the file has none.
+  int find(llvm::StringRef Callee, llvm::StringRef Location) const;
+  const Decision &operator[](int Index) const { return Decisions[Index]; }
+  std::size_t size() const { return Decisions.size(); }
+
+private:
+  Error add(llvm::StringRef Line);
+
+  /// From the callee and the location to the index in Decisions.
+  llvm::StringMap<int> Indices;
+  std::vector<Decision> Decisions;
+};
+
+/// Returns the location of \p Call in the form of a decision file. The location
+/// is empty if the call has no debug location.
+std::string locationOf(const llvm::CallBase &Call);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_INLINER_INLINEDECISIONS_H
