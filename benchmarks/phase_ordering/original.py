@@ -107,7 +107,7 @@ class OriginalTools:
         if "counts" in observation:
             raise Unsupported(
                 "no stock tool computes the feature 'counts' for the original flow; "
-                "omit that flow by --flow"
+                "omit this flow with --flow"
             )
         self.space = options.space
         self.observation = observation

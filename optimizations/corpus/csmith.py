@@ -66,8 +66,8 @@ def generate(
         if len(made) < count:
             such = f", such as {failures[-1]}" if failures else ""
             raise CompilerFailed(
-                f"of {tried} programs of csmith from seed {seed} on, {len(made)}"
-                f" compile, and end within {SECONDS:.0f} s; {count} were wanted{such}"
+                f"expected {count} programs of csmith that compile and end within"
+                f" {SECONDS:.0f} s, found {len(made)} in {tried} from seed {seed}{such}"
             )
         corpus.programs.update({program.name: program for program in made})
         corpus.save()

@@ -77,8 +77,8 @@ def _environments(experiment: Experiment) -> VecEnv:
     made = [experiment.make_env(n) for n in range(experiment.settings.workers)]
     if hasattr(made[0], "possible_agents"):
         raise InvalidArgument(
-            f"'{name}' has several agents: {', '.join(made[0].possible_agents)}; they"
-            " learn by --engine rllib"
+            f"'{name}' has several agents: {', '.join(made[0].possible_agents)};"
+            " train them with --engine rllib"
         )
     for env in made:
         if not (isinstance(env, gymnasium.Env) and hasattr(env, "observation_space")):

@@ -114,7 +114,9 @@ def train(settings: CoreSetSettings, show: ShowStage = quiet) -> Trained:
     most = max(files.values(), default=0) if settings.most is None else settings.most
     small = {file: count for file, count in files.items() if count <= most}
     if not small:
-        raise InvalidArgument(f"{settings.corpus} has no training module so small")
+        raise InvalidArgument(
+            f"{settings.corpus}: no training module fits --max-instructions"
+        )
     modules = list(files)
     if settings.linked:
         # Omit programs that share source files with held-out programs.
