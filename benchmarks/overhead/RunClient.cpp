@@ -12,9 +12,9 @@
 ///     run-client COMMAND ARGUMENT...
 ///
 /// Prints the duration, the CPU time and the peak memory as a line of JSON on
-/// stdout. This is a small program instead of Python code, because the kernel's
-/// peak of a process includes the memory that its parent used when it started
-/// the process.
+/// stdout. The kernel's peak of a process includes the memory of its parent at
+/// the start of the process. Therefore, the parent is this small program
+/// instead of Python.
 ///
 //===----------------------------------------------------------------------===//
 

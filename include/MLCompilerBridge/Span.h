@@ -55,8 +55,8 @@ public:
   constexpr T &front() const { return Data[0]; }
   constexpr T &back() const { return Data[Length - 1]; }
 
-  /// Returns the \p Count elements that start at \p Offset, by default all
-  /// elements from there to the end. \p Offset must be at most size().
+  /// Returns the \p Count elements that start at \p Offset. By default, returns
+  /// all elements up to the end. \p Offset must be at most size().
   constexpr Span subspan(std::size_t Offset,
                          std::size_t Count = std::size_t(-1)) const {
     return {Data + Offset, Count == std::size_t(-1) ? Length - Offset : Count};

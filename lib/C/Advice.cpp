@@ -83,8 +83,8 @@ MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice, const char *Name,
       return isNull("Value");
     if (Found.Type == ElementType::String || Found.numElements() != 1)
       return detail::adviceMismatch(Found, elementTypeName(*Wanted));
-    // Convert to a temporary, because a failed conversion may write something
-    // but *Value must not change.
+    // Convert to a temporary, because a failed conversion must not change
+    // *Value.
     alignas(8) std::byte Converted[8];
     if (Error E = detail::convertElements(Found, *Wanted, Converted))
       return E;

@@ -7,14 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Passes that print the embeddings of a module:
+/// Passes that print the embeddings of a module to stderr:
 /// \code
 ///   opt -load-pass-plugin=MLBridgeLLVM.so
 ///       -mlbridge-ir2vec-vocabulary=ir2vec-300d.json
 ///       -passes='print<mlbridge-ir2vec>' -disable-output a.ll
 /// \endcode
-/// `print<mlbridge-ir2vec>` prints to stderr the vocabulary's name and hash, an
-/// embedding for each function, and an embedding for the module.
+/// `print<mlbridge-ir2vec>` prints the vocabulary's name and hash, an embedding
+/// for each function, and an embedding for the module.
 /// `print<mlbridge-ir2vec;instructions>` also prints an embedding for each
 /// instruction. Numbers have enough digits to reproduce each float.
 ///

@@ -247,8 +247,8 @@ std::string Episode::describe() const {
   return Text;
 }
 
-/// Prints a one-line remark about \p M, although no model has failed. \p Text
-/// states which step the plug-in omits and what happens instead.
+/// Prints a one-line remark about \p M for a reason other than a failed model.
+/// \p Text states which step the plug-in omits and what happens instead.
 static void remark(const Module &M, const Twine &Text) {
   if (phaseOrderingSpec() != "none")
     printLine("remark: " + PassName + ": " + M.getModuleIdentifier() + ": " +

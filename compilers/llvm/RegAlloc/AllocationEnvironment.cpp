@@ -49,8 +49,8 @@ AllocationEnvironment::begin(const AllocationContext &Context) {
       Options.MaxRanges != 0 && countRegisters(Context.MRI) > Options.MaxRanges;
   if (TrainerLeft || IsTooLong || costWithFreeColours(Context) == 0)
     return nullptr;
-  // Fork only while the thread that serves the trainer waits for its turn,
-  // because it holds no locks then.
+  // Fork only while the thread that serves the trainer waits for its turn. The
+  // thread then holds no locks.
   if (!waitForReset())
     return nullptr;
   const Function &F = Context.MF.getFunction();

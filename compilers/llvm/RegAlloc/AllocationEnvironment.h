@@ -93,8 +93,8 @@ private:
   /// Waits for the command reset, unless a reset has already arrived for the
   /// next episode.
   bool waitForReset();
-  /// Runs an episode of the form Question. Returns the policy to try in the
-  /// trial's process, and null in the compiler.
+  /// Runs an episode of the form Question. In the trial's process, returns the
+  /// policy to try. In the compiler, returns null.
   std::unique_ptr<AllocationPolicy> question(const AllocationContext &Context);
   void endEpisode(const std::optional<TrialOutcome> &Found,
                   const SteppedEnvironment::Observer &Last);

@@ -67,8 +67,8 @@ private:
   Tables At;
 };
 
-/// Counts of related entities in a module: consecutive instructions, and
-/// instructions with their operands. A vocabulary is trained on these triplets.
+/// Counts of triplets in a module. A triplet relates an instruction to the next
+/// instruction or to an operand. A vocabulary is trained on the triplets.
 class MIR2VecTriplets {
 public:
   void add(const llvm::MachineFunction &MF);
