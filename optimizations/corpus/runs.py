@@ -66,7 +66,7 @@ class Run:
     is_late: bool = False  # True if a step timed out.
 
 
-def _test(make: str, steps: str, outputs: str = "out", same: str = "") -> RunTest:
+def parse_test(make: str, steps: str, outputs: str = "out", same: str = "") -> RunTest:
     """Creates a program's test from its entry in ``programs.toml``."""
 
     def make_all(folder: Path) -> None:
@@ -89,7 +89,7 @@ def _step(line: str) -> Step:
     return Step(arguments, found.get("<"), found.get(">", "out"), status)
 
 
-RUN_TESTS = {name: _test(**about["test"]) for name, about in PROGRAMS.items()}
+RUN_TESTS = {name: parse_test(**about["test"]) for name, about in PROGRAMS.items()}
 
 
 def run_tests(
@@ -129,7 +129,7 @@ class Tester(AbstractContextManager["Tester"]):
         """Tests an executable. `seconds` limits each step, by default to `SECONDS`."""
         name, made = self.program.name, self._inputs.path
         try:
-            found, used = _outputs(self._test, self.program, executable, made, seconds)
+            found, used = run_steps(self._test, self.program, executable, made, seconds)
         except Error as error:
             return Run(name, False, 0.0, str(error), isinstance(error, Timeout))
         expected = self.expected.outputs
@@ -187,7 +187,7 @@ def expected_outputs(corpus: Corpus, program: Program) -> Expected:
         made = Path(folder, "inputs")
         made.mkdir()
         test.make(made)
-        found = Expected(*_outputs(test, program, executable, made))
+        found = Expected(*run_steps(test, program, executable, made))
     kept.parent.mkdir(exist_ok=True)
     temporary = kept.with_suffix(f".{os.getpid()}")
     text = json.dumps({"key": key, **asdict(found)})
@@ -196,7 +196,7 @@ def expected_outputs(corpus: Corpus, program: Program) -> Expected:
     return found
 
 
-def _outputs(
+def run_steps(
     test: RunTest,
     program: Program,
     executable: Path,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Answers requests of gcc's plug-in, and compiles with these answers."""
+"""Answers the requests of gcc's plug-in with any function."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -20,8 +20,8 @@ from mlbridge_optimizations.corpus.recipes import PROGRAMS, words
 from mlbridge_optimizations.corpus.runs import (
     Expected,
     Tester,
-    _outputs,
-    _test,
+    parse_test,
+    run_steps,
     test_of,
 )
 from mlbridge_optimizations.evaluation.executions import check, under_valgrind
@@ -72,7 +72,7 @@ class SmallTester(Tester):
         small = SMALL.get(program.name, {})
         self.program = program
         self._test = (
-            _test(**{**PROGRAMS[program.name]["test"], "make": small["make"]})
+            parse_test(**{**PROGRAMS[program.name]["test"], "make": small["make"]})
             if small
             else test_of(program)
         )
@@ -80,7 +80,7 @@ class SmallTester(Tester):
         folder = self._inputs.path
         self._test.make(folder)
         _edit(folder, words(small.get("edits", "")))
-        self.expected = Expected(*_outputs(self._test, program, reference, folder))
+        self.expected = Expected(*run_steps(self._test, program, reference, folder))
 
     def count(self, executable: Path, folder: Path, *, calls: bool = False) -> Counted:
         """Counts executed instructions. Raises ModelError for a wrong output.
@@ -164,6 +164,7 @@ class Build:
         env: Mapping[str, str] | None = None,
     ) -> str:
         """Compiles one source. Returns gcc's messages."""
+        # The first flags are clang's, which make unoptimised bitcode.
         flags = self.program.flags[len(toolchain.UNOPTIMISED) :]
         settings = ["env", *(f"{key}={value}" for key, value in (env or {}).items())]
         command = [*settings, GCC, self.level, "-w", *flags, *more, "-c", source]

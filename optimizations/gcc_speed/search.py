@@ -37,6 +37,7 @@ HOT = 0.002
 CALL_INSTRUCTIONS = 8
 """A rough number of instructions that inlining saves per call."""
 HOT_CALLS = 0.0005
+"""A call is searched if inlining may save this share of the instructions."""
 MOST_LOOPS = 2
 """The loops of a function that are measured separately."""
 MOST_GROUPS = 4

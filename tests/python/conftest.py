@@ -76,7 +76,7 @@ def quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = pytest.importorskip("mlbridge_optimizations.corpus.runs")
     if not IS_FULL:
         about = {**runs.PROGRAMS["bzip2"]["test"], "make": "text in 1"}
-        monkeypatch.setitem(runs.RUN_TESTS, "bzip2", runs._test(**about))
+        monkeypatch.setitem(runs.RUN_TESTS, "bzip2", runs.parse_test(**about))
 
 
 def assert_same(found: Any, expected: Any) -> None:
