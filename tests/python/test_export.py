@@ -298,10 +298,13 @@ class Mixing(nn.Module):
         return x - x.mean(dim=0)
 
 
-def test_a_graph_that_answers_otherwise_is_not_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", [None, 512])
+def test_a_graph_that_answers_otherwise_is_not_written(
+    tmp_path: Path, batch: int | None
+) -> None:
     says = r"output 'output' differs in .* says .* x="
     with pytest.raises(ModelError, match=says) as caught:
-        export(Noisy(), tmp_path / "m.onnx", features=["float[2] x"])
+        export(Noisy(), tmp_path / "m.onnx", features=["float[2] x"], batch=batch)
     assert "randomness" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 

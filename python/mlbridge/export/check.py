@@ -26,6 +26,9 @@ _ROWS = 24
 _LISTED = 8
 """The maximum number of features in an error message."""
 
+Some = slice | NDArray[np.intp]
+"""The indices of some requests."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -92,13 +95,13 @@ def _compare(
     count = min(map(len, asked.values()))
     names = list(differences)
 
-    def part(some: slice) -> dict[str, NDArray[Any]]:
+    def part(some: Some) -> dict[str, NDArray[Any]]:
         return {name: values[some] for name, values in asked.items()}
 
-    def ask(some: slice) -> dict[str, NDArray[Any]]:
+    def ask(some: Some) -> dict[str, NDArray[Any]]:
         return dict(zip(names, session.run(names, part(some)), strict=True))
 
-    def check(found: Tensors, some: slice) -> None:
+    def check(found: Tensors, some: Some) -> None:
         features = part(some)
         expected = policy.reply(features)
         for name in names:
@@ -121,8 +124,9 @@ def _compare(
             check(ask(one), one)
             check({name: values[one] for name, values in together.items()}, one)
     else:
-        for start in range(0, count - batch + 1, batch):
-            some = slice(start, start + batch)
+        for start in range(0, count, batch):
+            # Fill the last batch with the first requests.
+            some = np.arange(start, start + batch) % count
             check(ask(some), some)
     return count
 
