@@ -152,22 +152,13 @@ class Build:
 
     program: Program
     folder: Path
-    level: str = "-O2"
     objects: dict[str, Path] = field(default_factory=dict)
 
-    def compile(
-        self,
-        source: str,
-        to: Path,
-        more: Sequence[str] = (),
-        *,
-        env: Mapping[str, str] | None = None,
-    ) -> str:
+    def compile(self, source: str, to: Path, more: Sequence[str] = ()) -> str:
         """Compiles one source. Returns gcc's messages."""
         # The first flags are clang's, which make unoptimised bitcode.
         flags = self.program.flags[len(toolchain.UNOPTIMISED) :]
-        settings = ["env", *(f"{key}={value}" for key, value in (env or {}).items())]
-        command = [*settings, GCC, self.level, "-w", *flags, *more, "-c", source]
+        command = [GCC, "-O2", "-w", *flags, *more, "-c", source]
         _, said = toolchain.run(
             [*command, "-o", to.resolve()], folder=Path(self.program.root)
         )
