@@ -186,14 +186,14 @@ def overhead_command(
 ) -> None:
     """Measure the size, start-up time and memory that the plug-in adds to clang.
 
-    Stock clang, clang with the plug-in, and clang with the imitation inliner in each
-    in-process runner compile two files in turns. The first file is minimal but has
-    decisions, so its time is the start-up time with the model. The second file is a
-    whole module.
+    The benchmark compiles two files in turns with stock clang, with the plug-in alone,
+    and with the imitation inliner in each in-process runner. The first file is minimal
+    but has decisions, so its time is the start-up time with the model. The second file
+    is a whole module.
 
     "asked" is the number of decisions. "MiB" is the added size on disk. "RSS" is the
     peak memory in MiB with shared libraries. "+" is the median difference from stock
-    clang. Other load changes CPU time the least.
+    clang. Of all columns, CPU time depends least on other load.
 
     ```sh
     mlbridge bench overhead

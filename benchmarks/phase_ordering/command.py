@@ -127,7 +127,8 @@ class Most:
     most: Annotated[
         int,
         Option(
-            min=0, help="Omit modules with more instructions. With 0, use all modules."
+            min=0,
+            help="Omit modules with more instructions than this. With 0, omit none.",
         ),
     ] = 6000
 
@@ -190,11 +191,12 @@ def _compile_time(
     compiler. All other flows must choose the same actions, and all of our flows must
     produce the same objects.
 
-    "s" is the sum of the modules' median times. "CPU s" is the sum of CPU times, with
-    servers. "faster" is the speed-up over the original flow, in total and as a geomean
-    over modules. "/ -Oz" is the time relative to stock clang. "start" is the time to
-    start the server or to load the original flow's model. Other columns exclude this
-    time. However, each compile with an in-process model includes loading the model.
+    "s" is the sum of the modules' median times. "CPU s" is the sum of CPU times,
+    including those of the servers. "faster" is the speed-up over the original flow, in
+    total and as a geomean over modules. "/ -Oz" is the time relative to stock clang.
+    "start" is the time to start the server or to load the original flow's model. Other
+    columns exclude this time. However, each compile with an in-process model includes
+    loading the model.
 
     ```sh
     mlbridge bench compile-time
@@ -277,7 +279,7 @@ class Learning:
         int, Option(min=0, help="Iterations of the learner, 0 for none.")
     ] = 5
     iteration_steps: Annotated[
-        int, Option(min=4, help="Actions per iteration of all workers.")
+        int, Option(min=4, help="Actions of all workers in an iteration.")
     ] = 60
 
 
@@ -298,7 +300,7 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
 
     "faster" is the speed-up over the original flow with the same number of workers. "/
     one" is the speed-up over the same flow with one worker. "CPU ms" is the CPU time of
-    a step in all processes. Other load changes this time the least.
+    a step in all processes. Of all times, it depends least on other load.
 
     ```sh
     mlbridge bench training

@@ -214,7 +214,7 @@ def bounds(rows: Sequence[Mapping[str, Any]]) -> list[Bound]:
 def allocation_command(
     program: Annotated[
         str,
-        typer.Argument(help="A program of the corpus that needs no build commands."),
+        typer.Argument(help="A corpus program that compiles without a configure step."),
     ] = "lua",
     models: Annotated[
         Path, typer.Option(help="The folder of the agents' ONNX files.")
@@ -233,7 +233,7 @@ def allocation_command(
     with the same weights decide step by step:
 
     - "torch-grpc", "onnx-grpc": The agents run in a server, with PyTorch or ONNX
-      Runtime. A single compiler and the server have different cores.
+      Runtime. With `--jobs 1`, the compiler and the server have separate cores.
     - "onnx", "aot": The agents run in the compiler's process, with ONNX Runtime or as
       machine code.
     - "greedy": LLVM's allocator, without agents.

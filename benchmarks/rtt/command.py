@@ -69,7 +69,7 @@ class _Options:
     ] = False
     mlir: Annotated[
         bool,
-        Option("--mlir", help="Use the stock mlir-opt with a pass as the compiler."),
+        Option("--mlir", help="Use the stock mlir-opt as the compiler, with a pass."),
     ] = False
     json_file: cli.JsonFile = None
     plot_file: Annotated[

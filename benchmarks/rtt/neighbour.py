@@ -114,8 +114,8 @@ def neighbour_command(
     """Measure round trips while a third process keeps the model's core busy.
 
     A runner that spins is fast, but it takes the core from other processes, including
-    its peer. In this benchmark, a busy process shares the model's core. The median
-    time should at most double. The mean rises further, because the processes must take
+    its peer. In this benchmark, a busy process shares the model's core. It should at
+    most double the median time. The mean rises further, because the processes must take
     turns.
     """
     console = TableConsole(highlight=False)

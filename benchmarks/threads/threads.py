@@ -281,7 +281,7 @@ def plot(decided: Cells, compiled: Cells, path: Path) -> None:
 @dataclass(frozen=True)
 class _Options:
     counts: Annotated[
-        str, Option("--threads", metavar="N,N,...", help="Threads or processes.")
+        str, Option("--threads", metavar="N,N,...", help="Values of N.")
     ] = COUNTS
     runner: cli.ModelRunner = None
     only: Annotated[cli.Names, cli.only("--only", PARTS, "part")] = None
@@ -306,7 +306,7 @@ class _Options:
 
 
 def _threads(context: typer.Context, wanted: _Options) -> None:
-    """Compare N threads that share one model to N separate processes.
+    """Compare N threads that share one model with N separate processes.
 
     The first part measures decisions: each thread sends requests to the imitation
     inliner without a pause. The second part measures compiles of Debian's bzip2, zlib

@@ -171,7 +171,7 @@ def csmith(
 def run(
     folder: Folder = DEFAULT,
     program: Programs = None,
-    level: Annotated[str, typer.Option(help="The level of stock clang.")] = "-Oz",
+    level: Annotated[str, typer.Option(help="Optimisation level of clang.")] = "-Oz",
 ) -> None:
     """Run the programs on real inputs, and compare their outputs with those at -O0.
 

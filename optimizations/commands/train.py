@@ -43,7 +43,10 @@ class How:
         bool, Option("--force", help="Replace the finished training in --out.")
     ] = False
     tune: Annotated[
-        int, Option(metavar="N", min=0, help="Try N settings first and use the best.")
+        int,
+        Option(
+            metavar="N", min=0, help="First try N random settings, and use the best."
+        ),
     ] = 0
     address: Annotated[
         str | None, Option(help="Address of a Ray cluster, for rllib or --tune.")

@@ -55,7 +55,8 @@ class ModelOptions:
         float,
         Option(
             min=0,
-            help="Percent of instructions that must be saved per percent of bytes.",
+            help="Percent of executed instructions that a decision must save for each"
+            " percent of code size that it adds.",
         ),
     ] = 0.3
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0

@@ -231,8 +231,8 @@ def _evaluate(
     - "rule": The distribution with the fewest estimated cycles.
     - "same factors": The best factors if all loops get the same factors.
     - "distribution", "factors", "both": The models.
-    - "best distribution", "best factors": The choice for one loop that had the best
-      measured time (brute force).
+    - "best distribution", "best factors": In each kernel, the single-loop change with
+      the best measured time (brute force).
 
     ```sh
     mlbridge evaluate loops --times build/loops/generated.jsonl \
@@ -319,7 +319,7 @@ def _programs(
     """Run programs that clang -O3 compiled with the built-in models of loops.
 
     All ratios are relative to stock clang -O3. Each program must print the same as
-    without optimisation. The user time is the median of pairs of runs.
+    without optimisation. The ratio of user times is the median of pairs of runs.
 
     ```sh
     mlbridge evaluate loop-programs --programs potrace --no-count

@@ -30,8 +30,12 @@ class LearningOptions:
     expectation: Expectation = 0.3
     temperature: Temperature = 0.05
     hidden: Hidden = 32
-    steps: Annotated[int, Option(min=0, help="Steps of the graph network.")] = 3
+    steps: Annotated[int, Option(min=0, help="Message-passing steps.")] = 3
     members: Members = 3
     margin: Annotated[
-        float, Option(help="Change a loop only if log(time) falls by more than this.")
+        float,
+        Option(
+            help="Change a loop only if its estimated log(time) falls by more than"
+            " this."
+        ),
     ] = 0.05

@@ -61,7 +61,7 @@ class PhaseOrderingSettings:
     ] = False
     vocabulary: Vocabulary = None
     max_instructions: Annotated[
-        int, Option(help="Omit modules with more instructions.")
+        int, Option(help="Omit modules with more instructions than this.")
     ] = 6000
     kept_programs: Annotated[
         int | None,

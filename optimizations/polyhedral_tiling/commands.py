@@ -96,7 +96,7 @@ def _cases(splits: str, count: int, folder: Path) -> list[Case]:
 
 
 def _times(context: typer.Context, measured: TimesOptions) -> None:
-    """Measure all candidates of kernels (brute force).
+    """Measure all candidates (loop order, tile sizes) of kernels by brute force.
 
     Each line of the file contains the features of a kernel, and the time of each
     candidate relative to the original order. Kernels in the file are skipped.

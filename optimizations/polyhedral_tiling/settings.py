@@ -29,5 +29,8 @@ class LearningOptions:
     members: Members = 5
     margin: Annotated[
         float,
-        Option(help="Change the order only if log(time) falls by more than this."),
+        Option(
+            help="Change a kernel only if its estimated log(time) falls by more than"
+            " this."
+        ),
     ] = 0.05

@@ -137,7 +137,7 @@ class Evaluated(ProgramOptions):
         ),
     ] = None
     fixed: Annotated[
-        bool, Option(help="Also compare LLVM's `basic` and the fixed policies.")
+        bool, Option(help="Also compare LLVM's `basic` allocator and fixed policies.")
     ] = True
     split: Split = "held-out-allocation"
 
@@ -361,8 +361,8 @@ def _rows(evaluated: Evaluated) -> dict[str, str]:
 def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
     """Compare register allocators on programs that stock clang compiles with -O2.
 
-    All ratios are relative to LLVM's greedy allocator. All columns except `text` are
-    for the functions that spill:
+    All ratios are relative to LLVM's greedy allocator. All columns except `text`
+    cover only the functions that spill:
 
     - `text`: the size of the program's code.
     - `cost`: the geometric mean of the functions' costs, and its 95 % interval. A cost
@@ -498,10 +498,10 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
 def _executions(
     context: typer.Context, evaluated: Evaluated, options: ExecutionOptions
 ) -> None:
-    """Run programs whose registers were allocated in different ways.
+    """Run programs that were compiled with different register allocators.
 
     All ratios are relative to LLVM's greedy allocator. Each program must print the same
-    as without optimisation. The user time is the median of pairs of runs.
+    as without optimisation. The ratio of user times is the median of pairs of runs.
 
     ```sh
     mlbridge evaluate allocation-executions --programs wavpack --no-count

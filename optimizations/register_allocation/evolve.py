@@ -45,7 +45,9 @@ class Evolution:
     sigma: Annotated[
         float, Option(help="Initial standard deviation of the weights.")
     ] = 0.15
-    every: Annotated[int, Option(min=1, help="Generations per validation.")] = 5
+    every: Annotated[
+        int, Option(min=1, help="Generations between two validations.")
+    ] = 5
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
 
 

@@ -35,7 +35,7 @@ class RegisterAllocationSettings:
     functions: Annotated[
         Path,
         Option(
-            help="Folder of bitcode files, for example of `mlbridge search"
+            help="Folder of bitcode files, for example from `mlbridge search"
             " allocation-functions`. Each function is an episode."
         ),
     ] = Path("build/regalloc/functions")
@@ -53,16 +53,16 @@ class RegisterAllocationSettings:
         str,
         Option(
             help="Measure for the reward. cost: spills, reloads and copies. cycles:"
-            " llvm-mca's cycles, which take longer. Both are weighted by block"
-            " frequency."
+            " llvm-mca's cycles, which take longer to compute. Both are weighted by"
+            " block frequency."
         ),
     ] = "cost"
     max_ranges: Annotated[
         int,
         Option(
             min=0,
-            help="Skip functions with more live ranges, or none with 0. A training can"
-            " continue with --resume and a higher limit.",
+            help="Skip functions with more live ranges than this. With 0, skip none. A"
+            " training can continue with --resume and a higher limit.",
         ),
     ] = 0
     order: Annotated[int, Option(help="Random seed of the functions' order.")] = 0

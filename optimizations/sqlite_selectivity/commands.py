@@ -155,9 +155,9 @@ def _evaluate(
     r"""Compare query times of SQLite with a model, with STAT4, and with neither.
 
     The databases and queries are drawn from seeds, so they are the same on every
-    machine. Each query first runs without the model. Hot times are medians of
-    alternating runs. Cold times are from the first run, with empty caches. The times
-    with the model include its requests.
+    machine. Each query must return the same rows with and without the model. Hot times
+    are medians of alternating runs. Cold times are from a single run with empty caches.
+    The times with the model include its requests.
 
     ```sh
     scripts/fetch-sqlite3 build/workloads

@@ -74,7 +74,9 @@ class Compared:
     programs: Programs = None
     most: Annotated[
         int | None,
-        Option("--max-instructions", help="Omit modules with more instructions."),
+        Option(
+            "--max-instructions", help="Omit modules with more instructions than this."
+        ),
     ] = None
     timeout: Timeout = 120
     plugin: Plugin = None

@@ -76,7 +76,7 @@ class Searched:
         int | None,
         Option(
             "--max-instructions",
-            help="Omit modules with more instructions from the searches.",
+            help="Omit modules with more instructions than this from the searches.",
         ),
     ] = 6000
 
