@@ -29,5 +29,9 @@ class LearningOptions:
     hidden: Hidden = 64
     members: Members = 5
     margin: Annotated[
-        float, Option(help="Change a nest only if log(time) falls by more than this.")
+        float,
+        Option(
+            help="Change a nest only if its estimated log(time) falls by more than"
+            " this."
+        ),
     ] = 0.03

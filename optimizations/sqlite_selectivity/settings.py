@@ -12,10 +12,12 @@ class LearningOptions:
     """The options of a training."""
 
     rows: Annotated[
-        int, Option(min=100, help="Rows per table from which summaries are made.")
+        int,
+        Option(min=100, help="Maximum rows per table to sample for column summaries."),
     ] = 30_000
     judged: Annotated[
-        int, Option(min=100, help="Rows per table on which selectivities are counted.")
+        int,
+        Option(min=100, help="Maximum rows per table to count selectivities on."),
     ] = 20_000
     terms: Annotated[int, Option(min=1, help="Random conditions per table.")] = 600
     conjunctions: Annotated[
@@ -28,8 +30,8 @@ class LearningOptions:
     unsure: Annotated[
         float,
         Option(
-            help="Leave a condition to SQLite if the estimate differs from SQLite's"
-            " assumption by less than this many expected errors."
+            help="Use an estimate only if it differs from SQLite's assumption by more"
+            " than this multiple of its expected error, both in log(selectivity)."
         ),
     ] = 1.0
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
