@@ -284,7 +284,7 @@ class Learning:
 
 
 def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
-    """Measure how fast phase-ordering environments make steps and trainings.
+    """Measure the speed of steps and trainings in phase-ordering environments.
 
     A flow is a way to run the environment. In the original flow, each step starts opt
     for the action's passes, llvm-ir2vec for the observation, and clang to measure the

@@ -428,9 +428,9 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
 def _headroom(context: typer.Context, options: Headroom) -> None:
     """Estimate how much a model of register allocation can save.
 
-    Each function is allocated by many networks with random weights, of the kinds
-    `dialogue`, `dialogue-alone` and `eviction`. The table shows the costs of the best
-    network for each function.
+    Each function is allocated by many networks with random weights, of three kinds of
+    `mlbridge search allocation-model`: `dialogue`, `dialogue-alone` and `eviction`. The
+    table shows the costs of the best network for each function.
 
     ```sh
     mlbridge evaluate allocation-headroom --tries 24
