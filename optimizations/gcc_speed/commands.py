@@ -216,7 +216,9 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
         table.add_row(row, *(f"{value:.4f}" for value in means))
     console.print(table)
     if options.fixed:
-        console.print(f"The best fixed setting: {best_fixed(results)}")
+        console.print(
+            f"The best fixed setting of these programs: {best_fixed(results)}"
+        )
 
 
 COMMANDS = {

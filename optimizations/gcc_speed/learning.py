@@ -106,11 +106,18 @@ class Decision(nn.Module):
 
 
 def read_searches(file: Path) -> list[Searched]:
-    """Reads what `write_search` wrote. Raises InvalidArgument if the file is empty."""
+    """Reads the last search of each program.
+
+    Raises InvalidArgument if there is none.
+    """
     lines = file.read_text("utf-8").splitlines() if file.exists() else []
     if not lines:
-        raise InvalidArgument(f"{file}: expected searches, found none; search first")
-    return [_searched(json.loads(line)) for line in lines]
+        raise InvalidArgument(
+            f"{file}: expected searches, found none; search first with"
+            " `mlbridge search gcc-decisions`"
+        )
+    found = [_searched(json.loads(line)) for line in lines]
+    return [*{one.program: one for one in found}.values()]
 
 
 def _searched(found: dict[str, Any]) -> Searched:

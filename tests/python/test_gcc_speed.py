@@ -227,6 +227,7 @@ def test_a_model_learns_from_a_search(tmp_path: Path) -> None:
     hot = [site(n, 10 + n % 7, 9.0 + n % 5, 0.01) for n in range(20)]
     cold = [site(20 + n, 80 + n % 9, 0.1, None) for n in range(60)]
     file = tmp_path / "searches.jsonl"
+    write_search(Searched("p", 10**6, 10**5, []), file)  # The last search counts.
     write_search(Searched("p", 10**6, 10**5, [*hot, *cold]), file)
     searches = read_searches(file)
     assert searches == [Searched("p", 10**6, 10**5, [*hot, *cold])]
