@@ -23,10 +23,14 @@ def sanitized_tools() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     # Disable poisoning: LLVM's allocators poison memory in instrumented code (ours),
     # but code that is not instrumented (LLVM's) does not unpoison the memory.
+    # Without our plug-in, nothing in a tool is sanitized.
+    preload = (
+        f'case "$*" in *MLBridge*|*mlbridge*) export'
+        f" LD_PRELOAD={config.mlbridge_sanitizer_runtime}"
+        " ASAN_OPTIONS=$ASAN_OPTIONS:allow_user_poisoning=0;; esac; exec"
+    )
     lines = {
-        name: f"LD_PRELOAD={config.mlbridge_sanitizer_runtime}"
-        " ASAN_OPTIONS=$ASAN_OPTIONS:allow_user_poisoning=0"
-        f" exec {config.llvm_tools_dir}/{name}"
+        name: f"{preload} {config.llvm_tools_dir}/{name}"
         for name in ("clang", "clang++", "ld.lld", "llc", "opt")
     }
     # Unset LD_PRELOAD, which clang passes on, because GNU's linker leaks.

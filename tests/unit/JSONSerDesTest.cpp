@@ -17,6 +17,7 @@
 #include "MLCompilerBridge/FeatureSet.h"
 #include "support/AllocationCounter.h"
 #include "support/Messages.h"
+#include "support/Sanitizers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -343,9 +344,10 @@ void expectNearest(const std::string &Text) {
 }
 
 TEST(JSONFloats, NearTheMiddleOfTwoFloats) {
+  constexpr int Count = MLBRIDGE_UNDER_ASAN ? 2000 : 20'000;
   // The exact middle of two floats, and numbers so close to it that they are
   // the same double: rounding that double would be wrong for half of them.
-  for (float Number : randomNumbers<float, std::uint32_t>(20'000)) {
+  for (float Number : randomNumbers<float, std::uint32_t>(Count)) {
     float Next = std::nextafter(Number, INFINITY);
     if (!std::isfinite(Next))
       continue;

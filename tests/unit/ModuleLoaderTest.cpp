@@ -22,6 +22,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -154,12 +155,11 @@ TEST_F(ModuleLoaderTest, MissingModulesAreNamed) {
 }
 
 TEST_F(ModuleLoaderTest, TruncatedModulesAreNotLoaded) {
-  std::ifstream Whole(MLBRIDGE_TEST_MODULES "/MLBridge-test.so",
-                      std::ios::binary);
-  std::string Bytes((std::istreambuf_iterator<char>(Whole)), {});
-  Bytes.resize(Bytes.size() / 2);
+  namespace fs = std::filesystem;
   const std::string Path = MLBRIDGE_TEST_MODULES "/MLBridge-short.so";
-  std::ofstream(Path, std::ios::binary) << Bytes;
+  fs::copy_file(MLBRIDGE_TEST_MODULES "/MLBridge-test.so", Path,
+                fs::copy_options::overwrite_existing);
+  fs::resize_file(Path, fs::file_size(Path) / 2);
   EXPECT_EQ(checkLibrary(Path).code(), ErrorCode::Malformed);
   Error E = RunnerFactory().check("short:x");
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
