@@ -17,8 +17,8 @@ from torch import nn
 
 from exported import run
 from mlbridge import SchemaMismatch, _core, create_model_runner
+from mlbridge.aot import compile_model
 from mlbridge.export import Metadata, export, features_of
-from programs import CLI, run_python
 
 TEXTS = ["int64 callee_size", "float[3] embedding", "int64[1] height", "bool hot"]
 COUNT = 50
@@ -28,7 +28,7 @@ Spec = Callable[[Path], str]
 
 def as_machine_code(path: Path) -> str:
     library = path.with_suffix(".so")
-    run_python(CLI, "compile", path, "-o", library, check=True, timeout=300)
+    compile_model(path, library)
     return f"aot:{library}"
 
 

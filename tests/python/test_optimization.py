@@ -103,10 +103,10 @@ def spills(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with spills.py, and with the training's files in out."""
     folder = tmp_path_factory.mktemp("spills")
     (folder / "spills.py").write_text(SPILLS)
-    run(
+    run_cli(
         *("train", folder / "spills.py", "--out", folder / "out"),
-        *("--steps", 12000, "--registers", 3, "--hidden", 32),
-        *("--learning-rate", "1e-3", "--gamma", 0.9, "--seed", 1),
+        *("--steps", 6000, "--registers", 3, "--hidden", 32),
+        *("--learning-rate", "3e-3", "--gamma", 0.9, "--seed", 1),
     )
     return folder
 
@@ -134,7 +134,7 @@ def test_it_learns(spills: Path) -> None:
 
 def test_it_is_evaluated(spills: Path) -> None:
     figures = spills / "figures.json"
-    said = run(
+    said = run_cli(
         *("evaluate", spills / "spills.py", spills / "out/model.onnx"),
         *("--registers", 3, "--episodes", 60, "--json", figures),
     )
@@ -150,9 +150,9 @@ def test_it_is_evaluated(spills: Path) -> None:
 
 def test_an_evolution_strategy_learns(spills: Path) -> None:
     out = spills / "evolved"
-    run(
+    run_cli(
         *("train", spills / "spills.py", "--out", out, "--algo", "ars"),
-        *("--steps", 12000, "--registers", 3, "--hidden", 16, "--seed", 1),
+        *("--steps", 6000, "--registers", 3, "--hidden", 16, "--seed", 1),
     )
     begin, end = first_and_last(out / "curve.csv", 5)
     assert end > begin + 0.05, (begin, end)
@@ -203,7 +203,7 @@ def test_graphs_of_changing_size(
             "graph.edge_links": ["N", "graph.edges", 2],
         }
     figures, again = tmp_path / "figures.json", tmp_path / "again.onnx"
-    run("evaluate", EXAMPLE, out, *graphs, "--episodes", 40, "--json", figures)
+    run_cli("evaluate", EXAMPLE, out, *graphs, "--episodes", 40, "--json", figures)
     found = json.loads(figures.read_text())["episodes"]
     assert fmean(found["model"]) > fmean(found["at random"]), "it has learned something"
     source = ["checkpoint.zip"] if agents == 1 else ["checkpoint", "--module", "int"]
