@@ -49,7 +49,7 @@ config.excludes = ["Inputs"]
 # Skip tests that mostly run LLVM's own code, which is not sanitized.
 if config.mlbridge_sanitizer_runtime and "MLBRIDGE_TEST_FULL" not in os.environ:
     config.excludes += ["aot.test", "decide.test", "lookahead.test", "metadata.test"]
-    config.excludes += ["lto.test", "lto-in-process.test"]
+    config.excludes += ["lto.test", "lto-in-process.test", "models.test", "search.test"]
 config.test_source_root = str(source_root)
 
 tools = [config.mlbridge_tools_dir, config.llvm_tools_dir]
