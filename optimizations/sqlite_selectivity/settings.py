@@ -30,8 +30,8 @@ class LearningOptions:
     unsure: Annotated[
         float,
         Option(
-            help="Use an estimate only if it differs from SQLite's assumption by more"
-            " than this multiple of its expected error, both in log(selectivity)."
+            help="Use an estimate only if |log(estimate / SQLite's assumption)| exceeds"
+            " this multiple of the error that the model expects."
         ),
     ] = 1.0
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
