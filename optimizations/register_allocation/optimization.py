@@ -61,8 +61,8 @@ class RegisterAllocationSettings:
         int,
         Option(
             min=0,
-            help="Skip functions with more live ranges than this. With 0, skip none. A"
-            " training can continue with --resume and a higher limit.",
+            help="Skip functions with more live ranges than this. With 0, skip none."
+            " With --resume, the limit may be higher.",
         ),
     ] = 0
     order: Annotated[int, Option(help="Random seed of the functions' order.")] = 0
