@@ -170,6 +170,22 @@ def test_archives_and_c(tmp_path: Path) -> None:
         run_program(command, cwd=tmp_path, check=True)
 
 
+VARIANTS = ("x86-64-v4", "x86-64-v3", "baseline")
+
+
+def test_a_model_of_many_operators(tmp_path: Path) -> None:
+    """Its operators are functions of their own, for each kind of CPU."""
+    g, count = GraphBuilder(1), 70
+    names = ["x", *(f"z{i}" for i in range(count - 1)), "y"]
+    for i, (a, b) in enumerate(itertools.pairwise(names)):
+        g.op(("Sin", "Abs", "Exp", "Neg")[i % 4], [a], b)
+    onnx.save(graph_of(g, ["n", 3], ["n", 3]), tmp_path / "m.onnx")
+    compile_model(tmp_path / "m.onnx", tmp_path / "m.c")
+    code = (tmp_path / "m.c").read_text()
+    assert code.count("#define EMX_NODE_FN MLB_TARGET") == len(VARIANTS)
+    assert code.count("EMX_NODE_FN void") == count * len(VARIANTS)
+
+
 def test_a_model_that_differs_is_not_made(aot_folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.onnx"
     onnx.save(aot_models.mlp(seed=2), other)

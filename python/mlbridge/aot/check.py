@@ -32,7 +32,7 @@ _BEYOND = 4001
 """A large size to test. It usually exceeds the primes in `extents`."""
 _MAX_ELEMENTS = 1 << 20
 """The maximum number of elements of an input. Larger sizes are not tested."""
-_MAX_WORKSPACE = 1 << 28
+_MAX_WORKSPACE = 1 << 26
 """The maximum temporary memory in bytes. Larger sizes are not tested."""
 _ROUNDS = 4
 # Limits for random integer inputs. If an index is out of range, the next limit is used.

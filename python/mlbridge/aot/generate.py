@@ -9,7 +9,7 @@ are replaced by faster ones.
 import importlib.metadata
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ _TEMPLATES = _HERE / "templates"
 _WEIGHT = re.compile(r"^const EMX_UNUSED [^=;]*= *\{.*?^\};\n", re.M | re.S)
 _WEIGHT_LOADER = re.compile(r"^_Bool mlb_entry_load\(.*?^\}\n", re.M | re.S)
 _NODE = re.compile(r"^EMX_NODE_FN void (\w+)\(", re.M)
+_HELPER = re.compile(r"^static inline \w+ (\w+)\(", re.M)
 _ENTRY = re.compile(r"^void mlb_entry\((?P<parameters>.*)\) \{$", re.M)
 _TEMPORARY = re.compile(
     r"^ +(?P<type>\w+) (?:\(\*\w+\)(?P<inner>(?:\[[^\]]+\])+)|\*\w+)"
@@ -63,8 +64,11 @@ _ZERO = "0x0.0p+0"
 _MOST_UNROLLED = 1024
 _DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
 _WIDTHS = (4, 8, 16)
+_LEAST_WIDTH = _WIDTHS[0]
 # The variants for x86-64, each with its number of floats per register.
 _VARIANTS = (("x86-64-v4", 16), ("x86-64-v3", 8))
+_MOST_INLINED = 64
+"""A model with more operators is not one function, which compilers need minutes for."""
 
 
 def header() -> str:
@@ -102,7 +106,8 @@ def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) ->
     return "\n".join(
         [
             _head(graph, name, variables),
-            code.text,
+            code.weights,
+            *_variants(graph, code),
             _tail(graph, name, variables, bounds, code, dims[len(graph.inputs) :]),
         ]
     )
@@ -144,7 +149,10 @@ def _code(
 class _Code:
     """The code of the generator, changed so that it can run in a compiler."""
 
+    weights: str
     text: str
+    functions: Sequence[str]
+    """The names of the functions in the text: operators, their helpers, the model."""
     parameters: str
     temporaries: Sequence[str]
     """The arguments of mlb_room() for each temporary tensor."""
@@ -185,12 +193,13 @@ class _Code:
             f"MLB_INLINE void mlb_model(MLB_PARAMETERS, unsigned char *mlb_memory, "
             f"{parameters}) {{"
         )
-        frozen = "".join(f"static {weight}\n" for weight in weights[0])
         return cls(
-            f"{frozen}{nodes}"
+            "".join(f"static {weight}\n" for weight in weights[0]),
+            f"{nodes}"
             "#define malloc(bytes) mlb_take(&mlb_memory, bytes)\n"
             "#define free(memory) ((void)(memory))\n\n"
             f"{opening}{model}\n#undef malloc\n#undef free\n",
+            [*functions, *_HELPER.findall(nodes), "mlb_model"],
             parameters,
             temporaries,
         )
@@ -321,6 +330,26 @@ def _rendered(file: str, **words: Any) -> str:
     return str(template.render(words))
 
 
+def _variants(graph: Graph, code: _Code) -> Iterator[str]:
+    """Yields the code for each kind of CPU. Its functions have names of their own."""
+    names = re.compile(rf"\b({'|'.join(map(re.escape, code.functions))})\b")
+    for cpu, width in (*_VARIANTS, ("", _LEAST_WIDTH)):
+        suffix = cpu.replace("-", "_") or "baseline"
+        yield _rendered(
+            "variant.c.in",
+            cpu=cpu,
+            suffix=suffix,
+            width=width,
+            inlines=len(code.functions) <= _MOST_INLINED,
+            code=names.sub(rf"\1_{suffix}", code.text),
+            extents=len(graph.symbols),
+            arguments=[
+                *(f"inputs[{i}]" for i in range(len(graph.inputs))),
+                *(f"outputs[{i}]" for i in range(len(graph.outputs))),
+            ],
+        )
+
+
 def _tail(
     graph: Graph,
     name: str,
@@ -356,11 +385,7 @@ def _tail(
             f"{t.dtype.itemsize}, {_array(dims)}, {len(dims)}" for t, dims in outputs
         ],
         output_extents=[dim for _, dims in outputs for dim in dims],
-        arguments=[
-            *(f"inputs[{i}]" for i in range(count)),
-            *(f"outputs[{i}]" for i in range(len(outputs))),
-        ],
-        variants=_VARIANTS,
+        cpus=[cpu for cpu, _ in _VARIANTS],
         tables={"inputs": rows[:count], "outputs": rows[count:]},
         properties=[
             (_string(key), _string(value)) for key, value in properties.items()
