@@ -90,7 +90,7 @@ def fetch_sqlite3() -> SourceProgram:
     return SourceProgram("sqlite3", "", (source,), ())
 
 
-SAMPLE = {"bzip2": 4, "zlib": 4, "lua": 4}
+SAMPLE = {"bzip2": 2, "zlib": 2, "lua": 2}
 """The number of files to compile of each program, except in the full run."""
 
 
