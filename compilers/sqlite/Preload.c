@@ -55,13 +55,22 @@ __attribute__((constructor)) static void load(void) {
   *(void **)&Prepare = real("sqlite3_prepare_v3");
 }
 
+/// True while this thread prepares a statement. SQLite then prepares others
+/// itself, to read the schema.
+static _Thread_local bool IsNested;
+
 EXPORTED int sqlite3_prepare_v3(sqlite3 *DB, const char *SQL, int Bytes,
                                 unsigned Flags, sqlite3_stmt **Result,
                                 const char **Tail) {
-  return mlbridgeSqlitePrepare(DB, SQL, Bytes, Flags, Result, Tail);
+  if (IsNested)
+    return Prepare(DB, SQL, Bytes, Flags, Result, Tail);
+  IsNested = true;
+  const int Status = mlbridgeSqlitePrepare(DB, SQL, Bytes, Flags, Result, Tail);
+  IsNested = false;
+  return Status;
 }
 
 EXPORTED int sqlite3_prepare_v2(sqlite3 *DB, const char *SQL, int Bytes,
                                 sqlite3_stmt **Result, const char **Tail) {
-  return mlbridgeSqlitePrepare(DB, SQL, Bytes, 0, Result, Tail);
+  return sqlite3_prepare_v3(DB, SQL, Bytes, 0, Result, Tail);
 }

@@ -22,8 +22,9 @@ SQLITE_EXTENSION_INIT3
 #include <stdio.h>
 #include <string.h>
 
-/// A text is described by so many hashes of trigrams, each less than Buckets.
-enum { MaxTrigrams = 8, Buckets = 512, MaxPattern = 256 };
+/// A pattern is described by so many hashes. Those of trigrams are less than
+/// Buckets, and those of one or two characters follow.
+enum { MaxTrigrams = 8, Buckets = 512, ShortBuckets = 256, MaxPattern = 256 };
 
 struct Advisor {
   MLBridgeModelRunnerRef Runner;
@@ -54,20 +55,44 @@ void disposeAdvisor(void *By) {
   sqlite3_free(By);
 }
 
-/// Hashes trigrams of a pattern that have no wildcard. The beginning and the
-/// end of a text are characters. Unused numbers are -1.
+/// Returns the length of a wildcard at the text, or 0.
+static int wildcardAt(const char *Text, bool IsGlob) {
+  if (!*Text || !strchr(IsGlob ? "*?[" : "%_", *Text))
+    return 0;
+  if (*Text != '[')
+    return 1;
+  // [^]a] is a set, of which the first character may be a bracket.
+  const char *const First = Text + 1 + (Text[1] == '^');
+  const char *const Close = *First ? strchr(First + 1, ']') : NULL;
+  return (int)(Close ? Close + 1 - Text : (long)strlen(Text));
+}
+
+/// Hashes the trigrams of a pattern that have no wildcard, and what is shorter
+/// between wildcards. The beginning and the end of a text are characters.
+/// Unused numbers are -1.
 static void hashTrigrams(const Token *T, TermOperator How, int32_t *To) {
   const bool IsGlob = How == OperatorGlob || How == OperatorNotGlob;
-  char Text[MaxPattern + 2] = {2};
-  const int Length = copyText(T, Text + 1, MaxPattern) + 2;
-  Text[Length - 1] = 3;
-  int32_t Found[MaxPattern];
+  const char Begin = 2, End = 3;
+  char Text[MaxPattern + 3] = {Begin};
+  const int Length = copyText(T, Text + 1, MaxPattern) + 1;
+  // The end of a longer pattern is unknown.
+  if (Length <= MaxPattern)
+    Text[Length] = End;
+  int32_t Found[MaxPattern + 2];
   int Count = 0;
-  for (int I = 0; I + 3 <= Length; ++I)
-    if (!memchr(&Text[I], IsGlob ? '*' : '%', 3) &&
-        !memchr(&Text[I], IsGlob ? '?' : '_', 3) &&
-        !(IsGlob && memchr(&Text[I], '[', 3)))
-      Found[Count++] = (int32_t)(hashText(HashStart, &Text[I], 3) % Buckets);
+  for (const char *P = Text; *P;) {
+    const int Skip = wildcardAt(P, IsGlob);
+    int Run = 0;
+    while (P[Run] && !wildcardAt(&P[Run], IsGlob))
+      ++Run;
+    for (int I = 0; I + 3 <= Run; ++I)
+      Found[Count++] = (int32_t)(hashText(HashStart, &P[I], 3) % Buckets);
+    const bool IsEnd = Run == 1 && (*P == Begin || *P == End);
+    if (Run < 3 && Run > 0 && !IsEnd)
+      Found[Count++] =
+          Buckets + (int32_t)(hashText(HashStart, P, Run) % ShortBuckets);
+    P += Run ? Run : Skip;
+  }
   for (int I = 0; I != MaxTrigrams; ++I)
     To[I] = I >= Count            ? -1
             : Count < MaxTrigrams ? Found[I]

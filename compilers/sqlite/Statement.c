@@ -451,6 +451,7 @@ typedef struct Parser {
   int NumNames;
   int NumTables;
   bool ComparesRows; // by GROUP BY, DISTINCT, UNION and others
+  bool IsOrder;      // looks up the columns of GROUP BY and ORDER BY
   bool NoMemory;
 } Parser;
 
@@ -473,14 +474,17 @@ static bool lookUp(Parser *P, const Source *From, const Token *Column,
                    uint32_t *Hash) {
   char Schema[256], Table[256], Name[256];
   const char *Collation = NULL;
+  int IsKey = 0;
   if (!From->Table || !copyName(From->Table, Table, sizeof Table) ||
       !copyName(Column, Name, sizeof Name) ||
       (From->Schema && !copyName(From->Schema, Schema, sizeof Schema)))
     return false;
   if (sqlite3_table_column_metadata(P->DB, From->Schema ? Schema : NULL, Table,
-                                    Name, NULL, &Collation, NULL, NULL,
+                                    Name, NULL, &Collation, NULL, &IsKey,
                                     NULL) != SQLITE_OK)
     return false;
+  if (P->IsOrder && IsKey)
+    refuse(P, "it groups or sorts by a primary key");
   if (P->ComparesRows && Collation && sqlite3_stricmp(Collation, "BINARY") != 0)
     refuse(P, "it groups by a column with a collation");
   *Hash = hashText(HashStart, Table, (int)strlen(Table));
@@ -513,11 +517,17 @@ static int resolve(Parser *P, const Scope *Where, Reference Name,
   return Parts == 1 && Where->MergesNames ? -1 : Found;
 }
 
+/// Looks up all columns in some tokens.
+static void resolveAll(Parser *P, const Scope *Where, int Begin, int End) {
+  Reference Name = {Begin, Begin};
+  uint32_t Hash;
+  while (nextReference(P->S, Name.End, End, &Name))
+    resolve(P, Where, Name, &Hash);
+}
+
 //===----------------------------------------------------------------------===//
 // Terms
 //===----------------------------------------------------------------------===//
-
-/// Words that can stand where a name could, but are not names.
 
 static bool nextReference(const Statement *S, int I, int End,
                           Reference *Result) {
@@ -981,8 +991,6 @@ static void readSources(Parser *P, Scope *To, int Begin, int End) {
       addTerms(P, To, Conditions[I][0], Conditions[I][1]);
 }
 
-/// Functions whose value depends on their arguments only, and on one row.
-
 /// True if a function of one SELECT aggregates rows.
 static bool aggregates(const Statement *S, int Begin, int End) {
   for (int I = Begin; I + 1 < End; ++I) {
@@ -1175,13 +1183,15 @@ static void parseSelect(Parser *P, int Begin, int End, int Nesting,
     P->NumTables += Here.NumSources;
     if (C.Where >= 0)
       addTerms(P, &Here, C.Where + 1, firstOf(C.GroupBy, C.Having, -1, C.End));
-    if (P->ComparesRows) {
-      // Look up all columns, for their collations.
-      Reference Name = {I, I};
-      uint32_t Hash;
-      while (nextReference(S, Name.End, Last, &Name))
-        resolve(P, &Here, Name, &Hash);
-    }
+    // The collations of columns matter.
+    if (P->ComparesRows)
+      resolveAll(P, &Here, I, Last);
+    // SQLite takes a scan that gives this order to be cheaper than it is.
+    P->IsOrder = true;
+    if (C.GroupBy >= 0)
+      resolveAll(P, &Here, C.GroupBy, C.Having >= 0 ? C.Having : C.End);
+    resolveAll(P, &Here, C.End, Last);
+    P->IsOrder = false;
     parseSubqueries(P, I, Last, C.From, FromEnd, Nesting);
     I = Last + 1;
     if (I < End && isWord(&S->Tokens[I], "ALL"))

@@ -51,7 +51,7 @@ def train_model(
     known = known_of(tables, ask, _counter(show, "Tables", len(tables)))
     total = sum(len([*expressions(table)]) for table in tables)
     synopsis = summarise(known, options.seed, _counter(show, "Summaries", total))
-    model = SelectivityModel(synopsis, options.hidden, options.unsure)
+    model = SelectivityModel(synopsis, options)
     advance = _counter(show, "Conditions", len(tables))
     parts = []
     for table in tables:

@@ -138,8 +138,8 @@ def _described(
         rows = joined(parts[begin:][:TOGETHER])
         with torch.no_grad():
             given = (torch.from_numpy(rows[name]) for name in names)
-            inputs, base, _ = model.describe(*given)
-        yield inputs, base
+            terms = model.describe(*given)
+        yield terms.inputs, terms.base
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,14 @@ CIDR 2019, whose networks also see which rows of a sample satisfy a condition).
 from collections.abc import Mapping
 from dataclasses import fields
 from math import log
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from mlbridge.export import FeatureSpec
 
+from .settings import LearningOptions
 from .synopsis import BUCKETS, QUANTILES, SAMPLE, Synopsis
 
 LITERALS, TRIGRAMS = 8, 8
@@ -32,6 +33,10 @@ PRIOR = 8.0
 """The weight of the summaries' estimate, as a number of rows of the sample."""
 INPUTS = 12 + OPERATORS
 NO_ADVICE = -1.0
+ASSUMED_EQUAL, ASSUMED = 0.25, 0.93
+"""What SQLite assumes of a column's equality with a literal, and of other terms."""
+DOUBT = 0.8
+"""The expected error, as a logarithm, from which nobody knows a term."""
 
 _SETS = {
     "other": (OTHER,),
@@ -63,6 +68,22 @@ def _sets() -> Tensor:
     return torch.cat([torch.eye(OPERATORS), found], dim=1)
 
 
+class Terms(NamedTuple):
+    """What is known of n terms without the network.
+
+    Attributes:
+        inputs: those of the network, float [n, INPUTS].
+        base: the logarithms of the estimates, float [n].
+        known: 1 for each term of a known expression, float [n].
+        indexed: 1 for each term for which SQLite can use an index, float [n].
+    """
+
+    inputs: Tensor
+    base: Tensor
+    known: Tensor
+    indexed: Tensor
+
+
 class SelectivityModel(nn.Module):
     """Estimates the selectivity of each term, given the earlier ones of its table."""
 
@@ -79,6 +100,7 @@ class SelectivityModel(nn.Module):
 
     keys: Tensor
     texts: Tensor
+    indexed: Tensor
     places: Tensor
     quantiles: Tensor
     frequent: Tensor
@@ -90,23 +112,20 @@ class SelectivityModel(nn.Module):
     present: Tensor
     sets: Tensor
     masks: Tensor
-    assumed: Tensor
 
-    def __init__(self, synopsis: Synopsis, hidden: int, unsure: float) -> None:
+    def __init__(self, synopsis: Synopsis, options: LearningOptions) -> None:
         super().__init__()
         for field in fields(Synopsis):
             array = torch.from_numpy(getattr(synopsis, field.name))
             self.register_buffer(field.name, array)
         self.present = self.present.reshape(-1, SAMPLE // 32)
         self.trigrams = self.trigrams.reshape(-1)
-        self.unsure = unsure
+        self.unsure, self.share = options.unsure, log(options.share)
+        hidden = options.hidden
         for name, mask in {
             "sets": _sets(),
             "masks": torch.tensor(1, dtype=torch.int32)
             << torch.arange(32, dtype=torch.int32),
-            "assumed": torch.tensor(
-                [log(0.25 if i == EQUAL else 0.93) for i in range(OPERATORS)]
-            ),
         }.items():
             self.register_buffer(name, mask)
         self.layers = nn.Sequential(
@@ -138,16 +157,19 @@ class SelectivityModel(nn.Module):
 
         All inputs have a first dimension of size 1.
         """
-        rows, base, known = self.describe(
+        terms = self.describe(
             *(tables[0], columns[0], expressions[0], operators[0], operands[0]),
             *(values[0], literals[0], trigrams[0]),
         )
-        found = self.layers(rows)
-        logs = torch.clamp(base + found[:, 0], max=0.0)
+        found = self.layers(terms.inputs)
+        logs = torch.clamp(terms.base + found[:, 0], max=0.0)
+        error = torch.exp(found[:, 1])
+        equal = (operators[0] == EQUAL) & (expressions[0] == 0)
+        assumed = torch.where(equal, log(ASSUMED_EQUAL), log(ASSUMED))
         # An error that is larger than SQLite's own does not help.
-        assumed = self.assumed[operators[0].to(torch.int64)]
-        gain = torch.abs(logs - assumed) - self.unsure * torch.exp(found[:, 1])
-        sure = (gain > 0).to(logs.dtype) * known
+        sure = (torch.abs(logs - assumed) > self.unsure * error).to(logs.dtype)
+        sure = sure * terms.known * (1 - terms.indexed)
+        sure = sure * pays(tables[0], logs, error, sure, terms, self.share)
         advice = torch.exp(logs) * sure + NO_ADVICE * (1 - sure)
         return {"selectivities": advice.unsqueeze(0)}
 
@@ -161,12 +183,8 @@ class SelectivityModel(nn.Module):
         values: Tensor,
         literals: Tensor,
         trigrams: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Evaluates terms without the network.
-
-        Returns the network's inputs, float [n, INPUTS], the logarithm of the estimate,
-        float [n], and 1 for each term of a known expression, float [n].
-        """
+    ) -> "Terms":
+        """Evaluates terms without the network."""
         same = (
             (columns[:, :1] == self.keys[:, 0])
             & (columns[:, 1:] == self.keys[:, 1])
@@ -210,7 +228,8 @@ class SelectivityModel(nn.Module):
             ],
             dim=1,
         )
-        return inputs, base, known
+        indexed = self.indexed[index] * (1 - flags["like"])
+        return Terms(inputs, base, known, indexed)
 
     def _known(
         self,
@@ -305,6 +324,39 @@ class SelectivityModel(nn.Module):
             both = both & found[:, i]
         bits = both.unsqueeze(2) & self.masks
         return (bits != 0).to(torch.float32).reshape(-1, SAMPLE)
+
+
+def pays(
+    tables: Tensor,
+    logs: Tensor,
+    error: Tensor,
+    sure: Tensor,
+    terms: Terms,
+    share: float,
+) -> Tensor:
+    """Returns 1 if estimates of a statement's terms make it faster, else 0.
+
+    SQLite takes the rows that it finds by an index to be as cheap as those of a scan,
+    but they take several times as long. So the plan that follows from slightly better
+    estimates is often slower. It pays if a table's terms accept few rows, and fewer
+    than those that SQLite knows from an index. A term that nobody knows may accept
+    still fewer.
+
+    Args:
+        tables: the table of each term, int32 [n].
+        logs: the logarithms of the estimates, float [n].
+        error: their expected errors, float [n].
+        sure: 1 for each term that would have advice, float [n].
+        terms: what is known of the terms.
+        share: the logarithm of the largest share of rows that pays.
+    """
+    doubtful = (1 - sure) * (1 - terms.indexed) * (error > DOUBT).to(sure.dtype)
+    doubtful = torch.maximum(doubtful, 1 - terms.known).amax(dim=0)
+    same = (tables.unsqueeze(1) == tables.unsqueeze(0)).to(logs.dtype)
+    known = terms.known * terms.indexed
+    ours = (same @ (sure * logs).unsqueeze(1)).amin(dim=0)
+    theirs = (same @ (known * logs).unsqueeze(1)).amin(dim=0)
+    return ((ours <= share) & (ours <= theirs) & (doubtful == 0)).to(logs.dtype)
 
 
 def _position(quantiles: Tensor, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:

@@ -34,4 +34,11 @@ class LearningOptions:
             " this multiple of the error that the model expects."
         ),
     ] = 1.0
+    share: Annotated[
+        float,
+        Option(
+            help="Use the model for a statement only if its conditions on some table"
+            " accept at most this share of the table's rows."
+        ),
+    ] = 0.02
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0

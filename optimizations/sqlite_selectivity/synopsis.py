@@ -19,11 +19,12 @@ from mlbridge_optimizations.show import quiet
 from .features import Rows
 from .tables import Expression, Table, Value, expressions, quoted
 
-QUANTILES = 256
+QUANTILES = 128
 FREQUENT = 64
-SAMPLE = 512
-BUCKETS = 512
-"""The number of hashes of trigrams. See Rewrite.c."""
+SAMPLE = 256
+TRIGRAMS, SHORT = 512, 256
+BUCKETS = TRIGRAMS + SHORT
+"""The number of hashes of trigrams, and of one or two characters. See Rewrite.c."""
 MOST_TRIGRAMS = 200
 
 _PRIME, _START, _MASK = 16777619, 2166136261, (1 << 32) - 1
@@ -64,15 +65,23 @@ _trigrams: dict[bytes, int] = {}
 
 
 def trigrams_of(text: str) -> set[int]:
-    """Returns the hashes of a text's trigrams. Its begin and end are characters."""
+    """Returns the hashes of a text's trigrams, and of one or two of its characters.
+
+    The beginning and the end are characters.
+    """
     marked = b"\2" + text.encode("utf-8", "surrogateescape").lower() + b"\3"
     found = set()
-    for i in range(min(len(marked) - 2, MOST_TRIGRAMS)):
-        gram = marked[i : i + 3]
-        if gram not in _trigrams:
-            _trigrams[gram] = hash_bytes(gram) % BUCKETS
-        found.add(_trigrams[gram])
+    for i in range(min(len(marked), MOST_TRIGRAMS)):
+        for gram in (marked[i : i + 1], marked[i : i + 2], marked[i : i + 3]):
+            if gram not in _trigrams:
+                _trigrams[gram] = _bucket(gram)
+            found.add(_trigrams[gram])
     return found
+
+
+def _bucket(gram: bytes) -> int:
+    found = hash_bytes(gram)
+    return found % TRIGRAMS if len(gram) == 3 else TRIGRAMS + found % SHORT
 
 
 @dataclass
@@ -82,6 +91,7 @@ class Synopsis:
     Attributes:
         keys: int32 [c, 3], hashes of two columns and of the expression.
         texts: float32 [c], 1 for texts, 0 for numbers.
+        indexed: float32 [c], 1 for the first column of an index.
         places: int64 [c], the row in the tables of trigrams, 0 for none.
         quantiles: float64 [c, QUANTILES, 2], the codes of values in order.
         frequent: int32 [c, FREQUENT], hashes of frequent values.
@@ -97,6 +107,7 @@ class Synopsis:
 
     keys: NDArray[np.int32]
     texts: NDArray[np.float32]
+    indexed: NDArray[np.float32]
     places: NDArray[np.int64]
     quantiles: NDArray[np.float64]
     frequent: NDArray[np.int32]
@@ -164,7 +175,7 @@ def summarise(
     """Summarises expressions. `advance` is called after each."""
     draw = np.random.default_rng(seed)
     count = len(known)
-    texts = [one.expression.kind != "number" for one in known]
+    what = [one.expression for one in known]
     places = _places(known)
     tables = max(places) + 1
     rows = {}
@@ -175,7 +186,8 @@ def summarise(
             rows[one.table.name] = np.resize(every, SAMPLE)
     found = Synopsis(
         np.stack([one.key for one in known]),
-        np.array(texts, np.float32),
+        np.array([one.kind != "number" for one in what], np.float32),
+        np.array([one.is_column and one.columns[0].is_indexed for one in what], "f4"),
         np.array(places, np.int64),
         np.zeros((count, QUANTILES, 2)),
         np.zeros((count, FREQUENT), np.int32),

@@ -142,6 +142,8 @@ def test_terms(database: Path, spec: str, query: str, terms: list[str]) -> None:
         ("select *, count(*) from orders where id > 1", "any row of a group"),
         ("select (select id from item) from orders where id > 1", "several rows"),
         ("select note, count(*) from customer group by note", "collation"),
+        ("select id, count(*) from orders where total > 5 group by id", "primary key"),
+        ("select total from orders o where total > 5 order by 2 + o.id", "primary key"),
         ("select distinct note from customer", "collation"),
         ("select distinct * from customer", "all columns"),
         ("select 1 from orders where (id = 1", "parentheses"),
@@ -232,6 +234,37 @@ def test_features(database: Path, tmp_path: Path) -> None:
     assert len({*found["columns"][:, 0].tolist()}) == 5
     assert (found["literals"] != 0).sum(axis=1).tolist() == [1, 1, 1, 3, 0]
     assert (found["trigrams"] >= 0).sum(axis=1).tolist() == [0, 0, 2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count"),
+    [
+        ("like '%ity%'", 1),
+        # What is shorter than a trigram is one part, and the text's ends are known.
+        ("like '%it%y%'", 2),
+        ("like 'C%'", 1),
+        ("like '%%'", 0),
+        ("like 'C'", 1),
+        # A set of characters is a wildcard.
+        ("glob '*it[abc]*'", 1),
+        ("glob '[^]abcdef]y'", 1),
+        ("glob 'Cit[y'", 2),
+        (f"like '{'x' * 300}'", 8),
+    ],
+)
+def test_parts_of_patterns(
+    database: Path, tmp_path: Path, pattern: str, count: int
+) -> None:
+    seen: list[int] = []
+
+    def policy(features: mlbridge.Features) -> NDArray[np.float32]:
+        seen.append(int((features["trigrams"] >= 0).sum()))
+        return constant(features)
+
+    place = f"shm:{tmp_path / 'm'}"
+    with mlbridge.serving(policy, place):
+        rewritten(database, [f"select 1 from customer where city {pattern}"], place)
+    assert seen == [count]
 
 
 @pytest.mark.parametrize(

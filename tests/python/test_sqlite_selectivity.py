@@ -2,6 +2,7 @@
 """Models of selectivities: training on a database, drift, and queries."""
 
 import json
+import math
 import re
 import shutil
 import sqlite3
@@ -14,8 +15,10 @@ import pytest
 
 pytest.importorskip("torch", reason="needs scripts/make-venv train")
 
+import torch
+
 from mlbridge.errors import InvalidArgument, Unsupported
-from mlbridge_optimizations.sqlite_selectivity import drift, workloads
+from mlbridge_optimizations.sqlite_selectivity import drift, network, workloads
 from mlbridge_optimizations.sqlite_selectivity.features import features_of
 from mlbridge_optimizations.sqlite_selectivity.synopsis import (
     codes_of,
@@ -32,7 +35,7 @@ pytestmark = pytest.mark.skipif(
     reason="the extension is not built: needs libsqlite3-dev and sqlite3",
 )
 ROWS = 4000
-SMALL = ("--terms", "120", "--conjunctions", "300", "--epochs", "6")
+SMALL = ("--terms", "120", "--conjunctions", "300", "--epochs", "6", "--share", "1")
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "create table sale(id integer primary key, state text, city text,"
             " total real, day text, note text)"
         )
+        made.execute("create index sale_day on sale(day)")
         made.executemany(
             "insert into sale values (?, ?, ?, ?, ?, ?)",
             [
@@ -112,6 +116,50 @@ def test_correlated_conditions(database: Path, model: Path) -> None:
     first, second = estimates(database, model, "state = 'state3' and city = 'city3'")
     assert 0.02 < first < 0.2
     assert second > 0.5
+
+
+def test_sqlite_knows_indexed_columns(database: Path, model: Path) -> None:
+    rare = "note like '%needle%'"
+    assert estimates(database, model, "day = '2021-02-01'") == [-1]
+    assert estimates(database, model, f"day > '2021-02-01' and {rare}")[0] == -1
+    (found,) = estimates(database, model, "day like '%-03-%'")
+    assert 0.02 < found < 0.3
+    # SQLite has a better start, by the index.
+    assert estimates(database, model, f"id = 3 and {rare}") == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("shares", "how", "expected"),
+    [
+        ([0.01], {}, 1),
+        ([0.2], {}, 0),
+        # Both conditions are on one table, or on two.
+        ([0.2, 0.2], {}, 1),
+        ([0.2, 0.2], {"tables": [0, 1]}, 0),
+        # An index starts with fewer rows, or with more.
+        ([0.01, 0.001], {"sure": [1, 0], "indexed": [0, 1], "tables": [0, 1]}, 0),
+        ([0.01, 0.1], {"sure": [1, 0], "indexed": [0, 1], "tables": [0, 1]}, 1),
+        # Nobody knows the second condition.
+        ([0.01, 0.3], {"sure": [1, 0], "error": [0.1, 2]}, 0),
+        ([0.01, 0.3], {"sure": [1, 0], "known": [1, 0]}, 0),
+        ([0.01, 0.3], {"sure": [1, 0]}, 1),
+    ],
+)
+def test_when_estimates_pay(
+    shares: list[float], how: dict[str, list[int]], expected: int
+) -> None:
+    n = len(shares)
+    given = {"tables": [0] * n, "sure": [1] * n, "known": [1] * n, "indexed": [0] * n}
+    given |= {"error": [0.1] * n} | how
+    found = {name: torch.tensor(values) for name, values in given.items()}
+    known, indexed = found["known"].float(), found["indexed"].float()
+    terms = network.Terms(torch.zeros(n, 1), torch.zeros(n), known, indexed)
+    logs = torch.log(torch.tensor(shares))
+    sure = found["sure"].float()
+    said = network.pays(
+        found["tables"], logs, found["error"], sure, terms, math.log(0.05)
+    )
+    assert said.tolist() == [expected]
 
 
 @pytest.mark.parametrize(
