@@ -44,7 +44,7 @@ class NewNest {
 public:
   NewNest(const LoopNest &Nest, const TilingChoice &Choice);
 
-  /// Appends NumChoiceFeatures numbers to \p Row.
+  /// Appends NumColumns numbers to \p Row.
   void describe(SmallVectorImpl<float> &Row) const;
 
 private:
@@ -206,7 +206,7 @@ void NewNest::describe(SmallVectorImpl<float> &Row) const {
     Ragged += Tile > 0 && (Trips < 0 || Trips % Tile != 0);
   Row.append({Ragged, float(Loops.size() - Nest.size()), float(Nest.size()),
               float(Choice.isLeave()), float(Nest.CanUnroll)});
-  assert(Row.size() == Begin + NumChoiceFeatures);
+  assert(Row.size() == Begin + NumColumns);
   (void)Begin;
 }
 
@@ -216,9 +216,8 @@ NestTensors::NestTensors(const LoopNest &Nest)
     Parallel.push_back(Nest.isParallel(Loop));
   for (const Access &One : Nest.Accesses) {
     Strides.append(One.Strides.begin(), One.Strides.end());
-    ElementBytes.push_back(One.ElementBytes);
-    Memory.push_back(One.Memory);
-    Writes.push_back(One.IsWrite);
+    Accesses.append({std::int32_t(One.ElementBytes), std::int32_t(One.Memory),
+                     One.IsWrite});
   }
   Counts = {Nest.Counts.Additions, Nest.Counts.Multiplications,
             Nest.Counts.Divisions, Nest.Counts.Others};

@@ -26,8 +26,8 @@ using namespace llvm;
 
 namespace MLBridge {
 
-static RunnerFactory makeFactory() {
-  RunnerFactory Factory;
+static RunnerFactory &makeFactory() {
+  auto &Factory = *new RunnerFactory;
 #ifdef MLBRIDGE_HAS_ONNX
   addONNX(Factory);
 #endif
@@ -35,64 +35,61 @@ static RunnerFactory makeFactory() {
   return Factory;
 }
 
-Expected<std::unique_ptr<TilingModel>> TilingModel::open(StringRef Spec) {
+std::string TilingModel::open(StringRef Spec) {
   // Passes of several threads share the in-process models. The factory is never
   // destroyed, because the models' libraries may be unloaded before it.
-  static const RunnerFactory &Factory = *new RunnerFactory(makeFactory());
-  Expected<std::unique_ptr<MLModelRunner>> Runner =
-      Factory.create(std::string_view(Spec));
-  if (!Runner)
-    return Runner.takeError();
-  return std::unique_ptr<TilingModel>(new TilingModel(std::move(*Runner)));
+  static const RunnerFactory &Factory = makeFactory();
+  auto Opened = Factory.create(std::string_view(Spec));
+  if (!Opened)
+    return Opened.takeError().str();
+  Runner = std::move(*Opened);
+  return "";
 }
 
 /// Converts a reply, int64[2n+1]: n tile sizes, the order, the unroll factor.
-static Expected<TilingChoice> choiceOf(ArrayRef<std::int64_t> Reply,
-                                       const LoopNest &Nest) {
+/// Sets \p Failure if it is not a legal choice.
+static TilingChoice choiceOf(ArrayRef<std::int64_t> Reply, const LoopNest &Nest,
+                             std::string &Failure) {
   const size_t N = Nest.size();
-  auto Mismatch = [](const Twine &Why) {
-    return Error(ErrorCode::SchemaMismatch,
-                 "the advice is not a tiling: " + Why.str());
-  };
-  if (Reply.size() != 2 * N + 1)
-    return Mismatch(formatv("expected {0} numbers for {1} loops, found {2}",
-                            2 * N + 1, N, Reply.size()));
-  TilingChoice Choice;
+  TilingChoice Choice = TilingChoice::leave(N);
+  if (Reply.size() != 2 * N + 1) {
+    Failure =
+        formatv("the advice is not a tiling: expected {0} numbers for {1} "
+                "loops, found {2}",
+                2 * N + 1, N, Reply.size());
+    return Choice;
+  }
+  for (auto [Loop, Place] : enumerate(Reply.slice(N, N)))
+    Choice.Order[Loop] = Place < 0 || Place >= std::int64_t(N) ? N : Place;
   Choice.Tiles.assign(Reply.begin(), Reply.begin() + N);
-  for (std::int64_t Loop : Reply.slice(N, N))
-    Choice.Order.push_back(Loop < 0 || Loop >= std::int64_t(N) ? N : Loop);
   Choice.Unroll = Reply.back();
-  if (std::optional<std::string> Why = Nest.illegal(Choice))
-    return Mismatch(*Why);
+  if (std::optional<std::string> Why = Nest.illegal(Choice)) {
+    Failure = "the advice is not a tiling: " + *Why;
+    return TilingChoice::leave(N);
+  }
   return Choice;
 }
 
-Expected<TilingChoice> TilingModel::choose(const LoopNest &Nest,
-                                           StringRef Function) {
-  const NestTensors Tensors(Nest);
-  const std::int64_t Loops = Nest.size(), Choices = Tensors.NumChoices;
+TilingChoice TilingModel::choose(const LoopNest &Nest, StringRef Function,
+                                 std::string &Failure) {
+  const NestTensors T(Nest);
+  const std::int64_t N = Nest.size(), C = T.NumChoices;
   Runner->switchContext(std::string_view(Function));
   Runner->populateFeatures(
       std::pair{"trip_counts", ArrayRef(Nest.TripCounts)},
-      std::pair{"parallel", ArrayRef(Tensors.Parallel)},
-      std::pair{"strides",
-                TensorRef(Tensors.Strides, {Tensors.NumAccesses, Loops})},
-      std::pair{"element_bytes", ArrayRef(Tensors.ElementBytes)},
-      std::pair{"memory", ArrayRef(Tensors.Memory)},
-      std::pair{"writes", ArrayRef(Tensors.Writes)},
-      std::pair{"operations", ArrayRef(Tensors.Counts)},
-      std::pair{"choices",
-                TensorRef(Tensors.Choices, {Choices, 2 * Loops + 1})},
-      std::pair{"choice_features",
-                TensorRef(Tensors.Features, {Choices, NumChoiceFeatures})});
-  Expected<std::vector<std::int64_t>> Reply =
-      Runner->tryEvaluate<std::vector<std::int64_t>>();
+      std::pair{"parallel", ArrayRef(T.Parallel)},
+      std::pair{"accesses", TensorRef(T.Accesses, {T.NumAccesses, 3})},
+      std::pair{"strides", TensorRef(T.Strides, {T.NumAccesses, N})},
+      std::pair{"operations", ArrayRef(T.Counts)},
+      std::pair{"choices", TensorRef(T.Choices, {C, 2 * N + 1})},
+      std::pair{"choice_features", TensorRef(T.Features, {C, NumColumns})});
+  auto Reply = Runner->tryEvaluate<std::vector<std::int64_t>>();
   if (Reply)
-    return choiceOf(*Reply, Nest);
-  Error E = Reply.takeError();
-  if (E.code() == ErrorCode::Deferred)
-    return TilingChoice::leave(Nest.size());
-  return E;
+    return choiceOf(*Reply, Nest, Failure);
+  const Error E = Reply.takeError();
+  if (E.code() != ErrorCode::Deferred)
+    Failure = E.str();
+  return TilingChoice::leave(N);
 }
 
 } // namespace MLBridge

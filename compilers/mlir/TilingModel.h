@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines TilingModel, which is all that this plug-in says to the bridge.
+/// Defines TilingModel, which contains all code of this plug-in that uses the
+/// bridge.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,26 +21,26 @@
 
 #include "llvm/ADT/StringRef.h"
 
-#include <memory>
-
 namespace MLBridge {
 
 /// A model behind a spec. One thread at a time may use it.
 class TilingModel {
 public:
-  /// Creates the runner for \p Spec, which connects at the first request.
-  static Expected<std::unique_ptr<TilingModel>> open(llvm::StringRef Spec);
+  bool isOpen() const { return Runner != nullptr; }
 
-  /// Requests a choice for \p Nest in the function \p Function. Returns the
-  /// choice that leaves the nest if the model defers, an error if the model
-  /// fails, and SchemaMismatch if its reply is not a legal choice.
-  Expected<TilingChoice> choose(const LoopNest &Nest, llvm::StringRef Function);
+  /// Opens the model at \p Spec, which connects at the first request. Returns
+  /// the mistake in \p Spec, or an empty string.
+  std::string open(llvm::StringRef Spec);
+
+  /// Requests a choice for \p Nest in the function \p Function. If the model
+  /// defers, returns the choice that leaves the nest. If the model fails or its
+  /// reply is not a legal choice, returns that choice too, and sets
+  /// \p Failure.
+  TilingChoice choose(const LoopNest &Nest, llvm::StringRef Function,
+                      std::string &Failure);
 
 private:
-  explicit TilingModel(std::unique_ptr<MLModelRunner> Runner)
-      : Runner(std::move(Runner)) {}
-
-  const std::unique_ptr<MLModelRunner> Runner;
+  std::unique_ptr<MLModelRunner> Runner;
 };
 
 } // namespace MLBridge

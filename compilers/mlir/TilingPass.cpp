@@ -68,7 +68,7 @@ private:
   /// Warns about the first failure of all threads.
   void warn(Operation *Op, const Twine &Why);
 
-  std::unique_ptr<TilingModel> Model;
+  TilingModel Model;
   std::shared_ptr<std::atomic<bool>> HasFailed =
       std::make_shared<std::atomic<bool>>(false);
 };
@@ -87,13 +87,12 @@ void TilingPass::warn(Operation *Op, const Twine &Why) {
 }
 
 TilingChoice TilingPass::choose(Operation *Op, const LoopNest &Nest) {
-  Expected<TilingChoice> Choice =
-      Model->choose(Nest, getOperation().getSymName());
-  if (Choice)
-    return *Choice;
-  warn(Op, Choice.takeError().str() +
-               "; this nest and all later ones stay as they are");
-  return TilingChoice::leave(Nest.size());
+  std::string Failure;
+  TilingChoice Choice =
+      Model.choose(Nest, getOperation().getSymName(), Failure);
+  if (!Failure.empty())
+    warn(Op, Failure + "; this nest and all later ones stay as they are");
+  return Choice;
 }
 
 void TilingPass::decide(AffineForOp Root) {
@@ -141,15 +140,12 @@ void TilingPass::runOnOperation() {
   });
   if (Found.empty())
     return;
-  if (!Model) {
-    Expected<std::unique_ptr<TilingModel>> Opened = TilingModel::open(Spec);
-    // A mistake in the command line is an error, a failing model is not.
-    if (!Opened) {
-      getOperation().emitError("mlbridge-tile: " + Opened.takeError().str());
+  // A mistake in the command line is an error, a failing model is not.
+  if (!Model.isOpen())
+    if (const std::string Mistake = Model.open(Spec); !Mistake.empty()) {
+      getOperation().emitError("mlbridge-tile: " + Mistake);
       return signalPassFailure();
     }
-    Model = std::move(*Opened);
-  }
   for (Operation *Op : Found)
     if (auto Linalg = dyn_cast<linalg::LinalgOp>(Op))
       decide(Linalg);

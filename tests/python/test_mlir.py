@@ -2,6 +2,7 @@
 """Stock mlir-opt with the plug-in in compilers/mlir, and the model of tilings."""
 
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -28,7 +29,7 @@ from mlbridge_optimizations.mlir_tiling.kernels import (
     can_be_linalg,
     training_kernels,
 )
-from programs import BUILD, FULL, Started, run_program
+from programs import BUILD, FULL, ROOT, Started, run_program
 
 PLUGIN = BUILD / "lib/MLBridgeMLIR.so"
 
@@ -135,9 +136,7 @@ def test_features(tmp_path: Path) -> None:
     assert seen["strides"].tolist() == [
         *([192, 0, 4], [0, 4, 128], [128, 4, 0], [128, 4, 0])
     ]
-    assert seen["element_bytes"].tolist() == [4] * 4
-    assert seen["memory"].tolist() == [0, 1, 2, 2]
-    assert seen["writes"].tolist() == [0, 0, 0, 1]
+    assert seen["accesses"].tolist() == [[4, 0, 0], [4, 1, 0], [4, 2, 0], [4, 2, 1]]
     assert seen["operations"].tolist() == [1, 1, 0, 0]
     choices = seen["choices"].tolist()
     assert choices[0] == [0, 0, 0, 0, 1, 2, 1]
@@ -404,6 +403,27 @@ def test_results_on_tensors() -> None:
         functions += lowered[lowered.index("{") + 1 : lowered.rindex("}")]
     found = programs.measure(kernel, functions, 3, rounds=1, calls=1)
     assert not found.differences.any()
+
+
+def test_lines_that_use_the_bridge() -> None:
+    """The integration stays small: lines with a name from the bridge's headers."""
+    names = (
+        r'std::pair\{"|\b(MLModelRunner|Runner|RunnerFactory|Factory'
+        r"|addONNX|TensorRef|Error|ErrorCode|takeError|Expected|Reply = |Opened)\b"
+    )
+    folder = ROOT / "compilers/mlir"
+    used = {
+        source.name: [
+            line
+            for line in source.read_text().splitlines()
+            if re.search(names, re.sub("//.*|#include.*", "", line))
+        ]
+        for source in folder.glob("*.[ch]*")
+    }
+    assert {name for name, lines in used.items() if lines} == {
+        *("TilingModel.cpp", "TilingModel.h")
+    }
+    assert 10 < sum(map(len, used.values())) <= 25, used
 
 
 def test_the_split() -> None:
