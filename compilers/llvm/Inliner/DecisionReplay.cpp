@@ -20,8 +20,6 @@
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/Analysis/InlineCost.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -113,23 +111,6 @@ ReplayedModule::create(Module &M, ModuleAnalysisManager &,
                        FunctionAnalysisManager &FAM, const InlineParams &Params,
                        InlineContext IC) {
   return std::make_unique<ReplayAdvisor>(M, FAM, Params, IC, *this);
-}
-
-/// Returns why \p Call must not be inlined by choice, or null if it may be. A
-/// call that an attribute decides about is not a choice either.
-static const char *whyNoChoice(CallBase &Call, FunctionAnalysisManager &FAM) {
-  Function &Callee = *Call.getCalledFunction();
-  const std::optional<InlineResult> ByAttribute =
-      getAttributeBasedInliningDecision(
-          Call, &Callee, FAM.getResult<TargetIRAnalysis>(Callee),
-          [&](Function &F) -> const TargetLibraryInfo & {
-            return FAM.getResult<TargetLibraryAnalysis>(F);
-          });
-  if (ByAttribute)
-    return ByAttribute->isSuccess() ? "always inlined by an attribute"
-                                    : ByAttribute->getFailureReason();
-  const InlineResult Viable = isInlineViable(Callee);
-  return Viable.isSuccess() ? nullptr : Viable.getFailureReason();
 }
 
 std::optional<bool> ReplayedModule::decide(CallBase &Call,

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Inlines as a file of decisions says: `-mlbridge-inliner=decisions:FILE`.
-/// LLVM's heuristic decides about all other call sites.
+/// Inlines, or does not inline, the calls that a file of decisions lists:
+/// `-mlbridge-inliner=decisions:FILE`. LLVM's heuristic decides about all other
+/// calls.
 ///
 /// LLVM's own replay, -cgscc-inline-replay, inlines whatever the file says,
 /// even a weak function that the linker may replace. This replay checks that
@@ -32,10 +33,9 @@ llvm::StringRef decisionFileOf(llvm::StringRef Spec);
 /// Reads the decisions at \p Path for the module \p M. Emits an error and
 /// returns null if the file cannot be read or parsed.
 ///
-/// When the object is destroyed, it prints a remark if decisions about the
-/// module's functions could not be applied because inlining is illegal, or
-/// because no call site has a location. With -mlbridge-print-statistics, it
-/// also prints how many decisions were applied.
+/// When the object is destroyed, it prints a remark in two cases: inlining
+/// would be illegal, or no call site has a location. With
+/// -mlbridge-print-statistics, it also prints how many decisions were applied.
 std::unique_ptr<InlineAdvisorSource> openDecisions(llvm::StringRef Path,
                                                    llvm::Module &M);
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// InlineAdvisorSource is the interface between the inliner's registration in
-/// LLVM's pipelines and whatever decides about call sites.
+/// InlineAdvisorSource is the interface to the source of decisions about call
+/// sites: a model, a file, or a trial of a search.
 ///
 //===----------------------------------------------------------------------===//
 

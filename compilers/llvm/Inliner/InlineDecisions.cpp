@@ -15,7 +15,10 @@
 
 #include "ReadFile.h"
 
+#include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ReplayInlineAdvisor.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/DebugLoc.h"
 #include "llvm/IR/InstrTypes.h"
 
@@ -83,11 +86,33 @@ int InlineDecisions::find(StringRef Callee, StringRef Location) const {
   return At == Indices.end() ? -1 : At->second;
 }
 
+StringMap<bool> InlineDecisions::table() const {
+  StringMap<bool> Result;
+  for (const auto &Key : Indices)
+    Result[Key.first()] = Decisions[Key.second].Inline;
+  return Result;
+}
+
 std::string locationOf(const CallBase &Call) {
   if (!Call.getDebugLoc())
     return {};
   return formatCallSiteLocation(
       Call.getDebugLoc(), {CallSiteFormat::Format::LineColumnDiscriminator});
+}
+
+const char *whyNoChoice(CallBase &Call, FunctionAnalysisManager &FAM) {
+  Function &Callee = *Call.getCalledFunction();
+  const std::optional<InlineResult> ByAttribute =
+      getAttributeBasedInliningDecision(
+          Call, &Callee, FAM.getResult<TargetIRAnalysis>(Callee),
+          [&](Function &F) -> const TargetLibraryInfo & {
+            return FAM.getResult<TargetLibraryAnalysis>(F);
+          });
+  if (ByAttribute)
+    return ByAttribute->isSuccess() ? "always inlined by an attribute"
+                                    : ByAttribute->getFailureReason();
+  const InlineResult Viable = isInlineViable(Callee);
+  return Viable.isSuccess() ? nullptr : Viable.getFailureReason();
 }
 
 } // namespace MLBridge

@@ -28,6 +28,7 @@
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/IR/PassManager.h"
 
 #include <cstdint>
 #include <string>
@@ -60,6 +61,8 @@ public:
   int find(llvm::StringRef Callee, llvm::StringRef Location) const;
   const Decision &operator[](int Index) const { return Decisions[Index]; }
   std::size_t size() const { return Decisions.size(); }
+  /// Returns the decisions by "CALLEE\nLOCATION".
+  llvm::StringMap<bool> table() const;
 
 private:
   Error add(llvm::StringRef Line);
@@ -72,6 +75,11 @@ private:
 /// Returns the location of \p Call in the form of a decision file. The location
 /// is empty if the call has no debug location.
 std::string locationOf(const llvm::CallBase &Call);
+
+/// Returns the reason why \p Call must not be inlined, or why an attribute
+/// decides about it. Returns null if the inliner may decide either way.
+const char *whyNoChoice(llvm::CallBase &Call,
+                        llvm::FunctionAnalysisManager &FAM);
 
 } // namespace MLBridge
 

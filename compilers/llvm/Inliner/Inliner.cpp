@@ -233,12 +233,10 @@ InlinerState::create(Module &M, ModuleAnalysisManager &MAM,
 
 namespace {
 
-/// If another pass runs the inliner in a pipeline of its own, these are that
-/// pass's module and analyses. Otherwise, both pointers are null.
-struct OuterPipeline {
-  Module *M = nullptr;
-  ModuleAnalysisManager *MAM = nullptr;
-};
+/// Opens the source of a module's inline advisors. Returns null if it has
+/// emitted an error.
+using OpenSource =
+    std::function<std::shared_ptr<InlineAdvisorSource>(Module &)>;
 
 /// Holds the source of a module's inline advisors. The source is created once
 /// and never invalidated. All runs of the inliner in a pipeline and in its
@@ -255,23 +253,14 @@ public:
     }
   };
 
-  explicit InlineAdvisorSourceAnalysis(OuterPipeline Outer) : Outer(Outer) {}
-  Result run(Module &M, ModuleAnalysisManager &) {
-    if (Outer.M)
-      return Outer.MAM->getResult<InlineAdvisorSourceAnalysis>(*Outer.M);
-    if (StringRef File = decisionFileOf(inlinerSpec()); !File.empty())
-      return {openDecisions(File, M)};
-    std::unique_ptr<ModelSession> Session =
-        ModelSession::open("mlbridge-inliner", inlinerSpec(), M);
-    if (!Session)
-      return {};
-    return {std::make_shared<InlinerState>(std::move(Session), M)};
-  }
+  explicit InlineAdvisorSourceAnalysis(OpenSource Open)
+      : Open(std::move(Open)) {}
+  Result run(Module &M, ModuleAnalysisManager &) { return {Open(M)}; }
 
 private:
   friend AnalysisInfoMixin<InlineAdvisorSourceAnalysis>;
   static AnalysisKey Key;
-  OuterPipeline Outer;
+  OpenSource Open;
 };
 
 /// A function analysis whose result is the module analysis manager. The
@@ -320,13 +309,11 @@ static InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
   return Source ? Source->create(M, MAM, FAM, Params, IC).release() : nullptr;
 }
 
-static void registerAdvisor(PassBuilder &PB, OuterPipeline Outer) {
-  if (inlinerSpec().empty())
-    return;
+static void registerAdvisor(PassBuilder &PB, OpenSource Open) {
   auto Slot = std::make_shared<ModuleAnalysisManager *>(nullptr);
   PB.registerAnalysisRegistrationCallback([=](ModuleAnalysisManager &MAM) {
     *Slot = &MAM;
-    MAM.registerPass([&] { return InlineAdvisorSourceAnalysis(Outer); });
+    MAM.registerPass([&] { return InlineAdvisorSourceAnalysis(Open); });
     MAM.registerPass([] { return PluginInlineAdvisorAnalysis(createAdvisor); });
   });
   PB.registerAnalysisRegistrationCallback([Slot](FunctionAnalysisManager &FAM) {
@@ -334,11 +321,34 @@ static void registerAdvisor(PassBuilder &PB, OuterPipeline Outer) {
   });
 }
 
-void registerInliner(PassBuilder &PB) { registerAdvisor(PB, {}); }
+/// Opens the source that -mlbridge-inliner names.
+static std::shared_ptr<InlineAdvisorSource> openGiven(Module &M) {
+  if (StringRef File = decisionFileOf(inlinerSpec()); !File.empty())
+    return openDecisions(File, M);
+  std::unique_ptr<ModelSession> Session =
+      ModelSession::open("mlbridge-inliner", inlinerSpec(), M);
+  if (!Session)
+    return nullptr;
+  return std::make_shared<InlinerState>(std::move(Session), M);
+}
+
+void registerInliner(PassBuilder &PB) {
+  if (!inlinerSpec().empty())
+    registerAdvisor(PB, openGiven);
+}
 
 void registerInlinerInside(PassBuilder &Inner, Module &M,
                            ModuleAnalysisManager &Outer) {
-  registerAdvisor(Inner, {&M, &Outer});
+  if (!inlinerSpec().empty())
+    registerAdvisor(Inner, [&](Module &) {
+      return Outer.getResult<InlineAdvisorSourceAnalysis>(M).Source;
+    });
+}
+
+void registerAdvisorSource(PassBuilder &Inner,
+                           std::shared_ptr<InlineAdvisorSource> Source) {
+  registerAdvisor(Inner,
+                  [Source = std::move(Source)](Module &) { return Source; });
 }
 
 } // namespace MLBridge

@@ -55,11 +55,15 @@
 
 #include "llvm/IR/PassManager.h"
 
+#include <memory>
+
 namespace llvm {
 class PassBuilder;
 } // namespace llvm
 
 namespace MLBridge {
+
+class InlineAdvisorSource;
 
 /// If -mlbridge-inliner was given, registers the inline advisor with \p PB.
 void registerInliner(llvm::PassBuilder &PB);
@@ -72,6 +76,11 @@ void registerInliner(llvm::PassBuilder &PB);
 /// the passes that \p Inner builds.
 void registerInlinerInside(llvm::PassBuilder &Inner, llvm::Module &M,
                            llvm::ModuleAnalysisManager &Outer);
+
+/// Registers \p Source, which decides about inlining in all modules of the
+/// pipelines that \p Inner builds.
+void registerAdvisorSource(llvm::PassBuilder &Inner,
+                           std::shared_ptr<InlineAdvisorSource> Source);
 
 } // namespace MLBridge
 

@@ -1,0 +1,83 @@
+//===- DecisionTrial.h - Optimises a program with decisions -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A trial optimises a whole program as clang -Oz optimises its files, with
+/// some inlining decisions given, and measures the linked code.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_SIZE_DECISIONTRIAL_H
+#define MLBRIDGE_LLVM_SIZE_DECISIONTRIAL_H
+
+#include "Size/LinkedText.h"
+
+#include <string>
+#include <vector>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// A call site of a trial about which the inliner may decide either way.
+struct CallSite {
+  /// Names in the trial's module.
+  std::string Callee, Caller;
+  /// Names in the program's files. They differ, because linking files into one
+  /// module renames local functions.
+  std::string CalleeInFile, CallerInFile;
+  /// See locationOf().
+  std::string Location;
+  /// LLVM's own decision.
+  bool Default = false;
+  /// The decision of the trial.
+  bool Decision = false;
+  /// True if other files may have copies of the callee, of which the linker
+  /// keeps one.
+  bool CalleeIsMerged = false;
+  unsigned CalleeUses = 0;
+
+  /// The site's key in a DecisionTable.
+  std::string key() const { return CalleeInFile + "\n" + Location; }
+};
+
+/// Decisions by the keys of their call sites.
+using DecisionTable = llvm::StringMap<bool>;
+
+struct TrialResult {
+  LinkedText Text;
+  /// In the order of the inliner's requests.
+  std::vector<CallSite> Sites;
+};
+
+/// A whole program and its trials. Only one thread at a time may use an object.
+class TrialProgram {
+public:
+  /// Copies \p M, a program whose files clang has compiled with -Oz -Xclang
+  /// -disable-llvm-passes and with locations. See LinkedTextMeter for \p
+  /// KeepsExported. Returns Unsupported if this LLVM cannot compile it.
+  static Expected<TrialProgram> create(const llvm::Module &M,
+                                       bool KeepsExported);
+
+  /// Runs a trial in which \p Table decides about the call sites that it has,
+  /// and LLVM's heuristic about all others.
+  Expected<TrialResult> run(const DecisionTable &Table);
+
+private:
+  explicit TrialProgram(bool KeepsExported) : Meter(KeepsExported) {}
+
+  /// Bitcode with the order of uses. Each trial parses it into a new context.
+  std::string Bitcode;
+  LinkedTextMeter Meter;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_SIZE_DECISIONTRIAL_H

@@ -1,0 +1,59 @@
+//===- LinkedText.h - The code that a linker keeps --------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Measures the machine code of a whole program as a linker with --gc-sections
+/// keeps it. The program is one module, and each function has its own section.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_SIZE_LINKEDTEXT_H
+#define MLBRIDGE_LLVM_SIZE_LINKEDTEXT_H
+
+#include "MLCompilerBridge/Error.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <cstdint>
+#include <unordered_map>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// The sizes of a program's code in bytes, without padding.
+struct LinkedText {
+  std::uint64_t Bytes = 0;
+  /// The kept functions, by name.
+  llvm::StringMap<std::uint64_t> Functions;
+};
+
+/// Measures variants of one program. Most functions of a variant equal those of
+/// earlier variants, so only new functions are compiled.
+class LinkedTextMeter {
+public:
+  /// If \p KeepsExported is true, the linker makes a shared library and keeps
+  /// all exported symbols. Otherwise, it keeps `main`.
+  explicit LinkedTextMeter(bool KeepsExported) : KeepsExported(KeepsExported) {}
+
+  /// Measures \p M, an optimised program. Removes functions from \p M, which is
+  /// useless afterwards. Returns InvalidArgument if the program has no function
+  /// from which others are reached, or an error of emitObject().
+  Expected<LinkedText> measure(llvm::Module &M);
+
+private:
+  const bool KeepsExported;
+  /// From a hash of the name and the body of a function to its size.
+  std::unordered_map<std::uint64_t, std::uint64_t> Known;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_SIZE_LINKEDTEXT_H

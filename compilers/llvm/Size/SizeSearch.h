@@ -1,0 +1,103 @@
+//===- SizeSearch.h - Searches inlining decisions for size ------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Searches the inlining decisions with which a whole program has the least
+/// linked code. A trial reverses many decisions of LLVM at once, at call sites
+/// whose callers and callees differ. The change of a function's size then shows
+/// which reversals help. A second trial verifies those.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_SIZE_SIZESEARCH_H
+#define MLBRIDGE_LLVM_SIZE_SIZESEARCH_H
+
+#include "Size/DecisionTrial.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <functional>
+#include <random>
+
+namespace MLBridge {
+
+struct SizeSearchOptions {
+  /// The CPU time of the search, in seconds. The search also ends when it finds
+  /// nothing more.
+  double Seconds = 1800;
+  /// The largest number of call sites that a trial reverses.
+  unsigned Batch = 160;
+  std::uint64_t Seed = 1;
+};
+
+/// The reversal of one or more decisions that belong together.
+struct Flip {
+  /// Indices of call sites of the trial before.
+  std::vector<std::size_t> Sites;
+  /// The change of the linked code that is attributed to the flip, in bytes.
+  double Change = 0;
+};
+
+class SizeSearch {
+public:
+  struct Progress {
+    unsigned Trials = 0;
+    /// The CPU time so far, in seconds.
+    double Seconds = 0;
+    /// The linked code, in bytes: by LLVM's decisions, and the least so far.
+    std::uint64_t Stock = 0, Best = 0;
+    std::size_t Sites = 0;
+  };
+  using Report = std::function<void(const Progress &)>;
+  /// Receives the trial before and the flips that were tried on it.
+  using Log = std::function<Error(const TrialResult &, llvm::ArrayRef<Flip>)>;
+
+  /// \p Program must outlive this object.
+  SizeSearch(TrialProgram &Program, SizeSearchOptions Options, Report OnTrial,
+             Log OnFlips)
+      : Program(Program), Options(Options), OnTrial(std::move(OnTrial)),
+        OnFlips(std::move(OnFlips)), Random(Options.Seed) {}
+
+  /// Searches, starting with the decisions in \p Start. Returns the error of a
+  /// trial or of the log.
+  Error run(const DecisionTable &Start);
+
+  /// The best trial so far.
+  const TrialResult &best() const { return Best; }
+  /// The decisions of the best trial that were given.
+  const DecisionTable &decisions() const { return Table; }
+
+private:
+  Expected<TrialResult> tryOut(const DecisionTable &Decisions);
+  /// Tries flips until none is left that was not tried. Returns true if one
+  /// helped.
+  Expected<bool> pass(unsigned Batch);
+  std::vector<Flip> candidates();
+  /// Takes flips that share no function from the end of \p Candidates.
+  std::vector<Flip> takeBatch(std::vector<Flip> &Candidates, unsigned Batch);
+  Expected<bool> tryBatch(std::vector<Flip> Flips);
+  DecisionTable with(llvm::ArrayRef<Flip> Flips) const;
+  bool keepIfSmaller(const DecisionTable &Decisions, TrialResult Result);
+  bool isOver() const { return State.Seconds >= Options.Seconds; }
+
+  TrialProgram &Program;
+  const SizeSearchOptions Options;
+  const Report OnTrial;
+  const Log OnFlips;
+  std::mt19937_64 Random;
+  Progress State;
+  DecisionTable Table;
+  TrialResult Best;
+  /// The keys of the call sites that the current pass has tried.
+  llvm::StringSet<> Tried;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_SIZE_SIZESEARCH_H

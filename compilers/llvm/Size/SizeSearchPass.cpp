@@ -1,0 +1,177 @@
+//===- SizeSearchPass.cpp - The pass that searches for size ---------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads the options of the search and writes its results.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Size/SizeSearchPass.h"
+
+#include "Inliner/InlineDecisions.h"
+#include "ModelSession.h"
+#include "Options.h"
+#include "Size/SizeSearch.h"
+
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+namespace {
+
+cl::opt<std::string> OutputOpt(
+    "mlbridge-size-output", cl::cat(optionCategory()), cl::value_desc("file"),
+    cl::desc("Write the decisions of mlbridge-size-search to <file>"));
+cl::opt<std::string>
+    StartOpt("mlbridge-size-start", cl::cat(optionCategory()),
+             cl::value_desc("file"),
+             cl::desc("Start mlbridge-size-search with the decisions in "
+                      "<file>"));
+cl::opt<std::string> FlipsOpt(
+    "mlbridge-size-flips", cl::cat(optionCategory()), cl::value_desc("file"),
+    cl::desc("Append each decision that mlbridge-size-search reverses, and the "
+             "change in bytes, to <file>, as lines of JSON"));
+cl::opt<double>
+    SecondsOpt("mlbridge-size-seconds", cl::cat(optionCategory()),
+               cl::value_desc("s"), cl::init(SizeSearchOptions().Seconds),
+               cl::desc("CPU time of mlbridge-size-search (default: 1800 s)"));
+cl::opt<unsigned>
+    BatchOpt("mlbridge-size-batch", cl::cat(optionCategory()),
+             cl::value_desc("n"), cl::init(SizeSearchOptions().Batch),
+             cl::desc("Reverse at most <n> decisions in a trial of "
+                      "mlbridge-size-search (default: 160)"));
+cl::opt<unsigned> SeedOpt("mlbridge-size-seed", cl::cat(optionCategory()),
+                          cl::init(1), cl::value_desc("n"),
+                          cl::desc("Seed of mlbridge-size-search"));
+cl::opt<bool> SharedOpt(
+    "mlbridge-size-shared", cl::cat(optionCategory()),
+    cl::desc("The module of mlbridge-size-search is a shared library, which "
+             "keeps all exported functions"));
+
+class SizeSearchPass : public PassInfoMixin<SizeSearchPass> {
+public:
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    if (Error E = search(M))
+      M.getContext().diagnose(DiagnosticInfoGeneric(
+          ModelSession::prefix("mlbridge-size-search", M) + E.str(), DS_Error));
+    return PreservedAnalyses::all();
+  }
+  static bool isRequired() { return true; }
+
+private:
+  static Error search(Module &M);
+};
+
+} // namespace
+
+/// Writes the decisions that differ from LLVM's.
+static Error write(const TrialResult &Result, const DecisionTable &Decisions,
+                   StringRef Path) {
+  llvm::Error Failure = writeToOutput(Path, [&](raw_ostream &OS) {
+    StringSet<> Written;
+    for (const CallSite &Site : Result.Sites)
+      if (Decisions.contains(Site.key()) && Site.Decision != Site.Default &&
+          Written.insert(Site.key()).second)
+        OS << "x: '" << Site.CalleeInFile << "' "
+           << (Site.Decision ? "inlined" : "will not be inlined") << " into '"
+           << Site.CallerInFile << "' at callsite " << Site.Location << ";\n";
+    return llvm::Error::success();
+  });
+  if (Failure)
+    return {ErrorCode::System, "cannot write to " + Path.str() + ": " +
+                                   toString(std::move(Failure))};
+  return Error::success();
+}
+
+static Error logFlips(raw_ostream &OS, const TrialResult &Before,
+                      ArrayRef<Flip> Flips) {
+  for (const Flip &One : Flips) {
+    json::OStream Line(OS);
+    Line.object([&] {
+      Line.attributeArray("sites", [&] {
+        for (const std::size_t Index : One.Sites) {
+          const CallSite &Site = Before.Sites[Index];
+          Line.object([&] {
+            Line.attribute("callee", Site.CalleeInFile);
+            Line.attribute("caller", Site.CallerInFile);
+            Line.attribute("location", Site.Location);
+            Line.attribute("default", Site.Default);
+            Line.attribute("decision", !Site.Decision);
+          });
+        }
+      });
+      Line.attribute("change", One.Change);
+    });
+    OS << '\n';
+  }
+  OS.flush();
+  return Error::success();
+}
+
+Error SizeSearchPass::search(Module &M) {
+  if (OutputOpt.empty())
+    return {
+        ErrorCode::InvalidArgument,
+        "expected -mlbridge-size-output=FILE, which receives the decisions"};
+  DecisionTable Start;
+  if (!StartOpt.empty()) {
+    Expected<InlineDecisions> Given = InlineDecisions::read(StartOpt);
+    if (!Given)
+      return {Given.code(), StartOpt + ": " + Given.takeError().message()};
+    Start = Given->table();
+  }
+  std::unique_ptr<raw_fd_ostream> Flips;
+  if (!FlipsOpt.empty()) {
+    std::error_code Failure;
+    Flips =
+        std::make_unique<raw_fd_ostream>(FlipsOpt, Failure, sys::fs::OF_Append);
+    if (Failure)
+      return {ErrorCode::System,
+              "cannot write to " + FlipsOpt + ": " + Failure.message()};
+  }
+  Expected<TrialProgram> Program = TrialProgram::create(M, SharedOpt);
+  if (!Program)
+    return Program.takeError();
+  const std::string Prefix = ModelSession::prefix("mlbridge-size-search", M);
+  SizeSearch Search(
+      *Program, {SecondsOpt, BatchOpt, SeedOpt},
+      [&](const SizeSearch::Progress &State) {
+        printLine(Prefix + formatv("trials={0} seconds={1:f1} sites={2} "
+                                   "stock={3} best={4}",
+                                   State.Trials, State.Seconds, State.Sites,
+                                   State.Stock, State.Best)
+                               .str());
+      },
+      [&](const TrialResult &Before, ArrayRef<Flip> Tried) {
+        return Flips ? logFlips(*Flips, Before, Tried) : Error::success();
+      });
+  if (Error E = Search.run(Start))
+    return E;
+  return write(Search.best(), Search.decisions(), OutputOpt);
+}
+
+void registerSizeSearch(PassBuilder &PB) {
+  PB.registerPipelineParsingCallback(
+      [](StringRef Name, ModulePassManager &Passes,
+         ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name != "mlbridge-size-search")
+          return false;
+        Passes.addPass(SizeSearchPass());
+        return true;
+      });
+}
+
+} // namespace MLBridge
