@@ -5,17 +5,18 @@ Models are trained and judged with the table, which has the features of each loo
 the time of each choice relative to stock clang. A choice changes one loop of a kernel.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.errors import Error, InvalidArgument, Malformed
+from mlbridge.errors import Error
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
+from mlbridge_optimizations.evaluation import tables
 from mlbridge_optimizations.evaluation.statistics import median_interval
 from mlbridge_optimizations.loop_distribution.kernels import Kernel
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
@@ -166,36 +167,28 @@ def make_table(
 
     Returns the entries that were added to the file.
     """
-    file.touch()
-    known = {(entry.kernel, entry.level) for entry in read_table(file)}
+    known = set()
+    if file.exists():
+        known = {(entry.kernel, entry.level) for entry in read_table(file)}
     missing = [
         (kernel, level)
         for level in levels
         for kernel in kernels
         if (kernel.name, level) not in known
     ]
-    added: list[Entry] = []
-    with file.open("a", encoding="utf-8") as out:
-        for kernel, level in missing:
-            entry = measure_kernel(kernel, level, plugin, rounds=rounds, jobs=jobs)
-            print(json.dumps(asdict(entry)), file=out, flush=True)
-            added.append(entry)
-            show(len(added), len(missing))
-    return added
+    done = count(1)
+    return tables.extend_table(
+        file,
+        missing,
+        lambda case: measure_kernel(*case, plugin, rounds=rounds, jobs=jobs),
+        lambda entry: show(next(done), len(missing)),
+    )
+
+
+def _entry(loops: list[dict[str, Any]], **members: Any) -> Entry:
+    return Entry(loops=[Choices(**loop) for loop in loops], **members)
 
 
 def read_table(file: Path) -> Iterator[Entry]:
-    """Yields the entries of a file.
-
-    Raises InvalidArgument if the file does not exist, and Malformed if it is damaged.
-    """
-    if not file.exists():
-        raise InvalidArgument(
-            f"{file}: no such file; write it with `mlbridge search loop-times {file}`"
-        )
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            row = json.loads(line)
-            yield Entry(**{**row, "loops": [Choices(**loop) for loop in row["loops"]]})
-        except (ValueError, TypeError, KeyError) as error:
-            raise Malformed(f"{file}, line {number}: {error}") from error
+    """Yields the entries of a file. Raises as `tables.read_table` does."""
+    return tables.read_table(file, _entry, "search loop-times")

@@ -5,15 +5,15 @@ The table is what models are trained on: for each kernel, what a model sees of i
 and the time of each choice relative to the untiled kernel.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.errors import Error, InvalidArgument, Malformed, ModelError
+from mlbridge.errors import Error, ModelError
+from mlbridge_optimizations.evaluation import tables
 from mlbridge_optimizations.mlir_tiling.kernels import Kernel
 from mlbridge_optimizations.mlir_tiling.programs import (
     apply_choices,
@@ -101,32 +101,16 @@ def make_table(
 
     Returns the number of kernels that were measured.
     """
-    done = 0
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.touch()
-    known = {entry.kernel for entry in read_table(file)}
-    with file.open("a", encoding="utf-8") as out:
-        for kernel in kernels:
-            if kernel.name in known:
-                continue
-            entry = measure_kernel(kernel, plugin, rounds, most)
-            print(json.dumps(asdict(entry)), file=out, flush=True)
-            advance(entry)
-            done += 1
-    return done
+    known = {entry.kernel for entry in read_table(file)} if file.exists() else set()
+    added = tables.extend_table(
+        file,
+        (kernel for kernel in kernels if kernel.name not in known),
+        lambda kernel: measure_kernel(kernel, plugin, rounds, most),
+        advance,
+    )
+    return len(added)
 
 
 def read_table(file: Path) -> Iterator[Entry]:
-    """Yields the entries of a file.
-
-    Raises InvalidArgument if there is no such file, and Malformed if it is damaged.
-    """
-    if not file.exists():
-        raise InvalidArgument(
-            f"{file}: no such file; write it with `mlbridge search mlir-tilings {file}`"
-        )
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            yield Entry(**json.loads(line))
-        except (ValueError, TypeError) as error:
-            raise Malformed(f"{file}, line {number}: {error}") from error
+    """Yields the entries of a file. Raises as `tables.read_table` does."""
+    return tables.read_table(file, Entry, "search mlir-tilings")

@@ -6,15 +6,17 @@ The table is what models are trained on: the features of each candidate, and its
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.errors import InvalidArgument, Malformed, ModelError
+from mlbridge.errors import InvalidArgument, ModelError
 from mlbridge_optimizations.corpus.toolchain import run
+from mlbridge_optimizations.evaluation import tables
+from mlbridge_optimizations.show import quiet
 
 from .kernels import Case
 
@@ -108,30 +110,23 @@ def make_table(
     file: Path,
     *,
     rounds: int = 5,
-    advance: Callable[[Entry], None] = lambda entry: None,
+    advance: Callable[[Entry], None] = quiet,
 ) -> int:
     """Measures cases that the file lacks, and appends them to the file.
 
     Returns their number.
     """
-    known = {entry.case for entry in read_table([file])}
-    done = 0
-    with file.open("a", encoding="utf-8") as out:
-        for case in cases:
-            if case.name not in known:
-                entry = measure(tool, case, rounds)
-                print(json.dumps(asdict(entry)), file=out, flush=True)
-                advance(entry)
-                done += 1
-    return done
+    known = {entry.case for entry in read_table([file])} if file.exists() else set()
+    added = tables.extend_table(
+        file,
+        (case for case in cases if case.name not in known),
+        lambda case: measure(tool, case, rounds),
+        advance,
+    )
+    return len(added)
 
 
 def read_table(files: Sequence[Path]) -> Iterator[Entry]:
-    """Yields the entries of files. Raises Malformed if a file is damaged."""
+    """Yields the entries of files. Raises as `tables.read_table` does."""
     for file in files:
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
-        for number, line in enumerate(text.splitlines(), 1):
-            try:
-                yield Entry(**json.loads(line))
-            except (ValueError, TypeError) as error:
-                raise Malformed(f"{file}, line {number}: {error}") from error
+        yield from tables.read_table(file, Entry, "search polyhedral-times")

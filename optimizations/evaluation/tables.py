@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tables of measurements: files with one JSON object for each entry."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from mlbridge.errors import InvalidArgument, Malformed
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Row = TypeVar("Row", bound="DataclassInstance")
+Case = TypeVar("Case")
+
+
+def extend_table(
+    file: Path,
+    missing: Iterable[Case],
+    measure: Callable[[Case], Row],
+    advance: Callable[[Row], object],
+) -> list[Row]:
+    """Measures cases, and appends each result to a file at once.
+
+    Returns the entries that were added.
+    """
+    added = []
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as out:
+        for case in missing:
+            entry = measure(case)
+            print(json.dumps(asdict(entry)), file=out, flush=True)
+            added.append(entry)
+            advance(entry)
+    return added
+
+
+def read_table(file: Path, make: Callable[..., Row], command: str) -> Iterator[Row]:
+    """Yields the entries of a file. `make` receives the members of an object.
+
+    Raises InvalidArgument if there is no such file, which `command` writes, and
+    Malformed if it is damaged.
+    """
+    if not file.exists():
+        raise InvalidArgument(
+            f"{file}: no such file; write it with `mlbridge {command} {file}`"
+        )
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            yield make(**json.loads(line))
+        except (ValueError, TypeError, KeyError) as error:
+            raise Malformed(f"{file}, line {number}: {error}") from error
