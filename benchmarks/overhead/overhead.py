@@ -192,8 +192,8 @@ def overhead_command(
     is a whole module.
 
     "asked" is the number of decisions. "MiB" is the added size on disk. "RSS" is the
-    peak memory in MiB with shared libraries. "+" is the median difference from stock
-    clang. Of all columns, CPU time depends least on other load.
+    peak memory in MiB, including shared libraries. "+" is the median difference from
+    stock clang. Of all columns, CPU time depends least on other load.
 
     ```sh
     mlbridge bench overhead

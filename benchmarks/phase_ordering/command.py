@@ -42,7 +42,10 @@ class Setting:
         Option(metavar="NAME", help="Only this flow. May be repeated."),
     ] = None
     steps: Annotated[
-        int, Option(min=1, help="Actions per episode, unless the model has a limit.")
+        int,
+        Option(
+            min=1, help="Actions per episode. A limit in a model's file replaces it."
+        ),
     ] = 15
     seed: Annotated[
         int, Option(min=0, help="Random seed for the modules and the weights.")
@@ -55,8 +58,8 @@ class Setting:
         Path | None,
         Option(
             metavar="FILE",
-            help="IR2Vec's vocabulary as LLVM's JSON file, for the feature `embedding`."
-            " [default: build/ir2vec/ir2vec-300d.json]",
+            help="IR2Vec's vocabulary as LLVM's JSON file, for the feature named"
+            " `embedding`. [default: build/ir2vec/ir2vec-300d.json]",
         ),
     ] = None
     plugin: cli.Plugin = None

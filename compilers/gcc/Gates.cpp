@@ -130,8 +130,8 @@ constexpr pass_data AboutPass = {GIMPLE_PASS,
                                  0,
                                  0};
 
-/// Counts each function once, before gcc optimises it. gcc may ask a gate when
-/// the function no longer has GIMPLE.
+/// Counts the blocks and statements of each function before gcc optimises it,
+/// because the function may have no GIMPLE left when gcc asks a gate.
 class GatesPass final : public gimple_opt_pass {
 public:
   explicit GatesPass(Model &Asked)

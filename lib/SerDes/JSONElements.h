@@ -259,10 +259,10 @@ private:
   Error takeNumber(ondemand::value &Value, std::string_view Token);
   Error takeInteger(ondemand::value &Value, std::string_view Token);
   Error takeString(ondemand::value &Value, std::string_view Token);
-  /// Converts all numbers that have been read to doubles.
+  /// Converts to doubles all numbers that have been read.
   template <typename T> void widen();
   void widenTo(Kind Wider);
-  /// Converts all strings that have been read to doubles. Returns false if one
+  /// Converts to doubles all strings that have been read. Returns false if one
   /// of them is neither "NaN" nor an infinity.
   bool becomeNumbers();
   Error mixed(std::string_view Token) const;

@@ -47,8 +47,8 @@ Expected<RegularFile> openRegularFile(const std::string &Path,
                                       int Flags = O_RDONLY,
                                       AlsoAllowed Also = AlsoAllowed::Nothing);
 
-/// Reads the whole file \p Path. Returns Malformed if the file has more than
-/// \p MaxBytes bytes, or an error of openRegularFile().
+/// Reads the whole file \p Path. Returns the error of openRegularFile(), or
+/// Malformed if the file has more than \p MaxBytes bytes.
 Expected<std::string> readRegularFile(const std::string &Path,
                                       const std::string &What,
                                       std::size_t MaxBytes);

@@ -55,7 +55,7 @@ class TimesOptions:
     ] = 48
     count: Annotated[int, Option(min=0, help="The number of training kernels.")] = 256
     most: Annotated[
-        int, Option(min=1, help="Random choices per other training kernel.")
+        int, Option(min=1, help="Random choices for each kernel not in --complete.")
     ] = 16
     held_out: Annotated[bool, Option(help="Also measure the held-out kernels.")] = True
     rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5
@@ -106,7 +106,7 @@ def _entries(file: Path) -> "tuple[list[Entry], list[Entry]]":
 
 
 def _search(context: typer.Context, measured: TimesOptions) -> None:
-    """Measure choices about the loop nests of kernels (brute force).
+    """Measure the possible tilings of kernels' loop nests (brute force).
 
     Each line of the file contains the features of a kernel's nest, and the time of each
     choice relative to the untiled kernel. Kernels in the file are skipped. With each

@@ -132,8 +132,8 @@ class Evaluated(ProgramOptions):
         Option(
             "--row",
             metavar="NAME=OPTIONS",
-            help="Another row: its name, and options of LLVM and the plug-in. May be"
-            " repeated.",
+            help="Another row of the table: its name, and options of LLVM and the"
+            " plug-in. May be repeated.",
         ),
     ] = None
     fixed: Annotated[

@@ -46,7 +46,7 @@ class CostOptions(Protocol):
 
     @property
     def temperature(self) -> float:
-        """The temperature of the softmax for the expected time, in log(time)."""
+        """The temperature of the softmax over the choices, in units of log(time)."""
         ...
 
     @property
@@ -136,6 +136,20 @@ def train(
         members.append(network)
         show(number + 1, options.members)
     return members
+
+
+def cautious_choice(estimates: Tensor, margin: float, deviations: float) -> Tensor:
+    """Returns the index of the choice with the lowest mean estimate, int64 [1].
+
+    `estimates` are log(time) by each network, float [members, c]. Returns 0, the first
+    choice, if the mean plus so many standard deviations is not below `-margin`: the
+    networks disagree about kernels that are unlike those of the training.
+    """
+    mean = estimates.mean(dim=0)
+    deviation = ((estimates - mean) ** 2).mean(dim=0).sqrt()
+    best = torch.argmin(mean, dim=0, keepdim=True)
+    worst = (mean + deviations * deviation).index_select(0, best)
+    return best * (worst < -margin).to(torch.int64)
 
 
 def write(

@@ -19,7 +19,7 @@ Decay = Annotated[float, Option(help="Weight decay of AdamW.")]
 Expectation = Annotated[float, Option(help="Weight of the expected time in the loss.")]
 Temperature = Annotated[
     float,
-    Option(help="Temperature of the softmax for the expected time, in log(time)."),
+    Option(help="Temperature of the softmax over the choices, in units of log(time)."),
 ]
 Hidden = Annotated[int, Option(min=1, help="Width of the hidden layers.")]
 Members = Annotated[int, Option(min=1, help="Networks in the ensemble.")]

@@ -41,7 +41,7 @@ class Made:
         bool,
         Option(
             "--linked",
-            help="Also try the sequences on whole programs, each linked to one module.",
+            help="Also try the sequences on whole programs, each as one module.",
         ),
     ] = False
     ahead: Annotated[
