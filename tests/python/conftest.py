@@ -3,6 +3,7 @@
 
 import contextlib
 import importlib
+import os
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,8 @@ settings.load_profile("mlbridge")
 def pytest_configure() -> None:
     """Restores SIGINT, which shells ignore in background jobs and children inherit."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # By default, Ray's workers yield to all other processes, and may time out.
+    os.environ["RAY_worker_niceness"] = "0"
 
 
 @pytest.hookimpl(wrapper=True)
