@@ -205,6 +205,8 @@ std::optional<LoopNest> describeAffine(ArrayRef<AffineForOp> Loops) {
     if (!isSimple(Loop, Loops.front()))
       return std::nullopt;
     std::optional<uint64_t> Trips = getConstantTripCount(Loop);
+    if (Trips == 0)
+      return std::nullopt;
     Nest.TripCounts.push_back(Trips ? int64_t(*Trips) : LoopNest::Unknown);
   }
   llvm::MapVector<Value, unsigned> Buffers;
@@ -269,7 +271,7 @@ std::optional<LoopNest> describeLinalg(linalg::LinalgOp Op) {
                                                            : Range);
   // Sizes of buffers that are only known at run time need not be symbols of
   // affine loops.
-  if (Nest.size() == 0 ||
+  if (Nest.size() == 0 || is_contained(Nest.TripCounts, 0) ||
       (Nest.CanUnroll && is_contained(Nest.TripCounts, LoopNest::Unknown)))
     return std::nullopt;
   SmallVector<std::optional<unsigned>> Positions;

@@ -182,6 +182,12 @@ def test_nests_in_a_loop_over_time(tmp_path: Path) -> None:
             "affine.yield %u : f32\n}\naffine.store %s, %A[0] : memref<8xf32>",
             "%A: memref<8xf32>",
         ),
+        # The loop never runs.
+        (
+            "affine.for %i = 0 to 0 {\n%x = affine.load %A[%i] : memref<8xf32>\n"
+            "affine.store %x, %A[%i] : memref<8xf32>\n}",
+            "%A: memref<8xf32>",
+        ),
         # A bound depends on another loop.
         (
             "affine.for %i = 0 to 8 {\naffine.for %j = 0 to affine_map<(d) -> (d)>(%i)"
