@@ -254,6 +254,7 @@ def test_others_that_are_broken(
         "phase-ordering",
         "polyhedral",
         "register-allocation",
+        "size",
         "sqlite",
     ]
     said = " ".join(caplog.messages)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Describes the size of whole programs for the registry."""
+
+from mlbridge_optimizations.optimization import NoSettings, Optimization
+
+from .commands import COMMANDS
+
+OPTIMIZATION: Optimization[NoSettings] = Optimization(
+    "size", "Which calls are inlined for the least code.", commands=COMMANDS
+)

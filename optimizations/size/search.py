@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Searches inlining decisions for a program's linked size, and replays them."""
+
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from mlbridge.errors import CompilerFailed
+from mlbridge_optimizations.corpus.toolchain import OPT, mllvm, run
+
+from .build import LLVM_AR, Build, Link, Unit
+
+_PROGRESS = re.compile(
+    r"trials=(\d+) seconds=([\d.]+) sites=(\d+) stock=(\d+) best=(\d+)"
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of a search. Sizes are the linked code in bytes."""
+
+    trials: int
+    seconds: float  # CPU time.
+    sites: int  # Call sites about which the inliner may decide.
+    stock: int
+    best: int
+
+
+def search(
+    bitcode: Path,
+    decisions: Path,
+    *,
+    plugin: Path,
+    seconds: float,
+    seed: int = 1,
+    start: Path | None = None,
+    is_shared: bool = False,
+    show: Callable[[Progress], None] = lambda _: None,
+) -> Progress | None:
+    """Searches decisions for a program's module, and writes them to a file.
+
+    Returns the last state, or None if there was no time for a trial. ``start`` is a
+    file of decisions to start with. Raises CompilerFailed if opt fails.
+    """
+    options = [f"size-output={decisions}", f"size-seconds={seconds}"]
+    options += [f"size-seed={seed}", *([f"size-start={start}"] if start else [])]
+    options += ["size-shared"] if is_shared else []
+    command = [OPT, f"-load-pass-plugin={plugin}", "-passes=mlbridge-size-search"]
+    command += [f"-mlbridge-{option}" for option in options]
+    command += ["-disable-output", str(bitcode)]
+    last, said = None, []
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if found := _PROGRESS.search(line):
+                trials, spent, sites, stock, best = found.groups()
+                last = Progress(
+                    int(trials), float(spent), int(sites), int(stock), int(best)
+                )
+                show(last)
+            else:
+                said.append(line)
+    if process.returncode:
+        raise CompilerFailed(
+            f"status {process.returncode} from: {shlex.join(command)}\n"
+            + "".join(said)[-2000:].strip()
+        )
+    return last
+
+
+def replay_flags(decisions: Path) -> list[str]:
+    """Returns the flags with which stock clang replays decisions.
+
+    The calls need locations: -Rpass=^$ -fdebug-info-for-profiling.
+    """
+    return mllvm(
+        [
+            f"-cgscc-inline-replay={decisions}",
+            "-cgscc-inline-replay-scope=Module",
+            "-cgscc-inline-replay-fallback=Original",
+            "-cgscc-inline-replay-format=LineColumnDiscriminator",
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of sections of a linked program, in bytes."""
+
+    text: int
+    eh_frame: int
+
+    @classmethod
+    def of(cls, path: Path) -> "Sizes":
+        """Reads the sizes of a file."""
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            sections = [
+                elf.get_section_by_name(name) for name in (".text", ".eh_frame")
+            ]
+            return cls(*(one.data_size if one else 0 for one in sections))
+
+
+def replay(build: Build, link: Link, decisions: Path, to: Path, jobs: int) -> Sizes:
+    """Compiles and links a program again with stock clang and decisions."""
+    flags = replay_flags(decisions.resolve())
+    with tempfile.TemporaryDirectory(prefix="mlbridge-replay-") as folder:
+        objects: dict[Path, Path] = {}
+
+        def compile_again(unit: Unit) -> None:
+            made = Path(folder, f"{unit.bitcode.stem}.o")
+            run([*unit.command, *flags, "-w", "-o", made], folder=unit.folder)
+            objects[unit.object] = made
+
+        groups = dict(zip(link.inputs(), build.units_of(link), strict=True))
+        units = {unit.object: unit for group in groups.values() for unit in group}
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(compile_again, units.values()))
+        inputs = {
+            path: _again(path, [objects[unit.object] for unit in group], folder)
+            for path, group in groups.items()
+            if group
+        }
+        words = [str(inputs.get(link.folder / word, word)) for word in link.command]
+        run([*_without_output(words), "-o", to.resolve()], folder=link.folder)
+    return Sizes.of(to)
+
+
+def _again(path: Path, objects: Sequence[Path], folder: str) -> Path:
+    """Returns the object that replaces an input, or makes the archive that does."""
+    if path.suffix != ".a":
+        return objects[0]
+    made = Path(tempfile.mkdtemp(dir=folder), path.name)
+    run([LLVM_AR, "rcs", made, *objects])
+    return made
+
+
+def _without_output(words: Sequence[str]) -> list[str]:
+    """Returns a command without its -o."""
+    kept, rest = [], iter(words)
+    for word in rest:
+        if word == "-o":
+            next(rest, None)
+        elif not word.startswith("-o"):
+            kept.append(word)
+    return kept

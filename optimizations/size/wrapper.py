@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Replaces the compiler during a build, and records what the build compiles and links.
+
+The build runs this file as a script, without the package. It calls clang with the
+build's own arguments, and also compiles each source to unoptimised bitcode.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+COMPILE = (
+    "-Oz",
+    "-ffunction-sections",
+    "-fdata-sections",
+    # These give each call a location, but do not change the code.
+    "-Rpass=^$",
+    "-fdebug-info-for-profiling",
+)
+LINK = ("-fuse-ld=lld", "-Wl,--gc-sections")
+BITCODE = ("-Xclang", "-disable-llvm-passes", "-emit-llvm", "-w")
+
+FOLDER = "MLBRIDGE_SIZE_FOLDER"
+"""The environment variable that names the folder of the records."""
+CLANG = "MLBRIDGE_SIZE_CLANG"
+"""The environment variable that names clang."""
+RECORDS = "records.jsonl"
+
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".cp")
+DEPENDENCIES = frozenset({"-MD", "-MMD", "-MP"})
+DEPENDENCY_FILES = frozenset({"-MF", "-MT", "-MQ", "-MJ"})
+WITH_VALUE = DEPENDENCY_FILES | {
+    *("-o", "-x", "-D", "-U", "-I", "-include", "-isystem", "-iquote", "-idirafter"),
+    *("-L", "-l", "-T", "-u", "-z", "-arch", "-target", "-mllvm"),
+    *("-Xclang", "-Xlinker", "-Xassembler", "-Xpreprocessor"),
+}
+"""Options whose value is the next word."""
+OTHER_MODES = frozenset({"-E", "-S", "-M", "-MM", "-fsyntax-only", "-r"})
+
+
+def split(words: list[str]) -> list[tuple[str, ...]]:
+    """Joins each option with its value."""
+    result: list[tuple[str, ...]] = []
+    rest = iter(words)
+    for word in rest:
+        result.append((word, *([next(rest, "")] if word in WITH_VALUE else [])))
+    return result
+
+
+def is_source(option: tuple[str, ...]) -> bool:
+    """True for the name of a source file in C or C++."""
+    return not option[0].startswith("-") and option[0].endswith(SOURCES)
+
+
+def output_of(options: list[tuple[str, ...]]) -> str | None:
+    """Returns the last -o, or None."""
+    named = [option[-1] for option in options if option[0] == "-o"]
+    joined = [o[0][2:] for o in options if o[0].startswith("-o") and len(o[0]) > 2]
+    found = named + joined
+    return found[-1] if found else None
+
+
+def record(entry: dict[str, object]) -> None:
+    """Appends a line to the records. Compilers may run in parallel."""
+    line = json.dumps({"folder": str(Path.cwd()), **entry}) + "\n"
+    path = Path(os.environ[FOLDER], RECORDS)
+    with path.open("ab", buffering=0) as file:
+        file.write(line.encode())
+
+
+def compile_source(
+    clang: str, options: list[tuple[str, ...]], source: str, to: Path
+) -> int:
+    """Compiles a source to an object and to bitcode. Returns clang's status."""
+    others = [
+        word
+        for option in options
+        if not is_source(option) and option[0] != "-c" and option[0][:2] != "-o"
+        for word in option
+    ]
+    command = [clang, *others, *COMPILE, "-c", source]
+    status = subprocess.call([*command, "-o", str(to)])
+    if status:
+        return status
+    code = hashlib.sha256(to.read_bytes()).hexdigest()
+    bitcode = Path(os.environ[FOLDER], f"{code[:16]}-{os.getpid()}.bc")
+    plain = [
+        word
+        for option in split(others)
+        if option[0] not in DEPENDENCIES | DEPENDENCY_FILES
+        for word in option
+    ]
+    again = [clang, *plain, *COMPILE, "-c", source, *BITCODE, "-o", str(bitcode)]
+    status = subprocess.call(again)
+    if status == 0:
+        entry = {"object": str(to.resolve()), "sha256": code, "command": again[:-6]}
+        record({"kind": "compile", "bitcode": str(bitcode), **entry})
+    return status
+
+
+def link(clang: str, options: list[tuple[str, ...]]) -> int:
+    """Links a program, and compiles the sources on the command line first."""
+    words: list[str] = []
+    for option in options:
+        if is_source(option):
+            name = hashlib.sha256(bytes(Path(option[0]).resolve())).hexdigest()[:16]
+            to = Path(os.environ[FOLDER], f"{name}-{os.getpid()}.o")
+            if status := compile_source(clang, options, option[0], to):
+                return status
+            option = (str(to),)
+        words += option
+    status = subprocess.call([clang, *words, *LINK])
+    if status == 0:
+        output = str(Path(output_of(options) or "a.out").resolve())
+        record({"kind": "link", "output": output, "command": [clang, *words, *LINK]})
+    return status
+
+
+def main(language: str, words: list[str]) -> int:
+    """Runs a command of the build. Returns clang's status."""
+    clang = os.environ[CLANG] + ("++" if language == "c++" else "")
+    options = split(words)
+    sources = [option[0] for option in options if is_source(option)]
+    flags = {option[0] for option in options}
+    inputs = [option for option in options if not option[0].startswith("-")]
+    if flags & OTHER_MODES or not inputs:
+        return subprocess.call([clang, *words])
+    if "-c" not in flags:
+        return link(clang, options)
+    if not sources:
+        return subprocess.call([clang, *words])
+    output = output_of(options)
+    for source in sources:
+        to = Path(output or Path(source).with_suffix(".o").name)
+        if status := compile_source(clang, options, source, to):
+            return status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
