@@ -39,7 +39,7 @@ def pytest_configure() -> None:
     """Restores SIGINT, which shells ignore in background jobs and children inherit."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # By default, Ray's workers yield to all other processes, and may time out.
-    os.environ["RAY_worker_niceness"] = "0"
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
 
 
 @pytest.hookimpl(wrapper=True)
