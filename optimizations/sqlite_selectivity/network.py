@@ -339,8 +339,8 @@ def pays(
     SQLite takes the rows that it finds by an index to be as cheap as those of a scan,
     but they take several times as long. So the plan that follows from slightly better
     estimates is often slower. It pays if a table's terms accept few rows, and fewer
-    than those that SQLite knows from an index. A term that nobody knows may accept
-    still fewer.
+    than those that SQLite knows from an index. A term on another table that nobody
+    knows may accept still fewer.
 
     Args:
         tables: the table of each term, int32 [n].
@@ -350,12 +350,14 @@ def pays(
         terms: what is known of the terms.
         share: the logarithm of the largest share of rows that pays.
     """
-    doubtful = (1 - sure) * (1 - terms.indexed) * (error > DOUBT).to(sure.dtype)
-    doubtful = torch.maximum(doubtful, 1 - terms.known).amax(dim=0)
     same = (tables.unsqueeze(1) == tables.unsqueeze(0)).to(logs.dtype)
+    sums = (same @ (sure * logs).unsqueeze(1)).squeeze(1)
     known = terms.known * terms.indexed
-    ours = (same @ (sure * logs).unsqueeze(1)).amin(dim=0)
-    theirs = (same @ (known * logs).unsqueeze(1)).amin(dim=0)
+    ours = sums.amin(dim=0)
+    theirs = (same @ (known * logs).unsqueeze(1)).squeeze(1).amin(dim=0)
+    doubtful = (1 - sure) * (1 - terms.indexed) * (error > DOUBT).to(sure.dtype)
+    doubtful = torch.maximum(doubtful, 1 - terms.known)
+    doubtful = (doubtful * (sums > ours + 1e-3)).amax(dim=0)
     return ((ours <= share) & (ours <= theirs) & (doubtful == 0)).to(logs.dtype)
 
 

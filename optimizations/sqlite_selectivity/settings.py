@@ -40,5 +40,5 @@ class LearningOptions:
             help="Use the model for a statement only if its conditions on some table"
             " accept at most this share of the table's rows."
         ),
-    ] = 0.02
+    ] = 0.03
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0

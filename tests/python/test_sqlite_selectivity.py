@@ -132,34 +132,33 @@ def test_sqlite_knows_indexed_columns(database: Path, model: Path) -> None:
     ("shares", "how", "expected"),
     [
         ([0.01], {}, 1),
-        ([0.2], {}, 0),
+        ([0.1], {}, 0),
         # Both conditions are on one table, or on two.
-        ([0.2, 0.2], {}, 1),
-        ([0.2, 0.2], {"tables": [0, 1]}, 0),
+        ([0.1, 0.1], {}, 1),
+        ([0.1, 0.1], {"tables": [0, 1]}, 0),
         # An index starts with fewer rows, or with more.
         ([0.01, 0.001], {"sure": [1, 0], "indexed": [0, 1], "tables": [0, 1]}, 0),
         ([0.01, 0.1], {"sure": [1, 0], "indexed": [0, 1], "tables": [0, 1]}, 1),
-        # Nobody knows the second condition.
-        ([0.01, 0.3], {"sure": [1, 0], "error": [0.1, 2]}, 0),
-        ([0.01, 0.3], {"sure": [1, 0], "known": [1, 0]}, 0),
-        ([0.01, 0.3], {"sure": [1, 0]}, 1),
+        # Nobody knows the second condition, which is on the same table, or another.
+        ([0.01, 0.3], {"sure": [1, 0], "error": [0.1, 2]}, 1),
+        ([0.01, 0.3], {"sure": [1, 0], "error": [0.1, 2], "tables": [0, 1]}, 0),
+        ([0.01, 0.3], {"sure": [1, 0], "known": [1, 0], "tables": [0, 1]}, 0),
+        ([0.01, 0.3], {"sure": [1, 0], "tables": [0, 1]}, 1),
     ],
 )
 def test_when_estimates_pay(
-    shares: list[float], how: dict[str, list[int]], expected: int
+    shares: list[float], how: dict[str, list[float]], expected: int
 ) -> None:
     n = len(shares)
-    given = {"tables": [0] * n, "sure": [1] * n, "known": [1] * n, "indexed": [0] * n}
-    given |= {"error": [0.1] * n} | how
-    found = {name: torch.tensor(values) for name, values in given.items()}
+    given: dict[str, list[float]] = {"sure": [1] * n, "known": [1] * n}
+    given |= {"tables": [0] * n, "indexed": [0] * n, "error": [0.1] * n}
+    found = {name: torch.tensor(values) for name, values in (given | how).items()}
     known, indexed = found["known"].float(), found["indexed"].float()
     terms = network.Terms(torch.zeros(n, 1), torch.zeros(n), known, indexed)
-    logs = torch.log(torch.tensor(shares))
-    sure = found["sure"].float()
-    said = network.pays(
-        found["tables"], logs, found["error"], sure, terms, math.log(0.05)
-    )
-    assert said.tolist() == [expected]
+    logs, sure = torch.log(torch.tensor(shares)), found["sure"].float()
+    least = math.log(0.05)
+    said = network.pays(found["tables"], logs, found["error"], sure, terms, least)
+    assert said.item() == expected
 
 
 @pytest.mark.parametrize(
