@@ -62,11 +62,22 @@ static T member(const dom::object &Object, std::string_view Name,
   return Value;
 }
 
+/// Names that mean something else in the C code.
+constexpr std::string_view Reserved[] = {
+    "auto",     "break",    "case",     "char",   "const",   "continue",
+    "default",  "do",       "double",   "else",   "enum",    "extern",
+    "float",    "for",      "goto",     "if",     "inline",  "int",
+    "long",     "register", "restrict", "return", "short",   "signed",
+    "sizeof",   "static",   "struct",   "switch", "typedef", "union",
+    "unsigned", "void",     "volatile", "while",  "asm",     "typeof",
+    "NULL",     "INFINITY", "NAN",      "min",    "max",     "floord"};
+
 static bool isName(std::string_view Text) {
   // The names of generated loops begin with "c" and a digit.
   const bool IsLoop =
       Text.size() > 1 && Text[0] == 'c' && Text[1] >= '0' && Text[1] <= '9';
-  return !IsLoop && !Text.empty() && Text.size() < 64 &&
+  return !IsLoop && std::ranges::find(Reserved, Text) == std::end(Reserved) &&
+         !Text.empty() && Text.size() < 64 &&
          Text.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
              std::string_view::npos &&

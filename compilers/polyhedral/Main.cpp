@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <fstream>
 #include <getopt.h>
 #include <iostream>
@@ -366,6 +367,8 @@ static int runTool(int Count, char **Arguments) {
 } // namespace MLBridge::polyhedral
 
 int main(int Count, char **Arguments) {
+  // A file at the limit of `ulimit -f` is then an error of the write.
+  std::signal(SIGXFSZ, SIG_IGN); // NOLINT(cert-err33-c)
   try {
     return MLBridge::polyhedral::runTool(Count, Arguments);
   } catch (const std::exception &E) {

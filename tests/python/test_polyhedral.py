@@ -267,6 +267,9 @@ def changed(**about: Any) -> dict[str, Any]:
         (changed(arrays={"A": [-1]}), "the extent -1"),
         (changed(arrays={"A": [2**40]}), "the extent 1099511627776"),
         (changed(arrays={"c0": [1]}), "expected a name for an array"),
+        (changed(arrays={"int": [1]}), "expected a name for an array"),
+        (changed(name="NULL"), "expected a name for a kernel"),
+        (changed(domain="max[i, j] : 0 <= i, j < N"), "the statement of a domain"),
         (changed(statements=[]), "expected a statement"),
         (changed(statements=[3]), "expected each statement to be an object"),
         (changed(statements=GOOD["statements"] * 2), "two statements have the name"),
@@ -328,6 +331,14 @@ def test_wrong_options(options: list[str], says: str) -> None:
     done = run_program([TOOL, KERNELS / "matmul.json", *options])
     assert done.returncode == 1
     assert says in done.stderr
+
+
+def test_a_limit_on_files(tmp_path: Path) -> None:
+    command = 'ulimit -f 0; exec "$@"'
+    out = ["--output", tmp_path / "out.c"]
+    done = run_program(["bash", "-c", command, "_", TOOL, KERNELS / "lu.json", *out])
+    assert done.returncode == 1
+    assert "cannot write the result" in done.stderr
 
 
 def test_a_missing_kernel(tmp_path: Path) -> None:
