@@ -55,19 +55,22 @@ __attribute__((constructor)) static void load(void) {
   *(void **)&Prepare = real("sqlite3_prepare_v3");
 }
 
-/// True while this thread prepares a statement. SQLite then prepares others
-/// itself, to read the schema.
-static _Thread_local bool IsNested;
+/// SQLite itself prepares statements while it changes or reads the schema. Then
+/// no other statement may be prepared.
+static bool isInternal(const char *SQL, int Bytes) {
+  const char Own[] = "sqlite_";
+  if (!SQL)
+    return true;
+  const size_t Length = Bytes < 0 ? strlen(SQL) : strnlen(SQL, (size_t)Bytes);
+  return memmem(SQL, Length, Own, strlen(Own)) != NULL;
+}
 
 EXPORTED int sqlite3_prepare_v3(sqlite3 *DB, const char *SQL, int Bytes,
                                 unsigned Flags, sqlite3_stmt **Result,
                                 const char **Tail) {
-  if (IsNested)
+  if (isInternal(SQL, Bytes))
     return Prepare(DB, SQL, Bytes, Flags, Result, Tail);
-  IsNested = true;
-  const int Status = mlbridgeSqlitePrepare(DB, SQL, Bytes, Flags, Result, Tail);
-  IsNested = false;
-  return Status;
+  return mlbridgeSqlitePrepare(DB, SQL, Bytes, Flags, Result, Tail);
 }
 
 EXPORTED int sqlite3_prepare_v2(sqlite3 *DB, const char *SQL, int Bytes,
