@@ -187,7 +187,7 @@ def test_clean_under_valgrind(
     kind: str, unrolled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Our code leaks nothing; gcc.supp lists the leaks of gcc and the runtimes."""
-    if kind != "pipe" and not IS_FULL:
+    if not IS_FULL:
         pytest.skip("valgrind takes minutes: `make test-full` runs it")
     log = tmp_path / "valgrind.log"
     flags = ["--leak-check=full", "--errors-for-leak-kinds=definite,possible"]
