@@ -1,5 +1,4 @@
-//===- Candidates.cpp - The choices of a kernel
-//----------------------------===//
+//===- Candidates.cpp - The choices of a kernel ---------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

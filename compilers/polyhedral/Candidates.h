@@ -1,5 +1,4 @@
-//===- Candidates.h - The choices of a kernel ---------------------*- C++
-//-*-===//
+//===- Candidates.h - The choices of a kernel -------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Model.cpp - Asks a model about a kernel
-//-----------------------------===//
+//===- Model.cpp - Asks a model about a kernel ----------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Program.cpp - Compiles and runs programs
-//----------------------------===//
+//===- Program.cpp - Compiles and runs programs ---------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -335,7 +335,7 @@ def test_wrong_options(options: list[str], says: str) -> None:
 
 def test_a_limit_on_files(tmp_path: Path) -> None:
     command = 'ulimit -f 0; exec "$@"'
-    out = ["--output", tmp_path / "out.c"]
+    out: list[str | Path] = ["--output", tmp_path / "out.c"]
     done = run_program(["bash", "-c", command, "_", TOOL, KERNELS / "lu.json", *out])
     assert done.returncode == 1
     assert "cannot write the result" in done.stderr
