@@ -935,8 +935,13 @@ static void readSources(Parser *P, Scope *To, int Begin, int End) {
     } else if (isWord(&T[I], "ON")) {
       int Last = I + 1;
       while (Last < End && !isOperator(&T[Last], ",") &&
-             (!isAnyWord(&T[Last], SetJoin) || isOperator(&T[Last + 1], "(")))
+             (!isAnyWord(&T[Last], SetJoin) ||
+              (Last + 1 < End && isOperator(&T[Last + 1], "("))))
         Last = isOperator(&T[Last], "(") ? T[Last].Match + 1 : Last + 1;
+      if (NumConditions == MaxSources) {
+        refuse(P, "it has too many conditions of ON");
+        return;
+      }
       Conditions[NumConditions][0] = I + 1;
       Conditions[NumConditions++][1] = Last < End ? Last : End;
       I = Last;

@@ -147,6 +147,7 @@ def test_terms(database: Path, spec: str, query: str, terms: list[str]) -> None:
         ("select distinct note from customer", "collation"),
         ("select distinct * from customer", "all columns"),
         ("select 1 from orders where (id = 1", "parentheses"),
+        (f"select 1 from orders{', on id' * 70}", "too many conditions"),
         ("select 1 from orders where id = 'a", "unknown token"),
     ],
 )
