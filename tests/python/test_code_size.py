@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from mlbridge.cli import app
 from mlbridge.errors import CompilerFailed, InvalidArgument
-from mlbridge_optimizations.size.build import Build, link_units, run_build
-from mlbridge_optimizations.size.search import Sizes, replay, search
+from mlbridge_optimizations.code_size.build import Build, link_units, run_build
+from mlbridge_optimizations.code_size.search import Sizes, replay, search
 from phase_ordering import PLUGIN
 
 HEADER = """
@@ -114,9 +114,7 @@ def test_sources_on_the_linkers_command_line(project: Path) -> None:
 
 
 def test_mistakes_are_explained(project: Path) -> None:
-    with pytest.raises(
-        InvalidArgument, match="compiled nothing: start it from"
-    ):
+    with pytest.raises(InvalidArgument, match="compiled nothing: start it from"):
         built("nothing")
     with pytest.raises(CompilerFailed, match="status 2 from: make -s fails"):
         built("fails")
