@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from mlbridge.cli import app
 from mlbridge.errors import CompilerFailed, InvalidArgument
-from mlbridge_optimizations.code_size.build import Build, link_units, run_build
-from mlbridge_optimizations.code_size.search import Sizes, replay, search
+from mlbridge_optimizations.smallest_code.build import Build, link_units, run_build
+from mlbridge_optimizations.smallest_code.search import Sizes, replay, search
 from phase_ordering import PLUGIN
 
 HEADER = """
