@@ -90,7 +90,7 @@ std::vector<Flip> SizeSearch::candidates() {
       return 0;
     return Site.CalleeIsMerged && Site.CalleeUses <= One.Sites.size() ? 2 : 1;
   };
-  stable_sort(Result, [&](const Flip &A, const Flip &B) {
+  std::sort(Result.begin(), Result.end(), [&](const Flip &A, const Flip &B) {
     return Promise(A) < Promise(B);
   });
   return Result;
