@@ -23,9 +23,9 @@ def sanitized_tools() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     # Disable poisoning: LLVM's allocators poison memory in instrumented code (ours),
     # but code that is not instrumented (LLVM's) does not unpoison the memory.
-    # Without our plug-in, nothing in a tool is sanitized.
+    # Without a plug-in, nothing in a tool is sanitized.
     preload = (
-        f'case "$*" in *MLBridge*|*mlbridge*) export'
+        f'case "$*" in *.so*|*mlbridge*) export'
         f" LD_PRELOAD={config.mlbridge_sanitizer_runtime}"
         " ASAN_OPTIONS=$ASAN_OPTIONS:allow_user_poisoning=0;; esac; exec"
     )

@@ -81,7 +81,7 @@ std::vector<Flip> SizeSearch::candidates() {
     if (Callee.second.size() > 1 && Callee.second.size() <= MaxTogether &&
         !Tried.contains(Callee.first()))
       Result.push_back({std::move(Callee.second)});
-  std::shuffle(Result.begin(), Result.end(), Random);
+  std::ranges::shuffle(Result, Random);
   // A merged function with few uses gains most often, so it is last, which is
   // where batches are taken from.
   auto Promise = [&](const Flip &One) {
@@ -90,9 +90,7 @@ std::vector<Flip> SizeSearch::candidates() {
       return 0;
     return Site.CalleeIsMerged && Site.CalleeUses <= One.Sites.size() ? 2 : 1;
   };
-  std::sort(Result.begin(), Result.end(), [&](const Flip &A, const Flip &B) {
-    return Promise(A) < Promise(B);
-  });
+  std::ranges::sort(Result, {}, Promise);
   return Result;
 }
 
