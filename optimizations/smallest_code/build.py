@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs a user's build and finds the bitcode of its programs."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -13,7 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, InvalidArgument, OSFailure
-from mlbridge_optimizations.corpus.toolchain import CLANG, LLVM_LINK, run
+from mlbridge_optimizations.corpus.manifest import sha256
+from mlbridge_optimizations.corpus.toolchain import (
+    CLANG,
+    LLVM_LINK,
+    link_bitcode,
+    run,
+)
 
 from . import wrapper
 
@@ -55,7 +60,7 @@ class Link:
         An archive that is named with -l is found in the folders of -L.
         """
         found, folders = [], []
-        for option in wrapper.split(list(self.command[1:])):
+        for option in wrapper.split(self.command[1:]):
             word = "".join(option)
             if word.startswith("-L"):
                 folders.append(self.folder / word[2:])
@@ -109,11 +114,11 @@ class Build:
 def _hashes(path: Path) -> list[str]:
     """Returns the hashes of an object, or of an archive's members."""
     if path.suffix != ".a":
-        return [hashlib.sha256(path.read_bytes()).hexdigest()]
+        return [sha256(path)]
     with tempfile.TemporaryDirectory(prefix="mlbridge-archive-") as folder:
         run([LLVM_AR, "x", path.resolve()], folder=Path(folder))
         members = sorted(Path(folder).iterdir())
-        return [hashlib.sha256(one.read_bytes()).hexdigest() for one in members]
+        return [sha256(one) for one in members]
 
 
 def run_build(command: Sequence[str], folder: Path) -> Build:
@@ -183,6 +188,6 @@ def link_units(units: Sequence[Sequence[Unit]], to: Path) -> None:
     """
     objects = [group[0].bitcode for group in units if len(group) == 1]
     archives = [unit.bitcode for group in units if len(group) > 1 for unit in group]
-    run([LLVM_LINK, *objects, "-o", to])
+    link_bitcode(objects, to)
     if archives:
         run([LLVM_LINK, "--only-needed", to, *archives, "-o", to])

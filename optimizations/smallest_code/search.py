@@ -16,6 +16,7 @@ from mlbridge.errors import CompilerFailed
 from mlbridge_optimizations.corpus.toolchain import OPT, mllvm, run
 
 from .build import LLVM_AR, Build, Link, Unit
+from .wrapper import without_output
 
 _PROGRESS = re.compile(
     r"trials=(\d+) seconds=([\d.]+) sites=(\d+) stock=(\d+) best=(\d+)"
@@ -129,7 +130,7 @@ def replay(build: Build, link: Link, decisions: Path, to: Path, jobs: int) -> Si
             if group
         }
         words = [str(inputs.get(link.folder / word, word)) for word in link.command]
-        run([*_without_output(words), "-o", to.resolve()], folder=link.folder)
+        run([*without_output(words), "-o", to.resolve()], folder=link.folder)
     return Sizes.of(to)
 
 
@@ -140,14 +141,3 @@ def _again(path: Path, objects: Sequence[Path], folder: str) -> Path:
     made = Path(tempfile.mkdtemp(dir=folder), path.name)
     run([LLVM_AR, "rcs", made, *objects])
     return made
-
-
-def _without_output(words: Sequence[str]) -> list[str]:
-    """Returns a command without its -o."""
-    kept, rest = [], iter(words)
-    for word in rest:
-        if word == "-o":
-            next(rest, None)
-        elif not word.startswith("-o"):
-            kept.append(word)
-    return kept

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 COMPILE = (
@@ -41,7 +42,7 @@ WITH_VALUE = DEPENDENCY_FILES | {
 OTHER_MODES = frozenset({"-E", "-S", "-M", "-MM", "-fsyntax-only", "-r"})
 
 
-def split(words: list[str]) -> list[tuple[str, ...]]:
+def split(words: Sequence[str]) -> list[tuple[str, ...]]:
     """Joins each option with its value."""
     result: list[tuple[str, ...]] = []
     rest = iter(words)
@@ -63,6 +64,12 @@ def output_of(options: list[tuple[str, ...]]) -> str | None:
     return found[-1] if found else None
 
 
+def without_output(words: Sequence[str]) -> list[str]:
+    """Returns a command without its -o."""
+    kept = [option for option in split(words) if not option[0].startswith("-o")]
+    return [word for option in kept for word in option]
+
+
 def record(entry: dict[str, object]) -> None:
     """Appends a line to the records. Compilers may run in parallel."""
     line = json.dumps({"folder": str(Path.cwd()), **entry}) + "\n"
@@ -78,8 +85,8 @@ def compile_source(
     others = [
         word
         for option in options
-        if not is_source(option) and option[0] != "-c" and option[0][:2] != "-o"
-        for word in option
+        if not is_source(option) and option[0] != "-c"
+        for word in without_output(option)
     ]
     command = [clang, *others, *COMPILE, "-c", source]
     status = subprocess.call([*command, "-o", str(to)])

@@ -29,15 +29,24 @@ namespace MLBridge {
 /// The largest decision file that is read.
 static constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 30;
 
-static std::string keyOf(StringRef Callee, StringRef Location) {
+static constexpr StringLiteral Inlined = "' inlined into '";
+static constexpr StringLiteral NotInlined = "' will not be inlined into '";
+static constexpr StringLiteral AtCallSite = " at callsite ";
+
+std::string decisionKey(StringRef Callee, StringRef Location) {
   // No name of a function contains a line break.
   return (Callee + "\n" + Location).str();
 }
 
+std::string decisionLine(StringRef Callee, StringRef Caller, StringRef Location,
+                         bool Inline) {
+  return ("x: '" + Callee + (Inline ? Inlined : NotInlined) + Caller + "'" +
+          AtCallSite + Location + ";")
+      .str();
+}
+
 Error InlineDecisions::add(StringRef Line) {
-  constexpr StringLiteral Inlined = "' inlined into '";
-  constexpr StringLiteral NotInlined = "' will not be inlined into '";
-  const auto [Functions, After] = Line.split(" at callsite ");
+  const auto [Functions, After] = Line.split(AtCallSite);
   const bool IsInlined = !Functions.contains(NotInlined);
   const auto [Before, Caller] =
       Functions.split(IsInlined ? Inlined : NotInlined);
@@ -50,7 +59,7 @@ Error InlineDecisions::add(StringRef Line) {
                  "\"" +
                      Line.take_front(200).str() + "\"");
   const auto [At, IsNew] = Indices.try_emplace(
-      keyOf(Callee, Location), static_cast<int>(Decisions.size()));
+      decisionKey(Callee, Location), static_cast<int>(Decisions.size()));
   if (!IsNew && Decisions[At->second].Inline != IsInlined)
     return Error(ErrorCode::Malformed, ("'" + Callee + "' at " + Location +
                                         " has two different decisions")
@@ -82,7 +91,7 @@ Expected<InlineDecisions> InlineDecisions::read(StringRef Path) {
 }
 
 int InlineDecisions::find(StringRef Callee, StringRef Location) const {
-  const auto At = Indices.find(keyOf(Callee, Location));
+  const auto At = Indices.find(decisionKey(Callee, Location));
   return At == Indices.end() ? -1 : At->second;
 }
 

@@ -61,7 +61,7 @@ public:
   int find(llvm::StringRef Callee, llvm::StringRef Location) const;
   const Decision &operator[](int Index) const { return Decisions[Index]; }
   std::size_t size() const { return Decisions.size(); }
-  /// Returns the decisions by "CALLEE\nLOCATION".
+  /// Returns the decisions by their decisionKey().
   llvm::StringMap<bool> table() const;
 
 private:
@@ -71,6 +71,13 @@ private:
   llvm::StringMap<int> Indices;
   std::vector<Decision> Decisions;
 };
+
+/// Returns the key of a call site in a table of decisions.
+std::string decisionKey(llvm::StringRef Callee, llvm::StringRef Location);
+
+/// Returns the line of a decision file, without a newline.
+std::string decisionLine(llvm::StringRef Callee, llvm::StringRef Caller,
+                         llvm::StringRef Location, bool Inline);
 
 /// Returns the location of \p Call in the form of a decision file. The location
 /// is empty if the call has no debug location.

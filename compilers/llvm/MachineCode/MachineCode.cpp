@@ -120,13 +120,21 @@ Expected<ObjectCode> emitObject(Module &M, bool MapsBlocks) {
   return Object;
 }
 
-Expected<std::uint64_t> textSize(const ObjectCode &Object) {
+Expected<std::unique_ptr<object::ObjectFile>>
+readObject(const ObjectCode &Object) {
   auto File = object::ObjectFile::createObjectFile(
       MemoryBufferRef(StringRef(Object.data(), Object.size()), "object"));
   if (!File)
     return Error(ErrorCode::Unsupported,
                  "LLVM cannot read the object that it made: " +
                      toString(File.takeError()));
+  return std::move(*File);
+}
+
+Expected<std::uint64_t> textSize(const ObjectCode &Object) {
+  Expected<std::unique_ptr<object::ObjectFile>> File = readObject(Object);
+  if (!File)
+    return File.takeError();
   std::uint64_t Size = 0;
   for (const object::SectionRef &Section : (*File)->sections())
     if (Section.isText())

@@ -28,6 +28,9 @@ class Function;
 class Module;
 class TargetMachine;
 class Triple;
+namespace object {
+class ObjectFile;
+} // namespace object
 } // namespace llvm
 
 namespace MLBridge {
@@ -61,6 +64,11 @@ Expected<ObjectCode> emitObject(llvm::Module &M, bool MapsBlocks = false);
 /// Sets LLVM's option -pgo-analysis-map=bb-freq. Returns Unsupported if this
 /// program does not have it.
 Error mapFrequencies();
+
+/// Parses \p Object. The result refers to \p Object. Returns Unsupported if
+/// LLVM cannot read it.
+Expected<std::unique_ptr<llvm::object::ObjectFile>>
+readObject(const ObjectCode &Object);
 
 /// Returns the total size of all code sections, in bytes.
 Expected<std::uint64_t> textSize(const ObjectCode &Object);

@@ -19,13 +19,13 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "AppendToFile.h"
 #include "ModelSession.h"
 #include "Options.h"
 #include "RegAlloc/AllocationCost.h"
 #include "RegAlloc/AllocationDriver.h"
 #include "RegAlloc/AllocationEnvironment.h"
 #include "RegAlloc/AllocationSearch.h"
-#include "RegAlloc/AppendToFile.h"
 #include "RegAlloc/GreedyAdvisors.h"
 #include "RegAlloc/MIR2Vec.h"
 #include "RegAlloc/RegAllocOptions.h"

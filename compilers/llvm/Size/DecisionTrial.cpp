@@ -14,7 +14,6 @@
 #include "Size/DecisionTrial.h"
 
 #include "Inliner/InlineAdvisorSource.h"
-#include "Inliner/InlineDecisions.h"
 #include "Inliner/Inliner.h"
 #include "MachineCode/MachineCode.h"
 #include "PhaseOrdering/ErrorCollector.h"

@@ -15,6 +15,7 @@
 #ifndef MLBRIDGE_LLVM_SIZE_DECISIONTRIAL_H
 #define MLBRIDGE_LLVM_SIZE_DECISIONTRIAL_H
 
+#include "Inliner/InlineDecisions.h"
 #include "Size/LinkedText.h"
 
 #include <string>
@@ -45,7 +46,7 @@ struct CallSite {
   unsigned CalleeUses = 0;
 
   /// The site's key in a DecisionTable.
-  std::string key() const { return CalleeInFile + "\n" + Location; }
+  std::string key() const { return decisionKey(CalleeInFile, Location); }
 };
 
 /// Decisions by the keys of their call sites.

@@ -125,15 +125,9 @@ static void removeBody(Function &F) {
 /// Returns the sizes of the functions that \p Object defines, by symbol.
 static Expected<StringMap<std::uint64_t>>
 symbolSizes(const ObjectCode &Object) {
-  auto Unreadable = [](llvm::Error Why) {
-    return Error(ErrorCode::Unsupported,
-                 "LLVM cannot read the object that it made: " +
-                     toString(std::move(Why)));
-  };
-  auto File = object::ObjectFile::createObjectFile(
-      MemoryBufferRef(StringRef(Object.data(), Object.size()), "object"));
+  Expected<std::unique_ptr<object::ObjectFile>> File = readObject(Object);
   if (!File)
-    return Unreadable(File.takeError());
+    return File.takeError();
   const auto *ELF = dyn_cast<object::ELFObjectFileBase>(File->get());
   if (!ELF)
     return Error(ErrorCode::Unsupported,
@@ -145,7 +139,9 @@ symbolSizes(const ObjectCode &Object) {
       continue;
     llvm::Expected<StringRef> Name = Symbol.getName();
     if (!Name)
-      return Unreadable(Name.takeError());
+      return Error(ErrorCode::Unsupported,
+                   "LLVM cannot read a symbol of the object that it made: " +
+                       toString(Name.takeError()));
     Sizes[*Name] = Symbol.getSize();
   }
   return Sizes;

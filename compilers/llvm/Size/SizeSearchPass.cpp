@@ -13,6 +13,7 @@
 
 #include "Size/SizeSearchPass.h"
 
+#include "AppendToFile.h"
 #include "Inliner/InlineDecisions.h"
 #include "ModelSession.h"
 #include "Options.h"
@@ -22,7 +23,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -85,9 +85,9 @@ static Error write(const TrialResult &Result, const DecisionTable &Decisions,
     for (const CallSite &Site : Result.Sites)
       if (Decisions.contains(Site.key()) && Site.Decision != Site.Default &&
           Written.insert(Site.key()).second)
-        OS << "x: '" << Site.CalleeInFile << "' "
-           << (Site.Decision ? "inlined" : "will not be inlined") << " into '"
-           << Site.CallerInFile << "' at callsite " << Site.Location << ";\n";
+        OS << decisionLine(Site.CalleeInFile, Site.CallerInFile, Site.Location,
+                           Site.Decision)
+           << '\n';
     return llvm::Error::success();
   });
   if (Failure)
@@ -96,8 +96,10 @@ static Error write(const TrialResult &Result, const DecisionTable &Decisions,
   return Error::success();
 }
 
-static Error logFlips(raw_ostream &OS, const TrialResult &Before,
-                      ArrayRef<Flip> Flips) {
+/// Appends a line for each flip to the file of -mlbridge-size-flips.
+static Error logFlips(const TrialResult &Before, ArrayRef<Flip> Flips) {
+  std::string Lines;
+  raw_string_ostream OS(Lines);
   for (const Flip &One : Flips) {
     json::OStream Line(OS);
     Line.object([&] {
@@ -117,8 +119,7 @@ static Error logFlips(raw_ostream &OS, const TrialResult &Before,
     });
     OS << '\n';
   }
-  OS.flush();
-  return Error::success();
+  return appendToFile(FlipsOpt, Lines);
 }
 
 Error SizeSearchPass::search(Module &M) {
@@ -133,15 +134,10 @@ Error SizeSearchPass::search(Module &M) {
       return {Given.code(), StartOpt + ": " + Given.takeError().message()};
     Start = Given->table();
   }
-  std::unique_ptr<raw_fd_ostream> Flips;
-  if (!FlipsOpt.empty()) {
-    std::error_code Failure;
-    Flips =
-        std::make_unique<raw_fd_ostream>(FlipsOpt, Failure, sys::fs::OF_Append);
-    if (Failure)
-      return {ErrorCode::System,
-              "cannot write to " + FlipsOpt + ": " + Failure.message()};
-  }
+  // Report a file that cannot be written before the search.
+  if (!FlipsOpt.empty())
+    if (Error E = appendToFile(FlipsOpt, ""))
+      return E;
   Expected<TrialProgram> Program = TrialProgram::create(M, SharedOpt);
   if (!Program)
     return Program.takeError();
@@ -156,7 +152,7 @@ Error SizeSearchPass::search(Module &M) {
                                .str());
       },
       [&](const TrialResult &Before, ArrayRef<Flip> Tried) {
-        return Flips ? logFlips(*Flips, Before, Tried) : Error::success();
+        return FlipsOpt.empty() ? Error::success() : logFlips(Before, Tried);
       });
   if (Error E = Search.run(Start))
     return E;
