@@ -618,7 +618,7 @@ def test_executions(tmp_path: Path) -> None:
         weight = found["weight"]
         assert weight.instructions != 1
         assert 0.5 < weight.reads < 2
-    # If a program's output is wrong, there is no result.
+    # A wrong output of a program ends the command without a result.
     wrong = small_corpus(tmp_path / "wrong", overflow=OVERFLOW)
     with pytest.raises(ModelError, match="overflow: not as expected: out"):
         executions.execute(

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads files of inlining decisions. They have the form of LLVM's inlining
+/// Reads files of inlining decisions. Each line has the form of LLVM's inlining
 /// remarks, so the stock compiler also replays them, with
 /// -cgscc-inline-replay=FILE and
 /// -cgscc-inline-replay-format=LineColumnDiscriminator:

@@ -52,7 +52,7 @@ public:
 
   std::size_t size() const { return Partitions.size() / Nodes; }
   /// Returns the partition of the candidate \p Index (see
-  /// DistributionPlan::make()), or std::nullopt if there is no such candidate.
+  /// DistributionPlan::make()), or std::nullopt if no such candidate exists.
   std::optional<std::vector<std::int64_t>> at(std::int64_t Index) const;
 
   /// Sets the features for c candidates and n nodes. \p Into borrows them from

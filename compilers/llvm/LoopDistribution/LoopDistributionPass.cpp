@@ -53,7 +53,7 @@ public:
   explicit ModulePolicy(LoopOptions Options) : Options(std::move(Options)) {}
   ~ModulePolicy() { finish(); }
 
-  /// Returns the policy for \p M, or null if there is none.
+  /// Returns the policy for \p M, or null if it has no policy.
   LoopPolicy *get(Module &M) {
     if (Of != &M) {
       finish();

@@ -70,7 +70,7 @@ void FunctionPolicy::setAdvisors(AdvisorModel *ToCompare) const {
 }
 
 /// Returns the option that conflicts with the fixed policy of \p Given because
-/// its model would make the same decisions. Empty if there is no conflict.
+/// its model would make the same decisions. Empty if they do not conflict.
 static StringRef optionBesidePolicy(const PolicyDescription &Given) {
   switch (Given.Fixed) {
   case FixedPolicy::WeightOrder:
