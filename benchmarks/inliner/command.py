@@ -151,7 +151,7 @@ def measure(
     count: bool,
     advance: Callable[[], None],
 ) -> list[Row]:
-    """Compiles with each model, with the rule and with stock clang, in turns."""
+    """Compiles with each model, with the rule and with stock clang, alternately."""
     subjects: list[str | None] = [None, RULE]
     for spec in specs.values():
         subjects += [spec, ASKING + spec]

@@ -135,7 +135,7 @@ def measure(
     folder: Path,
     advance: Callable[[], None],
 ) -> Runs:
-    """Compiles each module with each flow in turns. Checks the objects."""
+    """Compiles each module with each flow alternately. Checks the objects."""
     runs: Runs = {name: {module: [] for module in modules} for name in flows}
     names = list(flows)
     for turn in range(-1, rounds):

@@ -115,7 +115,7 @@ def measure(
     folder: Path,
     on_round: Callable[[], None],
 ) -> Results:
-    """Compiles each source with each variant in turns, after a warm-up round."""
+    """Compiles each source with each variant alternately, after a warm-up round."""
     results: Results = {}
     for i in range(rounds + 1):
         for source, variant in product(sources, wanted):
@@ -186,14 +186,14 @@ def overhead_command(
 ) -> None:
     """Measure the size, start-up time and memory that the plug-in adds to clang.
 
-    The benchmark compiles two files in turns with stock clang, with the plug-in alone,
+    The benchmark compiles two files with stock clang, with the plug-in alone,
     and with the imitation inliner in each in-process runner. The first file is minimal
     but has decisions, so its time is the start-up time with the model. The second file
     is a whole module.
 
     "asked" is the number of decisions. "MiB" is the added size on disk. "RSS" is the
-    peak memory in MiB, including shared libraries. "+" is the median difference from
-    stock clang. Of all columns, CPU time depends least on other load.
+    peak memory in MiB, including shared libraries. Columns with "+" show the median
+    difference from stock clang. Of all columns, CPU time depends least on other load.
 
     ```sh
     mlbridge bench overhead

@@ -144,7 +144,7 @@ def measure_flows(
     most: int | None,
     **more: Any,
 ) -> "Results":
-    """Compiles a sample with all flows in turns, and prints the results.
+    """Compiles a sample with all flows alternately, and prints the results.
 
     ``more`` is passed to ``compile_time.measure``.
     """

@@ -204,7 +204,7 @@ def measure(
     folder: Path,
     on_compile: Callable[[], None],
 ) -> Results:
-    """Compiles each module with each flow in turns, in several rounds."""
+    """Compiles each module with each flow alternately, in several rounds."""
     results = Results(sample.files, base=base)
     with ExitStack() as stack:
         for name, flow in made.items():

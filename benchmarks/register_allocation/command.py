@@ -143,7 +143,7 @@ def measure(
     folder: Path,
     advance: Callable[[], None],
 ) -> dict[tuple[str, int], list[Compiled]]:
-    """Compiles with each flow and number of jobs in turns. Checks the objects."""
+    """Compiles with each flow and number of jobs alternately. Checks the objects."""
     found: dict[tuple[str, int], list[Compiled]] = {}
     expected: tuple[bytes, ...] | None = None
     for _ in range(rounds):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures all processes in turns, so that noise affects them equally."""
+"""Measures all processes alternately, so that noise affects them equally."""
 
 import fcntl
 import os
@@ -233,7 +233,7 @@ def measure(
     on_round: Callable[[], None],
     in_pass: bool = False,  # True if the clients are passes of mlir-opt.
 ) -> Results:
-    """Measures the subjects, their floors and the baselines in turns."""
+    """Measures the subjects, their floors and the baselines alternately."""
     results = Results(placement, work.lengths, fresh)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))

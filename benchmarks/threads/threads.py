@@ -174,7 +174,7 @@ def measure(
     rounds: int,
     on_round: Callable[[], None],
 ) -> Cells:
-    """Measures all runners, counts and sides in turns, so that noise affects all."""
+    """Measures all runners, counts and sides alternately, so that noise affects all."""
     cells: Cells = {}
     for _, model, count, side in product(range(rounds), wanted, counts, SIDES):
         cell = cells.setdefault((model.runner, count, side), Cell())

@@ -26,7 +26,7 @@ std::string functionOf(const Kernel &K, const isl::ast_node &Loops,
 /// Returns the definitions on which functions depend.
 std::string preamble(const Kernel &K);
 
-/// Returns a program that runs \p Functions in turns, and compares their
+/// Returns a program that runs \p Functions alternately, and compares their
 /// results with the first one's, bit for bit. It prints a line for each
 /// function: "same" or "differs", and the nanoseconds of CPU time of each of
 /// \p Rounds runs. A function that takes more than \p Slow times as long as the

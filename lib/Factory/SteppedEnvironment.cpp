@@ -41,8 +41,8 @@ struct SteppedEnvironment::State {
   bool TrainerLeft = false;
   /// If this is an error, all further commands return it.
   Error Stopped;
-  /// The trainer's current command: the observation to write, its action, and
-  /// the reward and the error to return.
+  /// The trainer's current command: where to write the observation, the action
+  /// to execute, and the reward and the error to return.
   FeatureSet *Into = nullptr;
   const Advice *Action = nullptr;
   double Reward = 0;

@@ -71,8 +71,8 @@ public:
   /// Records that the compiler has ended the session or is dead.
   void end();
   bool isClosed();
-  /// Wakes the server if there is a request. Call this when the last reply has
-  /// been written, because the server does not read the next request earlier.
+  /// Wakes the server if there is a request. Call this after each reply has
+  /// been written, because only then does the server read the next request.
   void notify();
 
   /// @}

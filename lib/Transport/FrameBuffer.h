@@ -39,8 +39,8 @@ public:
   /// Returns the address of the length. The message begins PrefixSize bytes
   /// later.
   std::byte *data() const { return Memory.get() + Alignment; }
-  /// Returns the number of bytes for the length and the message.
-  /// MessagePlacement::Padding more bytes follow.
+  /// Returns the number of bytes for the length and the message. They are
+  /// followed by MessagePlacement::Padding more bytes.
   std::size_t capacity() const { return Capacity; }
   std::shared_ptr<const void> share() const { return Memory; }
 

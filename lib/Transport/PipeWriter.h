@@ -26,9 +26,9 @@ namespace MLBridge {
 ///
 /// write() copies the bytes to kernel pages, and the reader copies them again.
 /// splice() puts the caller's pages into the pipe, so that only the reader
-/// copies. If both processes run on one core, this saves half of the work. If
-/// they run on two cores, it saves more, because no kernel pages move between
-/// the caches of the cores.
+/// copies. If both processes run on one core, this saves one of the two copies.
+/// On two cores, it saves more time, because no kernel pages move between the
+/// caches of the cores.
 ///
 /// After splice(), the bytes must not change while they are in the pipe. They
 /// leave the pipe when the reader has read all of them, which noteAllRead()

@@ -43,9 +43,9 @@ class Outcome:
 
 
 def promises(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
-    """Maps each condition on the builds with the model to true if it is met.
+    """Returns, for each condition on the builds with a model, whether it is met.
 
-    Builds after the first must have the same object files.
+    One condition is that later builds have the same object files as the first.
     """
     first, *others = builds
     by = f"by {first.way}"

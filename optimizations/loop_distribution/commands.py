@@ -129,8 +129,8 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
     """Measure all legal decisions about the loops of kernels (brute force).
 
     Each line of the file has the features of a kernel's loops, and the time of each
-    choice relative to stock clang. Kernels in the file are skipped, even those that
-    could not be measured.
+    choice relative to stock clang. Kernels already in the file are skipped, even those
+    that could not be measured.
 
     ```sh
     mlbridge search loop-times build/loops/generated.jsonl

@@ -2,7 +2,7 @@
 """Judges models on kernels whose families they have not seen, in five folds.
 
 For each fold, models are trained on generated kernels and on the kernels of the other
-folds. Then all variants of a kernel, including stock clang's, are measured in turns.
+folds. Then all variants of a kernel, including stock clang's, are measured alternately.
 """
 
 import math

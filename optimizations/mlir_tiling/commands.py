@@ -29,7 +29,10 @@ NAME = "mlir-tiling"
 
 Plugin = Annotated[
     Path | None,
-    Option(help="MLBridgeMLIR.so. [default: beside the plug-in of `mlbridge doctor`]"),
+    Option(
+        help="MLBridgeMLIR.so. [default: beside the MLBridgeLLVM.so that"
+        " `mlbridge doctor` finds]"
+    ),
 ]
 Times = Annotated[
     Path,
@@ -50,12 +53,12 @@ class TimesOptions:
     complete: Annotated[
         int,
         Option(
-            min=0, help="Number of training kernels with measurements of all choices."
+            min=0, help="Number of training kernels whose choices are all measured."
         ),
     ] = 48
     count: Annotated[int, Option(min=0, help="The number of training kernels.")] = 256
     most: Annotated[
-        int, Option(min=1, help="Random choices for each kernel not in --complete.")
+        int, Option(min=1, help="Choices measured for each other training kernel.")
     ] = 16
     held_out: Annotated[bool, Option(help="Also measure the held-out kernels.")] = True
     rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5
@@ -109,8 +112,8 @@ def _search(context: typer.Context, measured: TimesOptions) -> None:
     """Measure the possible tilings of kernels' loop nests (brute force).
 
     Each line of the file contains the features of a kernel's nest, and the time of each
-    choice relative to the untiled kernel. Kernels in the file are skipped. With each
-    choice, the kernel must compute the same results as without tiles.
+    choice relative to the untiled kernel. Kernels already in the file are skipped. With
+    each choice, the kernel must compute the same results as without tiles.
 
     ```sh
     mlbridge search mlir-tilings build/mlir-tiling/times.jsonl

@@ -124,7 +124,7 @@ def judge(
     spec: str,
     rounds: int,
 ) -> Judged:
-    """Measures the variants of a kernel in turns."""
+    """Measures the variants of a kernel alternately."""
     loops = len(kernel.loops)
     is_new = kernel in HELD_OUT_KINDS
     recipe = fixed.get(("" if is_new else kernel.pattern.kind, loops))

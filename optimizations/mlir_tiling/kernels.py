@@ -314,7 +314,7 @@ def random_kernel(pattern: Pattern, draw: random.Random) -> Kernel:
 
 
 def training_kernels(count: int, seed: int = 0) -> list[Kernel]:
-    """Returns kernels of the training kinds, with the patterns in turns.
+    """Returns kernels of the training kinds, alternating between the patterns.
 
     No kernel has the sizes of a held-out one.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs variants of a kernel with the stock mlir-opt and mlir-runner.
 
-All variants are functions of one program. It measures their CPU time in turns, without
-the time of the JIT, and compares all elements of their results with the source's.
+All variants are functions of one program. It runs them alternately, measures their CPU
+time without the JIT, and compares all elements of their results with the source's.
 """
 
 import shutil
@@ -248,7 +248,7 @@ def calls_of(kernel: Kernel, nanoseconds: float = 0.0) -> int:
 def measure(
     kernel: Kernel, functions: str, variants: int, *, rounds: int, calls: int = 0
 ) -> Measured:
-    """Runs the functions ``v0``, ``v1``, ... in turns."""
+    """Runs the functions ``v0``, ``v1``, ... alternately."""
     calls = calls or calls_of(kernel)
     main = _main(kernel, variants, rounds + 1, calls)
     text = functions + _DECLARATIONS + _helpers(kernel) + main

@@ -99,7 +99,7 @@ def _times(context: typer.Context, measured: TimesOptions) -> None:
     """Measure all candidates (loop order, tile sizes) of kernels by brute force.
 
     Each line of the file contains the features of a kernel, and the time of each
-    candidate relative to the original order. Kernels in the file are skipped.
+    candidate relative to the original order. Kernels already in the file are skipped.
 
     ```sh
     mlbridge search polyhedral-times build/polyhedral/times.jsonl
@@ -166,7 +166,7 @@ def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
 
     The command finds the best candidates in the files of --times, which must contain
     these kernels. It then measures the model's choices and the best candidates again,
-    in turns.
+    alternately.
 
     ```sh
     mlbridge search polyhedral-times held-out.jsonl \

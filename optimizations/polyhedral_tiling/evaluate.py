@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Judges a model on held-out kernels and sizes.
 
-The model decides in mlbridge-polyhedral. Its choice runs in turns with the original
-order, with tiles of 32, and with the best candidate of an earlier brute force.
+The model decides in mlbridge-polyhedral. Its choice, the original order,
+tiles of 32, and the best candidate of an earlier brute force run alternately.
 """
 
 import json

@@ -209,8 +209,8 @@ def _imitation(
     """Train an eviction model by imitating the best of several policies.
 
     The method is Iterative BC-Max. In each iteration, LLVM and several models allocate
-    each function. The network learns to imitate the best allocations, and is one of the
-    models in the next iteration. An evolution can start from the trained network:
+    the registers of each function. The network learns to imitate the best allocations,
+    and is one of the models in the next iteration. Afterwards, it can be evolved:
 
     ```sh
     mlbridge search allocation-imitation --out imitated

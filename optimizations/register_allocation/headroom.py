@@ -22,9 +22,9 @@ from mlbridge_optimizations.register_allocation.networks import NETWORKS
 from mlbridge_optimizations.show import Show, quiet
 
 KINDS = ("dialogue", "dialogue-alone", "eviction")
-"""The kinds of networks, which are drawn in turns."""
+"""The kinds of networks, which are drawn alternately."""
 
-# The standard deviations of the weights, which are used in turns.
+# The standard deviations of the weights, which are used alternately.
 _SIGMAS = (0.05, 0.2, 0.8)
 _AT_ONCE = 12  # The number of networks in one run of llc.
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The networks that advise LLVM's greedy register allocator.
+"""The networks that decide about register allocation in LLVM.
 
-Their features and advice have the names, types and shapes of LLVM's own ML advisors. An
-evolution strategy finds their weights, so a network is a function from a vector of
-weights to an ONNX model. Each network starts as a heuristic and learns changes to it.
+The kinds `eviction` and `priority` have the features and advice of LLVM's own ML
+advisors, the others have those of `-mlbridge-regalloc`. An evolution strategy finds
+the weights, so a network is a function from a vector of weights to an ONNX model. Each
+network starts as a heuristic and learns changes to it.
 """
 
 from abc import ABC, abstractmethod

@@ -111,8 +111,8 @@ makeModelEviction(const llvm::MachineFunction &MF, const llvm::RAGreedy &Greedy,
                   std::unique_ptr<llvm::RegAllocEvictionAdvisor> Stock);
 
 /// Returns an advisor that lets \p Model compute the priorities of live ranges.
-/// Greedy handles the range with the highest priority first. \p Stock is LLVM's
-/// own advisor, which decides if the model defers or has failed.
+/// Greedy handles the range with the highest priority first. If the model
+/// defers or has failed, \p Stock, LLVM's own advisor, decides.
 std::unique_ptr<llvm::RegAllocPriorityAdvisor>
 makeModelPriority(const llvm::MachineFunction &MF, const llvm::RAGreedy &Greedy,
                   llvm::SlotIndexes &Indexes, AdvisorModel &Model,

@@ -82,8 +82,9 @@ static StringRef nameOf(MachineOperand::MachineOperandType Type) {
   return "";
 }
 
-/// Returns the letters and underscores with which \p Instruction begins: `ADD`
-/// for `ADD32rr`.
+/// Returns the letters and underscores with which \p Instruction begins,
+/// without trailing underscores: `ADD` for `ADD32rr`. If there are no letters,
+/// returns \p Instruction.
 static StringRef opcodeName(StringRef Instruction) {
   const StringRef Prefix =
       Instruction.take_while([](char C) { return isAlpha(C) || C == '_'; })

@@ -5,8 +5,8 @@
                                a line for each round, in which each variant runs for
                                about NS nanoseconds
 
-   The variants run in turns, so that other load affects all of them equally. The order
-   changes from round to round. */
+   The variants run alternately, so that other load affects all of them equally. The
+   order changes from round to round. */
 #include DATA
 
 #include <stdint.h>

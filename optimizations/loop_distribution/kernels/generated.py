@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Generates kernels with random loops, on which models are trained.
 
-The kernels use TSVC's arrays but none of its loops, because the suites are for the
-evaluation. Floating-point numbers stay normal: each value is a mean, a product or a
-difference of values up to 1, and recurrences halve their values. Integers wrap.
+The kernels use TSVC's arrays but none of its loops, because TSVC is for the evaluation.
+Sums and differences are halved, so that floating-point values stay bounded, except in
+reductions. Integers wrap.
 """
 
 import random

@@ -46,8 +46,8 @@ class What:
     vocabulary: Annotated[
         Path | None,
         Option(
-            help="IR2Vec's vocabulary as LLVM's JSON file, needed if the model uses the"
-            " feature `embedding`."
+            help="IR2Vec's vocabulary as LLVM's JSON file, needed if the model uses"
+            " embeddings."
         ),
     ] = None
 

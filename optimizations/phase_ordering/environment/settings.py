@@ -30,10 +30,7 @@ Actions = Annotated[
 
 Vocabulary = Annotated[
     Path | None,
-    Option(
-        help="IR2Vec's vocabulary as LLVM's JSON file, needed for the feature"
-        " `embedding`."
-    ),
+    Option(help="IR2Vec's vocabulary as LLVM's JSON file, needed for `embedding`."),
 ]
 
 OF_MODULE = (

@@ -48,7 +48,7 @@ def starts(constants: set[int], extents: int) -> list[int]:
 def points(
     variables: Sequence[str], taken: set[int], start: int
 ) -> tuple[Point, Point]:
-    """Returns two primes per variable. They are at least `start` and divide no `taken`.
+    """Returns two primes >= `start` for each variable, which divide no `taken` size.
 
     The primes of two variables differ by more than the largest constant that
     `_expression` tries, so a number cannot be attributed to the wrong variable.

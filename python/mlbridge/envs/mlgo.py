@@ -164,9 +164,10 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         """Replies to the current request.
 
         Returns:
-            The next request, the reward, terminated (the compile has ended), truncated
-            (a timeout was exceeded), and an info as from `reset`. The last info also
-            has ``text_size`` and ``stock_text_size``, in bytes of machine code.
+            The next request, the reward, terminated (the compile has ended, or the
+            action was illegal), truncated (a timeout was exceeded), and an info as from
+            `reset`. The last info also has ``text_size`` and ``stock_text_size``, in
+            bytes of machine code, or else ``illegal_action`` or ``timeout``.
 
         Raises:
             gymnasium.error.ResetNeeded: no request waits for a reply.

@@ -224,11 +224,11 @@ def parameter_ports(
     shape: Sequence[int | None] = (None,),
     dtype: Any = None,
 ) -> list[Port]:
-    """Returns a port for each required parameter of a function.
+    """Returns a port for each required positional parameter of a function.
 
     A single parameter receives all features as a vector of float32. `shape` is the
-    shape of the vector for one request. Several parameters receive the features with
-    their names, converted to `dtype` if it is given.
+    shape of the vector for one request. If there are several parameters, each receives
+    the feature of the same name, converted to `dtype` if it is given.
 
     Raises:
         InvalidArgument: there are no features.

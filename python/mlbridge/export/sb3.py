@@ -62,8 +62,8 @@ def load(path: Path) -> BaseAlgorithm:
 
             return ARS.load(path, device="cpu")
     raise Unsupported(
-        f"{path}: expected what Stable-Baselines3's PPO, A2C, DQN or ARS saved; of "
-        "another algorithm, export the network (an nn.Module) itself"
+        f"{path}: expected what Stable-Baselines3's PPO, A2C, DQN or ARS saved; for "
+        "another algorithm, export its network (an nn.Module)"
     )
 
 
