@@ -51,7 +51,7 @@ def demo(
         for name, program in programs.items():
             into = work / "record" / name
             units[name] = record(program, plugin, into, jobs, step.advance)
-    with steps.step("Train a network to do likewise", settings.epochs) as step:
+    with steps.step("Train a network on these decisions", settings.epochs) as step:
         lessons = [unit for name in corpus.TRAINING for unit in units[name]]
 
         def show(epoch: Epoch) -> None:
@@ -74,7 +74,7 @@ def demo(
             by = (plugin, work / serdes, step.advance)
             builds.append(build_by_served_model(test, policy, way, *by))
     model, library = model_dir / "inliner.onnx", work / "libinliner.so"
-    with steps.step("Make machine code of the model", 1) as step:
+    with steps.step("Compile the model to machine code", 1) as step:
         aot.compile_model(model, library)
         step.advance()
     for scheme, file in {"onnx": model, "aot": library}.items():
@@ -139,7 +139,7 @@ def main(
     promises = report.promises(outcome.stock, outcome.builds)
     broken = [promise for promise, is_kept in promises.items() if not is_kept]
     for promise in broken:
-        console.print(f"Not so: {promise}", style="bold red")
+        console.print(f"Failed: {promise}", style="bold red")
     if broken:
         raise typer.Exit(1)
 

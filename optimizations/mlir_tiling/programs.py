@@ -65,7 +65,7 @@ class Measured:
 
 @cache
 def runtime() -> Path:
-    """Returns MLIR's runtime library, which prints."""
+    """Returns MLIR's library with the functions that print numbers."""
     program = shutil.which(RUNNER)
     if program is None or shutil.which(OPT) is None:
         raise OSFailure(f"{OPT} or {RUNNER} is missing; install mlir-22-tools (Debian)")
@@ -264,6 +264,6 @@ def measure(
     if len(numbers) != (rounds + 2) * variants:
         raise ModelError(f"{kernel.name}: expected times, found {printed[:200]!r}")
     times = numbers[: (rounds + 1) * variants].reshape(rounds + 1, variants)
-    # A kernel that takes less than the clock's unit must not have no time at all.
+    # Count a time of 0 as one tick of the clock.
     nanoseconds = times[1:].clip(1) * NANOSECONDS_OF_A_CLOCK / calls
     return Measured(nanoseconds, numbers[-variants:])

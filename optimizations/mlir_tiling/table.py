@@ -55,7 +55,7 @@ class Entry:
 
 
 def measure_kernel(kernel: Kernel, plugin: Path, rounds: int, most: int = 0) -> Entry:
-    """Measures all choices about a kernel, or at most so many random ones.
+    """Measures all choices about a kernel, or ``most`` random choices if not 0.
 
     Each result must be equal to the source's. Raises ModelError if one differs.
     """

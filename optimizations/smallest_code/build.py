@@ -182,9 +182,9 @@ def read(folder: Path) -> Build:
 
 
 def link_units(units: Sequence[Sequence[Unit]], to: Path) -> None:
-    """Links the bitcode of a program. ``units`` are those of each input of its link.
+    """Links the bitcode of a program. ``units`` has one list per input of the link.
 
-    As a linker does, this takes all objects, and of each archive what they need.
+    Links all objects, and from archives only members that they need.
     """
     objects = [group[0].bitcode for group in units if len(group) == 1]
     archives = [unit.bitcode for group in units if len(group) > 1 for unit in group]

@@ -32,7 +32,7 @@ LONG = 1e-3
 """Seconds from which a query is compared by the ratio of its times."""
 SLOWER, LATER = 1.1, 100e-6
 TRIES = 3
-"""A query is slower if it is in so many measurements."""
+"""The number of measurements in which a query must be slower."""
 SPLITS = {"training": 1, "held-out": 3}
 """The seed of the queries of each split."""
 

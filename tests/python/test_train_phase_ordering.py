@@ -511,7 +511,7 @@ def test_a_model_for_a_core_set_that_there_is(
         *("--corpus", folder, "--out", tmp_path / "out", "--workers", "2"),
     )
     assert "Searched" not in said
-    assert "too good" in " ".join(said.split())
+    assert "Optimistic" in " ".join(said.split())
     made = CoreSet.load(tmp_path / "out" / "core.json")
     assert replace(made, ratios=()) == replace(there, ratios=())
     # The order changes the first ratio, but not the last.

@@ -74,8 +74,8 @@ def _pipelines(
     from ..search.evolve import EvolutionSettings
 
     evolution = EvolutionSettings(**vars(by), seed=made.seed)
-    seen = "the search shares results of these programs"
-    _search(made, seen, **vars(searched), **vars(begun), evolution=evolution)
+    caveat = "Optimistic: these programs also informed the search."
+    _search(made, caveat, **vars(searched), **vars(begun), evolution=evolution)
 
 
 def _model(context: typer.Context, known: Known, made: Made) -> None:
@@ -86,7 +86,8 @@ def _model(context: typer.Context, known: Known, made: Made) -> None:
     ```
     """
     _check(context, made)
-    _search(made, "these programs may have chosen the core set", core=known.core)
+    caveat = "Optimistic: these programs may have informed the core set."
+    _search(made, caveat, core=known.core)
 
 
 COMMANDS = {
@@ -118,8 +119,8 @@ def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
         )
 
 
-def _search(made: Made, too_good: str, **settings: Any) -> None:
-    """Searches and prints the results. `too_good` says why they are optimistic."""
+def _search(made: Made, caveat: str, **settings: Any) -> None:
+    """Searches and prints the results, with a caveat about the score."""
     from ..search import coreset
     from ..search.value import ValueSettings
 
@@ -128,11 +129,11 @@ def _search(made: Made, too_good: str, **settings: Any) -> None:
     )
     with ProgressBars() as bars:
         trained = coreset.train(wanted, bars.show_stage)
-    _report(trained, f" This is too good: {too_good}." if too_good else "")
+    _report(trained, caveat)
     console.print(f"The model is {trained.model}, its curve {made.out}/curve.png.")
 
 
-def _report(trained: "Trained", too_good: str) -> None:
+def _report(trained: "Trained", caveat: str) -> None:
     ratios = trained.core.ratios
     if (found := trained.searched) is not None:
         console.print(
@@ -146,12 +147,12 @@ def _report(trained: "Trained", too_good: str) -> None:
         console.print(
             f"{left_out}: {check.chosen:.4f} by the value model after {check.epochs}"
             f" epochs, {check.fixed:.4f} by the best fixed sequence, {check.best:.4f}"
-            f" at most.{too_good}"
+            f" at most. {caveat}"
         )
     if ahead := trained.foresight:
         console.print(
             f"{left_out}: {ahead.chosen:.4f} by looking ahead, {ahead.fixed:.4f} by the"
-            f" first sequence, {ahead.best:.4f} at most.{too_good}"
+            f" first sequence, {ahead.best:.4f} at most. {caveat}"
         )
     for kind, times in sorted(Counter(f[2] for f in trained.failures).items()):
         console.print(f"The compiler's failures, {kind}: {times}; see table.jsonl")
