@@ -30,7 +30,7 @@
 
 namespace {
 
-/// The menu. compilers/gcc/README.md describes its rows.
+/// The menu. docs/guides/gcc.md describes its rows.
 enum FlagsChoice : int {
   LeaveFlags,
   OptimizeSize,
