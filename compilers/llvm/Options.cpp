@@ -65,12 +65,15 @@ cl::opt<std::string> EnvironmentOpt(
              "pipe:/tmp/trainer (default: the environment variable "
              "MLBRIDGE_SPEC)"));
 
-/// Also accepts `decisions:FILE`.
+/// Also accepts `decisions:FILE`, alone or as the end of a pipe of specs.
 struct InlinerSpecParser : ModelSpecParser {
   using ModelSpecParser::ModelSpecParser;
   bool parse(cl::Option &O, StringRef Name, StringRef Arg, std::string &Value) {
-    if (decisionFileOf(Arg).empty())
-      return ModelSpecParser::parse(O, Name, Arg, Value);
+    const DecisionSpec Spec = parseDecisionSpec(Arg);
+    std::string Model;
+    if (!Spec.Model.empty() &&
+        ModelSpecParser::parse(O, Name, Spec.Model, Model))
+      return true;
     Value = Arg.str();
     return false;
   }
@@ -81,12 +84,29 @@ cl::opt<std::string, false, InlinerSpecParser> InlinerOpt(
     cl::desc("Let the model at <spec> decide what to inline, such as "
              "pipe:/tmp/advisor or record:{module}.log|none; waits 5s for the "
              "model unless the spec has ?connect=DURATION. The spec "
-             "decisions:FILE replays the decisions of a file"));
+             "decisions:FILE replays the decisions of a file, and "
+             "record:LOG|decisions:FILE also logs them"));
 
 cl::opt<bool> InlinerIncludeDefaultOpt(
     "mlbridge-inliner-include-default", cl::cat(optionCategory()),
     cl::desc("Also give the model LLVM's own decision, as the feature "
              "inlining_default"));
+
+cl::opt<bool> InlinerIncludeLinkageOpt(
+    "mlbridge-inliner-include-linkage", cl::cat(optionCategory()),
+    cl::desc("Also give the model the linkage and the uses of caller and "
+             "callee, as the features of Inliner/CallFeatures.h"));
+
+cl::opt<std::string> InlinerCalleeFilesOpt(
+    "mlbridge-inliner-callee-files", cl::cat(optionCategory()),
+    cl::value_desc("file"),
+    cl::desc("The number of the program's files that emit each function, as "
+             "lines `COUNT NAME`, for the feature callee_files"));
+
+cl::opt<bool> InlinerNameCallsOpt(
+    "mlbridge-inliner-name-calls", cl::cat(optionCategory()),
+    cl::desc("Make the callee and the location of each call a part of the "
+             "request's context, so that logs contain them"));
 
 cl::opt<std::string> IR2VecVocabularyOpt(
     "mlbridge-ir2vec-vocabulary", cl::cat(optionCategory()),
@@ -131,6 +151,9 @@ Expected<std::string> environmentSpec() {
 }
 StringRef inlinerSpec() { return InlinerOpt; }
 bool inlinerIncludesDefault() { return InlinerIncludeDefaultOpt; }
+bool inlinerIncludesLinkage() { return InlinerIncludeLinkageOpt; }
+StringRef inlinerCalleeFiles() { return InlinerCalleeFilesOpt; }
+bool inlinerNamesCalls() { return InlinerNameCallsOpt; }
 StringRef ir2vecVocabulary() { return IR2VecVocabularyOpt; }
 EmbeddingOptions ir2vecOptions() {
   return {IR2VecKindOpt, IR2VecNormalizationOpt};

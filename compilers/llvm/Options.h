@@ -65,6 +65,16 @@ llvm::StringRef inlinerSpec();
 /// receives LLVM's own decision as the feature `inlining_default`.
 bool inlinerIncludesDefault();
 
+/// True if `-mlbridge-inliner-include-linkage` was given. The model then also
+/// receives the features of Inliner/CallFeatures.h.
+bool inlinerIncludesLinkage();
+/// Returns the value of `-mlbridge-inliner-callee-files=FILE`, or an empty
+/// string.
+llvm::StringRef inlinerCalleeFiles();
+/// True if `-mlbridge-inliner-name-calls` was given. The context of a request
+/// then contains the decisionKey() of its call.
+bool inlinerNamesCalls();
+
 /// Returns the value of `-mlbridge-ir2vec-vocabulary=FILE`, the vocabulary file
 /// for embeddings. The value is empty if the option was not given.
 llvm::StringRef ir2vecVocabulary();

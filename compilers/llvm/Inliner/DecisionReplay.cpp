@@ -14,11 +14,9 @@
 
 #include "Inliner/DecisionReplay.h"
 
-#include "Inliner/InlineDecisions.h"
 #include "ModelSession.h"
 #include "Options.h"
 
-#include "llvm/ADT/BitVector.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Module.h"
@@ -28,33 +26,6 @@ using namespace llvm;
 
 namespace MLBridge {
 namespace {
-
-/// The decisions for a module, and which of them were applied.
-class ReplayedModule final : public InlineAdvisorSource {
-public:
-  ReplayedModule(InlineDecisions File, std::string Prefix, const Module &M);
-  ReplayedModule(const ReplayedModule &) = delete;
-  ReplayedModule &operator=(const ReplayedModule &) = delete;
-  ~ReplayedModule() override;
-
-  std::unique_ptr<InlineAdvisor> create(Module &M, ModuleAnalysisManager &,
-                                        FunctionAnalysisManager &FAM,
-                                        const InlineParams &Params,
-                                        InlineContext IC) override;
-
-  /// Returns the decision about \p Call, or nothing if the file has none or if
-  /// inlining is illegal.
-  std::optional<bool> decide(CallBase &Call, FunctionAnalysisManager &FAM);
-
-private:
-  const InlineDecisions File;
-  const std::string Prefix;
-  /// The decisions whose caller this module defines.
-  BitVector OfModule;
-  BitVector Applied, Refused;
-  std::string FirstRefusal;
-  unsigned WithLocation = 0, WithoutLocation = 0;
-};
 
 class ReplayAdvisor final : public InlineAdvisor {
 public:
@@ -135,11 +106,19 @@ std::optional<bool> ReplayedModule::decide(CallBase &Call,
   return Inline;
 }
 
-StringRef decisionFileOf(StringRef Spec) {
-  return Spec.consume_front("decisions:") ? Spec : StringRef();
+DecisionSpec parseDecisionSpec(StringRef Spec) {
+  constexpr StringLiteral Scheme = "decisions:";
+  StringRef File = Spec;
+  if (File.consume_front(Scheme))
+    return {"", File.str()};
+  const auto [Model, Last] = Spec.rsplit('|');
+  File = Last;
+  if (File.consume_front(Scheme))
+    return {(Model + "|none").str(), File.str()};
+  return {Spec.str(), ""};
 }
 
-std::unique_ptr<InlineAdvisorSource> openDecisions(StringRef Path, Module &M) {
+std::unique_ptr<ReplayedModule> openDecisions(StringRef Path, Module &M) {
   const std::string Prefix = ModelSession::prefix("mlbridge-inliner", M);
   Expected<InlineDecisions> File = InlineDecisions::read(Path);
   if (!File) {

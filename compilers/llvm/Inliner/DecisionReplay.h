@@ -21,14 +21,59 @@
 #define MLBRIDGE_LLVM_INLINER_DECISIONREPLAY_H
 
 #include "Inliner/InlineAdvisorSource.h"
+#include "Inliner/InlineDecisions.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringRef.h"
+
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace MLBridge {
 
-/// Returns the path of a spec `decisions:FILE`, or an empty string for any
-/// other spec.
-llvm::StringRef decisionFileOf(llvm::StringRef Spec);
+/// The parts of a value of -mlbridge-inliner.
+struct DecisionSpec {
+  /// The spec of the model. It ends with `none` if there is a file. It is empty
+  /// for `decisions:FILE` alone, which needs no model.
+  std::string Model;
+  /// The path of a file of decisions, or an empty string.
+  std::string File;
+};
+
+/// Splits \p Spec, which may be `decisions:FILE`, or end with `|decisions:FILE`
+/// as in `record:LOG|decisions:FILE`.
+DecisionSpec parseDecisionSpec(llvm::StringRef Spec);
+
+/// The decisions of a file for a module, and which of them were applied.
+class ReplayedModule final : public InlineAdvisorSource {
+public:
+  /// \p Prefix starts each printed line.
+  ReplayedModule(InlineDecisions File, std::string Prefix,
+                 const llvm::Module &M);
+  ReplayedModule(const ReplayedModule &) = delete;
+  ReplayedModule &operator=(const ReplayedModule &) = delete;
+  ~ReplayedModule() override;
+
+  std::unique_ptr<llvm::InlineAdvisor>
+  create(llvm::Module &M, llvm::ModuleAnalysisManager &,
+         llvm::FunctionAnalysisManager &FAM, const llvm::InlineParams &Params,
+         llvm::InlineContext IC) override;
+
+  /// Returns the decision about \p Call, or nothing if the file has none or if
+  /// inlining is illegal.
+  std::optional<bool> decide(llvm::CallBase &Call,
+                             llvm::FunctionAnalysisManager &FAM);
+
+private:
+  const InlineDecisions File;
+  const std::string Prefix;
+  /// The decisions whose caller this module defines.
+  llvm::BitVector OfModule;
+  llvm::BitVector Applied, Refused;
+  std::string FirstRefusal;
+  unsigned WithLocation = 0, WithoutLocation = 0;
+};
 
 /// Reads the decisions at \p Path for the module \p M. Emits an error and
 /// returns null if the file cannot be read or parsed.
@@ -36,8 +81,8 @@ llvm::StringRef decisionFileOf(llvm::StringRef Spec);
 /// When the object is destroyed, it prints a remark in two cases: inlining
 /// would be illegal, or no call site has a location. With
 /// -mlbridge-print-statistics, it also prints how many decisions were applied.
-std::unique_ptr<InlineAdvisorSource> openDecisions(llvm::StringRef Path,
-                                                   llvm::Module &M);
+std::unique_ptr<ReplayedModule> openDecisions(llvm::StringRef Path,
+                                              llvm::Module &M);
 
 } // namespace MLBridge
 

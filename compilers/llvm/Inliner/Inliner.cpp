@@ -14,7 +14,9 @@
 
 #include "Inliner/Inliner.h"
 
+#include "Inliner/CallFeatures.h"
 #include "Inliner/DecisionReplay.h"
+#include "Inliner/InlineDecisions.h"
 #include "Inliner/InlinerStatistics.h"
 #include "ModelRunnerAdapter.h"
 #include "ModelSession.h"
@@ -25,6 +27,7 @@
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -57,6 +60,9 @@ struct InlinerState final : InlineAdvisorSource {
 
   std::unique_ptr<ModelSession> Session;
   InlinerStatistics Statistics;
+  /// Decides if the model defers. Null without `decisions:FILE`.
+  std::unique_ptr<ReplayedModule> Replay;
+  CalleeFiles Files;
 };
 
 class ModelInlineAdvisor final : public MLInlineAdvisor {
@@ -81,6 +87,12 @@ private:
   }
   /// Returns LLVM's own decision for \p CB in the current IR.
   bool heuristicInlines(CallBase &CB);
+  /// Fills the features of a request that LLVM does not fill. Returns LLVM's
+  /// decision if it is one of them.
+  std::optional<bool> addFeatures(CallBase &CB);
+  /// Returns the decision if the model has none. \p Default is LLVM's own
+  /// decision if it is known.
+  bool decideWithoutModel(CallBase &CB, std::optional<bool> Default);
   /// True if \p CB calls the function that contains it, and the call is
   /// reachable.
   bool isSelfCall(CallBase &CB);
@@ -96,18 +108,31 @@ private:
   DefaultInlineAdvisor Heuristic;
   /// The index of the feature `inlining_default`, if the request has it.
   std::optional<std::size_t> DefaultFeature;
+  /// The index of the first feature of callFeatures(), if the request has them.
+  std::optional<std::size_t> FirstCallFeature;
   bool ModelHasDecided = false;
 };
 
 } // namespace
 
-/// Returns the tensors of a request. These are LLVM's features and, with
-/// -mlbridge-inliner-include-default, LLVM's decision. If the last feature
-/// already is that decision, LLVM's option -inliner-interactive-include-default
-/// has added it.
+static std::optional<std::size_t> indexOf(ArrayRef<TensorSpec> Tensors,
+                                          StringRef Name) {
+  const auto *Found = find_if(
+      Tensors, [&](const TensorSpec &Spec) { return Spec.name() == Name; });
+  if (Found == Tensors.end())
+    return std::nullopt;
+  return Found - Tensors.begin();
+}
+
+/// Returns the tensors of a request: LLVM's features, with
+/// -mlbridge-inliner-include-linkage those of callFeatures(), and with
+/// -mlbridge-inliner-include-default LLVM's decision, unless LLVM's option
+/// -inliner-interactive-include-default has added that.
 static std::vector<TensorSpec> inputsFor(std::vector<TensorSpec> FeatureMap) {
-  if (inlinerIncludesDefault() &&
-      FeatureMap.back().name() != DefaultDecisionName)
+  if (inlinerIncludesLinkage())
+    for (const char *Name : CallFeatureNames)
+      FeatureMap.push_back(TensorSpec::createSpec<std::int64_t>(Name, {1}));
+  if (inlinerIncludesDefault() && !indexOf(FeatureMap, DefaultDecisionName))
     FeatureMap.push_back(DefaultDecisionSpec);
   return FeatureMap;
 }
@@ -126,9 +151,9 @@ ModelInlineAdvisor::ModelInlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
           },
           [this](CallBase &CB) { return heuristicInlines(CB); }),
       State(State), Heuristic(M, FAM, Params, IC) {
-  std::vector<TensorSpec> Inputs = inputsFor(getFeatureMap());
-  if (Inputs.back().name() == DefaultDecisionName)
-    DefaultFeature = Inputs.size() - 1;
+  const std::vector<TensorSpec> Inputs = inputsFor(getFeatureMap());
+  DefaultFeature = indexOf(Inputs, DefaultDecisionName);
+  FirstCallFeature = indexOf(Inputs, CallFeatureNames.front());
 }
 
 /// The advisor flushes the log, because LLVM destroys the state only after
@@ -141,14 +166,33 @@ bool ModelInlineAdvisor::heuristicInlines(CallBase &CB) {
   return Advice->isInliningRecommended();
 }
 
+std::optional<bool> ModelInlineAdvisor::addFeatures(CallBase &CB) {
+  if (FirstCallFeature)
+    for (const auto &[Index, Value] : enumerate(callFeatures(CB, State.Files)))
+      *model().getTensor<int64_t>(*FirstCallFeature + Index) = Value;
+  if (!DefaultFeature)
+    return std::nullopt;
+  const bool Default = heuristicInlines(CB);
+  *model().getTensor<int64_t>(*DefaultFeature) = Default;
+  return Default;
+}
+
+bool ModelInlineAdvisor::decideWithoutModel(CallBase &CB,
+                                            std::optional<bool> Default) {
+  if (State.Replay)
+    if (const std::optional<bool> Given = State.Replay->decide(CB, FAM))
+      return *Given;
+  return Default ? *Default : heuristicInlines(CB);
+}
+
 std::unique_ptr<MLInlineAdvice>
 ModelInlineAdvisor::getAdviceFromModel(CallBase &CB,
                                        OptimizationRemarkEmitter &ORE) {
+  if (inlinerNamesCalls())
+    model().switchContext(
+        decisionKey(CB.getCalledFunction()->getName(), locationOf(CB)));
   InlinerStatistics::Decision Made;
-  if (DefaultFeature) {
-    Made.Default = heuristicInlines(CB);
-    *model().getTensor<int64_t>(*DefaultFeature) = *Made.Default;
-  }
+  Made.Default = addFeatures(CB);
 
   InlinerStatistics::Stopwatch Clock;
   Expected<int64_t> Reply = model().tryEvaluate<int64_t>();
@@ -158,7 +202,7 @@ ModelInlineAdvisor::getAdviceFromModel(CallBase &CB,
     ModelHasDecided = true;
     Made.Inline = *Reply != 0;
   } else {
-    Made.Inline = Made.Default ? *Made.Default : heuristicInlines(CB);
+    Made.Inline = decideWithoutModel(CB, Made.Default);
   }
   Made.By = Reply.code();
   State.Statistics.add(Made);
@@ -323,13 +367,32 @@ static void registerAdvisor(PassBuilder &PB, OpenSource Open) {
 
 /// Opens the source that -mlbridge-inliner names.
 static std::shared_ptr<InlineAdvisorSource> openGiven(Module &M) {
-  if (StringRef File = decisionFileOf(inlinerSpec()); !File.empty())
-    return openDecisions(File, M);
+  const DecisionSpec Spec = parseDecisionSpec(inlinerSpec());
+  std::unique_ptr<ReplayedModule> Replay;
+  if (!Spec.File.empty() && !(Replay = openDecisions(Spec.File, M)))
+    return nullptr;
+  if (Spec.Model.empty())
+    return Replay;
+  CalleeFiles Files;
+  if (StringRef Path = inlinerCalleeFiles(); !Path.empty()) {
+    Expected<CalleeFiles> Given = CalleeFiles::read(Path);
+    if (!Given) {
+      M.getContext().diagnose(
+          DiagnosticInfoGeneric(ModelSession::prefix("mlbridge-inliner", M) +
+                                    Path + ": " + Given.takeError().str(),
+                                DS_Error));
+      return nullptr;
+    }
+    Files = std::move(*Given);
+  }
   std::unique_ptr<ModelSession> Session =
-      ModelSession::open("mlbridge-inliner", inlinerSpec(), M);
+      ModelSession::open("mlbridge-inliner", Spec.Model, M);
   if (!Session)
     return nullptr;
-  return std::make_shared<InlinerState>(std::move(Session), M);
+  auto State = std::make_shared<InlinerState>(std::move(Session), M);
+  State->Replay = std::move(Replay);
+  State->Files = std::move(Files);
+  return State;
 }
 
 void registerInliner(PassBuilder &PB) {

@@ -22,6 +22,8 @@
 ///   (llvm/Analysis/InlineModelFeatureMaps.h)
 /// - with -ir2vec-vocab-path=FILE: `callee_embedding` and `caller_embedding`,
 ///   each float[n]
+/// - with -mlbridge-inliner-include-linkage, those of CallFeatures.h, each
+///   int64_t[1]
 /// - with -mlbridge-inliner-include-default, as the last feature:
 ///   `inlining_default`, int64_t[1], which is LLVM's own decision for this call
 ///   site
@@ -34,7 +36,10 @@
 /// not inlined. Any other integer means that it is inlined. If the model
 /// defers, LLVM's heuristic decides about this call. Logs contain each decision
 /// under the name `inlining_decision`, including decisions after a deferral.
-/// `record:FILE|none` therefore logs the decisions of LLVM's heuristic.
+/// `record:FILE|none` therefore logs the decisions of LLVM's heuristic, and
+/// `record:FILE|decisions:FILE` logs replayed decisions. With
+/// -mlbridge-inliner-name-calls, the context of each request ends with the
+/// call's decisionKey().
 ///
 /// **Failures.** If the model fails and -mlbridge-on-error is `fallback`,
 /// LLVM's heuristic decides about this call and all following calls of the

@@ -1,0 +1,104 @@
+//===- CallFeatures.cpp - Further features of calls -----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Computes features of calls from the IR alone.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Inliner/CallFeatures.h"
+
+#include "ReadFile.h"
+
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+const std::array<const char *, NumCallFeatures> CallFeatureNames = {
+#define MLBRIDGE_FEATURE(NAME) #NAME,
+    MLBRIDGE_CALL_FEATURES(MLBRIDGE_FEATURE)
+#undef MLBRIDGE_FEATURE
+};
+
+/// The largest file of counts that is read.
+static constexpr std::uint64_t MaxCountBytes = std::uint64_t(1) << 30;
+
+Expected<CalleeFiles> CalleeFiles::read(StringRef Path) {
+  Expected<std::unique_ptr<MemoryBuffer>> File = readFile(Path, MaxCountBytes);
+  if (!File)
+    return File.takeError();
+  CalleeFiles Result;
+  StringRef Text = (*File)->getBuffer();
+  for (unsigned Number = 1; !Text.empty(); ++Number) {
+    const auto [Line, Rest] = Text.split('\n');
+    Text = Rest;
+    if (Line.trim().empty())
+      continue;
+    const auto [Count, Name] = Line.rtrim('\r').split(' ');
+    std::int64_t Value = 0;
+    if (Count.getAsInteger(10, Value) || Value < 1 || Name.empty())
+      return Error(ErrorCode::Malformed,
+                   "line " + std::to_string(Number) +
+                       ": expected \"COUNT NAME\" with a count of 1 or more, "
+                       "found \"" +
+                       Line.take_front(200).str() + "\"");
+    Result.Counts[Name] = Value;
+  }
+  return Result;
+}
+
+/// True if the linker keeps one of several copies of \p F.
+static bool isMerged(const Function &F) {
+  return F.hasLinkOnceLinkage() || F.hasWeakODRLinkage();
+}
+
+std::int64_t CalleeFiles::of(const Function &Callee) const {
+  if (Callee.hasLocalLinkage())
+    return 1;
+  const auto Count = Counts.find(Callee.getName());
+  return Count != Counts.end() ? Count->second : !isMerged(Callee);
+}
+
+std::array<std::int64_t, NumCallFeatures>
+callFeatures(const CallBase &Call, const CalleeFiles &Files) {
+  const Function &Callee = *Call.getCalledFunction();
+  const Function &Caller = *Call.getCaller();
+  std::int64_t OtherUses = 0, CallsInCaller = 0;
+  for (const Use &Of : Callee.uses()) {
+    const auto *User = dyn_cast<CallBase>(Of.getUser());
+    const bool IsCall = User && User->isCallee(&Of);
+    OtherUses += !IsCall;
+    CallsInCaller += IsCall && User->getCaller() == &Caller;
+  }
+  std::array<std::int64_t, NumCallFeatures> Result = {};
+  const auto Set = [&](CallFeature Feature, std::int64_t Value) {
+    Result[std::size_t(Feature)] = Value;
+  };
+  Set(CallFeature::callee_is_merged, isMerged(Callee));
+  Set(CallFeature::callee_is_local, Callee.hasLocalLinkage());
+  Set(CallFeature::caller_is_merged, isMerged(Caller));
+  Set(CallFeature::caller_is_local, Caller.hasLocalLinkage());
+  Set(CallFeature::callee_uses, Callee.getNumUses());
+  Set(CallFeature::caller_uses, Caller.getNumUses());
+  Set(CallFeature::callee_other_uses, OtherUses);
+  Set(CallFeature::callee_calls_in_caller, CallsInCaller);
+  Set(CallFeature::callee_is_discardable, Callee.isDiscardableIfUnused());
+  Set(CallFeature::callee_instructions, Callee.getInstructionCount());
+  Set(CallFeature::caller_instructions, Caller.getInstructionCount());
+  Set(CallFeature::argument_count, Call.arg_size());
+  Set(CallFeature::returns_value, !Call.getType()->isVoidTy());
+  Set(CallFeature::is_invoke, isa<InvokeInst>(Call));
+  Set(CallFeature::callee_is_nounwind, Callee.doesNotThrow());
+  Set(CallFeature::callee_files, Files.of(Callee));
+  return Result;
+}
+
+} // namespace MLBridge

@@ -1,0 +1,97 @@
+//===- CallFeatures.h - Further features of calls ---------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Features of a call that LLVM's ML inliner lacks but that determine what
+/// inlining does to the linked program: linkage, real numbers of uses, and how
+/// many files emit the callee. Models receive them with
+/// -mlbridge-inliner-include-linkage.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_INLINER_CALLFEATURES_H
+#define MLBRIDGE_LLVM_INLINER_CALLFEATURES_H
+
+#include "MLCompilerBridge/Error.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <array>
+#include <cstdint>
+
+namespace llvm {
+class CallBase;
+class Function;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// The features, each int64_t[1]. LLVM's `callee_users` adds 1 for each
+/// function that other files can see, so these count uses again.
+#define MLBRIDGE_CALL_FEATURES(M)                                              \
+  /* 1 if the linker merges copies of the callee (linkonce_odr, ...). */       \
+  M(callee_is_merged)                                                          \
+  /* 1 if no other file can use the callee (internal, private). */             \
+  M(callee_is_local)                                                           \
+  M(caller_is_merged)                                                          \
+  M(caller_is_local)                                                           \
+  /* Uses in this module, including those that are not calls. */               \
+  M(callee_uses)                                                               \
+  M(caller_uses)                                                               \
+  /* Uses of the callee that are not direct calls of it. */                    \
+  M(callee_other_uses)                                                         \
+  /* Direct calls of the callee in the caller. */                              \
+  M(callee_calls_in_caller)                                                    \
+  /* 1 if the callee vanishes when its last use does. */                       \
+  M(callee_is_discardable)                                                     \
+  /* Instructions, after earlier inlining into these functions. */             \
+  M(callee_instructions)                                                       \
+  M(caller_instructions)                                                       \
+  M(argument_count)                                                            \
+  M(returns_value)                                                             \
+  /* 1 if the call is an invoke, which has a landing pad. */                   \
+  M(is_invoke)                                                                 \
+  /* 1 if the callee cannot unwind. */                                         \
+  M(callee_is_nounwind)                                                        \
+  /* Files of the program that emit the callee: see CalleeFiles. */            \
+  M(callee_files)
+
+enum class CallFeature : std::size_t {
+#define MLBRIDGE_FEATURE(NAME) NAME,
+  MLBRIDGE_CALL_FEATURES(MLBRIDGE_FEATURE)
+#undef MLBRIDGE_FEATURE
+      Count
+};
+
+constexpr std::size_t NumCallFeatures = std::size_t(CallFeature::Count);
+extern const std::array<const char *, NumCallFeatures> CallFeatureNames;
+
+/// How many files of the program emit each function. An object that does not
+/// change may be read by many threads.
+class CalleeFiles {
+public:
+  /// Reads a file with a line `COUNT NAME` for each function. Returns System if
+  /// it cannot be read, or Malformed with the number of a line of another form.
+  static Expected<CalleeFiles> read(llvm::StringRef Path);
+
+  /// Returns the number of files that emit \p Callee. Without a line for it,
+  /// this is 0, which means unknown, for a function that the linker merges, and
+  /// 1 for all others.
+  std::int64_t of(const llvm::Function &Callee) const;
+
+private:
+  llvm::StringMap<std::int64_t> Counts;
+};
+
+/// Returns the features of \p Call, a direct call, in the order of CallFeature.
+std::array<std::int64_t, NumCallFeatures>
+callFeatures(const llvm::CallBase &Call, const CalleeFiles &Files);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_INLINER_CALLFEATURES_H
