@@ -32,7 +32,7 @@ from .kernels import LEVELS, SUITES, Kernel, kernels
 from .settings import DECISIONS, LearningOptions
 
 if TYPE_CHECKING:
-    from .evaluate import Judged
+    from .evaluate import Result
     from .table import Entry
 
 GENERATED = "generated"
@@ -276,11 +276,11 @@ def _evaluate(
         options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 
-def _is_of(judged: "Judged", level: str, suite: str) -> bool:
-    return judged.level == level and kernels()[judged.kernel].suite == suite
+def _is_of(result: "Result", level: str, suite: str) -> bool:
+    return result.level == level and kernels()[result.kernel].suite == suite
 
 
-def _print(runs: "Sequence[Sequence[Judged]]") -> None:
+def _print(runs: "Sequence[Sequence[Result]]") -> None:
     """Prints the first run, but counts a kernel as slower only if all runs agree."""
     from .evaluate import summarise
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Judges models on kernels whose families they have not seen, in five folds.
+"""Evaluates models on kernels whose families they have not seen, in five folds.
 
 For each fold, models are trained on generated kernels and on the kernels of the other
 folds. Then all variants of a kernel, including stock clang's, are measured alternately.
@@ -48,7 +48,7 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Result:
     """A kernel's times.
 
     Attributes:
@@ -119,24 +119,24 @@ def rows_of(
     return rows
 
 
-def judge(
+def compare(
     kernel: Kernel,
     level: str,
     rows: Mapping[str, Sequence[str]],
     *,
     rounds: int = 31,
     jobs: int = 1,
-) -> Judged:
+) -> Result:
     """Measures all rows of a kernel."""
     try:
         found = measure(kernel, level, rows, rounds=rounds, jobs=jobs)
     except Error as error:
-        return Judged(kernel.name, level, error=str(error))
+        return Result(kernel.name, level, error=str(error))
     ratios = {
         row: ratio_of(found.ratios(row), same=row in found.same)
         for row in found.names[1:]
     }
-    return Judged(kernel.name, level, ratios)
+    return Result(kernel.name, level, ratios)
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ class Summary:
     slower: tuple[str, ...]
 
 
-def summarise(judged: Iterable[Judged], row: str) -> Summary:
+def summarise(results: Iterable[Result], row: str) -> Summary:
     """Summarises a row of kernels that were measured."""
-    given = [(one.kernel, one.ratios[row]) for one in judged if row in one.ratios]
+    given = [(one.kernel, one.ratios[row]) for one in results if row in one.ratios]
     logs = [0.0 if ratio.same else math.log(ratio.median) for _, ratio in given]
     low, high = mean_interval(logs)
     changed = [(name, ratio) for name, ratio in given if not ratio.same]
@@ -183,16 +183,16 @@ def repeat(
     rounds: int = 31,
     jobs: int = 1,
     show: Show = quiet,
-) -> list[list[Judged]]:
+) -> list[list[Result]]:
     """Measures all kernels several times. Returns a list for each run."""
-    found: list[list[Judged]] = []
+    found: list[list[Result]] = []
     total = runs * len(levels) * len(kernels)
     for _ in range(runs):
-        run: list[Judged] = []
+        run: list[Result] = []
         found.append(run)
         for level in levels:
             for kernel in kernels:
                 variants = rows(kernel, level)
-                run.append(judge(kernel, level, variants, rounds=rounds, jobs=jobs))
+                run.append(compare(kernel, level, variants, rounds=rounds, jobs=jobs))
                 show(sum(map(len, found)), total)
     return found

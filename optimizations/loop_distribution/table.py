@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures all legal decisions about the loops of kernels (brute force).
 
-Models are trained and judged with the table, which has the features of each loop, and
-the time of each choice relative to stock clang. A choice changes one loop of a kernel.
+Models are trained and evaluated with the table, which has the features of each loop,
+and the time of each choice relative to stock clang. A choice changes one loop of a
+kernel.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

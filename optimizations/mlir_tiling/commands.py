@@ -22,7 +22,7 @@ from .kernels import HELD_OUT_KINDS, HELD_OUT_SIZES, training_kernels
 from .settings import LearningOptions
 
 if TYPE_CHECKING:
-    from .evaluate import Judged
+    from .evaluate import Result
     from .table import Entry
 
 NAME = "mlir-tiling"
@@ -169,7 +169,7 @@ def _train(
     console.print(f"{learned.out} was trained on {len(training)} kernels.")
 
 
-def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
+def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     """Measure a model's choices for the held-out kernels, in the stock mlir-opt.
 
     Each choice is compared with the untiled kernel, with the best choice of the brute
@@ -179,41 +179,41 @@ def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
     mlbridge evaluate mlir-tiling onnx:build/mlir-tiling/tiling.onnx
     ```
     """
-    from .evaluate import fixed_choices, judge_all
+    from .evaluate import compare_all, fixed_choices
 
-    training, held_out = _entries(judgement.times)
+    training, held_out = _entries(options.times)
     with ProgressBars() as bars:
-        judged = judge_all(
+        results = compare_all(
             *(held_out, fixed_choices(training)),
-            *(_plugin(judgement.plugin), judgement.model),
-            rounds=judgement.rounds,
+            *(_plugin(options.plugin), options.model),
+            rounds=options.rounds,
             advance=bars.steps("Kernels", len(held_out)),
         )
-    if judgement.json:
-        rows = [asdict(one) for one in judged]
-        judgement.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    _print(judged)
+    if options.json:
+        rows = [asdict(one) for one in results]
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    _print(results)
 
 
-def _print(judged: "Sequence[Judged]") -> None:
+def _print(results: "Sequence[Result]") -> None:
     from .evaluate import mean_speeds
 
     table = Table(title="Speed of the model's choices (geometric means)")
     table.add_column("held-out kernels")
     for column in ("count", "/ untiled", "/ brute force", "/ best fixed"):
         table.add_column(column, justify="right")
-    kinds = sorted({(one.is_new_kind, one.kind) for one in judged})
+    kinds = sorted({(one.is_new_kind, one.kind) for one in results})
     groups = {
         kind + (" (new kind)" if is_new else ""): [
-            one for one in judged if one.kind == kind
+            one for one in results if one.kind == kind
         ]
         for is_new, kind in kinds
     }
-    for name, group in (groups | {"all": list(judged)}).items():
+    for name, group in (groups | {"all": list(results)}).items():
         speeds = (f"{speed:.2f}" for speed in mean_speeds(group))
         table.add_row(name, str(len(group)), *speeds)
     console.print(table)
-    wrong = [one.kernel for one in judged if one.differences]
+    wrong = [one.kernel for one in results if one.differences]
     console.print(f"Kernels with a wrong result: {', '.join(wrong) or 'none'}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Judges a model on the held-out kernels.
+"""Evaluates a model on the held-out kernels.
 
 The model decides in the stock mlir-opt. Its result is measured beside the untiled
 kernel, the best choice of the brute force, and the best fixed choice of the training
@@ -46,7 +46,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Result:
     """A held-out kernel's speeds relative to the untiled kernel.
 
     Attributes:
@@ -116,14 +116,14 @@ def fixed_choices(training: Iterable[Entry]) -> dict[tuple[str, int], Recipe]:
     return {group: best_fixed(entries) for group, entries in groups.items()}
 
 
-def judge(
+def compare(
     kernel: Kernel,
     entry: Entry,
     fixed: Mapping[tuple[str, int], Recipe],
     plugin: Path,
     spec: str,
     rounds: int,
-) -> Judged:
+) -> Result:
     """Measures the variants of a kernel alternately."""
     loops = len(kernel.loops)
     is_new = kernel in HELD_OUT_KINDS
@@ -140,7 +140,7 @@ def judge(
     best, by_fixed, by_model = (
         1 / found.ratio(variant) for variant in (BEST, FIXED, MODEL)
     )
-    return Judged(
+    return Result(
         kernel.name,
         kernel.pattern.kind,
         is_new,
@@ -152,34 +152,34 @@ def judge(
     )
 
 
-def judge_all(
+def compare_all(
     entries: Sequence[Entry],
     fixed: Mapping[tuple[str, int], Recipe],
     plugin: Path,
     spec: str,
     *,
     rounds: int,
-    advance: Callable[[Judged], None] = quiet,
-) -> list[Judged]:
-    """Judges a model on all measured held-out kernels."""
+    advance: Callable[[Result], None] = quiet,
+) -> list[Result]:
+    """Evaluates a model on all measured held-out kernels."""
     by_name = {entry.kernel: entry for entry in entries if entry.ratios}
     found = []
     for kernel in (*HELD_OUT_SIZES, *HELD_OUT_KINDS):
         if kernel.name in by_name:
             entry = by_name[kernel.name]
-            found.append(judge(kernel, entry, fixed, plugin, spec, rounds))
+            found.append(compare(kernel, entry, fixed, plugin, spec, rounds))
             advance(found[-1])
     return found
 
 
-def mean_speeds(judged: Sequence[Judged]) -> tuple[float, float, float]:
+def mean_speeds(results: Sequence[Result]) -> tuple[float, float, float]:
     """Returns geometric means: relative to untiled, to the best, and to the fixed."""
 
     def mean(speeds: Iterable[float]) -> float:
         return math.exp(fmean(map(math.log, speeds)))
 
     return (
-        mean(one.model for one in judged),
-        mean(one.model / one.best for one in judged),
-        mean(one.model / one.fixed for one in judged),
+        mean(one.model for one in results),
+        mean(one.model / one.best for one in results),
+        mean(one.model / one.fixed for one in results),
     )

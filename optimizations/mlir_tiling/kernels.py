@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernels on which models are trained and judged, and their split.
+"""The kernels on which models are trained and evaluated, and their split.
 
 A kernel is one loop nest, written as affine loops or as a `linalg.generic`. The split
 is fixed: `training_kernels` draws sizes and forms, `HELD_OUT_SIZES` lists other sizes

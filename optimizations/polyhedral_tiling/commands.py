@@ -21,7 +21,7 @@ from .kernels import Case, cases
 from .settings import LearningOptions
 
 if TYPE_CHECKING:
-    from .evaluate import Judged
+    from .evaluate import Result
     from .measure import Entry
 
 GENERATED = "generated"
@@ -161,7 +161,7 @@ def _train(
     console.print(f"{learned.out} was trained on {len(given)} kernels.")
 
 
-def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
+def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     r"""Compare a model with a brute force, on held-out kernels and sizes.
 
     The command finds the best candidates in the files of --times, which must contain
@@ -174,45 +174,45 @@ def _evaluate(context: typer.Context, judgement: EvaluationOptions) -> None:
     mlbridge evaluate polyhedral onnx:tiling.onnx --times held-out.jsonl
     ```
     """
-    from .evaluate import judge_all
+    from .evaluate import compare_all
     from .measure import tool_of
 
     chosen = cases(*HELD_OUT)
-    entries = _entries(judgement.times, *HELD_OUT)
+    entries = _entries(options.times, *HELD_OUT)
     with ProgressBars() as bars:
-        judged = judge_all(
-            tool_of(judgement.tool),
+        results = compare_all(
+            tool_of(options.tool),
             chosen,
             entries,
-            judgement.model,
-            judgement.rounds,
+            options.model,
+            options.rounds,
             bars.steps("Kernels", len(entries)),
         )
     for split in HELD_OUT:
-        if some := [one for one in judged if one.split == split]:
+        if some := [one for one in results if one.split == split]:
             _print(split, some)
-    if judgement.json:
-        plain = [asdict(one) for one in judged]
-        judgement.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        plain = [asdict(one) for one in results]
+        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 
-def _print(split: str, judged: "list[Judged]") -> None:
+def _print(split: str, results: "list[Result]") -> None:
     from .evaluate import summarise
 
     table = Table(title=f"{split}: time / gcc -O3 in the original order")
     for column in ("kernel", "choice", "model", "brute force", "tiles of 32"):
         table.add_column(column, justify="left" if column == "kernel" else "right")
-    for one in judged:
+    for one in results:
         mark = " slower" if one.is_slower else ""
         numbers = (f"{one.model:.3f}{mark}", f"{one.best:.3f}", f"{one.default:.3f}")
         table.add_row(one.case, one.choice, *numbers)
-    found = summarise(judged)
+    found = summarise(results)
     numbers = (f"{found.model:.3f}", f"{found.best:.3f}", f"{found.default:.3f}")
     table.add_row("geometric mean", "", *numbers)
     console.print(table)
     console.print(
         f"The model's choices have {found.share:.3f} of the brute force's speed."
-        f" {len(found.slower)} of {len(judged)} are slower by more than the noise."
+        f" {len(found.slower)} of {len(results)} are slower by more than the noise."
     )
 
 

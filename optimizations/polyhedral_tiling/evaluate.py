@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Judges a model on held-out kernels and sizes.
+"""Evaluates a model on held-out kernels and sizes.
 
 The model decides in mlbridge-polyhedral. Its choice, the original order,
 tiles of 32, and the best candidate of an earlier brute force run alternately.
@@ -25,7 +25,7 @@ ORIGINAL = "0"
 
 
 @dataclass(frozen=True)
-class Judged:
+class Result:
     """A case's results. All ratios are medians of time / time of the original order.
 
     Attributes:
@@ -73,7 +73,7 @@ def model_choice(tool: Path, case: Case, spec: str) -> str:
     return out.decode().partition("choice ")[2].partition(".")[0]
 
 
-def judge(tool: Path, case: Case, entry: Entry, spec: str, rounds: int) -> Judged:
+def compare(tool: Path, case: Case, entry: Entry, spec: str, rounds: int) -> Result:
     """Measures a case."""
     best = entry.choices[entry.best]
     choices = [
@@ -96,7 +96,7 @@ def judge(tool: Path, case: Case, entry: Entry, spec: str, rounds: int) -> Judge
         return found
 
     model, best_ratio, default = (float(np.median(ratios(one))) for one in others)
-    return Judged(
+    return Result(
         *(case.name, case.split, choices[0], best),
         float(np.median(original)) / 1e6,
         model,
@@ -123,34 +123,34 @@ class Summary:
     slower: list[str]
 
 
-def summarise(judged: Sequence[Judged]) -> Summary:
+def summarise(results: Sequence[Result]) -> Summary:
     """Summarises cases."""
 
     def mean(values: list[float]) -> float:
         return float(np.exp(np.mean(np.log(values))))
 
     return Summary(
-        mean([one.model for one in judged]),
-        mean([one.best for one in judged]),
-        mean([one.default for one in judged]),
-        mean([one.best / one.model for one in judged]),
-        [one.case for one in judged if one.is_slower],
+        mean([one.model for one in results]),
+        mean([one.best for one in results]),
+        mean([one.default for one in results]),
+        mean([one.best / one.model for one in results]),
+        [one.case for one in results if one.is_slower],
     )
 
 
-def judge_all(
+def compare_all(
     tool: Path,
     cases: Sequence[Case],
     entries: Sequence[Entry],
     spec: str,
     rounds: int,
-    advance: Callable[[Judged], None] = quiet,
-) -> list[Judged]:
+    advance: Callable[[Result], None] = quiet,
+) -> list[Result]:
     """Measures the cases that have been measured by brute force."""
     by_name = {entry.case: entry for entry in entries}
     found = []
     for case in cases:
         if case.name in by_name:
-            found.append(judge(tool, case, by_name[case.name], spec, rounds))
+            found.append(compare(tool, case, by_name[case.name], spec, rounds))
             advance(found[-1])
     return found

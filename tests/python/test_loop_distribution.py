@@ -209,7 +209,7 @@ def test_a_network_learns_from_times(measured: Path, tmp_path: Path) -> None:
         assert found.nanoseconds.shape == (1, 2)
 
 
-def test_models_are_judged_on_other_families(measured: Path, tmp_path: Path) -> None:
+def test_models_are_evaluated_on_other_families(measured: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs scripts/make-venv train")
     from mlbridge_optimizations.loop_distribution import evaluate
     from mlbridge_optimizations.loop_distribution.learning import fold_models
@@ -223,16 +223,16 @@ def test_models_are_judged_on_other_families(measured: Path, tmp_path: Path) -> 
     entry = table.measure_kernel(kernel, "L1", PLUGIN, rounds=3, jobs=2)
     rows = evaluate.rows_of(PLUGIN, models, entry, factors)
     assert list(rows)[:3] == ["stock", "again", "llvm"]
-    run = [evaluate.judge(kernel, "L1", rows, rounds=5, jobs=2)]
+    run = [evaluate.compare(kernel, "L1", rows, rounds=5, jobs=2)]
     assert run[0].error == ""
     assert run[0].ratios["again"].same
     # In another order, s212 can be vectorized.
     assert evaluate.summarise(run, "best distribution").changed == 1
     assert evaluate.summarise(run, "again") == evaluate.Summary(1, (1, 1), 0, 0, ())
     wrong = replace(kernel, text="KERNEL(s212) { return missing; }\n")
-    assert "missing" in evaluate.judge(wrong, "L1", rows).error
+    assert "missing" in evaluate.compare(wrong, "L1", rows).error
 
-    # The command finds the models of this fold, and judges only this kernel.
+    # The command finds the models of this fold, and evaluates only this kernel.
     given = ["--times", measured, "--models", tmp_path, "--plugin", PLUGIN]
     small = ["--only", "s212", "--levels", "L1", "--runs", "1", "--rounds", "2"]
     said = run_cli("evaluate", "loops", *given, *small)

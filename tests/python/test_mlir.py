@@ -425,7 +425,7 @@ def test_the_split() -> None:
 def test_a_model_that_learns(tmp_path: Path) -> None:
     """Measures, trains and decides in mlir-opt."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    from mlbridge_optimizations.mlir_tiling.evaluate import fixed_choices, judge
+    from mlbridge_optimizations.mlir_tiling.evaluate import compare, fixed_choices
     from mlbridge_optimizations.mlir_tiling.learning import chosen, train
     from mlbridge_optimizations.mlir_tiling.settings import LearningOptions
     from mlbridge_optimizations.mlir_tiling.table import make_table, read_table
@@ -443,9 +443,9 @@ def test_a_model_that_learns(tmp_path: Path) -> None:
     assert entry.ratios[number] < 1.2 * min(entry.ratios)
     costs.write(chooser, chooser.features, model)
     fixed = fixed_choices([entry])
-    judged = judge(kernel, entry, fixed, PLUGIN, f"onnx:{model}", 3)
-    assert judged.differences == 0
-    assert judged.model > 1.5
+    result = compare(kernel, entry, fixed, PLUGIN, f"onnx:{model}", 3)
+    assert result.differences == 0
+    assert result.model > 1.5
 
 
 def test_readme(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 SUITES = ("tsvc", "polybench")
 
-# A model is judged on the families of a fold, and trained on all other families.
+# A model is evaluated on the families of a fold, and trained on all other families.
 FOLDS = (
     ("linear_dependence", "blas"),
     ("distribution", "solvers"),
