@@ -193,7 +193,7 @@ def results(agreement: Agreement, text: int, wrong: list[str]) -> list[bool]:
 GOOD = Agreement(both_inline=15, only_llvm=2, only_model=3, neither=80)
 
 
-def test_promises_are_judged() -> None:
+def test_promises_are_checked() -> None:
     assert results(GOOD, 10_100, []) == [True, True, True]
     assert results(replace(GOOD, neither=79), 10_000, []) == [False, True, True]
     assert results(GOOD, 10_101, []) == [True, False, True]

@@ -69,7 +69,7 @@ def test_every_file_name_has_a_spec(
 
 
 def test_answers_as_onnxruntime_does(mlp: Path) -> None:
-    judge = onnxruntime.InferenceSession(mlp)
+    reference = onnxruntime.InferenceSession(mlp)
     rng = np.random.default_rng(1)
     with (
         ModelRunner(f"onnx:{mlp}") as ours,
@@ -77,26 +77,26 @@ def test_answers_as_onnxruntime_does(mlp: Path) -> None:
     ):
         for batch in (1, 1, 7, 2, 1):
             x = rng.standard_normal((batch, 300)).astype(np.float32)
-            (logits,) = judge.run(None, {"x": x})
+            (logits,) = reference.run(None, {"x": x})
             reply = ours.evaluate({"x": x})
             np.testing.assert_allclose(reply["logits"], logits, rtol=0, atol=1e-5)
             best = decider.evaluate({"x": x}, "int64", many=True)
             np.testing.assert_array_equal(best, logits.argmax(axis=1))
         # A vector is a batch of one.
         one = rng.standard_normal(300).astype(np.float32)
-        (logits,) = judge.run(None, {"x": one[np.newaxis]})
+        (logits,) = reference.run(None, {"x": one[np.newaxis]})
         assert decider.evaluate({"x": one}, int) == logits.argmax()
 
 
 def test_sequences_of_any_length(tmp_path: Path) -> None:
     path = lstm(tmp_path / "lstm.onnx")
-    judge = onnxruntime.InferenceSession(path)
+    reference = onnxruntime.InferenceSession(path)
     rng = np.random.default_rng(2)
     with ModelRunner(f"onnx:{path}") as ours:
         for length in (1, 5, 5, 40, 3):
             opcodes = rng.integers(0, 60, length)
             weight = np.float32(rng.standard_normal())
-            wanted, best = judge.run(
+            wanted, best = reference.run(
                 None, {"opcodes": opcodes, "weight": np.array([weight])}
             )
             reply = ours.evaluate({"weight": weight, "opcodes": opcodes, "more": 1})
@@ -106,7 +106,7 @@ def test_sequences_of_any_length(tmp_path: Path) -> None:
 
 
 def test_many_threads_ask_one_model(mlp: Path) -> None:
-    judge = onnxruntime.InferenceSession(mlp)
+    reference = onnxruntime.InferenceSession(mlp)
     wrong: list[int] = []
 
     def ask(seed: int) -> None:
@@ -114,7 +114,7 @@ def test_many_threads_ask_one_model(mlp: Path) -> None:
         with ModelRunner(f"onnx:{mlp}?decide=argmax") as runner:
             for _ in range(200):
                 x = rng.standard_normal((1, 300)).astype(np.float32)
-                (logits,) = judge.run(None, {"x": x})
+                (logits,) = reference.run(None, {"x": x})
                 if runner.evaluate({"x": x}, int) != logits.argmax():
                     wrong.append(seed)
 
