@@ -39,6 +39,8 @@ WITH_VALUE = DEPENDENCY_FILES | {
     *("-Xclang", "-Xlinker", "-Xassembler", "-Xpreprocessor"),
 }
 """Options whose value is the next word."""
+LINKER_ONLY = ("-l", "-L", "-Wl,")
+"""How options begin that compiling does not use."""
 OTHER_MODES = frozenset({"-E", "-S", "-M", "-MM", "-fsyntax-only", "-r"})
 
 
@@ -86,6 +88,8 @@ def compile_source(
         word
         for option in options
         if not is_source(option) and option[0] != "-c"
+        # clang warns about them, which -Werror makes an error.
+        and not option[0].startswith(LINKER_ONLY)
         for word in without_output(option)
     ]
     command = [clang, *others, *COMPILE, "-c", source]
