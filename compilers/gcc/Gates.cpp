@@ -28,8 +28,9 @@
 #include "Decisions.h"
 
 /// The optional passes. The feature `pass` is an index of this list. A pass is
-/// not in the list if gcc needs it for correct code. For example, gcc
-/// fails without "vect" after "ifcvt", "bbro", and "isel" after a vectoriser.
+/// not in the list if gcc needs it for correct code. For example, gcc fails
+/// without "bbro", without "vect" after "ifcvt", and without "isel" after a
+/// vectoriser.
 static constexpr const char *OptionalPasses[] = {"ccp",
                                                  "forwprop",
                                                  "ethread",

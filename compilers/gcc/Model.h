@@ -23,12 +23,12 @@
 class Model {
 public:
   /// Returns the model at \p Spec for the decision \p Name, or null after an
-  /// error message. gcc keeps it until it exits. The runner connects at the
-  /// first request.
+  /// error message. gcc keeps the model until gcc exits. The runner connects at
+  /// the first request.
   static Model *open(const char *Name, const char *Spec);
 
-  /// False after a failure, so that the compile does not wait again, and for
-  /// the spec `none`, which always defers. Then send no requests.
+  /// False for the spec `none`, which always defers, and after a failure, so
+  /// that the compile does not wait again. If false, send no requests.
   bool isActive() const { return IsActive; }
 
   /// Sets a feature of the next request.
@@ -46,7 +46,7 @@ public:
   }
 
   /// Sends the request. Returns the reply, an integer from 0 to \p Most, or
-  /// \p Default if the model defers or fails. \p Site is its name in logs.
+  /// \p Default if the model defers or fails. Logs call the request \p Site.
   int ask(const char *Site, int Most, int Default);
 
   /// Records what gcc does after a request, if the spec begins with `record:`.

@@ -119,8 +119,10 @@ static constexpr unsigned MaxChoices = 160;
 static constexpr std::int64_t TileSizes[] = {8, 32, 128};
 static constexpr std::int64_t UnrollFactors[] = {1, 4};
 
-/// Returns legal orders: every loop that some access walks contiguously becomes
-/// innermost, around it every other loop, and the rest keeps its order.
+/// Returns legal orders. In nests of up to three loops, each loop becomes the
+/// innermost one. In deeper nests, only loops along which an access is
+/// contiguous do. Then each other loop becomes the loop around it. The
+/// remaining loops keep their order.
 static SmallVector<SmallVector<unsigned, 8>, 0> orders(const LoopNest &Nest) {
   const TilingChoice Leave = TilingChoice::leave(Nest.size());
   SmallVector<SmallVector<unsigned, 8>, 0> Found{Leave.Order};

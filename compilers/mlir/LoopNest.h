@@ -34,7 +34,7 @@ struct TilingChoice {
   /// The new order: the numbers of the source's loops, outermost first. It
   /// orders the loops over tiles, and the loops in a tile.
   llvm::SmallVector<unsigned, 8> Order;
-  /// So many iterations of the second loop from the inside become one body
+  /// The number of iterations of the second-innermost loop that become one body
   /// (unroll and jam). 1 does not unroll.
   std::int64_t Unroll = 1;
 

@@ -26,14 +26,14 @@ namespace MLBridge {
 /// nest never runs or cannot be reordered safely: if a bound depends on another
 /// loop, a loop carries values, the body does more than affine accesses and
 /// arithmetic, the dependences are unknown, or two values may name the same
-/// memory. As MLIR's own affine passes, this analysis assumes that the memrefs
-/// among a function's arguments do not overlap.
+/// memory. Like MLIR's own affine passes, this analysis assumes that the
+/// memrefs among a function's arguments do not overlap.
 std::optional<LoopNest>
 describeAffine(llvm::ArrayRef<mlir::affine::AffineForOp> Loops);
 
 /// Describes the loops that \p Op stands for. Returns nullopt if its operands
-/// are neither only tensors nor only buffers, or if they are buffers that may
-/// overlap or whose sizes are unknown, or if it never runs.
+/// include both tensors and buffers, if buffers may overlap or have unknown
+/// sizes, or if \p Op never runs.
 std::optional<LoopNest> describeLinalg(mlir::linalg::LinalgOp Op);
 
 } // namespace MLBridge

@@ -33,9 +33,8 @@ public:
   std::string open(llvm::StringRef Spec);
 
   /// Requests a choice for \p Nest in the function \p Function. If the model
-  /// defers, returns the choice that leaves the nest. If the model fails or its
-  /// reply is not a legal choice, returns that choice too, and sets
-  /// \p Failure.
+  /// defers, fails or replies with an illegal choice, returns the choice that
+  /// leaves the nest. In the last two cases, also sets \p Failure.
   TilingChoice choose(const LoopNest &Nest, llvm::StringRef Function,
                       std::string &Failure);
 

@@ -129,7 +129,7 @@ void TilingPass::decide(linalg::LinalgOp Op) {
 }
 
 void TilingPass::runOnOperation() {
-  // Analyse nothing for the model that always leaves the decision.
+  // Analyse nothing for the spec that leaves all nests as they are.
   if (Spec == "none")
     return;
   SmallVector<Operation *> Found;

@@ -29,8 +29,8 @@ std::string preamble(const Kernel &K);
 /// Returns a program that runs \p Functions alternately, and compares their
 /// results with the first one's, bit for bit. It prints a line for each
 /// function: "same" or "differs", and the nanoseconds of CPU time of each of
-/// \p Rounds runs. A function that takes more than \p Slow times as long as the
-/// first one runs once.
+/// \p Rounds runs. A function runs only once if it takes more than \p Slow
+/// times as long as the first one.
 std::string programOf(const Kernel &K,
                       const std::vector<std::string> &Functions, int Rounds,
                       double Slow);

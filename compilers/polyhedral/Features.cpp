@@ -38,7 +38,7 @@ constexpr double L2Lines = 1024 * 1024 / LineBytes;
 constexpr double TLBPages = 64;
 constexpr double TLB2Pages = 1536;
 
-/// Costs in cycles of the estimate. A network learns the real ones.
+/// Assumed costs in cycles, for an estimate. A network learns the real costs.
 constexpr double AddLatency = 4;
 constexpr double OverlappedTrips = 96;
 constexpr double L1Cost = 6;

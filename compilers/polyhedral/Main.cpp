@@ -297,7 +297,7 @@ void Session::printCandidates() {
   std::vector<Measured> Found;
   if (O.Do == Action::Measure) {
     std::vector<std::string> Functions = functionsOf(Candidates, Numbers);
-    // The original order again shows the noise.
+    // Measure the original order twice, which shows the noise.
     Functions.push_back(
         functionOf(K, S.loops(Choice()), variantName(Functions.size())));
     Found = runProgram(programOf(K, Functions, O.Rounds, Slow), O.Seconds);

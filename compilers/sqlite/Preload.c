@@ -29,7 +29,7 @@ static int (*Prepare)(sqlite3 *, const char *, int, unsigned, sqlite3_stmt **,
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/// Looks up what SQLite calls a function that this file replaces.
+/// Looks up SQLite's own version of a function that this file replaces.
 static void *real(const char *Name) { return dlsym(RTLD_NEXT, Name); }
 
 static int loadInto(int Status, sqlite3 **DB) {

@@ -22,8 +22,8 @@ SQLITE_EXTENSION_INIT3
 #include <stdio.h>
 #include <string.h>
 
-/// A pattern is described by so many hashes. Those of trigrams are less than
-/// Buckets, and those of one or two characters follow.
+/// A pattern is described by MaxTrigrams hashes. Hashes of trigrams are less
+/// than Buckets. Hashes of one or two characters are from Buckets on.
 enum { MaxTrigrams = 8, Buckets = 512, ShortBuckets = 256, MaxPattern = 256 };
 
 struct Advisor {
@@ -67,9 +67,9 @@ static int wildcardAt(const char *Text, bool IsGlob) {
   return (int)(Close ? Close + 1 - Text : (long)strlen(Text));
 }
 
-/// Hashes the trigrams of a pattern that have no wildcard, and what is shorter
-/// between wildcards. The beginning and the end of a text are characters.
-/// Unused numbers are -1.
+/// Hashes the trigrams of a pattern that have no wildcard, and texts of one or
+/// two characters between wildcards. The beginning and the end of a text count
+/// as characters. Unused numbers are -1.
 static void hashTrigrams(const Token *T, TermOperator How, int32_t *To) {
   const bool IsGlob = How == OperatorGlob || How == OperatorNotGlob;
   const char Begin = 2, End = 3;

@@ -1041,7 +1041,8 @@ static bool isGrouped(const Statement *S, const Clauses *C, int Begin,
 }
 
 /// True if an expression of an aggregate query has a column that is neither
-/// grouped nor an argument of an aggregate: its row is any of the group.
+/// grouped nor an argument of an aggregate. The column's value then comes from
+/// an arbitrary row of the group.
 static bool hasBareColumn(const Statement *S, const Clauses *C, int Begin,
                           int End) {
   const Token *const T = S->Tokens;
@@ -1191,7 +1192,7 @@ static void parseSelect(Parser *P, int Begin, int End, int Nesting,
     // The collations of columns matter.
     if (P->ComparesRows)
       resolveAll(P, &Here, I, Last);
-    // SQLite takes a scan that gives this order to be cheaper than it is.
+    // SQLite underestimates the cost of a scan that gives this order.
     P->IsOrder = true;
     if (C.GroupBy >= 0)
       resolveAll(P, &Here, C.GroupBy, C.Having >= 0 ? C.Having : C.End);

@@ -68,7 +68,7 @@ typedef enum OperandKind {
   OperandColumn, // the second column
 } OperandKind;
 
-/// Of a list, only so many elements are described.
+/// The maximum number of elements of a list that are described.
 enum { MaxLiterals = 8 };
 
 /// A condition on the columns of one table, which is joined to others by AND.

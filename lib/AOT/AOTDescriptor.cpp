@@ -69,8 +69,8 @@ static Error checkCount(const char *What, std::uint32_t Count,
                                     ", found " + std::to_string(Count)};
 }
 
-/// Checks that \p Count is from \p Least to \p Most. Also checks that \p Array
-/// is not null unless \p Count is 0. \p What names the elements in error
+/// Checks that \p Count is from \p Least to \p Most. If \p Count is positive,
+/// also checks that \p Array is not null. \p What names the elements in error
 /// messages.
 static Error checkArray(const char *What, const void *Array,
                         std::uint32_t Count, std::uint32_t Least,

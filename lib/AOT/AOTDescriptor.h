@@ -8,7 +8,7 @@
 ///
 /// \file
 /// readDescriptor(): reads the inputs, outputs and code of a compiled model
-/// from its C structures. `mlbridge compile` need not have made the library, so
+/// from its C structures. Another program may have made the library, so
 /// each pointer and count is checked before use.
 ///
 //===----------------------------------------------------------------------===//

@@ -53,8 +53,8 @@ Expected<std::string> readRegularFile(const std::string &Path,
                                       const std::string &What,
                                       std::size_t MaxBytes);
 
-/// Returns InvalidArgument unless \p Status, which comes from stat(2),
-/// describes a regular file.
+/// Returns InvalidArgument if \p Status, a result of stat(2), does not describe
+/// a regular file.
 Error expectRegularFile(const struct stat &Status, const std::string &What);
 
 } // namespace MLBridge

@@ -2,7 +2,7 @@
 """Improves the choices about a program by hill climbing.
 
 A compile tries new choices for several sites that share no function. The counts of
-their functions show which of them to keep.
+the sites' functions show which choices to keep.
 """
 
 import random
@@ -89,7 +89,7 @@ def _count(
 
 
 def _difference(site: Site, before: Mapping[str, int], after: Mapping[str, int]) -> int:
-    """Returns by how much a site's functions have become less."""
+    """Returns by how much the sum over a site's functions has decreased."""
     names = set(site.functions)
     return sum(before.get(name, 0) - after.get(name, 0) for name in names)
 

@@ -65,9 +65,9 @@ class Result:
 
 
 def number_of(recipe: Recipe, entry: Entry) -> int:
-    """Returns the choice of a kernel that follows a recipe as far as it is legal.
+    """Returns the number of the kernel's choice that follows a recipe.
 
-    Where it is not legal, it does without unrolling, then without tiles.
+    If this choice is not legal, drops the unrolling, or the tiles, or both.
     """
     loops = len(entry.choices[0]) // 2
     can_tile = np.any(np.array(entry.choices)[:, :loops] > 0, axis=0)

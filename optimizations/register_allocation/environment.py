@@ -173,8 +173,8 @@ class QuestionEnv(CompilerEnv):
         after the last instruction of each range.
 
         Each function has `repeats` consecutive episodes. Functions with more than
-        `max_ranges` live ranges are skipped, unless it is 0. `reward` is one of
-        `REWARDS`.
+        `max_ranges` live ranges are skipped. With 0, none are skipped. `reward` is one
+        of `REWARDS`.
         """
         parts: dict[str, spaces.Space[Any]] = {
             "ranges": _rows(_box(RANGE_COLUMNS)),
@@ -295,8 +295,8 @@ class DialogueEnv(MultiAgentCompilerEnv):
         With a `vocabulary` of MIR2Vec whose vectors have `dimension` elements, the
         observations also have the vectors of instructions, see `observation_spaces`.
 
-        Functions with more than `max_ranges` live ranges are skipped, unless it is 0.
-        `reward` is one of `REWARDS`.
+        Functions with more than `max_ranges` live ranges are skipped. With 0, none are
+        skipped. `reward` is one of `REWARDS`.
         """
         super().__init__(
             command(

@@ -2,9 +2,9 @@
 """The networks that decide about register allocation in LLVM.
 
 The kinds `eviction` and `priority` have the features and advice of LLVM's own ML
-advisors, the others have those of `-mlbridge-regalloc`. An evolution strategy finds
-the weights, so a network is a function from a vector of weights to an ONNX model. Each
-network starts as a heuristic and learns changes to it.
+advisors. The other kinds have those of `-mlbridge-regalloc`. An evolution strategy
+finds the weights, so a network is a function from a vector of weights to an ONNX model.
+Each network starts as a heuristic and learns changes to it.
 """
 
 from abc import ABC, abstractmethod

@@ -82,7 +82,7 @@ class Judged:
         return [timed for _, timed in self.times if timed.hot[0] >= LONG]
 
     def preparation(self) -> tuple[float, float]:
-        """Returns the microseconds that preparing takes longer: median, most."""
+        """Returns by how many µs the model delays the preparation: median, maximum."""
         more = [1e6 * (t.preparing[1] - t.preparing[0]) for _, t in self.times]
         return statistics.median(more), max(more)
 

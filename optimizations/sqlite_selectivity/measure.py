@@ -154,7 +154,7 @@ def opened(*systems: System) -> Iterator[None]:
 def measure(
     plain: System, learned: System, sql: str, *, budget: float, limit: float
 ) -> Timed | str:
-    """Measures a query with two systems. Returns why it cannot be, otherwise.
+    """Measures a query with two systems, or returns why this is not possible.
 
     Args:
         plain: the system without a model.

@@ -36,7 +36,7 @@ NO_ADVICE = -1.0
 ASSUMED_EQUAL, ASSUMED = 0.25, 0.93
 """What SQLite assumes of a column's equality with a literal, and of other terms."""
 DOUBT = 0.8
-"""The expected error, as a logarithm, from which nobody knows a term."""
+"""The expected error, as a logarithm, above which a term counts as unknown."""
 
 _SETS = {
     "other": (OTHER,),
@@ -336,11 +336,11 @@ def pays(
 ) -> Tensor:
     """Returns 1 if estimates of a statement's terms make it faster, else 0.
 
-    SQLite takes the rows that it finds by an index to be as cheap as those of a scan,
-    but they take several times as long. So the plan that follows from slightly better
-    estimates is often slower. It pays if a table's terms accept few rows, and fewer
-    than those that SQLite knows from an index. A term on another table that nobody
-    knows may accept still fewer.
+    SQLite assumes that a row found by an index costs as much as a row of a scan, but
+    it takes several times as long. Slightly better estimates therefore often lead to a
+    slower plan. They pay if a table's terms accept few rows, and no larger share than
+    the terms that SQLite can estimate by an index. They do not pay if a term on another
+    table is unknown, because it may accept still fewer rows.
 
     Args:
         tables: the table of each term, int32 [n].

@@ -111,7 +111,7 @@ class Table:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Opens a database that is not changed. Raises InvalidArgument if it cannot."""
+    """Opens a database read-only. Raises InvalidArgument if this fails."""
     if not path.is_file():
         raise InvalidArgument(f"there is no database {path}")
     try:

@@ -142,8 +142,8 @@ def cautious_choice(estimates: Tensor, margin: float, deviations: float) -> Tens
     """Returns the index of the choice with the lowest mean estimate, int64 [1].
 
     `estimates` are log(time) by each network, float [members, c]. Returns 0, the first
-    choice, if the mean plus so many standard deviations is not below `-margin`: the
-    networks disagree about kernels that are unlike those of the training.
+    choice, if the mean plus `deviations` standard deviations is not below `-margin`.
+    The networks disagree about kernels that are unlike those of the training.
     """
     mean = estimates.mean(dim=0)
     deviation = ((estimates - mean) ** 2).mean(dim=0).sqrt()

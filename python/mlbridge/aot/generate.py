@@ -68,7 +68,7 @@ _LEAST_WIDTH = _WIDTHS[0]
 # The variants for x86-64, each with its number of floats per register.
 _VARIANTS = (("x86-64-v4", 16), ("x86-64-v3", 8))
 _MOST_INLINED = 64
-"""A model with more operators is not one function, which compilers need minutes for."""
+"""The most operators in one function. For more, compilers would need minutes."""
 
 
 def header() -> str:
