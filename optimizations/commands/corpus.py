@@ -10,6 +10,7 @@ from rich.table import Table
 from mlbridge.errors import InvalidArgument
 from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import Programs
 from mlbridge_optimizations.plot import panels_of
 
 if TYPE_CHECKING:
@@ -21,12 +22,6 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Option(help="Corpus folder.", file_okay=False)]
-Programs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--program", metavar="NAME", help="Only this program. May be repeated."
-    ),
-]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Parallel compilers.")]
 DEFAULT = Path("build/corpus")
 

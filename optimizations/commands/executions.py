@@ -24,14 +24,13 @@ def compare_executions(
     from mlbridge_optimizations.evaluation.executions import execute, table
 
     corpus = load(programs.corpus.resolve())
-    only = programs.programs.split(",") if programs.programs else ()
-    chosen = corpus.select(programs.split, only=only)
+    chosen = corpus.select(programs.split, only=programs.programs or ())
     with ProgressBars() as bars:
         steps = bars.steps("Programs", 2 * len(chosen) * len(rows))
         found = execute(
             *(corpus, chosen, rows),
             rounds=options.rounds,
-            counts=options.count,
+            counts=options.valgrind,
             jobs=programs.jobs,
             advance=steps,
         )

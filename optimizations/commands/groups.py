@@ -83,11 +83,20 @@ def decision_of(described: Optimization[Any]) -> str:
 def _of(
     verb: str, make: Make, described: Optimization[Any]
 ) -> dict[str, Callable[..., None]]:
-    """Maps names to commands: the command from ``make``, and the optimisation's own."""
+    """Maps names to commands: the command from ``make``, and the optimisation's own.
+
+    Raises InvalidArgument if the name of a command does not begin with the
+    optimisation's name.
+    """
     general = guarded("settings", make, described)
     found = {} if general is None else {described.name: general}
     for words, command in described.commands.items():
         first, _, name = words.partition(" ")
+        if name != described.name and not name.startswith(f"{described.name}-"):
+            raise InvalidArgument(
+                f"command {words!r}: expected VERB {described.name} or VERB"
+                f" {described.name}-WHAT"
+            )
         if first == verb:
             found[name] = command
     return found

@@ -23,6 +23,25 @@ Split = Annotated[
 ]
 Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]
 CorpusFolder = Annotated[Path, Option(help="Corpus folder.")]
+Programs = Annotated[
+    list[str] | None,
+    Option("--program", metavar="NAME", help="Only this program. May be repeated."),
+]
+Times = Annotated[
+    list[Path],
+    Option(
+        "--times",
+        metavar="FILE.jsonl",
+        help="Times that `mlbridge search` measured. May be repeated.",
+    ),
+]
+TimesFile = Annotated[
+    Path,
+    Option("--out", metavar="FILE.jsonl", help="File to which lines are appended."),
+]
+ModelFile = Annotated[
+    Path, Option("--out", metavar="FILE.onnx", help="The model's file.")
+]
 ProgramNames = Annotated[
     str, Option(help="Names of programs, separated by commas. [default: all]")
 ]
@@ -37,7 +56,7 @@ class ProgramOptions:
 
     corpus: CorpusFolder = Path("build/corpus")
     split: Split = "training"
-    programs: ProgramNames = ""
+    programs: Programs = None
     json: RatiosFile = None
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -48,7 +67,7 @@ class ExecutionOptions:
     """The options of a comparison of running programs."""
 
     rounds: Annotated[int, Option(min=1, help="Pairs of runs for each row.")] = 5
-    count: Annotated[
+    valgrind: Annotated[
         bool,
         Option(help="Also count instructions with valgrind, which takes minutes."),
     ] = True

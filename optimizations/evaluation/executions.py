@@ -75,7 +75,7 @@ def build(program: Program, flags: Sequence[str], executable: Path) -> None:
 def under_valgrind(executable: Path, folder: Path, options: Sequence[str]) -> Path:
     """Writes a script that runs an executable under valgrind, with fixed addresses."""
     if not shutil.which("valgrind"):
-        raise Unsupported("valgrind is not installed: use --no-count")
+        raise Unsupported("valgrind is not installed: use --no-valgrind")
     script = folder / "counted"
     command = ["setarch", "-R", "valgrind", *options, str(executable.resolve())]
     script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')

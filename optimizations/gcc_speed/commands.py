@@ -16,7 +16,7 @@ from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
     CorpusFolder,
-    ProgramNames,
+    Programs,
     RatiosFile,
 )
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
@@ -38,7 +38,7 @@ class SearchOptions:
     corpus: CorpusFolder = Path("build/corpus")
     folder: Folder = Path("build/gcc-speed")
     plugin: Plugin = PLUGIN
-    programs: ProgramNames = ""
+    programs: Programs = None
     split: Split = "training"
     compiles: Annotated[
         int, Option(min=0, help="Compiles per program for hill climbing.")
@@ -69,10 +69,10 @@ class EvaluationOptions:
     corpus: CorpusFolder = Path("build/corpus")
     folder: Folder = Path("build/gcc-speed")
     plugin: Plugin = PLUGIN
-    programs: ProgramNames = ""
+    programs: Programs = None
     split: Split = "held-out"
-    pairs: Annotated[
-        int, Option(min=0, help="Number of pairs of timed runs on large inputs.")
+    rounds: Annotated[
+        int, Option(min=0, help="Pairs of timed runs on large inputs.")
     ] = 0
     fixed: Annotated[
         bool, Option(help="Also evaluate -O3 and other fixed settings.")
@@ -94,9 +94,11 @@ def _plugin(given: Path) -> Path:
     return given.resolve()
 
 
-def _chosen(corpus: Path, split: str, names: str) -> tuple[Corpus, list[Program]]:
+def _chosen(
+    corpus: Path, split: str, names: list[str] | None
+) -> tuple[Corpus, list[Program]]:
     found, known = load(corpus), names_of(split)
-    wanted = [name for name in names.split(",") if name] or known
+    wanted = names or known
     if unknown := set(wanted) - set(known):
         raise InvalidArgument(
             f"expected {split} programs ({', '.join(known)}), found {min(unknown)!r}"
@@ -113,7 +115,7 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
 
     ```sh
     mlbridge corpus fetch
-    mlbridge search gcc-decisions --programs zlib
+    mlbridge search gcc-speed-decisions --program zlib
     ```
     """
     from .climbing import climb
@@ -188,7 +190,7 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     the same as with stock gcc. Timed runs use larger inputs.
 
     ```sh
-    mlbridge evaluate gcc-speed --split training --programs zlib
+    mlbridge evaluate gcc-speed --split training --program zlib
     ```
     """
     from .evaluate import Ratio, best_fixed, evaluate, mean
@@ -200,13 +202,13 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
         advance = bars.steps("Builds", len(chosen) * len(rows))
 
         results: list[Ratio] = []
-        for one in evaluate(corpus, chosen, rows, options.folder, pairs=options.pairs):
+        for one in evaluate(corpus, chosen, rows, options.folder, pairs=options.rounds):
             results.append(one)
             advance()
     if options.json:
         lines = [asdict(one) for one in results]
         options.json.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
-    columns = ("instructions", "text", *(("time",) if options.pairs else ()))
+    columns = ("instructions", "text", *(("time",) if options.rounds else ()))
     table = Table(title="Relative to gcc -O2 (geometric means)")
     table.add_column(f"{len(chosen)} programs")
     for column in columns:
@@ -223,6 +225,6 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
 
 COMMANDS = {
     f"evaluate {NAME}": with_options(_evaluate, EvaluationOptions),
-    "search gcc-decisions": with_options(_search, SearchOptions),
+    f"search {NAME}-decisions": with_options(_search, SearchOptions),
     f"train {NAME}": with_options(_train, ModelOptions),
 }

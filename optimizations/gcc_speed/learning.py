@@ -114,7 +114,7 @@ def read_searches(file: Path) -> list[Searched]:
     if not lines:
         raise InvalidArgument(
             f"{file}: expected searches, found none; search first with"
-            " `mlbridge search gcc-decisions`"
+            " `mlbridge search gcc-speed-decisions`"
         )
     found = [_searched(json.loads(line)) for line in lines]
     return [*{one.program: one for one in found}.values()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands of ``mlbridge search`` and ``mlbridge evaluate`` about loops."""
+"""The commands of ``mlbridge`` search, train and evaluate about loops."""
 
 import json
 import os
@@ -21,9 +21,12 @@ from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
     ExecutionOptions,
     Jobs,
+    ModelFile,
     Plugin,
     ProgramOptions,
     RatiosFile,
+    Times,
+    TimesFile,
     plugin_of,
 )
 from mlbridge_optimizations.extras import need
@@ -42,23 +45,13 @@ Levels = Annotated[
     str,
     Option(help="Where the data fit: L1, L2 or memory, separated by commas."),
 ]
-Times = Annotated[
-    list[Path],
-    Option(
-        "--times",
-        metavar="FILE.jsonl",
-        help="Times that `mlbridge search loop-times` measured. May be repeated.",
-    ),
-]
 
 
 @dataclass(frozen=True)
 class TimesOptions:
     """The options of a brute force."""
 
-    out: Annotated[
-        Path, Argument(metavar="FILE.jsonl", help="File to which lines are appended.")
-    ]
+    out: TimesFile
     kernels: Annotated[
         str,
         Option(
@@ -82,7 +75,7 @@ class ModelOptions:
         str, Argument(metavar="DECISION", help="Decision: distribution or factors.")
     ]
     times: Times
-    out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")]
+    out: ModelFile
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
 
 
@@ -97,12 +90,15 @@ class EvaluationOptions:
             help="Folder of the folds' models. The command trains only models that the"
             " folder lacks."
         ),
-    ] = Path("build/loops/folds")
+    ] = Path("build/loop-distribution/folds")
     only: Annotated[
-        str, Option(help="Names of kernels, separated by commas. [default: all]")
-    ] = ""
+        list[str] | None,
+        Option("--kernel", metavar="NAME", help="Only this kernel. May be repeated."),
+    ] = None
     levels: Levels = "L1,L2"
-    runs: Annotated[int, Option(min=1, help="Repetitions of the whole evaluation.")] = 2
+    repeat: Annotated[
+        int, Option(min=1, help="Repetitions of the whole evaluation.")
+    ] = 2
     rounds: Annotated[int, Option(min=1, help="Measurements of each row.")] = 31
     json: RatiosFile = None
     plugin: Plugin = None
@@ -126,15 +122,16 @@ def _levels(given: str) -> list[str]:
 
 
 def _times(context: typer.Context, options: TimesOptions) -> None:
-    """Measure all legal decisions about the loops of kernels (brute force).
+    r"""Measure all legal decisions about the loops of kernels (brute force).
 
     Each line of the file has the features of a kernel's loops, and the time of each
     choice relative to stock clang. Kernels already in the file are skipped, even those
     that could not be measured.
 
     ```sh
-    mlbridge search loop-times build/loops/generated.jsonl
-    mlbridge search loop-times build/loops/suites.jsonl --kernels suites
+    mlbridge search loop-distribution-times --out generated.jsonl
+    mlbridge search loop-distribution-times --kernels suites \
+      --out suites.jsonl
     ```
     """
     from .kernels.generated import kernel
@@ -169,7 +166,7 @@ def _entries(files: Sequence[Path]) -> "list[Entry]":
     if not found:
         raise InvalidArgument(
             f"{', '.join(map(str, files))}: expected measured kernels, found none;"
-            " measure them with `mlbridge search loop-times`"
+            " measure them with `mlbridge search loop-distribution-times`"
         )
     return found
 
@@ -180,8 +177,8 @@ def _model(
     r"""Train a model of loop distribution or of loop factors on measured times.
 
     ```sh
-    mlbridge search loop-model distribution --times build/loops/generated.jsonl \
-      --out distribution.onnx
+    mlbridge train loop-distribution-costs distribution \
+      --times build/loop-distribution/generated.jsonl --out distribution.onnx
     clang-22 -O3 -fpass-plugin=MLBridgeLLVM.so \
       -mllvm -mlbridge-loop-distribution=onnx:distribution.onnx -c a.c
     ```
@@ -204,13 +201,13 @@ def _model(
     console.print(f"{options.out} was trained on {len(given)} loops.")
 
 
-def _chosen(names: str) -> list[Kernel]:
-    """Returns the kernels that --only names, or all."""
+def _chosen(names: Sequence[str]) -> list[Kernel]:
+    """Returns the kernels that --kernel names, or all."""
     known = kernels()
-    found = names.split(",") if names else list(known)
+    found = names or list(known)
     if unknown := [name for name in found if name not in known]:
         raise InvalidArgument(
-            f"--only: expected names of kernels such as s212 or gemm, found"
+            f"--kernel: expected names of kernels such as s212 or gemm, found"
             f" {unknown[0]!r}"
         )
     return [known[name] for name in found]
@@ -235,11 +232,12 @@ def _evaluate(
       the best measured time (brute force).
 
     ```sh
-    mlbridge evaluate loops --times build/loops/generated.jsonl \
-      --times build/loops/suites.jsonl
+    mlbridge evaluate loop-distribution-kernels \
+      --times build/loop-distribution/generated.jsonl \
+      --times build/loop-distribution/suites.jsonl
     ```
     """
-    chosen, levels = _chosen(options.only), _levels(options.levels)
+    chosen, levels = _chosen(options.only or ()), _levels(options.levels)
     entries, plugin = _entries(options.times), plugin_of(options.plugin)
     need("training", PACKAGES)
     from .evaluate import best_factors, repeat, rows_of
@@ -262,7 +260,7 @@ def _evaluate(
 
         runs = repeat(
             *(chosen, levels, rows),
-            runs=options.runs,
+            runs=options.repeat,
             rounds=options.rounds,
             jobs=options.jobs,
             show=lambda done, of: bars.show_stage("Kernels", done, of),
@@ -322,7 +320,7 @@ def _programs(
     without optimisation. The ratio of user times is the median of pairs of runs.
 
     ```sh
-    mlbridge evaluate loop-programs --programs potrace --no-count
+    mlbridge evaluate loop-distribution-programs --program potrace --no-valgrind
     ```
     """
     from mlbridge_optimizations.corpus.toolchain import plugin_flags
@@ -342,10 +340,14 @@ def _programs(
 
 
 COMMANDS = {
-    "evaluate loop-programs": with_options(
+    "evaluate loop-distribution-programs": with_options(
         _programs, LoopProgramOptions, ExecutionOptions
     ),
-    "evaluate loops": with_options(_evaluate, EvaluationOptions, LearningOptions),
-    "search loop-model": with_options(_model, ModelOptions, LearningOptions),
-    "search loop-times": with_options(_times, TimesOptions),
+    "evaluate loop-distribution-kernels": with_options(
+        _evaluate, EvaluationOptions, LearningOptions
+    ),
+    "train loop-distribution-costs": with_options(
+        _model, ModelOptions, LearningOptions
+    ),
+    "search loop-distribution-times": with_options(_times, TimesOptions),
 }

@@ -93,7 +93,7 @@ class LoopEnv(MultiAgentEnv):
         if not self._loops:
             raise InvalidArgument(
                 "expected measured loops with several legal distributions, found none;"
-                " measure more kernels with `mlbridge search loop-times`"
+                " measure more kernels with `mlbridge search loop-distribution-times`"
             )
         self.possible_agents = ["node", "partition"]
         self.agents = list(self.possible_agents)

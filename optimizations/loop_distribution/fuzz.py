@@ -223,7 +223,7 @@ def main(
     ),
     out: Annotated[
         Path, typer.Option(help="File for the rounds, to which lines are appended.")
-    ] = Path("build/loop-fuzz.jsonl"),
+    ] = Path("build/loop-distribution/fuzz.jsonl"),
 ) -> None:
     """Check that random decisions about loops do not change what programs print."""
     # On SIGTERM, wait for the programs that run.

@@ -3,13 +3,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from mlbridge_optimizations.commands.shared import Times
 from mlbridge_optimizations.optimization import (
     Choice,
     Metric,
@@ -28,21 +29,20 @@ if TYPE_CHECKING:
 class LoopSettings:
     """The options of the environment on the command line."""
 
-    times: Annotated[
-        Path,
-        Option(help="Times that `mlbridge search loop-times` measured."),
-    ] = Path("build/loops/generated.jsonl")
+    times: Times = field(
+        default_factory=lambda: [Path("build/loop-distribution/generated.jsonl")]
+    )
     order: Annotated[int, Option(help="Random seed of the loops' order.")] = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "times", self.times.resolve())
+        object.__setattr__(self, "times", [one.resolve() for one in self.times])
 
 
 def _make_env(settings: LoopSettings, worker: int) -> "LoopEnv":
     from .environment import LoopEnv
     from .table import read_table
 
-    entries = list(read_table(settings.times))
+    entries = [entry for file in settings.times for entry in read_table(file)]
     return LoopEnv(entries, seed=1000 * settings.order + worker)
 
 

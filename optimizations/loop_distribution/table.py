@@ -192,4 +192,4 @@ def _entry(loops: list[dict[str, Any]], **members: Any) -> Entry:
 
 def read_table(file: Path) -> Iterator[Entry]:
     """Yields the entries of a file. Raises as `tables.read_table` does."""
-    return tables.read_table(file, _entry, "search loop-times")
+    return tables.read_table(file, _entry, "search loop-distribution-times")

@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,13 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import RatiosFile, plugin_of
+from mlbridge_optimizations.commands.shared import (
+    ModelFile,
+    RatiosFile,
+    Times,
+    TimesFile,
+    plugin_of,
+)
 from mlbridge_optimizations.extras import need
 
 from .kernels import HELD_OUT_KINDS, HELD_OUT_SIZES, training_kernels
@@ -34,12 +40,6 @@ Plugin = Annotated[
         " `mlbridge doctor` finds]"
     ),
 ]
-Times = Annotated[
-    Path,
-    Option(
-        metavar="FILE.jsonl", help="Times that `mlbridge search mlir-tilings` measured."
-    ),
-]
 TIMES = Path("build/mlir-tiling/times.jsonl")
 
 
@@ -47,9 +47,7 @@ TIMES = Path("build/mlir-tiling/times.jsonl")
 class TimesOptions:
     """The options of a brute force."""
 
-    out: Annotated[
-        Path, Argument(metavar="FILE.jsonl", help="File to which lines are appended.")
-    ]
+    out: TimesFile = TIMES
     complete: Annotated[
         int,
         Option(
@@ -69,10 +67,8 @@ class TimesOptions:
 class ModelOptions:
     """The files of a training."""
 
-    times: Times = TIMES
-    out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")] = Path(
-        "build/mlir-tiling/tiling.onnx"
-    )
+    times: Times = field(default_factory=lambda: [TIMES])
+    out: ModelFile = Path("build/mlir-tiling/tiling.onnx")
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
 
 
@@ -83,7 +79,7 @@ class EvaluationOptions:
     model: Annotated[
         str, Argument(metavar="SPEC", help="Model spec, such as aot:libtiling.so.")
     ]
-    times: Times = TIMES
+    times: Times = field(default_factory=lambda: [TIMES])
     rounds: Annotated[int, Option(min=1, help="Measurements of each variant.")] = 21
     json: RatiosFile = None
     plugin: Plugin = None
@@ -93,17 +89,17 @@ def _plugin(given: Path | None) -> Path:
     return plugin_of(given or plugin_of(None).with_name("MLBridgeMLIR.so"))
 
 
-def _entries(file: Path) -> "tuple[list[Entry], list[Entry]]":
-    """Returns the measured training kernels and held-out kernels of a file."""
+def _entries(files: Sequence[Path]) -> "tuple[list[Entry], list[Entry]]":
+    """Returns the measured training kernels and held-out kernels of files."""
     from .table import read_table
 
     names = {one.name for one in (*HELD_OUT_SIZES, *HELD_OUT_KINDS)}
-    entries = [entry for entry in read_table(file) if not entry.error]
+    entries = [one for file in files for one in read_table(file) if not one.error]
     training = [entry for entry in entries if entry.kernel not in names]
     if not training:
         raise InvalidArgument(
-            f"{file}: expected measured training kernels, found none; measure them"
-            f" with `mlbridge search mlir-tilings {file}`"
+            f"{', '.join(map(str, files))}: expected measured training kernels, found"
+            " none; measure them with `mlbridge search mlir-tiling-times`"
         )
     return training, [entry for entry in entries if entry.kernel in names]
 
@@ -116,7 +112,7 @@ def _search(context: typer.Context, measured: TimesOptions) -> None:
     each choice, the kernel must compute the same results as without tiles.
 
     ```sh
-    mlbridge search mlir-tilings build/mlir-tiling/times.jsonl
+    mlbridge search mlir-tiling-times
     ```
     """
     from .table import make_table
@@ -219,6 +215,6 @@ def _print(results: "Sequence[Result]") -> None:
 
 COMMANDS = {
     f"evaluate {NAME}": with_options(_evaluate, EvaluationOptions),
-    "search mlir-tilings": with_options(_search, TimesOptions),
+    f"search {NAME}-times": with_options(_search, TimesOptions),
     f"train {NAME}": with_options(_train, ModelOptions, LearningOptions),
 }

@@ -42,7 +42,7 @@ class TilingEnv(gymnasium.Env[Observation, np.int64]):
         if not self._entries:
             raise InvalidArgument(
                 "expected measured kernels, found none; measure some with `mlbridge"
-                " search mlir-tilings`"
+                " search mlir-tiling-times`"
             )
         self._entry = self._entries[0]
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class TilingSettings:
     """The options of the environment."""
 
-    times: Annotated[Path, Option(help="Times of `mlbridge search mlir-tilings`.")] = (
-        TIMES
-    )
+    times: Annotated[
+        Path, Option(help="Times of `mlbridge search mlir-tiling-times`.")
+    ] = TIMES
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times", self.times.resolve())

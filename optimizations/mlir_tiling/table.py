@@ -113,4 +113,4 @@ def make_table(
 
 def read_table(file: Path) -> Iterator[Entry]:
     """Yields the entries of a file. Raises as `tables.read_table` does."""
-    return tables.read_table(file, Entry, "search mlir-tilings")
+    return tables.read_table(file, Entry, "search mlir-tiling-times")

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from mlbridge_optimizations.commands.shared import CorpusFolder, Plugin
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
 
 from .commands import evaluate, search
 from .environment.settings import (
     OF_MODULE,
     Actions,
-    CorpusFolder,
     LeaveOut,
-    Plugin,
     Vocabulary,
 )
 

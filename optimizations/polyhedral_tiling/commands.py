@@ -14,7 +14,12 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import RatiosFile
+from mlbridge_optimizations.commands.shared import (
+    ModelFile,
+    RatiosFile,
+    Times,
+    TimesFile,
+)
 from mlbridge_optimizations.extras import need
 
 from .kernels import Case, cases
@@ -32,23 +37,13 @@ Tool = Annotated[
     Path | None,
     Option(help="Path of mlbridge-polyhedral. [default: in build/release]"),
 ]
-Times = Annotated[
-    list[Path],
-    Option(
-        "--times",
-        metavar="FILE.jsonl",
-        help="Times that `mlbridge search polyhedral-times` measured. May be repeated.",
-    ),
-]
 
 
 @dataclass(frozen=True)
 class TimesOptions:
     """The options of a brute force."""
 
-    out: Annotated[
-        Path, Argument(metavar="FILE.jsonl", help="File to which lines are appended.")
-    ]
+    out: TimesFile
     kernels: Annotated[
         str,
         Option(
@@ -66,7 +61,7 @@ class ModelOptions:
     """The files of a training."""
 
     times: Times
-    out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")]
+    out: ModelFile
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
 
 
@@ -102,7 +97,7 @@ def _times(context: typer.Context, measured: TimesOptions) -> None:
     candidate relative to the original order. Kernels already in the file are skipped.
 
     ```sh
-    mlbridge search polyhedral-times build/polyhedral/times.jsonl
+    mlbridge search polyhedral-tiling-times --out build/polyhedral-tiling/times.jsonl
     ```
     """
     from .measure import make_table, tool_of
@@ -125,7 +120,7 @@ def _entries(files: list[Path], *splits: str) -> "list[Entry]":
     if not found:
         raise InvalidArgument(
             f"{', '.join(map(str, files))}: expected kernels of {' or '.join(splits)},"
-            " found none; measure them with `mlbridge search polyhedral-times`"
+            " found none; measure them with `mlbridge search polyhedral-tiling-times`"
         )
     return found
 
@@ -138,7 +133,8 @@ def _train(
     Held-out kernels and sizes in the files are not used.
 
     ```sh
-    mlbridge train polyhedral --times build/polyhedral/times.jsonl --out tiling.onnx
+    mlbridge train polyhedral-tiling --times build/polyhedral-tiling/times.jsonl \
+      --out tiling.onnx
     mlbridge-polyhedral kernel.json --model onnx:tiling.onnx
     ```
     """
@@ -169,9 +165,9 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     alternately.
 
     ```sh
-    mlbridge search polyhedral-times held-out.jsonl \
+    mlbridge search polyhedral-tiling-times --out held-out.jsonl \
       --kernels held-out-sizes,held-out-kernels
-    mlbridge evaluate polyhedral onnx:tiling.onnx --times held-out.jsonl
+    mlbridge evaluate polyhedral-tiling onnx:tiling.onnx --times held-out.jsonl
     ```
     """
     from .evaluate import compare_all
@@ -217,7 +213,7 @@ def _print(split: str, results: "list[Result]") -> None:
 
 
 COMMANDS = {
-    "evaluate polyhedral": with_options(_evaluate, EvaluationOptions),
-    "search polyhedral-times": with_options(_times, TimesOptions),
-    "train polyhedral": with_options(_train, ModelOptions, LearningOptions),
+    "evaluate polyhedral-tiling": with_options(_evaluate, EvaluationOptions),
+    "search polyhedral-tiling-times": with_options(_times, TimesOptions),
+    "train polyhedral-tiling": with_options(_train, ModelOptions, LearningOptions),
 }

@@ -129,4 +129,4 @@ def make_table(
 def read_table(files: Sequence[Path]) -> Iterator[Entry]:
     """Yields the entries of files. Raises as `tables.read_table` does."""
     for file in files:
-        yield from tables.read_table(file, Entry, "search polyhedral-times")
+        yield from tables.read_table(file, Entry, "search polyhedral-tiling-times")

@@ -12,12 +12,12 @@ from .commands import COMMANDS
 def _no_env(settings: NoSettings, worker: int) -> NoReturn:
     raise Unsupported(
         "the choice of tiles has no environment, because all candidates can be"
-        " measured; learn from their times with `mlbridge train polyhedral`"
+        " measured; learn from their times with `mlbridge train polyhedral-tiling`"
     )
 
 
 OPTIMIZATION: Optimization[Any] = Optimization(
-    "polyhedral",
+    "polyhedral-tiling",
     "Learn schedules, tile sizes and loop orders.",
     make_env=_no_env,
     commands=COMMANDS,

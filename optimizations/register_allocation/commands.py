@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Register allocation's commands of ``mlbridge search`` and ``mlbridge evaluate``."""
+"""Register allocation's commands of ``mlbridge`` search, train and evaluate."""
 
 import json
 import math
@@ -22,8 +22,8 @@ from mlbridge_optimizations.commands.shared import (
     ExecutionOptions,
     Jobs,
     Plugin,
-    ProgramNames,
     ProgramOptions,
+    Programs,
     Split,
     plugin_of,
 )
@@ -43,9 +43,9 @@ class Extracted:
     """The options of the extraction of functions."""
 
     corpus: CorpusFolder = Path("build/corpus")
-    functions: Functions = Path("build/regalloc/functions")
+    functions: Functions = Path("build/register-allocation/functions")
     split: Split = "training"
-    programs: ProgramNames = ""
+    programs: Programs = None
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
 
@@ -61,7 +61,7 @@ class Trained:
             help="Kind: allocator, dialogue, dialogue-alone, eviction or priority.",
         ),
     ]
-    functions: Functions = Path("build/regalloc/functions")
+    functions: Functions = Path("build/register-allocation/functions")
     validation: Annotated[
         str,
         Option(
@@ -77,7 +77,7 @@ class Trained:
         ),
     ] = None
     out: Annotated[Path, Option(help="Folder for the model and its curve.")] = Path(
-        "build/regalloc/evolved"
+        "build/register-allocation/evolved"
     )
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -87,7 +87,7 @@ class Trained:
 class Imitated:
     """The options of an imitation."""
 
-    functions: Functions = Path("build/regalloc/functions")
+    functions: Functions = Path("build/register-allocation/functions")
     validation: Annotated[
         str,
         Option(
@@ -105,7 +105,7 @@ class Imitated:
         ),
     ] = None
     out: Annotated[Path, Option(help="Folder for the model and its curve.")] = Path(
-        "build/regalloc/imitated"
+        "build/register-allocation/imitated"
     )
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -115,9 +115,9 @@ class Imitated:
 class Vocabulary:
     """The files of a vocabulary's training."""
 
-    functions: Functions = Path("build/regalloc/functions")
+    functions: Functions = Path("build/register-allocation/functions")
     out: Annotated[Path, Option(help="The vocabulary's file.")] = Path(
-        "build/regalloc/mir2vec.json"
+        "build/register-allocation/mir2vec.json"
     )
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -146,7 +146,7 @@ class Evaluated(ProgramOptions):
 class Headroom:
     """The options of an estimate."""
 
-    functions: Functions = Path("build/regalloc/functions")
+    functions: Functions = Path("build/register-allocation/functions")
     count: Annotated[int, Option(min=1, help="Minimum number of functions.")] = 200
     tries: Annotated[int, Option(min=1, help="Number of networks per function.")] = 96
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
@@ -165,7 +165,7 @@ def _functions(context: typer.Context, extracted: Extracted) -> None:
 
     ```sh
     mlbridge corpus fetch
-    mlbridge search allocation-functions
+    mlbridge search register-allocation-functions
     ```
     """
     from mlbridge_optimizations.corpus.manifest import load
@@ -173,10 +173,9 @@ def _functions(context: typer.Context, extracted: Extracted) -> None:
     from .functions import extract
 
     corpus = load(extracted.corpus.resolve())
-    only = extracted.programs.split(",") if extracted.programs else ()
     with ProgressBars() as bars:
         files = extract(
-            corpus.select(extracted.split, only=only),
+            corpus.select(extracted.split, only=extracted.programs or ()),
             plugin_of(extracted.plugin),
             extracted.functions,
             jobs=extracted.jobs,
@@ -195,7 +194,7 @@ def _files(functions: Path, validation: str) -> tuple[list[Path], list[Path]]:
         raise InvalidArgument(
             f"{functions}: expected bitcode files for training and for"
             f" validation, found {len(training)} and {len(checked)}; write them with"
-            " `mlbridge search allocation-functions`, and choose --validation"
+            " `mlbridge search register-allocation-functions`, and choose --validation"
         )
     found = {file.name.rpartition("-")[0] for file in checked}
     if missing := [name for name in programs if name not in found]:
@@ -213,8 +212,8 @@ def _imitation(
     and is one of the models in the next iteration. Afterwards, it can be evolved:
 
     ```sh
-    mlbridge search allocation-imitation --out imitated
-    mlbridge search allocation-model eviction --start imitated/eviction.onnx
+    mlbridge train register-allocation-imitation --out imitated
+    mlbridge train register-allocation-evolution eviction --start imitated/eviction.onnx
     ```
     """
     need("training", ("onnx", "onnxruntime", "torch"))
@@ -259,7 +258,7 @@ def _vocabulary(
     vocabulary's file has LLVM's format.
 
     ```sh
-    mlbridge search allocation-vocabulary
+    mlbridge train register-allocation-vocabulary
     ```
     """
     need("training", ("torch",))
@@ -297,7 +296,7 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
     - `dialogue-alone` is as `dialogue`, but leaves no live range to greedy.
 
     ```sh
-    mlbridge search allocation-model eviction
+    mlbridge train register-allocation-evolution eviction
     ```
     """
     need("training", ("cma", "matplotlib", "onnx", "onnxruntime"))
@@ -359,7 +358,7 @@ def _rows(evaluated: Evaluated) -> dict[str, str]:
 
 
 def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
-    """Compare register allocators on programs that stock clang compiles with -O2.
+    r"""Compare register allocators on programs that stock clang compiles with -O2.
 
     All ratios are relative to LLVM's greedy allocator. All columns except `text`
     cover only the functions that spill:
@@ -373,7 +372,8 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
     - `worse`: the number of functions that cost more than with greedy.
 
     ```sh
-    mlbridge evaluate allocation --row 'best of 5=-mlbridge-regalloc-search=5'
+    mlbridge evaluate register-allocation-corpus \
+      --row 'best of 5=-mlbridge-regalloc-search=5'
     ```
     """
     need("evaluation", ("elftools",))
@@ -383,10 +383,9 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
 
     rows = _rows(evaluated)
     corpus = load(evaluated.corpus.resolve())
-    only = evaluated.programs.split(",") if evaluated.programs else ()
     with ProgressBars() as bars:
         found = measure(
-            corpus.select(evaluated.split, only=only),
+            corpus.select(evaluated.split, only=evaluated.programs or ()),
             rows,
             plugin_of(evaluated.plugin),
             jobs=evaluated.jobs,
@@ -429,11 +428,11 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
     """Estimate how much a model of register allocation can save.
 
     Each function is allocated by many networks with random weights, of three kinds of
-    `mlbridge search allocation-model`: `dialogue`, `dialogue-alone` and `eviction`. The
-    table shows the costs of the best network for each function.
+    `mlbridge train register-allocation-evolution`: `dialogue`, `dialogue-alone` and
+    `eviction`. The table shows the costs of the best network for each function.
 
     ```sh
-    mlbridge evaluate allocation-headroom --tries 24
+    mlbridge evaluate register-allocation-headroom --tries 24
     ```
     """
     need("training", ("onnx", "onnxruntime"))
@@ -504,7 +503,7 @@ def _executions(
     as without optimisation. The ratio of user times is the median of pairs of runs.
 
     ```sh
-    mlbridge evaluate allocation-executions --programs wavpack --no-count
+    mlbridge evaluate register-allocation-executions --program wavpack --no-valgrind
     ```
     """
     from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
@@ -520,15 +519,17 @@ def _executions(
 
 
 COMMANDS = {
-    "evaluate allocation-executions": with_options(
+    "evaluate register-allocation-executions": with_options(
         _executions, Evaluated, ExecutionOptions
     ),
-    "evaluate allocation-headroom": with_options(_headroom, Headroom),
-    "evaluate allocation": with_options(_evaluate, Evaluated),
-    "search allocation-imitation": with_options(_imitation, Imitated, ImitationOptions),
-    "search allocation-vocabulary": with_options(
+    "evaluate register-allocation-headroom": with_options(_headroom, Headroom),
+    "evaluate register-allocation-corpus": with_options(_evaluate, Evaluated),
+    "train register-allocation-imitation": with_options(
+        _imitation, Imitated, ImitationOptions
+    ),
+    "train register-allocation-vocabulary": with_options(
         _vocabulary, Vocabulary, VocabularyOptions
     ),
-    "search allocation-functions": with_options(_functions, Extracted),
-    "search allocation-model": with_options(_model, Trained, Evolution),
+    "search register-allocation-functions": with_options(_functions, Extracted),
+    "train register-allocation-evolution": with_options(_model, Trained, Evolution),
 }

@@ -36,7 +36,7 @@ def bitcode_files(folder: Path) -> list[Path]:
     if not files:
         raise InvalidArgument(
             f"{folder}: expected bitcode files, found none; write them with"
-            " `mlbridge search allocation-functions`"
+            " `mlbridge search register-allocation-functions`"
         )
     return files
 

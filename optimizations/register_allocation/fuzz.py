@@ -37,7 +37,7 @@ from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
     CorpusFolder,
     Plugin,
-    ProgramNames,
+    Programs,
     Split,
     plugin_of,
 )
@@ -254,7 +254,7 @@ def main(
     decisions: Annotated[
         int, typer.Option(min=1, help="Stop after this many decisions.")
     ] = 1_000_000,
-    programs: ProgramNames = "",
+    programs: Programs = None,
     corpus: CorpusFolder = Path("build/corpus"),
     split: Split = "training",
     target: Annotated[
@@ -267,11 +267,11 @@ def main(
     plugin: Plugin = None,
     out: Annotated[
         Path, typer.Option(help="File for the rounds, to which lines are appended.")
-    ] = Path("build/regalloc-fuzz.jsonl"),
+    ] = Path("build/register-allocation/fuzz.jsonl"),
 ) -> None:
     """Check that random register allocation does not change the programs' output."""
     found = load(corpus.resolve())
-    chosen = found.select(split, only=programs.split(",") if programs else ())
+    chosen = found.select(split, only=programs or ())
     if target not in TARGETS:
         raise InvalidArgument(
             f"--target: expected one of {', '.join(TARGETS)}, found {target!r}"

@@ -36,9 +36,9 @@ class RegisterAllocationSettings:
         Path,
         Option(
             help="Folder of bitcode files, for example from `mlbridge search"
-            " allocation-functions`. Each function is an episode."
+            " register-allocation-functions`. Each function is an episode."
         ),
-    ] = Path("build/regalloc/functions")
+    ] = Path("build/register-allocation/functions")
     form: Annotated[
         str,
         Option(

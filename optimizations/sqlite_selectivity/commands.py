@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands ``mlbridge train sqlite`` and ``mlbridge evaluate sqlite``."""
+"""The commands of ``mlbridge`` train and evaluate about SQLite's selectivities."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -40,7 +40,7 @@ class ModelOptions:
     ]
     out: Annotated[
         Path, Option(help="Folder for model.onnx and its learning curve.")
-    ] = Path("build/sqlite/model")
+    ] = Path("build/sqlite-selectivity/model")
     check: Annotated[
         Path | None,
         Option(
@@ -88,7 +88,7 @@ class EvaluationOptions:
     ] = True
     out: Annotated[
         Path, Option(help="Folder of databases, models and builds of SQLite.")
-    ] = Path("build/sqlite")
+    ] = Path("build/sqlite-selectivity")
     source: Annotated[
         Path, Option(help="Folder of sqlite3.c, for the build with STAT4.")
     ] = Path("build/workloads/sqlite3-amalgamation")
@@ -107,17 +107,17 @@ def _train(
     network. The guide is docs/guides/sqlite.md.
 
     ```sh
-    mlbridge train sqlite shop.db --out shop
+    mlbridge train sqlite-selectivity shop.db --out shop
     mlbridge compile shop/model.onnx -o shop.so
     sqlite3 shop.db ".load mlbridge_sqlite" "select mlbridge_model('aot:shop.so')"
-    mlbridge train sqlite shop.db --check shop/model.onnx
+    mlbridge train sqlite-selectivity shop.db --check shop/model.onnx
     ```
 
     """
     if trained.check:
         _check(trained, learning)
         return
-    need("mlbridge train sqlite", PACKAGES)
+    need("mlbridge train sqlite-selectivity", PACKAGES)
     from .experiment import train_model
 
     with ProgressBars() as bars:
@@ -133,7 +133,7 @@ def _train(
 
 
 def _check(trained: ModelOptions, learning: LearningOptions) -> None:
-    need("mlbridge train sqlite --check", ("onnx",))
+    need("mlbridge train sqlite-selectivity --check", ("onnx",))
     from .drift import drifts
 
     assert trained.check is not None
@@ -161,12 +161,12 @@ def _evaluate(
 
     ```sh
     scripts/fetch-sqlite3 build/workloads
-    mlbridge evaluate sqlite
-    mlbridge evaluate sqlite --database shop.db --model aot:shop.so \
+    mlbridge evaluate sqlite-selectivity
+    mlbridge evaluate sqlite-selectivity --database shop.db --model aot:shop.so \
       --statements queries.sql
     ```
     """
-    need("mlbridge evaluate sqlite", (*PACKAGES, "emx_onnx_cgen"))
+    need("mlbridge evaluate sqlite-selectivity", (*PACKAGES, "emx_onnx_cgen"))
     from .evaluate import judge, own_subject, subjects
 
     with ProgressBars() as bars:
@@ -227,6 +227,8 @@ def _print(name: str, rows: "dict[str, Judged]") -> None:
 
 
 COMMANDS = {
-    "train sqlite": with_options(_train, ModelOptions, LearningOptions),
-    "evaluate sqlite": with_options(_evaluate, EvaluationOptions, LearningOptions),
+    "train sqlite-selectivity": with_options(_train, ModelOptions, LearningOptions),
+    "evaluate sqlite-selectivity": with_options(
+        _evaluate, EvaluationOptions, LearningOptions
+    ),
 }

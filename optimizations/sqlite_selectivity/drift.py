@@ -97,8 +97,8 @@ def drifts(database: Path, model: Path, rows: int, seed: int) -> Iterator[Drift]
     }
     if KEY not in entries:
         raise InvalidArgument(
-            f"{model}: expected a model of `mlbridge train sqlite`, found no metadata"
-            f" {KEY}"
+            f"{model}: expected a model of `mlbridge train sqlite-selectivity`, found"
+            f" no metadata {KEY}"
         )
     then = json.loads(entries[KEY])["tables"]
     now = {table.name: table for table in read_tables(database, rows, seed)}

@@ -6,7 +6,7 @@ from mlbridge_optimizations.optimization import NoSettings, Optimization
 from .commands import COMMANDS
 
 OPTIMIZATION: Optimization[NoSettings] = Optimization(
-    "sqlite",
+    "sqlite-selectivity",
     "Learn which share of a table's rows a condition of SQL accepts.",
     commands=COMMANDS,
 )

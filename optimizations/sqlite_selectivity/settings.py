@@ -6,6 +6,8 @@ from typing import Annotated
 
 from typer import Option
 
+from mlbridge_optimizations.training.settings import Hidden
+
 
 @dataclass(frozen=True)
 class LearningOptions:
@@ -26,7 +28,7 @@ class LearningOptions:
     epochs: Annotated[int, Option(min=1, help="Passes over the conjunctions.")] = 30
     batch: Annotated[int, Option(min=1, help="Examples in a batch.")] = 256
     rate: Annotated[float, Option(help="Largest learning rate of AdamW.")] = 0.01
-    hidden: Annotated[int, Option(min=1, help="Width of the hidden layers.")] = 32
+    hidden: Hidden = 32
     unsure: Annotated[
         float,
         Option(

@@ -21,7 +21,7 @@ Temperature = Annotated[
     float,
     Option(help="Temperature of the softmax over the choices, in units of log(time)."),
 ]
-Hidden = Annotated[int, Option(min=1, help="Width of the hidden layers.")]
+Hidden = Annotated[int, Option("--width", min=1, help="Width of the hidden layers.")]
 Members = Annotated[int, Option(min=1, help="Networks in the ensemble.")]
 
 

@@ -173,16 +173,16 @@ def test_the_best_fixed_setting() -> None:
 
 def test_the_commands(tmp_path: Path) -> None:
     for command, option in (
-        ("search gcc-decisions", "--compiles"),
+        ("search gcc-speed-decisions", "--compiles"),
         ("train gcc-speed", "--price"),
-        ("evaluate gcc-speed", "--pairs"),
+        ("evaluate gcc-speed", "--rounds"),
     ):
         assert option in run_cli(*command.split(), "--help")
     folder = ["--folder", tmp_path]
     with pytest.raises(InvalidArgument, match="expected searches, found none"):
         run_cli("train", "gcc-speed", *folder)
     with pytest.raises(InvalidArgument, match="there is no such plug-in"):
-        run_cli("search", "gcc-decisions", "--plugin", "gone.so", *folder)
+        run_cli("search", "gcc-speed-decisions", "--plugin", "gone.so", *folder)
 
 
 @FULL
@@ -199,12 +199,12 @@ def test_an_evaluation(tmp_path: Path) -> None:
         Searched("p", 10**6, 10**5, never), tmp_path / "training-searches.jsonl"
     )
     folder = ["--folder", tmp_path]
-    options = ["--corpus", tmp_path, "--programs", "zlib", "--split", "training"]
+    options = ["--corpus", tmp_path, "--program", "zlib", "--split", "training"]
     options += ["--no-fixed", "--plugin", PLUGIN]
     with pytest.raises(InvalidArgument, match="train first"):
         run_cli("evaluate", "gcc-speed", *folder, *options)
     with pytest.raises(InvalidArgument, match="expected training programs"):
-        run_cli("evaluate", "gcc-speed", *folder, *options, "--programs", "zstd")
+        run_cli("evaluate", "gcc-speed", *folder, *options, "--program", "zstd")
     run_cli("train", "gcc-speed", *folder)
     ratios = tmp_path / "ratios.json"
     printed = run_cli("evaluate", "gcc-speed", *folder, *options, "--json", ratios)

@@ -159,7 +159,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the times of a few generated kernels."""
     file = tmp_path_factory.mktemp("loops") / "times.jsonl"
     options = ["--count", "8", "--seed", "9", "--rounds", "2", "--plugin", str(PLUGIN)]
-    said = run_cli("search", "loop-times", file, *options)
+    said = run_cli("search", "loop-distribution-times", "--out", file, *options)
     assert "has 8 more kernels" in said, said
     return file
 
@@ -168,18 +168,44 @@ def test_mistakes_are_explained(measured: Path, tmp_path: Path) -> None:
     out = tmp_path / "model.onnx"
     missing = ["--times", tmp_path / "none.jsonl", "--out", out]
     with pytest.raises(InvalidArgument, match="no such file; write it with"):
-        run_cli("search", "loop-model", "factors", *missing)
+        run_cli("train", "loop-distribution-costs", "factors", *missing)
     with pytest.raises(InvalidArgument, match="DECISION: expected distribution or"):
-        run_cli("search", "loop-model", "factor", "--times", measured, "--out", out)
+        run_cli(
+            "train",
+            "loop-distribution-costs",
+            "factor",
+            "--times",
+            measured,
+            "--out",
+            out,
+        )
     broken = tmp_path / "broken.so"
     broken.write_text("")
     given = ["--count", "1", "--plugin", broken]
-    said = run_cli("search", "loop-times", tmp_path / "times.jsonl", *given)
+    said = run_cli(
+        "search", "loop-distribution-times", "--out", tmp_path / "times.jsonl", *given
+    )
     assert "Not measured: g0\nThe first error: " in said
     with pytest.raises(InvalidArgument, match=r"--levels: .* found 'L3'"):
-        run_cli("search", "loop-times", tmp_path / "times.jsonl", "--levels", "L3")
-    with pytest.raises(InvalidArgument, match=r"--only: .* found 'g1'"):
-        run_cli("evaluate", "loops", "--times", measured, "--only", "s212,g1")
+        run_cli(
+            "search",
+            "loop-distribution-times",
+            "--out",
+            tmp_path / "times.jsonl",
+            "--levels",
+            "L3",
+        )
+    with pytest.raises(InvalidArgument, match=r"--kernel: .* found 'g1'"):
+        run_cli(
+            "evaluate",
+            "loop-distribution-kernels",
+            "--times",
+            measured,
+            "--kernel",
+            "s212",
+            "--kernel",
+            "g1",
+        )
 
 
 def test_a_network_learns_from_times(measured: Path, tmp_path: Path) -> None:
@@ -196,11 +222,11 @@ def test_a_network_learns_from_times(measured: Path, tmp_path: Path) -> None:
     }.items():
         assert {len(row) for row in features[name]} == {columns}
     assert len(features["loop"]) == networks.LOOP_COLUMNS
-    small = ["--epochs", "2", "--members", "1", "--hidden", "4", "--margin", "0"]
+    small = ["--epochs", "2", "--members", "1", "--width", "4", "--margin", "0"]
     for decision in ("distribution", "factors"):
         file = tmp_path / f"{decision}.onnx"
         given = ["--times", str(measured), "--out", str(file), *small]
-        said = run_cli("search", "loop-model", decision, *given)
+        said = run_cli("train", "loop-distribution-costs", decision, *given)
         assert "was trained on" in said, said
         kernel = kernels()["s241"]
         spec = f"loop-{decision}=onnx:{file}"
@@ -234,8 +260,8 @@ def test_models_are_evaluated_on_other_families(measured: Path, tmp_path: Path) 
 
     # The command finds the models of this fold, and evaluates only this kernel.
     given = ["--times", measured, "--models", tmp_path, "--plugin", PLUGIN]
-    small = ["--only", "s212", "--levels", "L1", "--runs", "1", "--rounds", "2"]
-    said = run_cli("evaluate", "loops", *given, *small)
+    small = ["--kernel", "s212", "--levels", "L1", "--repeat", "1", "--rounds", "2"]
+    said = run_cli("evaluate", "loop-distribution-kernels", *given, *small)
     shown = re.findall(r"^│ ([a-z ]+?) +│ +[\d.]+ │", said, re.MULTILINE)
     assert shown == [name for name in list(rows)[1:] if not name.startswith("best")]
     assert [folder.name for folder in tmp_path.iterdir()] == ["fold-1"]

@@ -2,19 +2,23 @@
 """Trains, evaluates and exports an optimisation that a user describes in a file."""
 
 import fcntl
+import inspect
 import json
+import re
 import sys
 from dataclasses import make_dataclass, replace
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 from unittest.mock import Mock
 
 import numpy as np
 import onnx
 import pytest
+import typer
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
@@ -22,10 +26,12 @@ from gymnasium import spaces
 from typer.testing import CliRunner
 
 import mlbridge
+import mlbridge_optimizations
 from mlbridge.cli import app
 from mlbridge.errors import Error, InvalidArgument, Malformed, Unsupported
 from mlbridge_optimizations import Optimization, registry
-from mlbridge_optimizations.commands import groups, progress
+from mlbridge_optimizations.commands import evaluate, groups, progress, search
+from mlbridge_optimizations.commands import train as train_
 from mlbridge_optimizations.registry import known, of_file
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
@@ -252,10 +258,10 @@ def test_others_that_are_broken(
         "loop-distribution",
         "mlir-tiling",
         "phase-ordering",
-        "polyhedral",
+        "polyhedral-tiling",
         "register-allocation",
         "size",
-        "sqlite",
+        "sqlite-selectivity",
     ]
     said = " ".join(caplog.messages)
     for why in ("No module named", "expected an Optimization", "a second phase-order"):
@@ -418,6 +424,50 @@ def test_a_file_that_hides_a_package(tmp_path: Path) -> None:
     (tmp_path / "numpy.py").write_text("")
     with pytest.raises(InvalidArgument, match=r"the module 'numpy' of /.*rename"):
         of_file(tmp_path / "numpy.py")
+
+
+def test_names() -> None:
+    """An optimisation, its folder and its commands share a name."""
+    folders = Path(mlbridge_optimizations.__file__).parent
+    for name, described in known().items():
+        if name == "size":
+            continue
+        assert (folders / name.replace("-", "_") / "optimization.py").is_file()
+        for words in described.commands:
+            assert re.fullmatch(rf"(search|train|evaluate) {name}(-[a-z-]+)?", words)
+
+
+def test_options_have_one_meaning() -> None:
+    """An option takes values of the same type in all commands."""
+    found: dict[str, dict[object, str]] = {}
+    for group in (evaluate.app, search.app, train_.app):
+        made: Any = typer.main.get_command(group)
+        for name, command in made.known.items():
+            if name.startswith("size"):
+                continue
+            for field, one in inspect.signature(command).parameters.items():
+                kind, option = get_args(one.annotation) or (None, None)
+                if isinstance(option, typer.models.OptionInfo):
+                    # Typer stores the first word of an option as its default.
+                    words = (option.default, *(option.param_decls or ()))
+                    word = next((w for w in words if str(w).startswith("--")), field)
+                    types = (t for t in get_args(kind) if t is not NoneType)
+                    kind = next(types, kind) if NoneType in get_args(kind) else kind
+                    found.setdefault(str(word).strip("-"), {})[kind] = name
+    assert {"program", "times"} <= found.keys()
+    assert not {word: kinds for word, kinds in found.items() if len(kinds) > 1}
+
+
+def test_a_command_of_another_name(
+    spills: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    described = of_file(spills / "spills.py")
+    named = replace(described, commands={"evaluate outputs": lambda: None})
+    monkeypatch.setattr(groups, "known", lambda: {"spills": named})
+    result = CliRunner().invoke(app, ["evaluate", "nothing"])
+    assert result.exit_code == 2
+    why = "command 'evaluate outputs': expected VERB spills or VERB spills-WHAT"
+    assert why in " ".join(caplog.messages)
 
 
 def test_options_of_others_that_clash(

@@ -101,7 +101,15 @@ def test_programs_of_csmith_by_random_policies_and_networks(tmp_path: Path) -> N
     corpus.generate(folder, count, 1)
     models = [random_network(tmp_path, space) for space in outputs.SPACES]
     arguments = (
-        *("evaluate", "outputs", *models, "--corpus", folder, "--jobs", "2"),
+        *(
+            "evaluate",
+            "phase-ordering-outputs",
+            *models,
+            "--corpus",
+            folder,
+            "--jobs",
+            "2",
+        ),
         *("--split", "generated", "--random", policies, "--out", out),
     )
     run_cli(*arguments)
@@ -226,7 +234,14 @@ def test_what_a_policy_did_is_found_and_can_be_seen(
     # Attribute the fault to the policy.
     monkeypatch.setattr(outputs._Trial, "_own_fault", lambda trial: "")
     said = run_cli(
-        *("evaluate", "outputs", "--corpus", found.folder, "--random", "3"),
+        *(
+            "evaluate",
+            "phase-ordering-outputs",
+            "--corpus",
+            found.folder,
+            "--random",
+            "3",
+        ),
         *("--program", "overflow", "--out", tmp_path / "out"),
         status=1,
     )
@@ -331,7 +346,13 @@ def test_a_crash_of_the_compiler_is_told_of_apart(
 def test_a_model_by_which_nothing_compiles_is_no_success(tmp_path: Path) -> None:
     found = small_corpus(tmp_path / "corpus", fine=FINE)
     said = run_cli(
-        *("evaluate", "outputs", "onnx:/not/there.onnx", "--split", "generated"),
+        *(
+            "evaluate",
+            "phase-ordering-outputs",
+            "onnx:/not/there.onnx",
+            "--split",
+            "generated",
+        ),
         *("--corpus", found.folder, "--out", tmp_path / "out"),
         status=1,
     )
@@ -352,7 +373,7 @@ def test_the_command_of_a_finding_does_what_it_did(tmp_path: Path, suffix: str) 
 
 def test_something_has_to_be_asked_for() -> None:
     with pytest.raises(InvalidArgument, match="--random 50"):
-        run_cli("evaluate", "outputs")
+        run_cli("evaluate", "phase-ordering-outputs")
 
 
 @FULL
@@ -362,7 +383,7 @@ def test_everything_by_fifty_random_policies(split: str | None, tmp_path: Path) 
     assert corpus.fetch(folder).failed == {}
     found = corpus.generate(folder, 200, 1)
     programs = found.select(split)
-    settings = outputs.OutputsSettings((), 50, 0, ROOT / "build/outputs")
+    settings = outputs.OutputsSettings((), 50, 0, ROOT / "build/phase-ordering/outputs")
     outcomes = outputs.check_outputs(
         found, programs, settings, jobs=os.cpu_count() or 1
     )

@@ -72,7 +72,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
-    assert "90 %" in run_cli("train", "sqlite", database, "--out", folder, *SMALL)
+    assert "90 %" in run_cli(
+        "train", "sqlite-selectivity", database, "--out", folder, *SMALL
+    )
     assert {"curve.csv", "curve.png", "model.onnx"} <= {
         p.name for p in folder.iterdir()
     }
@@ -189,7 +191,7 @@ def test_hashes_are_those_of_the_extension(database: Path) -> None:
 
 def test_drift(database: Path, model: Path, tmp_path: Path) -> None:
     assert "as in the training" in run_cli(
-        "train", "sqlite", database, "--check", model
+        "train", "sqlite-selectivity", database, "--check", model
     )
     changed = tmp_path / "changed.db"
     shutil.copy(database, changed)
@@ -197,7 +199,7 @@ def test_drift(database: Path, model: Path, tmp_path: Path) -> None:
         opened.execute("update sale set total = total * 3 where id % 2 = 0")
         opened.execute("create table other as select * from sale")
         opened.commit()
-    said = run_cli("train", "sqlite", changed, "--check", model, status=1)
+    said = run_cli("train", "sqlite-selectivity", changed, "--check", model, status=1)
     assert "sale.total" in said
     assert "other" in said
     assert "sale.state" not in said
@@ -221,7 +223,9 @@ def test_errors(database: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="there is no database"):
         read_tables(tmp_path / "gone.db", 10, 0)
     with pytest.raises(Unsupported, match="found no such extension"):
-        run_cli("train", "sqlite", database, "--extension", tmp_path / "gone.so")
+        run_cli(
+            "train", "sqlite-selectivity", database, "--extension", tmp_path / "gone.so"
+        )
 
 
 def test_workloads(tmp_path: Path) -> None:
@@ -255,7 +259,14 @@ def test_evaluate(database: Path, model: Path, tmp_path: Path) -> None:
     shutil.copy(database, copy)
     result = tmp_path / "result.json"
     run_cli(
-        *("evaluate", "sqlite", "--database", copy, "--model", f"onnx:{model}"),
+        *(
+            "evaluate",
+            "sqlite-selectivity",
+            "--database",
+            copy,
+            "--model",
+            f"onnx:{model}",
+        ),
         *("--statements", statements, "--source", SOURCE),
         *("--out", tmp_path, "--json", result),
     )

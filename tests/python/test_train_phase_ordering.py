@@ -306,7 +306,7 @@ def test_a_value_model_begins_with_the_best_fixed_sequence(hidden: int) -> None:
     assert fitted.checks[0].chosen == fitted.checks[0].fixed
 
 
-def test_nothing_of_a_program_is_in_what_it_is_judged_by() -> None:
+def test_a_program_is_compared_without_its_own_sequences() -> None:
     rows = np.random.default_rng(0).uniform(0, 99, (9, 6)).astype(np.float32)
     # For each program, the best sequence by far is the one found in this program.
     sizes = [[50.0 if k == n % 3 else 90.0 for k in range(3)] for n in range(9)]
@@ -508,7 +508,7 @@ def test_a_model_for_a_core_set_that_there_is(
     there.save(tmp_path / "there.json")
     said = run_cli(
         *("search", "phase-ordering-model", tmp_path / "there.json"),
-        *("--corpus", folder, "--out", tmp_path / "out", "--workers", "2"),
+        *("--corpus", folder, "--out", tmp_path / "out", "--jobs", "2"),
     )
     assert "Searched" not in said
     assert "Optimistic" in " ".join(said.split())
@@ -533,7 +533,7 @@ def test_a_search_begins_with_a_core_set(
     arguments = [
         *("search", "phase-ordering-pipelines", "--corpus", folder),
         *("--joint-modules", "2", "--joint-evaluations", "8", "--together", "2"),
-        *("--beside-evaluations", "2", "--searched", "0", "--workers", "2"),
+        *("--beside-evaluations", "2", "--searched", "0", "--jobs", "2"),
         *("--out", tmp_path / "out", "--max-instructions", SMALL),
     ]
     assert "Searched" not in run_cli(*arguments, "--core", tmp_path / "there.json")
@@ -980,7 +980,7 @@ def test_programs_do_what_they_did(trained: coreset.Trained, whole: Path) -> Non
     said = run_cli(
         *("evaluate", "phase-ordering", trained.model, "--corpus", whole),
         *("--split", "training", "--max-instructions", SMALL, "--tries", "1"),
-        *("--runs", "1", "--program", "lua" if IS_FULL else "bzip2"),
+        *("--rounds", "1", "--program", "lua" if IS_FULL else "bzip2"),
     )
     assert "User time" in said
 

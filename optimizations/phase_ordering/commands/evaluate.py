@@ -16,9 +16,15 @@ from mlbridge.files import spec_of
 from mlbridge.options import with_options
 from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import (
+    CorpusFolder,
+    Jobs,
+    Plugin,
+    Programs,
+)
 from mlbridge_optimizations.extras import need
 
-from ..environment.settings import Compared, CorpusFolder, Plugin, Programs, Timeout
+from ..environment.settings import Compared, Timeout
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.corpus import Corpus
@@ -56,10 +62,10 @@ class What:
 class How:
     """How to evaluate, and where to write the results."""
 
-    runs: Annotated[
+    rounds: Annotated[
         int, Option(min=0, help="Runs of each program, to check output and run time.")
     ] = 0
-    jobs: Annotated[int, Option("--jobs", "-j", help="Compilers in parallel.")] = 1
+    jobs: Jobs = 1
     measured: Annotated[
         Path | None,
         Option(metavar="FILE", help="Cache of measured sizes, to read and extend."),
@@ -76,7 +82,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
     """Compare code sizes: with a model, with clang -Oz, and with simple baselines.
 
     ```sh
-    mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --runs 3
+    mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --rounds 3
     ```
     """
     packages = ("gymnasium", "elftools", "onnxruntime")
@@ -146,7 +152,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
         how.json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
     if how.plot is not None:
         statistics.plot(how.plot)
-    if how.runs:
+    if how.rounds:
         prologue = model.task.actions.prologue
         ran = _ran(how, compared.timeout, corpus, found, prologue)
         if how.json is not None:
@@ -168,7 +174,7 @@ def _ran(
             found,
             found.ways[0],
             prologue,
-            repeat=how.runs,
+            repeat=how.rounds,
             timeout=timeout,
             show=partial(bars.show_stage, "Running"),
         )
@@ -211,9 +217,9 @@ class Tried:
     seed: Annotated[int, Option(min=0, help="Seed of the first random policy.")] = 0
     timeout: Timeout = 120
     plugin: Plugin = None
-    jobs: Annotated[int, Option("--jobs", "-j", help="Programs in parallel.")] = 1
+    jobs: Jobs = 1
     out: Annotated[Path, Option(help="Folder for results and reproducers.")] = Path(
-        "build/outputs"
+        "build/phase-ordering/outputs"
     )
 
 
@@ -224,13 +230,13 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
     passes. Results that are already in `results.jsonl` are not computed again.
 
     ```sh
-    mlbridge evaluate outputs policy.onnx --random 50
-    mlbridge evaluate outputs --random 50 --split generated --jobs 2
+    mlbridge evaluate phase-ordering-outputs policy.onnx --random 50
+    mlbridge evaluate phase-ordering-outputs --random 50 --split generated --jobs 2
     ```
     """
     if not tried.model and not tried.random:
         raise InvalidArgument("name a model, or ask for random policies: --random 50")
-    need("mlbridge evaluate outputs", ("gymnasium", "elftools"))
+    need("mlbridge evaluate phase-ordering-outputs", ("gymnasium", "elftools"))
     from mlbridge_optimizations.corpus import manifest
 
     from ..evaluation.outputs import OutputsSettings, check_outputs
@@ -272,5 +278,5 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
 
 COMMANDS = {
     "evaluate phase-ordering": with_options(_evaluate, What, Compared, How),
-    "evaluate outputs": with_options(_outputs, Tried),
+    "evaluate phase-ordering-outputs": with_options(_outputs, Tried),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge search``: finds core sets of action sequences or of whole pipelines."""
+"""Phase ordering's commands of ``mlbridge`` search and train, about core sets."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def _actions(
     """Find a few good action sequences (a core set), and a model that picks one.
 
     ```sh
-    mlbridge search phase-ordering-actions --workers 2
+    mlbridge search phase-ordering-actions --jobs 2
     ```
     """
     _check(context, made, space.actions)
@@ -82,7 +82,7 @@ def _model(context: typer.Context, known: Known, made: Made) -> None:
     """Train a model that picks one of the sequences in an existing core set.
 
     ```sh
-    mlbridge search phase-ordering-model core.json --ahead 8
+    mlbridge train phase-ordering-coreset core.json --ahead 8
     ```
     """
     _check(context, made)
@@ -97,7 +97,7 @@ COMMANDS = {
     "search phase-ordering-pipelines": with_options(
         _pipelines, Made, Searched, Begun, ByPipelines
     ),
-    "search phase-ordering-model": with_options(_model, Known, Made),
+    "train phase-ordering-coreset": with_options(_model, Known, Made),
 }
 
 

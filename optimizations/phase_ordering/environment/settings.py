@@ -7,16 +7,11 @@ from typing import Annotated
 
 from typer import Option
 
-CorpusFolder = Annotated[Path, Option(help="Corpus folder.")]
+from mlbridge_optimizations.commands.shared import Plugin, Programs
 
 LeaveOut = Annotated[
     list[str] | None,
     Option(metavar="NAME", help="Program to omit from training. May be repeated."),
-]
-
-Programs = Annotated[
-    list[str] | None,
-    Option("--program", metavar="NAME", help="Use only this program. May be repeated."),
 ]
 
 Actions = Annotated[
@@ -47,11 +42,6 @@ Timeout = Annotated[
         help="Time limit for a sequence of passes, in seconds. It is longer for modules"
         " of more than 10,000 instructions.",
     ),
-]
-
-Plugin = Annotated[
-    Path | None,
-    Option(help="Path of MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
 ]
 
 

@@ -136,7 +136,7 @@ def train(settings: CoreSetSettings, show: ShowStage = quiet) -> Trained:
         pool = _of_actions(settings, small, show)
     table = tabulate(
         pool.options,
-        settings.workers,
+        settings.jobs,
         modules,
         list(pool.origins),
         settings.out / "table.jsonl",
@@ -205,7 +205,7 @@ def _train_model(
     def row(runner: SequenceRunner, module: Path) -> NDArray[np.float32]:
         return options.row(runner.reset(module).features)
 
-    with Runners(options, settings.workers, settings.timeout) as runners:
+    with Runners(options, settings.jobs, settings.timeout) as runners:
         found = dict(runners.map(row, modules))
     fitted = value_model.train(
         np.stack([found[module] for module in modules]),
@@ -248,7 +248,7 @@ def _train_to_look_ahead(
     actions, seen = settings.out / "core-actions.json", lookahead.OBSERVATION
     options = EpisodeOptions.of(space, actions, seen, plugin=settings.plugin)
     modules = [Path(module) for module in table.modules]
-    with Runners(options, settings.workers, settings.timeout) as runners:
+    with Runners(options, settings.jobs, settings.timeout) as runners:
         rows = lookahead.outcomes(
             runners, modules, settings.ahead, partial(show, "Looking ahead")
         )
@@ -308,7 +308,7 @@ def _of_actions(
     )
     modules = balanced(small, settings.searched, how.seed)
     log = settings.out / "search.jsonl"
-    with Runners(options, settings.workers, settings.timeout) as runners:
+    with Runners(options, settings.jobs, settings.timeout) as runners:
         found = search(runners, modules, how, log, partial(show, "Searching"))
     own = tuple(range(min(len(options.space.actions), how.length)))
     origins: dict[Order, frozenset[str]] = {own: frozenset()}
@@ -344,7 +344,7 @@ def _of_pipelines(
     measurements = Measurements(
         _options(settings, space, "pipeline.json"),
         balanced(small, count, evolution.seed),
-        workers=settings.workers,
+        workers=settings.jobs,
         timeout=settings.timeout,
         log=settings.out / "measured.jsonl",
     )

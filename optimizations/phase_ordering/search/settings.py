@@ -7,12 +7,12 @@ from typing import Annotated
 
 from typer import Option
 
+from mlbridge_optimizations.commands.shared import CorpusFolder, Jobs, Plugin
+
 from ..environment.settings import (
     OF_MODULE,
     Actions,
-    CorpusFolder,
     LeaveOut,
-    Plugin,
     Timeout,
     Vocabulary,
 )
@@ -31,7 +31,7 @@ class Made:
         "build/phase-ordering/coreset"
     )
     leave_out: LeaveOut = None
-    workers: Annotated[int, Option(min=1, help="Compilers to run in parallel.")] = 1
+    jobs: Jobs = 1
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
     observation: Annotated[
         str, Option(help=f"Features that the model uses: {OF_MODULE}.")
