@@ -11,17 +11,17 @@ from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
-from .recipes import HELD_OUT, SHARED
+from .recipes import ALSO, HELD_OUT, SHARED, SIZE
 
 VERSION = 1
 NAME = "manifest.json"
 LINKED = "linked"  # The folder of linked programs.
-SPLITS = ("training", *HELD_OUT, "generated")
+SPLITS = ("training", SIZE, *HELD_OUT, "generated")
 
 
 def is_cpp(source: str) -> bool:
     """True if a source file needs the C++ compiler."""
-    return source.endswith((".cpp", ".cc"))
+    return source.endswith((".cpp", ".cc", ".cxx"))
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,17 @@ class Corpus:
     ) -> list[Program]:
         """Returns the programs of a split, or the programs that ``only`` names.
 
-        The default is the training programs and the split ``held-out``. InvalidArgument
-        is raised for an unknown split or program, and if no program is left.
+        A split includes the programs that `ALSO` adds. The default is the training
+        programs and the split ``held-out``. InvalidArgument is raised for an unknown
+        split or program, and if no program is left.
         """
         if split is not None and split not in SPLITS:
             raise InvalidArgument(f"no split '{split}', only {', '.join(SPLITS)}")
         splits = [split] if split else ["training", "held-out"]
-        names = only or [n for n, p in self.programs.items() if p.split in splits]
+        more = {name for each in splits for name in ALSO.get(each, ())}
+        names = only or [
+            n for n, p in self.programs.items() if p.split in splits or n in more
+        ]
         found = [self.program(name) for name in sorted({*names} - {*without})]
         for name in without:
             self.program(name)

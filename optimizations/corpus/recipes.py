@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).with_name("programs.toml")
+DRIVERS = Path(__file__).with_name("run")  # Main programs for libraries, in C++.
 
 # Programs that are never used for training, by split. A split is evaluated only once,
 # so phase ordering and register allocation have different splits.
@@ -16,6 +17,15 @@ HELD_OUT: Mapping[str, frozenset[str]] = {
     "held-out": frozenset({"cadical", "gawk", "sqlite3", "zstd"}),
     "held-out-allocation": frozenset({"duktape", "fasttext", "wavpack", "zpaq"}),
 }
+
+# More C++ programs, which only learning of code size uses.
+SIZE = "training-size"
+SIZE_ONLY = frozenset(
+    {"double-conversion", "gflags", "libjsoncpp", "pugixml", "snappy"}
+)
+
+# Programs that belong to a split in addition to their own split.
+ALSO: Mapping[str, frozenset[str]] = {SIZE: frozenset({"cadical", "minisat"})}
 
 # Sources of training programs that are also part of a held-out program. For example,
 # zstd contains xxHash. These sources are compiled, but not used for training.
@@ -32,7 +42,8 @@ class Recipe:
     flags: tuple[str, ...] = ()  # Flags of the compiler, without -O.
     libraries: tuple[str, ...] = ()  # Flags of the linker.
     root: str = "{tree}"  # The folder of the sources.
-    headers: Mapping[str, str] = field(default_factory=dict)  # Texts by file name.
+    # Texts by file name, written to ``{made}``: headers, and a library's driver.
+    headers: Mapping[str, str] = field(default_factory=dict)
     commands: tuple[tuple[str, ...], ...] = ()  # Run in ``{made}`` before compiling.
 
 
@@ -47,6 +58,12 @@ def _recipe(name: str, about: Mapping[str, Any]) -> Recipe:
     commands = tuple(map(words, about.get("commands", "").splitlines()))
     values = {"package": name, **about, **split, "commands": commands}
     del values["test"]
+    if drivers := words(values.pop("drivers", "")):
+        # The driver and the library need a common folder.
+        texts = {name: (DRIVERS / name).read_text("utf-8") for name in drivers}
+        values["headers"] = {**texts, **values.get("headers", {})}
+        values["root"] = "{made}"
+        values["commands"] = (("ln", "-s", "{tree}", "tree"), *commands)
     return Recipe(**values)
 
 
@@ -55,8 +72,8 @@ RECIPES = {name: _recipe(name, about) for name, about in PROGRAMS.items()}
 
 
 def split_of(program: str) -> str:
-    """Returns a program's split: a key of `HELD_OUT`, or ``training``."""
-    for split, programs in HELD_OUT.items():
+    """Returns a program's split: a key of `HELD_OUT`, `SIZE`, or ``training``."""
+    for split, programs in {**HELD_OUT, SIZE: SIZE_ONLY}.items():
         if program in programs:
             return split
     return "training"

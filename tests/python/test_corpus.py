@@ -21,6 +21,8 @@ from mlbridge_optimizations.corpus.build import compile_module
 from mlbridge_optimizations.corpus.manifest import Module, Program, sha256
 from programs import FULL, IS_FULL, ROOT, run_cli, shell_script, status_of, until
 
+NOTHING = Module("", "", 0, 0, "")
+
 pytestmark = pytest.mark.usefixtures("quick_runs")
 
 
@@ -128,6 +130,32 @@ def test_the_held_out_programs_are_no_training(tmp_path: Path) -> None:
     assert set(runs.RUN_TESTS) == set(corpus.RECIPES)
     with pytest.raises(InvalidArgument, match="no program 'perl'"):
         corpus.fetch(tmp_path, programs=["perl"])
+
+
+def test_programs_for_code_size_are_no_other_training() -> None:
+    def program(name: str) -> Program:
+        split = corpus.split_of(name)
+        return Program(name, name, "1", split, (), (), "", (), NOTHING, "")
+
+    found = corpus.Corpus(Path(), "clang", {n: program(n) for n in corpus.RECIPES})
+    chosen = {each.name for each in found.select(recipes.SIZE)}
+    only = {name for name in chosen if corpus.split_of(name) == recipes.SIZE}
+    # These two belong to other splits, too.
+    assert chosen - only == {"cadical", "minisat"}
+    assert only & {each.name for each in found.select()} == set()
+    assert corpus.split_of("cadical") == "held-out"
+
+
+def test_a_driver_is_compiled_with_its_library() -> None:
+    for name, about in recipes.PROGRAMS.items():
+        if "drivers" not in about:
+            continue
+        recipe = recipes.RECIPES[name]
+        assert recipe.root == "{made}"
+        assert f"{name}.cpp" in recipe.sources
+        assert recipe.commands[0] == ("ln", "-s", "{tree}", "tree")
+        for driver in recipes.words(about["drivers"]):
+            assert recipe.headers[driver] == (recipes.DRIVERS / driver).read_text()
 
 
 def test_what_a_held_out_program_has_too_is_not_trained_on() -> None:
@@ -273,3 +301,33 @@ def test_all_programs(tmp_path: Path) -> None:
         run = corpus.run_stock(fetched.corpus, name, "-O2")
         assert run.passed, run
         assert run.seconds > 0.3, "too short to be measured"
+
+
+@FULL
+@pytest.mark.parametrize("name", sorted(recipes.SIZE_ONLY))
+def test_a_run_test_covers_half_of_the_functions(name: str, tmp_path: Path) -> None:
+    fetched = corpus.fetch(ROOT / "build/corpus", programs=[name])
+    assert fetched.failed == {}
+    program = fetched.corpus.programs[name]
+    # %m merges the profiles of all steps.
+    profile = f"-fprofile-instr-generate={tmp_path}/%m.profraw"
+    flags = [profile, "-fcoverage-mapping"]
+    toolchain.executable(program, tmp_path / name, "-O1", flags, [profile])
+    made = tmp_path / "made"
+    made.mkdir()
+    test = runs.test_of(program)
+    test.make(made)
+    runs.run_steps(test, program, tmp_path / name, made)
+    merged = tmp_path / "merged"
+    profiles = tmp_path.glob("*.profraw")
+    toolchain.run(["llvm-profdata-22", "merge", "-o", merged, *profiles])
+    profile = f"-instr-profile={merged}"
+    export = ["llvm-cov-22", "export", "-summary-only", profile, tmp_path / name]
+    (found,) = json.loads(toolchain.run(export)[0])["data"]
+    functions = [
+        file["summary"]["functions"]
+        for file in found["files"]
+        if "tree" in Path(file["filename"]).parts  # Without the driver.
+    ]
+    covered, count = (sum(f[key] for f in functions) for key in ("covered", "count"))
+    assert covered >= count / 2 > 0
