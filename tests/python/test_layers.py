@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Each folder of lib and each Python package depends only on lower layers.
+"""Each folder of lib, each compiler and each Python package uses only lower layers.
 
 Reads the sources and needs no build. A public header belongs to the folder of the
 source that has the header's name and includes it first. A header without such a source
@@ -129,6 +129,50 @@ def test_an_include_of_what_is_above_is_found(tmp_path: Path) -> None:
     ]
 
 
+def strays(root: Path) -> list[str]:
+    """Returns a compiler's includes of private headers or of another compiler's."""
+    found = []
+    for compiler in sorted((root / "compilers").iterdir()):
+        others = [root / "lib", root / "python", root / "compilers"]
+        others += [one for one in others[-1].iterdir() if one != compiler]
+        for path in (
+            p for p in compiler.rglob("*") if p.suffix in {".h", ".c", ".cpp"}
+        ):
+            for name in INCLUDE.findall(path.read_text()):
+                own = any(
+                    (folder / name).exists() for folder in (path.parent, compiler)
+                )
+                if ".." in name or (
+                    not own and any((o / name).exists() for o in others)
+                ):
+                    found.append(f"{path.relative_to(root)} includes {name}")
+    return found
+
+
+def test_compilers_include_only_public_headers() -> None:
+    assert strays(ROOT) == []
+
+
+def test_an_include_of_another_compiler_is_found(tmp_path: Path) -> None:
+    files = {
+        "compilers/a/Own.h": '#include "MLCompilerBridge/Error.h"\n',
+        "compilers/a/Plugin.cpp": '#include "Own.h"\n#include "Core/Tensor.h"\n',
+        "compilers/b/Other.h": '#include "../a/Own.h"\n',
+        "compilers/b/Part/Pass.cpp": '#include "Other.h"\n#include "Own.h"\n',
+        "include/MLCompilerBridge/Error.h": "",
+        "lib/Core/Tensor.h": "",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert sorted(strays(tmp_path)) == [
+        "compilers/a/Plugin.cpp includes Core/Tensor.h",
+        "compilers/b/Other.h includes ../a/Own.h",
+        "compilers/b/Part/Pass.cpp includes Own.h",
+    ]
+
+
 PACKAGES = {
     "mlbridge": ROOT / "python/mlbridge",
     "mlbridge_optimizations": ROOT / "optimizations",
@@ -220,10 +264,27 @@ def test_a_package_imports_none_above_it(package: str) -> None:
                 assert target.split(".")[0] not in above, (name, target)
 
 
+SHARED = {"commands", "corpus", "evaluation", "training"}
+"""The folders that all optimisations use."""
+DEMO = "inlining"
+"""The optimisation that has no commands, but only `make demo`."""
+
+
+def described() -> set[str]:
+    files = PACKAGES["mlbridge_optimizations"].glob("*/optimization.py")
+    return {path.parent.name for path in files}
+
+
+def test_each_optimisation_is_described() -> None:
+    packages = PACKAGES["mlbridge_optimizations"].glob("*/__init__.py")
+    folders = {path.parent.name for path in packages}
+    assert "phase_ordering" in folders
+    assert folders - SHARED - {DEMO} == described()
+
+
 def test_the_bridge_names_no_optimisation() -> None:
-    described = PACKAGES["mlbridge_optimizations"].glob("*/optimization.py")
-    names = [path.parent.name for path in described]
-    assert "phase_ordering" in names
+    # The demo is not in this list, because "inlining" is also a feature of LLVM's.
+    names = described()
     pattern = re.compile("|".join(name.replace("_", "[-_ ]?") for name in names), re.I)
     for folder in ("python", "lib", "include"):
         for path in (ROOT / folder).rglob("*"):
