@@ -186,10 +186,10 @@ def overhead_command(
 ) -> None:
     """Measure the size, start-up time and memory that the plug-in adds to clang.
 
-    The benchmark compiles two files with stock clang, with the plug-in alone,
-    and with the imitation inliner in each in-process runner. The first file is minimal
-    but has decisions, so its time is the start-up time with the model. The second file
-    is a whole module.
+    The benchmark compiles two files with stock clang, with the plug-in alone, and with
+    the imitation inliner in each in-process runner. The first file is minimal but has
+    decisions, so its time is the start-up time with the model. The second file is a
+    whole module.
 
     "asked" is the number of decisions. "MiB" is the added size on disk. "RSS" is the
     peak memory in MiB, including shared libraries. Columns with "+" show the median

@@ -81,7 +81,7 @@ class EvaluationOptions:
 
 
 def _searches(folder: Path, split: str) -> Path:
-    """The file of searches. That of held-out programs is only an oracle."""
+    """The file of searches. No model is trained on held-out programs' searches."""
     return folder / f"{split}-searches.jsonl"
 
 

@@ -18,7 +18,7 @@ from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.mlir_tiling.table import Entry
 
 CHOICES, COLUMNS = 160, 44
-"""The most choices and the columns (compilers/mlir)."""
+"""The maximum number of choices, and the number of columns (compilers/mlir)."""
 
 Observation = dict[str, Any]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures all choices about kernels (brute force).
 
-The table is what models are trained on: for each kernel, what a model sees of its nest,
-and the time of each choice relative to the untiled kernel.
+Models are trained on the table. For each kernel, it has the features of the nest, and
+the time of each choice relative to the untiled kernel.
 """
 
 from collections.abc import Callable, Iterable, Iterator

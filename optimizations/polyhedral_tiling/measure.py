@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs ``mlbridge-polyhedral``: measures all candidates of a kernel (brute force).
 
-The table is what models are trained on: the features of each candidate, and its times.
+Models are trained on the table, which has the features and the times of each candidate.
 """
 
 import json

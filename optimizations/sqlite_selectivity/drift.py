@@ -76,7 +76,7 @@ def _short(value: Value) -> Value:
 
 
 def _shares(given: Sequence[Any], limits: Sequence[Any]) -> list[list[Any]]:
-    """Returns limits with the shares of values below them, and at most them."""
+    """Returns each limit with two shares of values: below it, and at most it."""
     count = max(1, len(given))
     return [
         [limit, bisect_left(given, limit) / count, bisect_right(given, limit) / count]
