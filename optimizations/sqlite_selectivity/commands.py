@@ -15,20 +15,14 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import RatiosFile
 from mlbridge_optimizations.extras import need
 
-from .settings import LearningOptions
+from .settings import EvaluationOptions, Extension, LearningOptions
 
 if TYPE_CHECKING:
-    from .evaluate import Judged
+    from .evaluate import Result
 
 PACKAGES = ("torch", "onnx", "onnxruntime", "onnxscript", "matplotlib")
-
-Extension = Annotated[
-    Path | None,
-    Option(help="mlbridge_sqlite.so. [default: the newest build, or an installed one]"),
-]
 
 
 @dataclass(frozen=True)
@@ -50,50 +44,6 @@ class ModelOptions:
         ),
     ] = None
     extension: Extension = None
-
-
-@dataclass(frozen=True)
-class EvaluationOptions:
-    """The options of an evaluation."""
-
-    database: Annotated[
-        Path | None,
-        Option(help="Your own database. It needs --model and --statements."),
-    ] = None
-    model: Annotated[
-        str, Option(metavar="SPEC", help="Model spec for --database: aot:model.so.")
-    ] = ""
-    statements: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="File of queries for --database, one per line."),
-    ] = None
-    workloads: Annotated[
-        str, Option(help="Generated databases, separated by commas.")
-    ] = "films,retail"
-    split: Annotated[str, Option(help="Queries to draw: training or held-out.")] = (
-        "held-out"
-    )
-    queries: Annotated[int, Option(min=2, help="Queries for each database.")] = 200
-    scale: Annotated[float, Option(help="Size of the generated databases.")] = 1.0
-    limit: Annotated[
-        float,
-        Option(help="Omit queries that take more seconds than this without a model."),
-    ] = 2.0
-    budget: Annotated[
-        float,
-        Option(help="Maximum time for the repetitions of a query, in seconds."),
-    ] = 0.3
-    stock: Annotated[
-        bool, Option(help="Also measure the installed libsqlite3 with the model.")
-    ] = True
-    out: Annotated[
-        Path, Option(help="Folder of databases, models and builds of SQLite.")
-    ] = Path("build/sqlite-selectivity")
-    source: Annotated[
-        Path, Option(help="Folder of sqlite3.c, for the build with STAT4.")
-    ] = Path("build/workloads/sqlite3-amalgamation")
-    extension: Extension = None
-    json: RatiosFile = None
 
 
 def _train(
@@ -150,7 +100,7 @@ def _check(trained: ModelOptions, learning: LearningOptions) -> None:
 
 
 def _evaluate(
-    context: typer.Context, judgement: EvaluationOptions, learning: LearningOptions
+    context: typer.Context, options: EvaluationOptions, learning: LearningOptions
 ) -> None:
     r"""Compare query times of SQLite with a model, with STAT4, and with neither.
 
@@ -167,61 +117,59 @@ def _evaluate(
     ```
     """
     need("mlbridge evaluate sqlite-selectivity", (*PACKAGES, "emx_onnx_cgen"))
-    from .evaluate import judge, own_subject, subjects
+    from .evaluate import compare, own_subject, subjects
 
     with ProgressBars() as bars:
-        if judgement.database:
-            if not judgement.model or not judgement.statements:
+        if options.database:
+            if not options.model or not options.statements:
                 raise InvalidArgument("--database needs --model and --statements")
-            chosen = [
-                own_subject(judgement.database, judgement.model, judgement.statements)
-            ]
+            chosen = [own_subject(options.database, options.model, options.statements)]
         else:
-            chosen = subjects(judgement, learning, bars.show_stage)
+            chosen = subjects(options, learning, bars.show_stage)
         results = {
-            subject.name: judge(
-                subject, judgement, partial(bars.show_stage, f"Queries: {subject.name}")
+            subject.name: compare(
+                subject, options, partial(bars.show_stage, f"Queries: {subject.name}")
             )
             for subject in chosen
         }
     for name, rows in results.items():
         _print(name, rows)
-    if judgement.json:
+    if options.json:
         plain = {n: {k: asdict(v) for k, v in r.items()} for n, r in results.items()}
-        judgement.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 
-def _print(name: str, rows: "dict[str, Judged]") -> None:
+def _print(name: str, rows: "dict[str, Result]") -> None:
     from .evaluate import geomean
 
     table = Table(title=f"{name}: times relative to SQLite with STAT4, without a model")
     table.add_column("")
     for row in rows:
         table.add_column(row, justify="right")
-    judged = [*rows.values()]
+    results = [*rows.values()]
     texts = {
         "queries, with LIKE and the like": [
-            f"{len(one.times)}, {len(one.ours())}" for one in judged
+            f"{len(one.times)}, {len(one.ours())}" for one in results
         ],
-        "other plans": [f"{one.changed}" for one in judged],
-        "speedup of those with LIKE, hot": [geomean(one.ours()) for one in judged],
-        "  of 1 ms or more": [geomean(one.long()) for one in judged],
-        "  cold": [geomean(one.ours(), cold=True) for one in judged],
+        "other plans": [f"{one.changed}" for one in results],
+        "speedup of those with LIKE, hot": [geomean(one.ours()) for one in results],
+        "  of 1 ms or more": [geomean(one.long()) for one in results],
+        "  cold": [geomean(one.ours(), cold=True) for one in results],
         "1 ms or more, slower than 1.1 x": [
-            f"{one.slow} of {len(one.all_long())}" for one in judged
+            f"{one.slow} of {len(one.all_long())}" for one in results
         ],
-        "  slowest": [f"{one.slowest:.2f} x" for one in judged],
-        "others, more than 100 µs slower": [f"{one.late}" for one in judged],
+        "  slowest": [f"{one.slowest:.2f} x" for one in results],
+        "others, more than 100 µs slower": [f"{one.late}" for one in results],
         "preparation, µs more (median, most)": [
-            "{:.0f}, {:.0f}".format(*one.preparation()) for one in judged
+            "{:.0f}, {:.0f}".format(*one.preparation()) for one in results
         ],
-        "wrong results": [f"{len(one.wrong)}" for one in judged],
-        "left out": [f"{one.left_out}" for one in judged],
+        "wrong results": [f"{len(one.wrong)}" for one in results],
+        "left out": [f"{one.left_out}" for one in results],
     }
     for label, values in texts.items():
         table.add_row(label, *values)
     console.print(table)
-    for one in judged:
+    for one in results:
         for sql in one.wrong:
             console.print(f"wrong result: {sql}", highlight=False)
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp, log
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mlbridge.aot import compile_model
 from mlbridge.errors import InvalidArgument
@@ -22,11 +21,8 @@ from mlbridge_optimizations.show import Show, ShowStage
 from .experiment import train_model
 from .features import find_extension, find_header
 from .measure import STAT4, STOCK, System, Timed, build, measure, opened
-from .settings import LearningOptions
+from .settings import EvaluationOptions, LearningOptions
 from .workloads import WORKLOADS, Queries, Query, make_database
-
-if TYPE_CHECKING:
-    from .commands import EvaluationOptions
 
 LONG = 1e-3
 """Seconds from which a query is compared by the ratio of its times."""
@@ -48,7 +44,7 @@ class Subject:
 
 
 @dataclass
-class Judged:
+class Result:
     """The times of queries by a system, and of the plain system.
 
     Attributes:
@@ -98,33 +94,33 @@ def geomean(timed: Sequence[Timed], *, cold: bool = False) -> str:
 
 
 def subjects(
-    judgement: "EvaluationOptions", learning: LearningOptions, show: ShowStage
+    options: EvaluationOptions, learning: LearningOptions, show: ShowStage
 ) -> list[Subject]:
     """Makes databases and models unless they exist, and draws queries."""
-    if judgement.split not in SPLITS:
+    if options.split not in SPLITS:
         raise InvalidArgument(
-            f"--split: expected training or held-out, found {judgement.split!r}"
+            f"--split: expected training or held-out, found {options.split!r}"
         )
     found = []
-    for name in judgement.workloads.split(","):
+    for name in options.workloads.split(","):
         if name not in WORKLOADS:
             raise InvalidArgument(
                 f"--workloads: expected {', '.join(WORKLOADS)}, found {name!r}"
             )
-        folder = judgement.out / f"{name}-{judgement.scale:g}"
+        folder = options.out / f"{name}-{options.scale:g}"
         database, library = folder / "data.db", folder / "model.so"
         if not database.is_file():
-            make_database(name, database, judgement.scale, seed=0)
+            make_database(name, database, options.scale, seed=0)
         if not (folder / "model.onnx").is_file():
             train_model(
                 database,
-                *(judgement.extension, folder, learning),
+                *(options.extension, folder, learning),
                 lambda stage, *counts, name=name: show(f"{stage}: {name}", *counts),
             )
         if not library.is_file():
             compile_model(folder / "model.onnx", library)
-        drawn = Queries(database, SPLITS[judgement.split])
-        queries = [drawn.query() for _ in range(judgement.queries)]
+        drawn = Queries(database, SPLITS[options.split])
+        queries = [drawn.query() for _ in range(options.queries)]
         found.append(Subject(name, database, f"aot:{library.resolve()}", queries))
     return found
 
@@ -138,20 +134,20 @@ def own_subject(database: Path, spec: str, statements: Path) -> Subject:
     return Subject(database.name, database, spec, queries)
 
 
-def judge(
-    subject: Subject, judgement: "EvaluationOptions", show: Show
-) -> dict[str, Judged]:
+def compare(
+    subject: Subject, options: EvaluationOptions, show: Show
+) -> dict[str, Result]:
     """Measures all queries, by system with the model."""
-    extension = find_extension(judgement.extension)
-    kinds = [STAT4, STOCK] if judgement.stock else [STAT4]
-    libraries = {kind: judgement.out / f"bench-{kind}.so" for kind in kinds}
+    extension = find_extension(options.extension)
+    kinds = [STAT4, STOCK] if options.stock else [STAT4]
+    libraries = {kind: options.out / f"bench-{kind}.so" for kind in kinds}
     for kind, library in libraries.items():
-        build(kind, find_header(), judgement.source, library)
+        build(kind, find_header(), options.source, library)
     plain = System(libraries[STAT4].resolve(), subject.database, None, "")
     learned = {
         kind: System(
             *(library.resolve(), subject.database),
-            *(_copy(extension, judgement.out / kind), subject.spec),
+            *(_copy(extension, options.out / kind), subject.spec),
         )
         for kind, library in libraries.items()
     }
@@ -159,10 +155,10 @@ def judge(
         plain.seconds("analyze", limit=600)
         for system in (plain, *learned.values()):
             system.reopen()
-        found = {f"{kind} and model": Judged() for kind in kinds}
+        found = {f"{kind} and model": Result() for kind in kinds}
         for number, query in enumerate(subject.queries):
             for result, system in zip(found.values(), learned.values(), strict=True):
-                _add(result, plain, system, query, judgement)
+                _add(result, plain, system, query, options)
             show(number + 1, len(subject.queries))
     return found
 
@@ -175,16 +171,16 @@ def _copy(extension: Path, folder: Path) -> Path:
 
 
 def _add(
-    result: Judged,
+    result: Result,
     plain: System,
     learned: System,
     query: Query,
-    judgement: "EvaluationOptions",
+    options: EvaluationOptions,
 ) -> None:
     ratios, more = list[float](), list[float]()
     for attempt in range(TRIES):
         timed = measure(
-            plain, learned, query.sql, budget=judgement.budget, limit=judgement.limit
+            plain, learned, query.sql, budget=options.budget, limit=options.limit
         )
         if isinstance(timed, str):
             result.left_out += "differ" not in timed

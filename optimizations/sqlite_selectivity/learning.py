@@ -26,7 +26,7 @@ MOST_TERMS = 4
 TOGETHER = 64
 """Conjunctions that are evaluated together."""
 VALIDATED = 0.1
-"""The share of conjunctions that judge the training."""
+"""The share of conjunctions for validation."""
 
 Ask = Callable[[Sequence[str]], list[Rows | None]]
 
@@ -70,7 +70,7 @@ def pool_of(
     return Pool(
         table,
         [rows for rows in asked if rows],
-        _accepts(table, texts, options.judged),
+        _accepts(table, texts, options.counted),
         [[kept[i] for i in group if i in kept] for group in groups],
     )
 
@@ -177,13 +177,14 @@ def train(
     count = len(examples.wanted)
     # The last examples are of other conjunctions.
     order = torch.randperm(count)
-    judged, learned = order[: int(VALIDATED * count)], order[int(VALIDATED * count) :]
+    held = int(VALIDATED * count)
+    checked, learned = order[:held], order[held:]
     batches = -(-len(learned) // options.batch)
     optimizer = torch.optim.AdamW(model.layers.parameters(), lr=options.rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, options.rate, total_steps=options.epochs * batches
     )
-    base = _factors(examples.base[judged], examples.wanted[judged])
+    base = _factors(examples.base[checked], examples.wanted[checked])
     curve = []
     for epoch in range(options.epochs):
         total = 0.0
@@ -195,8 +196,9 @@ def train(
             schedule.step()
             total += float(loss.detach()) * len(chosen)
         with torch.no_grad():
-            found = model.layers(examples.inputs[judged])[:, 0] + examples.base[judged]
-        errors = _factors(found, examples.wanted[judged])
+            more = model.layers(examples.inputs[checked])[:, 0]
+        found = more + examples.base[checked]
+        errors = _factors(found, examples.wanted[checked])
         curve.append(Epoch(total / len(learned), *errors, *base))
         show("Epochs", epoch + 1, options.epochs)
     return curve

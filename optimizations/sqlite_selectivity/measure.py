@@ -40,8 +40,9 @@ def build(kind: str, header: Path, source: Path, library: Path) -> None:
         options = [f"-I{source}", "-DSQLITE_ENABLE_STAT4", "-lm", "-ldl"]
     if missing := [file for file in files if not file.is_file()]:
         raise InvalidArgument(
-            f"{missing[0]}: found no such file; run `scripts/fetch-sqlite3"
-            " build/workloads`, or name the folder of sqlite3.c with --source"
+            f"{missing[0]}: found no such file; name the folder of SQLite's sqlite3.c"
+            " with --source (in a checkout, first run `scripts/fetch-sqlite3"
+            " build/workloads`)"
         )
     newest = max(file.stat().st_mtime for file in files)
     if library.is_file() and library.stat().st_mtime > newest:

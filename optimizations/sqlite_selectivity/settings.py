@@ -2,11 +2,18 @@
 """Options of commands whose modules import PyTorch, which takes seconds."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
+from mlbridge_optimizations.commands.shared import RatiosFile
 from mlbridge_optimizations.training.settings import Hidden
+
+Extension = Annotated[
+    Path | None,
+    Option(help="mlbridge_sqlite.so. [default: the newest build, or an installed one]"),
+]
 
 
 @dataclass(frozen=True)
@@ -17,7 +24,7 @@ class LearningOptions:
         int,
         Option(min=100, help="Maximum rows per table to sample for column summaries."),
     ] = 30_000
-    judged: Annotated[
+    counted: Annotated[
         int,
         Option(min=100, help="Maximum rows per table to count selectivities on."),
     ] = 20_000
@@ -44,3 +51,47 @@ class LearningOptions:
         ),
     ] = 0.03
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """The options of an evaluation."""
+
+    database: Annotated[
+        Path | None,
+        Option(help="Your own database. It needs --model and --statements."),
+    ] = None
+    model: Annotated[
+        str, Option(metavar="SPEC", help="Model spec for --database: aot:model.so.")
+    ] = ""
+    statements: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="File of queries for --database, one per line."),
+    ] = None
+    workloads: Annotated[
+        str, Option(help="Generated databases, separated by commas.")
+    ] = "films,retail"
+    split: Annotated[str, Option(help="Queries to draw: training or held-out.")] = (
+        "held-out"
+    )
+    queries: Annotated[int, Option(min=2, help="Queries for each database.")] = 200
+    scale: Annotated[float, Option(help="Size of the generated databases.")] = 1.0
+    limit: Annotated[
+        float,
+        Option(help="Omit queries that take more seconds than this without a model."),
+    ] = 2.0
+    budget: Annotated[
+        float,
+        Option(help="Maximum time for the repetitions of a query, in seconds."),
+    ] = 0.3
+    stock: Annotated[
+        bool, Option(help="Also measure the installed libsqlite3 with the model.")
+    ] = True
+    out: Annotated[
+        Path, Option(help="Folder of databases, models and builds of SQLite.")
+    ] = Path("build/sqlite-selectivity")
+    source: Annotated[
+        Path, Option(help="Folder of sqlite3.c, for the build with STAT4.")
+    ] = Path("build/workloads/sqlite3-amalgamation")
+    extension: Extension = None
+    json: RatiosFile = None
