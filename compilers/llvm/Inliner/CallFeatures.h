@@ -71,8 +71,8 @@ enum class CallFeature : std::size_t {
 constexpr std::size_t NumCallFeatures = std::size_t(CallFeature::Count);
 extern const std::array<const char *, NumCallFeatures> CallFeatureNames;
 
-/// How many files of the program emit each function. An object that does not
-/// change may be read by many threads.
+/// How many files of the program emit each function. Many threads may read an
+/// object while no thread changes it.
 class CalleeFiles {
 public:
   /// Reads a file with a line `COUNT NAME` for each function. Returns System if
