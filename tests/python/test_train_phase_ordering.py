@@ -133,7 +133,7 @@ def core_settings(folder: Path, out: Path) -> coreset.CoreSetSettings:
         most=SMALL,
         search=SearchSettings(evaluations=12, length=8),
         value=value.ValueSettings(epochs=40, members=2, hidden=16),
-        workers=2,
+        jobs=2,
     )
 
 
