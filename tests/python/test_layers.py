@@ -194,19 +194,20 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imported(name: str) -> Iterator[str]:
-    """Yields the names that a module imports anywhere, except under TYPE_CHECKING."""
+def imported(name: str, *, types: bool = False) -> Iterator[str]:
+    """Yields the names that a module imports. `types`: also under TYPE_CHECKING."""
     path = modules()[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     tree = ast.parse(path.read_text())
-    types = {
+    skipped = {
         id(inside)
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inside in ast.walk(node)
+        if not types
     }
     for node in ast.walk(tree):
-        if id(node) in types:
+        if id(node) in skipped:
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -216,7 +217,7 @@ def imported(name: str) -> Iterator[str]:
 
 
 @cache
-def graph() -> Imports:
+def graph(*, types: bool = False) -> Imports:
     """Maps modules to our modules that they import. An __init__ only re-exports."""
     known = modules()
     found: Imports = {}
@@ -226,16 +227,17 @@ def graph() -> Imports:
         # Each target is a module, a package, or a name in a module.
         targets = {
             target if target in known else target.rpartition(".")[0]
-            for target in imported(name)
+            for target in imported(name, types=types)
             if target.rpartition(".")[2] != "_core"
         }
         found[name] = (targets & set(known)) - {name}
     return found
 
 
-def test_no_modules_import_each_other() -> None:
+@pytest.mark.parametrize("types", [False, True])
+def test_no_modules_import_each_other(types: bool) -> None:
     # Raises CycleError, which names the cycle.
-    TopologicalSorter(graph()).prepare()
+    TopologicalSorter(graph(types=types)).prepare()
 
 
 def test_no_folders_import_each_other() -> None:
