@@ -1,21 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command ``mlbridge search size``."""
+"""The commands ``mlbridge search size``, ``train size`` and ``evaluate size``."""
 
+import json
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from typer import Argument, Option
 
+from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import Jobs, Plugin, plugin_of
+from mlbridge_optimizations.commands.shared import (
+    Jobs,
+    Plugin,
+    RatiosFile,
+    plugin_of,
+)
 from mlbridge_optimizations.extras import need
+
+from .settings import ImitationOptions
+
+if TYPE_CHECKING:
+    from .searched import Calls, Searched
+
+PACKAGES = ("elftools", "torch", "onnx", "onnxruntime", "onnxscript")
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,7 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     need("mlbridge search size", ("elftools",))
     from .build import link_units, run_build
     from .search import Progress, Sizes, replay, replay_flags, search
+    from .searched import FLIPS, Searched
     from .wrapper import COMPILE, LINK
 
     plugin = plugin_of(options.plugin)
@@ -83,9 +99,11 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
             seconds=options.seconds,
             seed=options.seed,
             start=options.out if options.resume else None,
+            flips=options.folder / FLIPS,
             is_shared=link.is_shared,
             show=show,
         )
+    Searched(options.folder.resolve(), build, link).save(options.out)
     stock = Sizes.of(link.output)
     made = options.folder / link.output.name
     found = replay(build, link, options.out, made, options.jobs)
@@ -105,4 +123,138 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     console.print(f"Link with: {shlex.join(LINK)}", soft_wrap=True)
 
 
-COMMANDS = {"search size": with_options(_search, SizeOptions)}
+Folders = Annotated[
+    list[Path],
+    Argument(metavar="FOLDER...", help="Folders of searches: --folder of the search."),
+]
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The options of a training's files."""
+
+    folders: Folders
+    out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")] = Path(
+        "build/size/model.onnx"
+    )
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """The options of a comparison."""
+
+    folders: Folders
+    model: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE.onnx",
+            help="Compare this model. [default: for each program, a model trained on"
+            " the others]",
+        ),
+    ] = None
+    json: RatiosFile = None
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
+def _train(
+    context: typer.Context, options: TrainOptions, settings: ImitationOptions
+) -> None:
+    """Train a model that inlines as searches of other programs do.
+
+    The calls of each program are compiled again with the decisions that its search has
+    found, and logged. Each call weighs as many bytes as its decision gains.
+
+    ```sh
+    mlbridge train size build/one build/two --out size.onnx
+    ```
+    """
+    need("mlbridge train size", PACKAGES)
+    import numpy as np
+
+    from .imitation import train, write
+    from .searched import Calls
+
+    programs, calls = _recorded(
+        options.folders, plugin_of(options.plugin), options.jobs
+    )
+    network = train(calls, settings)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    write(network, options.out, Calls.join(calls), settings.seed)
+    table = Table("program", title="Calls")
+    for column in ("calls", "tried", "searched otherwise than LLVM"):
+        table.add_column(column, justify="right")
+    for program, one in zip(programs, calls, strict=True):
+        counts = (len(one.keys), np.isfinite(one.gains).sum(), one.differ.sum())
+        table.add_row(program.name, *map(str, counts))
+    console.print(table)
+    console.print(f"The model is {options.out}.")
+
+
+def _recorded(
+    folders: list[Path], plugin: Path, jobs: int
+) -> "tuple[list[Searched], list[Calls]]":
+    """Compiles searched programs with the searches' decisions, and logs the calls."""
+    from .searched import Searched
+
+    programs = [Searched.open(folder) for folder in folders]
+    calls = []
+    with ProgressBars() as bars:
+        advance = bars.steps("Logging calls", len(programs))
+        for program in programs:
+            calls.append(program.record(f"decisions:{program.decisions}", plugin, jobs))
+            advance()
+    return programs, calls
+
+
+def _evaluate(
+    context: typer.Context, options: EvaluateOptions, settings: ImitationOptions
+) -> None:
+    """Compare models and rules of inlining by linked size, on searched programs.
+
+    Without --model, a model is trained for each program, on all the others.
+    """
+    need("mlbridge evaluate size", PACKAGES)
+    from . import evaluate as by
+
+    plugin = plugin_of(options.plugin)
+    programs, calls = _recorded(options.folders, plugin, options.jobs)
+    if options.model is None and len(programs) < 2:
+        raise InvalidArgument("expected two programs or more, or --model")
+    found = []
+    with TemporaryDirectory(prefix="mlbridge-size-") as folder, ProgressBars() as bars:
+        rule = by.write_rule(calls[0], Path(folder))
+        advance = bars.steps("Policies", len(programs) * (len(by.THRESHOLDS) + 4))
+        for index, program in enumerate(programs):
+            model = options.model or by.train_without(
+                index, calls, Path(folder), settings
+            )
+            models = {by.ONE_USE: rule, by.MODEL: model}
+            flags = by.flags_of(program, models, plugin)
+            found.append(by.compare(program, flags, options.jobs, advance))
+    policies = list(found[0].sizes)
+    table = Table("program", title="Linked .text, relative to clang -Oz")
+    table.add_column("bytes", justify="right")
+    for policy in policies[1:]:
+        table.add_column(policy, justify="right")
+    for one in found:
+        ratios = [f"{one.ratio(policy):.4f}" for policy in policies[1:]]
+        table.add_row(one.program, f"{one.sizes[by.STOCK].text:,}", *ratios)
+    means = [f"{by.mean_ratio(found, policy):.4f}" for policy in policies[1:]]
+    table.add_row("geometric mean", "", *means)
+    console.print(table)
+    if options.json:
+        plain = {
+            one.program: {name: asdict(size) for name, size in one.sizes.items()}
+            for one in found
+        }
+        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+COMMANDS = {
+    "search size": with_options(_search, SizeOptions),
+    "train size": with_options(_train, TrainOptions, ImitationOptions),
+    "evaluate size": with_options(_evaluate, EvaluateOptions, ImitationOptions),
+}

@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,16 +42,23 @@ def search(
     seconds: float,
     seed: int = 1,
     start: Path | None = None,
+    flips: Path | None = None,
+    pipelines: Path | None = None,
     is_shared: bool = False,
     show: Callable[[Progress], None] = lambda _: None,
 ) -> Progress | None:
     """Searches decisions for a program's module, and writes them to a file.
 
     Returns the last state, or None if there was no time for a trial. ``start`` is a
-    file of decisions to start with. Raises CompilerFailed if opt fails.
+    file of decisions to start with. ``flips`` receives each decision that is turned
+    over, and the change of the size, as lines of JSON. ``pipelines`` is an action space
+    in JSON, whose pipelines are tried in place of that of -Oz. Raises CompilerFailed if
+    opt fails.
     """
     options = [f"size-output={decisions}", f"size-seconds={seconds}"]
     options += [f"size-seed={seed}", *([f"size-start={start}"] if start else [])]
+    options += [f"size-flips={flips}"] if flips else []
+    options += [f"size-pipelines={pipelines}"] if pipelines else []
     options += ["size-shared"] if is_shared else []
     command = [OPT, f"-load-pass-plugin={plugin}", "-passes=mlbridge-size-search"]
     command += [f"-mlbridge-{option}" for option in options]
@@ -111,13 +118,37 @@ class Sizes:
 
 def replay(build: Build, link: Link, decisions: Path, to: Path, jobs: int) -> Sizes:
     """Compiles and links a program again with stock clang and decisions."""
+    commands = {unit.object: unit.command for unit in build.units}
     flags = replay_flags(decisions.resolve())
-    with tempfile.TemporaryDirectory(prefix="mlbridge-replay-") as folder:
+    return _rebuild(build, link, commands, flags, to, jobs)
+
+
+def rebuild(
+    build: Build, link: Link, flags: Sequence[str], to: Path, jobs: int
+) -> Sizes:
+    """Compiles the bitcode of a program with further flags of clang, and links it."""
+    commands = {
+        unit.object: (*unit.command[:-1], "-x", "ir", str(unit.bitcode))
+        for unit in build.units
+    }
+    return _rebuild(build, link, commands, flags, to, jobs)
+
+
+def _rebuild(
+    build: Build,
+    link: Link,
+    commands: Mapping[Path, Sequence[str]],
+    flags: Sequence[str],
+    to: Path,
+    jobs: int,
+) -> Sizes:
+    with tempfile.TemporaryDirectory(prefix="mlbridge-rebuild-") as folder:
         objects: dict[Path, Path] = {}
 
         def compile_again(unit: Unit) -> None:
             made = Path(folder, f"{unit.bitcode.stem}.o")
-            run([*unit.command, *flags, "-w", "-o", made], folder=unit.folder)
+            words = [*commands[unit.object], *flags, "-w", "-o", str(made)]
+            run(words, folder=unit.folder)
             objects[unit.object] = made
 
         groups = dict(zip(link.inputs(), build.units_of(link), strict=True))

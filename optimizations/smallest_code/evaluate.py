@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares policies of inlining by the linked sizes of programs.
+
+A model is trained for each program, on all other programs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from mlbridge.files import spec_of
+from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
+
+from .imitation import OneUse, train, write
+from .search import Sizes, rebuild, replay_flags
+from .searched import FLAGS, Calls, Searched
+from .settings import ImitationOptions
+
+STOCK = "clang -Oz"
+MODEL = "model"
+ONE_USE = "merged, one use"
+THRESHOLD = "threshold"
+SEARCH = "search"
+THRESHOLDS = (-25, 0, 25, 75)
+"""The fixed thresholds. That of clang -Oz is 5."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The linked sizes of a program by policy."""
+
+    program: str
+    sizes: Mapping[str, Sizes]
+
+    def ratio(self, policy: str) -> float:
+        """Returns the linked .text by a policy, relative to clang -Oz."""
+        return self.sizes[policy].text / self.sizes[STOCK].text
+
+
+def model_flags(model: Path, plugin: Path) -> list[str]:
+    """Returns clang's flags for a model in a file."""
+    spec = spec_of("onnx", model)
+    return plugin_flags(plugin, f"inliner={spec}", "on-error=fatal", *FLAGS)
+
+
+def compare(
+    program: Searched,
+    flags: Mapping[str, Sequence[str]],
+    jobs: int,
+    advance: Callable[[], None] = lambda: None,
+) -> Comparison:
+    """Links a program by policies, each with its flags of clang."""
+    sizes = {}
+    with TemporaryDirectory(prefix="mlbridge-size-") as folder:
+        for name, given in flags.items():
+            to = Path(folder, program.name)
+            sizes[name] = rebuild(program.build, program.link, given, to, jobs)
+            advance()
+    return Comparison(program.name, sizes)
+
+
+def flags_of(
+    program: Searched, models: Mapping[str, Path], plugin: Path
+) -> dict[str, list[str]]:
+    """Returns clang's flags of each policy."""
+    rows: dict[str, list[str]] = {STOCK: []}
+    for value in THRESHOLDS:
+        rows[f"{THRESHOLD} {value}"] = mllvm([f"-inline-threshold={value}"])
+    rows |= {name: model_flags(path, plugin) for name, path in models.items()}
+    rows[SEARCH] = replay_flags(program.decisions)
+    return rows
+
+
+def write_rule(calls: Calls, folder: Path) -> Path:
+    """Writes the rule that the model should beat, and returns its file."""
+    path = folder / "one-use.onnx"
+    write(OneUse(calls.names), path, calls, 0)
+    return path
+
+
+def train_without(
+    left_out: int, calls: Sequence[Calls], folder: Path, options: ImitationOptions
+) -> Path:
+    """Trains a model on all programs but one, and returns its file."""
+    others = [one for index, one in enumerate(calls) if index != left_out]
+    path = folder / f"without-{left_out}.onnx"
+    write(train(others, options), path, Calls.join(others), options.seed)
+    return path
+
+
+def mean_ratio(comparisons: Sequence[Comparison], policy: str) -> float:
+    """Returns the geometric mean over programs."""
+    return float(np.exp(np.mean([np.log(one.ratio(policy)) for one in comparisons])))

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains a network to inline as searches do, weighted by what each call gains.
+
+A call's label is the better decision, and its weight is the gain in bytes. Calls that
+a search has not tried keep LLVM's decision, with a small weight.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
+from mlbridge_optimizations.inlining.export import Decision
+from mlbridge_optimizations.inlining.network import InliningNetwork
+
+from .searched import DEFAULT, Calls
+from .settings import ImitationOptions
+
+OF_MODULE = ("node_count", "edge_count", "callsite_height")
+"""Features that describe a whole module. With few programs, they identify programs."""
+
+
+def labels_of(
+    calls: Calls, options: ImitationOptions
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Returns the better decision, bool [n], and its weight, float64 [n]."""
+    default = calls.column(DEFAULT) != 0
+    gains = np.clip(np.nan_to_num(calls.gains), -options.most, options.most)
+    labels = np.where(gains == 0, default, gains > 0)
+    weights = np.maximum(np.abs(gains), options.least)
+    return labels, weights * calls.weights
+
+
+def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwork:
+    """Trains a network on the calls of programs, which weigh the same.
+
+    The same calls and options give the same network on the same kind of machine.
+    """
+    torch.use_deterministic_algorithms(True)
+    torch.set_num_threads(1)  # More threads are slower at this size.
+    torch.manual_seed(options.seed)
+    calls = Calls.join(programs)
+    found = [labels_of(program, options) for program in programs]
+    labels = torch.from_numpy(np.concatenate([it for it, _ in found])).float()
+    shares = np.concatenate([weights / weights.sum() for _, weights in found])
+    weights = torch.from_numpy(shares * len(labels) / len(programs)).float()
+    features = torch.from_numpy(calls.features).float()
+    width = (options.hidden, options.hidden)
+    network = InliningNetwork(calls.names, width, dropout=options.dropout)
+    network.fit_scaling(features)
+    for name in OF_MODULE:
+        network.scale[calls.names.index(name)] = 0
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=options.rate, weight_decay=options.decay
+    )
+    loss_of = nn.BCEWithLogitsLoss(reduction="none")
+    network.train()
+    for _ in range(options.epochs):
+        for rows in torch.split(torch.randperm(len(labels)), 256):
+            optimizer.zero_grad()
+            losses = loss_of(network(features[rows]), labels[rows])
+            (losses * weights[rows]).mean().backward()
+            optimizer.step()
+    return network.eval()
+
+
+class OneUse(nn.Module):
+    """Inlines as LLVM does, and also every merged function with one use.
+
+    ``names`` are the names of the features.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self.places = [
+            names.index(name)
+            for name in (
+                DEFAULT,
+                "callee_is_merged",
+                "callee_uses",
+                "callee_other_uses",
+            )
+        ]
+
+    def forward(self, features: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Maps float [n, d] to int64 [n], where 1 means inline."""
+        default, merged, uses, others = (features[:, i] for i in self.places)
+        inline = (default > 0) | ((merged > 0) & (uses == 1) & (others == 0))
+        return {"inlining_decision": inline.to(torch.int64)}
+
+
+def write(
+    policy: InliningNetwork | OneUse, path: Path, calls: Calls, seed: int
+) -> Exported:
+    """Writes a policy to an .onnx file, and checks its decisions on calls."""
+    module = Decision(policy) if isinstance(policy, InliningNetwork) else policy
+    return export(
+        module,
+        path,
+        features=[FeatureSpec(name, "int64_t", (1,)) for name in calls.names],
+        samples={name: calls.column(name)[:512, None] for name in calls.names},
+        metadata=Metadata(
+            reward="bytes off the linked program, against clang -Oz",
+            training=Training(seed=seed),
+        ),
+    )

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A searched program: its build, its decisions, and the features of its calls.
+
+Logs of features are made file by file, as a compiler with a model sees a program. The
+decisions and the changes of size come from the search of the whole program.
+"""
+
+import json
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import InvalidArgument
+from mlbridge.files import spec_of
+from mlbridge.log import read_log
+from mlbridge_optimizations.corpus.toolchain import plugin_flags
+
+from .build import Build, Link, read
+from .search import rebuild
+
+SEARCH = "search.json"
+DECISIONS = "decisions.txt"
+FLIPS = "flips.jsonl"
+CALLS = "calls"
+FLAGS = ("inliner-include-linkage", "inliner-include-default")
+"""The plug-in's options with which models receive the features that are learned."""
+DEFAULT = "inlining_default"
+
+_LINE = re.compile(
+    r"x: '(?P<callee>[^']*)' (?P<how>inlined|will not be inlined) into '[^']*'"
+    r" at callsite (?P<location>[^;]*);"
+)
+
+Key = tuple[str, str]
+"""A call: the callee, and the location as in a file of decisions."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of a program with the decisions of a policy, n rows of d features.
+
+    A function of a header gives each file that includes it the same calls, so there are
+    rows with the same key. Their weights sum to 1.
+
+    Attributes:
+        names: the names of the features.
+        features: int64 [n, d].
+        decisions: whether the policy inlines the call, bool [n].
+        keys: the calls.
+        gains: the bytes that inlining the call takes off the linked program, float64
+            [n]. Negative if the program grows. NaN if the search has not tried it.
+        weights: float64 [n].
+    """
+
+    names: tuple[str, ...]
+    features: NDArray[np.int64]
+    decisions: NDArray[np.bool_]
+    keys: tuple[Key, ...]
+    gains: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Returns a feature of all calls, int64 [n]."""
+        return self.features[:, self.names.index(name)]
+
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """Returns where the policy differs from LLVM, bool [n]."""
+        differ: NDArray[np.bool_] = self.decisions != (self.column(DEFAULT) != 0)
+        return differ
+
+    @staticmethod
+    def join(parts: "Sequence[Calls]") -> "Calls":
+        """Returns the calls of all parts. Raises InvalidArgument if features differ."""
+        if len({part.names for part in parts}) != 1:
+            raise InvalidArgument(
+                "expected logs with the same features: log them again"
+            )
+        return Calls(
+            parts[0].names,
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.decisions for part in parts]),
+            tuple(key for part in parts for key in part.keys),
+            np.concatenate([part.gains for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+        )
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The folder of a search."""
+
+    folder: Path
+    build: Build
+    link: Link
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self.link.output.name
+
+    @property
+    def decisions(self) -> Path:
+        """The file of the decisions that the search has found."""
+        return self.folder / DECISIONS
+
+    @classmethod
+    def open(cls, folder: Path) -> "Searched":
+        """Reads the folder of a search. Raises InvalidArgument if it is none."""
+        path = folder / SEARCH
+        if not path.is_file():
+            raise InvalidArgument(
+                f"{folder} has no {SEARCH}: search a program with `mlbridge search size"
+                f" --folder {folder} -- BUILD`"
+            )
+        program = json.loads(path.read_text(encoding="utf-8"))["program"]
+        build = read(folder)
+        return cls(folder.resolve(), build, build.program(program))
+
+    def save(self, decisions: Path) -> None:
+        """Makes the folder of a build readable with `open`."""
+        shutil.copyfile(decisions, self.decisions)
+        about = json.dumps({"program": self.name})
+        (self.folder / SEARCH).write_text(about + "\n", encoding="utf-8")
+
+    def record(self, spec: str, plugin: Path, jobs: int) -> Calls:
+        """Compiles with a policy, and returns its decisions.
+
+        ``spec`` is the end of a model spec: ``none``, ``decisions:FILE``, or a model.
+        """
+        folder = self.folder / CALLS
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        log = spec_of("record", folder / "{module}.log")
+        log = log.replace("%7B", "{").replace("%7D", "}")
+        options = (f"inliner={log}|{spec}", "inliner-name-calls", "on-error=fatal")
+        flags = plugin_flags(plugin, *options, *FLAGS)
+        rebuild(self.build, self.link, flags, folder / self.name, jobs)
+        return read_calls(sorted(folder.glob("*.log")), self.gains())
+
+    def gains(self) -> dict[Key, float]:
+        """Returns the bytes that inlining each call takes off the program.
+
+        Calls that were turned over together share the change equally. A call that was
+        turned over more than once has the mean.
+        """
+        found: defaultdict[Key, list[float]] = defaultdict(list)
+        path = self.folder / FLIPS
+        with path.open(encoding="utf-8") as file:
+            for flip in map(json.loads, file):
+                for site in flip["sites"]:
+                    gain = -flip["change"] / len(flip["sites"])
+                    found[site["callee"], site["location"]].append(
+                        gain if site["decision"] else -gain
+                    )
+        return {key: float(np.mean(gains)) for key, gains in found.items()}
+
+
+def read_calls(logs: Iterable[Path], gains: dict[Key, float]) -> Calls:
+    """Reads logs whose contexts name the calls. Raises InvalidArgument without any."""
+    parts, keys = [], []
+    for log in logs:
+        if log.stat().st_size == 0:
+            continue
+        found = read_log(log).as_arrays()
+        names = tuple(found.features)
+        features = np.column_stack([*found.features.values()]).astype(np.int64)
+        parts.append((names, features, found.advice.reshape(-1) != 0))
+        for context in found.contexts:
+            before, _, location = context.rpartition("\n")
+            keys.append((before.rpartition(":")[2], location))
+    if not parts:
+        raise InvalidArgument("no call was logged: the program inlines nothing")
+    counts = Counter(keys)
+    return Calls(
+        parts[0][0],
+        np.concatenate([features for _, features, _ in parts]),
+        np.concatenate([decisions for _, _, decisions in parts]),
+        tuple(keys),
+        np.array([gains.get(key, np.nan) for key in keys]),
+        np.array([1 / counts[key] for key in keys]),
+    )
+
+
+def write_decisions(calls: Calls, path: Path) -> int:
+    """Writes the decisions that differ from LLVM's, and returns their number.
+
+    A search can start with the file, and clang replays it. A call has one decision in
+    all files: the one with which most of its rows differ from LLVM's, if any does.
+    """
+    chosen: dict[Key, Counter[bool]] = defaultdict(Counter)
+    for key, decision in zip(calls.keys, calls.decisions, strict=True):
+        if key[1]:
+            chosen[key][bool(decision)] += 1
+    changed = {calls.keys[row] for row in np.flatnonzero(calls.differ)}
+    lines = []
+    for key in sorted(changed & chosen.keys()):
+        callee, location = key
+        decision = chosen[key].most_common(1)[0][0]
+        caller = location.rpartition(" @ ")[2].split(":")[0]
+        how = "inlined" if decision else "will not be inlined"
+        lines.append(f"x: '{callee}' {how} into '{caller}' at callsite {location};\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    return len(lines)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options of commands whose modules import PyTorch, which takes seconds."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from typer import Option
+
+
+@dataclass(frozen=True)
+class ImitationOptions:
+    """The options of a training."""
+
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
+    epochs: Annotated[int, Option(min=1, help="Passes over all calls.")] = 60
+    hidden: Annotated[int, Option(min=1, help="Width of both hidden layers.")] = 32
+    rate: Annotated[float, Option(help="Learning rate.")] = 2e-3
+    decay: Annotated[float, Option(help="Weight decay.")] = 0.3
+    dropout: Annotated[float, Option(help="Share of dropped activations.")] = 0.2
+    most: Annotated[
+        float, Option(help="Largest gain of a call, in bytes. Others are limited.")
+    ] = 64.0
+    least: Annotated[
+        float, Option(help="Weight of a call without a gain, in bytes.")
+    ] = 1.0
