@@ -109,7 +109,7 @@ class Optimization(Generic[S]):
 
     Attributes:
         name: the name on the command line.
-        help: one line of help.
+        help: one line of help, which completes the sentence "The model decides ...".
         make_env: makes a worker's environment, whose compiler starts at the first
             reset. With a `MultiAgentCompilerEnv`, a model is trained for each agent.
             None means that `commands` train and evaluate without an environment.

@@ -323,7 +323,7 @@ void Server::receive(ServerSession &Session, TimePoint ReadySince) {
   Expected<Request> Decoded = Session.decode();
   if (!Decoded) {
     Error Why = Decoded.takeError();
-    TensorView View = namedText(ReplyNames::Error, Why.message());
+    TensorView View = namedText(ReplyNames::Error, truncated(Why.message()));
     // Ignore whether this reply can be sent, because the session ends anyway.
     (void)bool(Session.reply(Span<const TensorView>(&View, 1)));
     return end(Session, std::move(Why));

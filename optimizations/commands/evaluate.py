@@ -64,7 +64,7 @@ app = group_of(
 def _evaluate(described: Optimization[Any], what: What, environment: Any) -> None:
     packages = ("gymnasium", "onnxruntime", *described.packages)
     need(f"mlbridge evaluate {described.name}", packages)
-    from mlbridge_optimizations.evaluation.episodes import compare
+    from mlbridge_optimizations.evaluation.episodes import MODEL, compare
     from mlbridge_optimizations.evaluation.statistics import mean_interval
 
     with ProgressBars() as bars:
@@ -85,8 +85,8 @@ def _evaluate(described: Optimization[Any], what: What, environment: Any) -> Non
     for name, values in found.items():
         low, high = mean_interval(values)
         row = [name, f"{sum(values) / len(values):.4f}", f"{low:.4f} to {high:.4f}"]
-        if name != "model":
-            pairs = list(zip(found["model"], values, strict=True))
+        if name != MODEL:
+            pairs = list(zip(found[MODEL], values, strict=True))
             wins = sum(sign * ours > sign * theirs for ours, theirs in pairs)
             equal = sum(ours == theirs for ours, theirs in pairs)
             row += [f"{wins} of {len(values)}", str(equal)]

@@ -7,6 +7,6 @@ from .commands import COMMANDS, NAME
 
 OPTIMIZATION: Optimization[NoSettings] = Optimization(
     NAME,
-    "Learn what gcc -O2 inlines and unrolls for speed.",
+    "Which calls gcc -O2 inlines, and by which factors it unrolls loops.",
     commands=COMMANDS,
 )

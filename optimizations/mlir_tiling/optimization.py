@@ -42,7 +42,7 @@ def ratio_of(total: float, info: Mapping[str, Any]) -> float:
 
 OPTIMIZATION = Optimization(
     NAME,
-    "Learn tile sizes, loop order and unroll factors of MLIR's loop nests.",
+    "Which tile sizes, loop orders and unroll factors MLIR's loops get.",
     make_env=_make_env,
     settings=TilingSettings,
     commands=COMMANDS,

@@ -18,7 +18,7 @@ def _no_env(settings: NoSettings, worker: int) -> NoReturn:
 
 OPTIMIZATION: Optimization[Any] = Optimization(
     "polyhedral-tiling",
-    "Learn schedules, tile sizes and loop orders.",
+    "Which schedules, tile sizes and loop orders C kernels get.",
     make_env=_no_env,
     commands=COMMANDS,
 )

@@ -7,6 +7,6 @@ from .commands import COMMANDS
 
 OPTIMIZATION: Optimization[NoSettings] = Optimization(
     "sqlite-selectivity",
-    "Learn which share of a table's rows a condition of SQL accepts.",
+    "Which share of a table's rows a condition of SQL accepts.",
     commands=COMMANDS,
 )

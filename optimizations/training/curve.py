@@ -11,7 +11,7 @@ from mlbridge.errors import Malformed
 from mlbridge_optimizations.optimization import Metric
 from mlbridge_optimizations.plot import finish, panels_of
 
-Show = Callable[[int, int, float | None], None]
+ShowReturn = Callable[[int, int, float | None], None]
 """Receives the actions so far, their total, and the mean return of recent episodes."""
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mlbridge.export import export
 from mlbridge_optimizations.optimization import guarded
 from mlbridge_optimizations.show import quiet
-from mlbridge_optimizations.training.curve import Show
+from mlbridge_optimizations.training.curve import ShowReturn
 from mlbridge_optimizations.training.experiment import Experiment, Learned
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def learn(
     *,
     resume: bool = False,
     address: str | None = None,
-    show: Show = quiet,
+    show: ShowReturn = quiet,
 ) -> Learned:
     """Trains with the engine of the settings, through `sb3.train` or `rllib.train`."""
     if experiment.settings.engine == "sb3":
@@ -35,7 +35,7 @@ def train(
     *,
     resume: bool = False,
     address: str | None = None,
-    show: Show = quiet,
+    show: ShowReturn = quiet,
 ) -> "dict[str, Exported]":
     """Trains, writes the models to the settings' folder, and returns them by name.
 

@@ -52,7 +52,7 @@ from ray.tune.registry import register_env
 from mlbridge.errors import Error, InvalidArgument, Malformed, Timeout, error_for
 from mlbridge_optimizations.optimization import Metric, merged, spaces_of
 from mlbridge_optimizations.show import quiet
-from mlbridge_optimizations.training.curve import Curve, Show
+from mlbridge_optimizations.training.curve import Curve, ShowReturn
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.settings import TrainingSettings
 
@@ -316,7 +316,7 @@ def train(
     *,
     resume: bool = False,
     address: str | None = None,
-    show: Show = quiet,
+    show: ShowReturn = quiet,
 ) -> Learned:
     """Trains a policy, with each worker's compiler in a process of Ray.
 
@@ -362,7 +362,7 @@ def _learn(
     curve: Curve,
     done: int,
     checkpoint: "_Checkpoint",
-    show: Show,
+    show: ShowReturn,
 ) -> None:
     saved = done
     moved = time.monotonic()

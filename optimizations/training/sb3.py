@@ -22,7 +22,7 @@ from mlbridge.envs import CompilerEnv
 from mlbridge.envs.sb3 import CompilerVecEnv
 from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge_optimizations.show import quiet
-from mlbridge_optimizations.training.curve import Curve, Show
+from mlbridge_optimizations.training.curve import Curve, ShowReturn
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
 
@@ -39,7 +39,7 @@ def _kind(algo: str) -> type[BaseAlgorithm]:
 
 
 def train(
-    experiment: Experiment, *, resume: bool = False, show: Show = quiet
+    experiment: Experiment, *, resume: bool = False, show: ShowReturn = quiet
 ) -> Learned:
     """Trains a policy. With ``resume``, continues from the last checkpoint.
 
@@ -174,7 +174,7 @@ class _Watch(BaseCallback):
     """Records each episode that ends, and saves checkpoints."""
 
     def __init__(
-        self, experiment: Experiment, curve: Curve, show: Show, total: int
+        self, experiment: Experiment, curve: Curve, show: ShowReturn, total: int
     ) -> None:
         super().__init__()
         self._settings, self._curve, self._show = experiment.settings, curve, show

@@ -93,4 +93,4 @@ class _Ended(ray_tune.Callback):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves out the progress bar, because Tune pickles the callback."""
-        return {"_show": print, "_ended": self._ended}
+        return {"_show": quiet, "_ended": self._ended}
