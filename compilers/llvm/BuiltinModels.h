@@ -14,14 +14,13 @@
 /// - `imitation`, for -mlbridge-inliner, decides like LLVM at -Oz. Its source
 ///   is models/inlining-imitation.
 /// - `phase_ordering_oz`, for -mlbridge-phase-ordering, chooses the passes that
-///   run instead of -Oz. Its source is models/phase-ordering-oz.onnx. If that
-///   file does not exist, the plug-in lacks this model.
+///   run instead of -Oz. Its source is models/phase-ordering-oz.
 /// - `loop_distribution` and `loop_factors`, for the options of these names,
 ///   decide about innermost loops. Their source is models/loops.
 /// - `regalloc_eviction`, for -mlbridge-eviction, and `regalloc_node`,
 ///   `regalloc_task`, `regalloc_colour` and `regalloc_split`, for
 ///   -mlbridge-regalloc, decide about registers. Their sources are
-///   models/regalloc-eviction.onnx and models/regalloc-dialogue.
+///   models/regalloc-eviction and models/regalloc-dialogue.
 ///
 //===----------------------------------------------------------------------===//
 

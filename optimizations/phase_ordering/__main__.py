@@ -200,8 +200,8 @@ def main(
         " far more."
         if found["is_built_in"]
         else "There is no policy in this plug-in (its build lacked"
-        " models/phase-ordering-oz.onnx):\nzstd was compiled by the policy of the short"
-        " training, which is worse than -Oz."
+        " models/phase-ordering-oz/model.onnx):\nzstd was compiled by the policy of the"
+        " short training, which is worse than -Oz."
     )
     console.print("", result_table(builds))
     figures = {
