@@ -243,7 +243,7 @@ def loops_command(
     import torch
 
     from mlbridge_benchmarks.loop_distribution.model import make_model
-    from mlbridge_optimizations.loop_distribution.networks import export_chooser
+    from mlbridge_optimizations.training import costs
 
     console = TableConsole(highlight=False)
     chosen = cli.choice("--flow", flow, FLOWS)
@@ -255,7 +255,7 @@ def loops_command(
         network = make_model(seed)
         torch.save(network.state_dict(), weights)
         if set(chosen) & set(IN_PROCESS):
-            export_chooser(network, model)
+            costs.write(network, model)
         files = draw(modules, seed, found, folder)
         flows = {
             one: on.enter_context(flow_of(one, weights, model, found, folder))

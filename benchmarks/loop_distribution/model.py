@@ -17,14 +17,15 @@ from mlbridge_optimizations.loop_distribution.networks import (
     DistributionChooser,
     DistributionNetwork,
 )
-from mlbridge_optimizations.loop_distribution.settings import LearningOptions
+from mlbridge_optimizations.loop_distribution.settings import COSTS
 
 
 def make_model(seed: int) -> DistributionChooser:
     """Returns a model as large as the shipped one, with random weights."""
     torch.manual_seed(seed)
-    of = LearningOptions()
-    members = [DistributionNetwork(of.hidden, of.steps) for _ in range(of.members)]
+    members = [
+        DistributionNetwork(COSTS.hidden, COSTS.steps) for _ in range(COSTS.members)
+    ]
     return DistributionChooser(members, 0.0)
 
 
@@ -40,7 +41,7 @@ class TorchPolicy:
     def __call__(self, features: Mapping[str, Any]) -> int:
         """Returns the index of the distribution."""
         with torch.inference_mode():
-            return int(self._model.choose(features_of("distribution", dict(features))))
+            return int(self._model.index(features_of("distribution", dict(features))))
 
 
 if __name__ == "__main__":

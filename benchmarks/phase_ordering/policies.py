@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.model.export import export_model
 from mlbridge_optimizations.phase_ordering.model.model import Task
-from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
+from mlbridge_optimizations.phase_ordering.model.networks import Normalised, Scores
 
 HIDDEN = (128, 128)  # The hidden layers in `mlbridge train`.
 _ONCE = 1e3  # Each use of an action lowers its later scores by this number.

@@ -34,7 +34,7 @@ from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOp
 from mlbridge_optimizations.phase_ordering.environment.environment import (
     PhaseOrderingEnv,
 )
-from mlbridge_optimizations.phase_ordering.model.network import Normalised
+from mlbridge_optimizations.phase_ordering.model.networks import Normalised
 from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 
 from .original import OriginalEnv

@@ -45,7 +45,7 @@ def read_table(file: Path, make: Callable[..., Row], command: str) -> Iterator[R
     """
     if not file.exists():
         raise InvalidArgument(
-            f"{file}: no such file; write it with `mlbridge {command} {file}`"
+            f"{file}: no such file; write it with `mlbridge {command} --out {file}`"
         )
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         try:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from mlbridge_optimizations.show import Show, quiet
 
+from .measure import function_sizes
 from .models import GCC_DECIDES
-from .programs import function_sizes
 from .search import (
     LARGEST_TEXT,
     Key,

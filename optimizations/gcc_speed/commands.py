@@ -22,7 +22,7 @@ from mlbridge_optimizations.commands.shared import (
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
 from mlbridge_optimizations.extras import need
 
-from .programs import PLUGIN, names_of
+from .measure import PLUGIN, names_of
 
 NAME = "gcc-speed"
 

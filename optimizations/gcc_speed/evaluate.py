@@ -10,7 +10,7 @@ from mlbridge_optimizations.corpus.manifest import Corpus, Program
 from mlbridge_optimizations.corpus.runs import Tester
 from mlbridge_optimizations.evaluation.executions import median_ratio, paired_times
 
-from .programs import Build, SmallTester, text_size
+from .measure import Build, SmallTester, text_size
 from .search import LARGEST_TEXT
 
 STOCK = "stock"

@@ -28,6 +28,7 @@ from mlbridge_optimizations.corpus.fuzzing import conclude, logged
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
 from mlbridge_optimizations.show import Show, quiet
 
+from .measure import PLUGIN, Build, SmallTester
 from .models import (
     DECISIONS,
     GCC_DECIDES,
@@ -35,7 +36,6 @@ from .models import (
     Served,
     served,
 )
-from .programs import PLUGIN, Build, SmallTester
 
 REAL = ("bzip2", "lua", "zlib")
 GENERATED = 40

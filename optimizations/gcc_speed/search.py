@@ -18,14 +18,14 @@ from mlbridge.files import OwnFolder
 from mlbridge.log import read_log
 from mlbridge_optimizations.corpus.manifest import Program
 
-from .models import GCC_DECIDES, Served
-from .programs import (
+from .measure import (
     Build,
     Counted,
     SmallTester,
     function_sizes,
     text_size,
 )
+from .models import GCC_DECIDES, Served
 
 FACTOR = 4
 """The unroll factor that is measured."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from mlbridge_optimizations.loop_distribution.networks import NODE_COLUMNS
+from .networks import NODE_COLUMNS
 
 HIDDEN = 32
 

@@ -32,7 +32,7 @@ from mlbridge_optimizations.commands.shared import (
 from mlbridge_optimizations.extras import need
 
 from .kernels import LEVELS, SUITES, Kernel, kernels
-from .settings import DECISIONS, LearningOptions
+from .settings import COSTS, DECISIONS, LoopCosts
 
 if TYPE_CHECKING:
     from .evaluate import Result
@@ -171,9 +171,7 @@ def _entries(files: Sequence[Path]) -> "list[Entry]":
     return found
 
 
-def _model(
-    context: typer.Context, options: ModelOptions, learning: LearningOptions
-) -> None:
+def _model(context: typer.Context, options: ModelOptions, learning: LoopCosts) -> None:
     r"""Train a model of loop distribution or of loop factors on measured times.
 
     ```sh
@@ -214,7 +212,7 @@ def _chosen(names: Sequence[str]) -> list[Kernel]:
 
 
 def _evaluate(
-    context: typer.Context, options: EvaluationOptions, learning: LearningOptions
+    context: typer.Context, options: EvaluationOptions, learning: LoopCosts
 ) -> None:
     r"""Evaluate models on kernels whose families were not in their training data.
 
@@ -344,10 +342,10 @@ COMMANDS = {
         _programs, LoopProgramOptions, ExecutionOptions
     ),
     "evaluate loop-distribution-kernels": with_options(
-        _evaluate, EvaluationOptions, LearningOptions
+        _evaluate, EvaluationOptions, LoopCosts, defaults=vars(COSTS)
     ),
     "train loop-distribution-costs": with_options(
-        _model, ModelOptions, LearningOptions
+        _model, ModelOptions, LoopCosts, defaults=vars(COSTS)
     ),
     "search loop-distribution-times": with_options(_times, TimesOptions),
 }

@@ -30,8 +30,9 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
 from mlbridge.envs import Padded
 from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.loop_distribution.networks import MOST_SEEDS, NODE_COLUMNS
-from mlbridge_optimizations.loop_distribution.table import Choices, Entry
+
+from .networks import MOST_SEEDS, NODE_COLUMNS
+from .table import Choices, Entry
 
 NODES = 96
 """The maximum number of nodes. Larger loops are left out."""

@@ -15,14 +15,15 @@ import numpy as np
 from mlbridge.errors import Error
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.evaluation.statistics import mean_interval, median_interval
-from mlbridge_optimizations.loop_distribution.kernels import Kernel
-from mlbridge_optimizations.loop_distribution.measure import Times, measure
-from mlbridge_optimizations.loop_distribution.table import (
+from mlbridge_optimizations.show import Show, quiet
+
+from .kernels import Kernel
+from .measure import Times, measure
+from .table import (
     REFERENCES,
     Entry,
     flags_of,
 )
-from mlbridge_optimizations.show import Show, quiet
 
 SLOWER = 1.02
 """A kernel is slower if its whole interval is above this ratio."""

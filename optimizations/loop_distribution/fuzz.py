@@ -34,8 +34,9 @@ from mlbridge.signals import sigterm_exits
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.fuzzing import conclude, logged
-from mlbridge_optimizations.loop_distribution.random_programs import program
 from mlbridge_optimizations.show import Show, quiet
+
+from .random_programs import program
 
 RUN_SECONDS = 60.0
 # One of this many compiles uses the whole pipeline, and verifies the code after each

@@ -17,17 +17,18 @@ import torch
 from torch import Tensor, nn
 
 from mlbridge.export import Metadata, Training
-from mlbridge_optimizations.loop_distribution.kernels import kernels
-from mlbridge_optimizations.loop_distribution.networks import (
+from mlbridge_optimizations.show import Show, quiet
+
+from .kernels import kernels
+from .networks import (
     CyclesRule,
     DistributionNetwork,
     FactorsNetwork,
     Features,
     write,
 )
-from mlbridge_optimizations.loop_distribution.settings import DECISIONS, LearningOptions
-from mlbridge_optimizations.loop_distribution.table import Choices, Entry
-from mlbridge_optimizations.show import Show, quiet
+from .settings import DECISIONS, LoopCosts
+from .table import Choices, Entry
 
 Network = DistributionNetwork | FactorsNetwork
 
@@ -107,7 +108,7 @@ def estimates(network: Network, batch: Sequence[Example]) -> Iterator[Tensor]:
         yield network.estimate(state, one.features)[one.options]
 
 
-def loss_of(estimate: Tensor, logs: Tensor, options: LearningOptions) -> Tensor:
+def loss_of(estimate: Tensor, logs: Tensor, options: LoopCosts) -> Tensor:
     """Returns the loss of one example."""
     wanted = logs.clamp(-1.0, 1.0)
     error = nn.functional.smooth_l1_loss(estimate, wanted, beta=0.1)
@@ -118,7 +119,7 @@ def loss_of(estimate: Tensor, logs: Tensor, options: LearningOptions) -> Tensor:
 def train(
     decision: str,
     given: Sequence[Example],
-    options: LearningOptions,
+    options: LoopCosts,
     seed: int,
 ) -> Network:
     """Trains a network on all examples."""
@@ -154,7 +155,7 @@ def train(
 def write_model(
     decision: str,
     given: Sequence[Example],
-    options: LearningOptions,
+    options: LoopCosts,
     file: Path,
     *,
     seed: int = 0,
@@ -166,14 +167,13 @@ def write_model(
         members.append(train(decision, given, options, seed + number))
         show(number + 1, options.members)
     about = Metadata(reward="-log(time)", training=Training(seed=seed))
-    file.parent.mkdir(parents=True, exist_ok=True)
     write(decision, members, options.margin, file, about)
 
 
 def fold_models(
     entries: Sequence[Entry],
     fold: int,
-    options: LearningOptions,
+    options: LoopCosts,
     folder: Path,
     *,
     show: Show = quiet,

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import ModelError
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.loop_distribution.kernels import FOLDER, Kernel
+
+from .kernels import FOLDER, Kernel
 
 MARCH = "-march=x86-64-v3"
 FLAGS = (MARCH, "-w", "-falign-loops=32", "-falign-functions=64")

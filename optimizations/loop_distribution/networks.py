@@ -16,7 +16,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from mlbridge.export import FeatureSpec, Metadata, export
+from mlbridge.export import FeatureSpec, Metadata
+from mlbridge_optimizations.training import costs
+from mlbridge_optimizations.training.costs import Chooser
 
 Features = Mapping[str, Tensor]
 """The features of one loop, by the names in compilers/llvm/LoopDistribution."""
@@ -158,31 +160,8 @@ class FactorsNetwork(_Network):
         return found
 
 
-class Chooser(nn.Module):
-    """The model for a compiler. It returns the index of a choice, int64 [1].
-
-    Its inputs are the features of one loop, each with a first dimension of size 1. The
-    estimate is the mean of several networks.
-    """
-
-    features: ClassVar[tuple[FeatureSpec, ...]]
-
-    def __init__(self, members: Sequence[nn.Module], margin: float) -> None:
-        super().__init__()
-        self.members = nn.ModuleList(members)
-        self.margin = margin
-
-    def choose(self, features: Features, legal: Tensor | None = None) -> Tensor:
-        """Returns the choice with the lowest estimate if it saves enough, or 0."""
-        found = torch.stack([member(features) for member in self.members]).mean(dim=0)
-        if legal is not None:
-            found = torch.where(legal > 0, found, torch.zeros_like(found))
-        saves = (found.amin(dim=0, keepdim=True) < -self.margin).to(torch.int64)
-        return torch.argmin(found, dim=0, keepdim=True) * saves
-
-
 class DistributionChooser(Chooser):
-    """Chooses a legal distribution."""
+    """Chooses a legal distribution. Each input has a first extent of 1."""
 
     features: ClassVar = (
         FeatureSpec("nodes", "float", ("n", NODE_COLUMNS)),
@@ -208,11 +187,11 @@ class DistributionChooser(Chooser):
             "distributions": distributions[0],
             "distribution_features": distribution_features[0],
         }
-        return {"distribution": self.choose(given)}
+        return {"distribution": self.index(given)}
 
 
 class FactorsChooser(Chooser):
-    """Chooses legal factors."""
+    """Chooses legal factors. Each input has a first extent of 1."""
 
     features: ClassVar = (
         *DistributionChooser.features[:3],
@@ -238,7 +217,7 @@ class FactorsChooser(Chooser):
             "choices": choices[0],
             "factor_features": factor_features[0],
         }
-        return {"factors": self.choose(given, action_mask[0])}
+        return {"factors": self.index(given, action_mask[0])}
 
 
 CHOOSERS: dict[str, type[Chooser]] = {
@@ -255,19 +234,4 @@ def write(
     metadata: Metadata | None = None,
 ) -> None:
     """Writes the model of a decision to an .onnx file."""
-    export_chooser(CHOOSERS[decision](members, margin), file, metadata)
-
-
-def export_chooser(
-    chooser: Chooser, file: Path, metadata: Metadata | None = None
-) -> None:
-    """Writes a model to an .onnx file."""
-    export(
-        chooser,
-        file,
-        features=chooser.features,
-        decide="",
-        batch=1,
-        metadata=metadata,
-        requests=32,
-    )
+    costs.write(CHOOSERS[decision](members, margin), file, metadata)

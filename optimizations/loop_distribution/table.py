@@ -19,9 +19,10 @@ from mlbridge.errors import Error
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.evaluation import tables
 from mlbridge_optimizations.evaluation.statistics import median_interval
-from mlbridge_optimizations.loop_distribution.kernels import Kernel
-from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
 from mlbridge_optimizations.show import Show, quiet
+
+from .kernels import Kernel
+from .measure import loops_of, measure
 
 # The maximum number of loops of a kernel, and of distributions of a loop.
 MEASURED_LOOPS, MEASURED_DISTRIBUTIONS = 6, 32

@@ -23,9 +23,9 @@ from mlbridge_optimizations.commands.shared import (
     plugin_of,
 )
 from mlbridge_optimizations.extras import need
+from mlbridge_optimizations.training.settings import CostSettings
 
 from .kernels import HELD_OUT_KINDS, HELD_OUT_SIZES, training_kernels
-from .settings import LearningOptions
 
 if TYPE_CHECKING:
     from .evaluate import Result
@@ -41,6 +41,7 @@ Plugin = Annotated[
     ),
 ]
 TIMES = Path("build/mlir-tiling/times.jsonl")
+COSTS = CostSettings(temperature=0.1, margin=0.03)
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _search(context: typer.Context, measured: TimesOptions) -> None:
 
 
 def _train(
-    context: typer.Context, learned: ModelOptions, options: LearningOptions
+    context: typer.Context, learned: ModelOptions, options: CostSettings
 ) -> None:
     r"""Train a cost model of tilings on measured times.
 
@@ -161,7 +162,7 @@ def _train(
             show=lambda done, of: bars.show_stage("Networks", done, of),
         )
     about = Metadata(reward="-log(time)", training=Training(seed=learned.seed))
-    costs.write(chooser, chooser.features, learned.out, about)
+    costs.write(chooser, learned.out, about)
     console.print(f"{learned.out} was trained on {len(training)} kernels.")
 
 
@@ -216,5 +217,7 @@ def _print(results: "Sequence[Result]") -> None:
 COMMANDS = {
     f"evaluate {NAME}": with_options(_evaluate, EvaluationOptions),
     f"search {NAME}-times": with_options(_search, TimesOptions),
-    f"train {NAME}": with_options(_train, ModelOptions, LearningOptions),
+    f"train {NAME}": with_options(
+        _train, ModelOptions, CostSettings, defaults=vars(COSTS)
+    ),
 }

@@ -15,14 +15,15 @@ from statistics import fmean
 
 import numpy as np
 
-from mlbridge_optimizations.mlir_tiling.kernels import (
+from mlbridge_optimizations.show import quiet
+
+from .kernels import (
     HELD_OUT_KINDS,
     HELD_OUT_SIZES,
     Kernel,
 )
-from mlbridge_optimizations.mlir_tiling.programs import apply_choices, measure, tile
-from mlbridge_optimizations.mlir_tiling.table import Entry
-from mlbridge_optimizations.show import quiet
+from .measure import apply_choices, measure, tile
+from .table import Entry
 
 UNTILED, BEST, FIXED, MODEL = range(4)
 """The variants of a kernel."""

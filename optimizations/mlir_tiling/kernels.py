@@ -396,9 +396,3 @@ transpose-2d i=600 j=1700 : ji linalg f64
 transpose-3d i=100 j=100 k=100 : ijk affine f32
 transpose-3d i=40 j=300 k=80 : ijk linalg f64
 """)
-
-
-def all_kernels(training: int) -> dict[str, Kernel]:
-    """Returns the kernels of all parts of the split, by name."""
-    every = (*training_kernels(training), *HELD_OUT_SIZES, *HELD_OUT_KINDS)
-    return {kernel.name: kernel for kernel in every}

@@ -6,20 +6,21 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from mlbridge_optimizations.mlir_tiling.networks import Chooser, CostNetwork
-from mlbridge_optimizations.mlir_tiling.settings import LearningOptions
-from mlbridge_optimizations.mlir_tiling.table import Entry
 from mlbridge_optimizations.show import Show, quiet
 from mlbridge_optimizations.training import costs
+from mlbridge_optimizations.training.settings import CostSettings
+
+from .networks import CostNetwork, TilingChooser
+from .table import Entry
 
 
 def train(
     entries: Sequence[Entry],
-    options: LearningOptions,
+    options: CostSettings,
     *,
     seed: int = 0,
     show: Show = quiet,
-) -> Chooser:
+) -> TilingChooser:
     """Trains an ensemble on the measured kernels that have several choices."""
 
     def make(rows: Tensor) -> CostNetwork:
@@ -32,13 +33,5 @@ def train(
         [torch.from_numpy(one.rows) for one in several],
         [torch.tensor(one.ratios).log() for one in several],
     )
-    members = costs.train(
-        make, given, options, batch=options.batch, seed=seed, show=show
-    )
-    return Chooser(members, options.margin)
-
-
-def chosen(chooser: Chooser, entry: Entry) -> int:
-    """Returns the number of the choice that a model makes for a kernel."""
-    with torch.no_grad():
-        return int(chooser.index(torch.from_numpy(entry.rows)))
+    members = costs.train(make, given, options, seed=seed, show=show)
+    return TilingChooser(members, options.margin)

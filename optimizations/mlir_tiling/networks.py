@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The cost model of loop nests, and the model that a compiler asks."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from mlbridge.export import FeatureSpec
+from mlbridge_optimizations.training.costs import Chooser
 
 COLUMNS = 44
 """The columns of `choice_features` (compilers/mlir/ChoiceFeatures.h)."""
@@ -48,27 +48,13 @@ class CostNetwork(nn.Module):
         return found - found[..., :1]
 
 
-class Chooser(nn.Module):
-    """Returns the choice with the lowest mean estimate of several networks.
-
-    It leaves the nest as it is if log(time) falls by less than `margin`.
-    """
+class TilingChooser(Chooser):
+    """Chooses a tiling, or leaves the nest as it is."""
 
     features: ClassVar = (
         FeatureSpec("choices", "int64", ("c", "m"), low=0, high=128),
         FeatureSpec("choice_features", "float", ("c", COLUMNS), low=-8.0, high=24.0),
     )
-
-    def __init__(self, members: Sequence[nn.Module], margin: float) -> None:
-        super().__init__()
-        self.members = nn.ModuleList(members)
-        self.margin = margin
-
-    def index(self, rows: Tensor) -> Tensor:
-        """Returns the index of the choice, int64 [1]."""
-        found = torch.stack([member(rows) for member in self.members]).mean(dim=0)
-        saves = (found.amin(dim=0, keepdim=True) < -self.margin).to(torch.int64)
-        return torch.argmin(found, dim=0, keepdim=True) * saves
 
     def forward(self, choices: Tensor, choice_features: Tensor) -> dict[str, Tensor]:
         """Returns a row of `choices`, int64 [1, m]. The inputs are [1, c, ...]."""

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import Error, ModelError
 from mlbridge_optimizations.evaluation import tables
-from mlbridge_optimizations.mlir_tiling.kernels import Kernel
-from mlbridge_optimizations.mlir_tiling.programs import (
+from mlbridge_optimizations.show import quiet
+
+from .kernels import Kernel
+from .measure import (
     apply_choices,
     features_of,
     measure,
 )
-from mlbridge_optimizations.show import quiet
 
 
 @dataclass(frozen=True)

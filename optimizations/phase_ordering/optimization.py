@@ -22,7 +22,7 @@ from .environment.settings import (
 if TYPE_CHECKING:
     from .environment.compiler import EpisodeOptions
     from .environment.environment import PhaseOrderingEnv
-    from .model.network import Normalised
+    from .model.networks import Normalised
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv
 
 
 def _encoder(settings: PhaseOrderingSettings, space: object) -> "Normalised":
-    from .model.network import Normalised
+    from .model.networks import Normalised
 
     options = settings.options()
     return Normalised(options.widths, options.steps)

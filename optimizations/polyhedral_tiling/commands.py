@@ -21,17 +21,18 @@ from mlbridge_optimizations.commands.shared import (
     TimesFile,
 )
 from mlbridge_optimizations.extras import need
+from mlbridge_optimizations.training.settings import CostSettings
 
 from .kernels import Case, cases
-from .settings import LearningOptions
 
 if TYPE_CHECKING:
     from .evaluate import Result
-    from .measure import Entry
+    from .table import Entry
 
 GENERATED = "generated"
 TRAINING = "training"
 HELD_OUT = ("held-out-sizes", "held-out-kernels")
+COSTS = CostSettings(epochs=300, decay=0.3, expectation=2.0)
 
 Tool = Annotated[
     Path | None,
@@ -100,7 +101,7 @@ def _times(context: typer.Context, measured: TimesOptions) -> None:
     mlbridge search polyhedral-tiling-times --out build/polyhedral-tiling/times.jsonl
     ```
     """
-    from .measure import make_table, tool_of
+    from .table import make_table, tool_of
 
     measured.out.parent.mkdir(parents=True, exist_ok=True)
     chosen = _cases(measured.kernels, measured.count, measured.out.parent / GENERATED)
@@ -114,7 +115,7 @@ def _times(context: typer.Context, measured: TimesOptions) -> None:
 
 
 def _entries(files: list[Path], *splits: str) -> "list[Entry]":
-    from .measure import read_table
+    from .table import read_table
 
     found = [entry for entry in read_table(files) if entry.split in splits]
     if not found:
@@ -126,7 +127,7 @@ def _entries(files: list[Path], *splits: str) -> "list[Entry]":
 
 
 def _train(
-    context: typer.Context, learned: ModelOptions, learning: LearningOptions
+    context: typer.Context, learned: ModelOptions, learning: CostSettings
 ) -> None:
     r"""Train a model of tile sizes and loop orders on measured times.
 
@@ -153,7 +154,7 @@ def _train(
             show=lambda done, of: bars.show_stage("Networks", done, of),
         )
     about = Metadata(reward="-log(time)", training=Training(seed=learned.seed))
-    costs.write(chooser, chooser.features, learned.out, about)
+    costs.write(chooser, learned.out, about)
     console.print(f"{learned.out} was trained on {len(given)} kernels.")
 
 
@@ -171,7 +172,7 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     ```
     """
     from .evaluate import compare_all
-    from .measure import tool_of
+    from .table import tool_of
 
     chosen = cases(*HELD_OUT)
     entries = _entries(options.times, *HELD_OUT)
@@ -215,5 +216,7 @@ def _print(split: str, results: "list[Result]") -> None:
 COMMANDS = {
     "evaluate polyhedral-tiling": with_options(_evaluate, EvaluationOptions),
     "search polyhedral-tiling-times": with_options(_times, TimesOptions),
-    "train polyhedral-tiling": with_options(_train, ModelOptions, LearningOptions),
+    "train polyhedral-tiling": with_options(
+        _train, ModelOptions, CostSettings, defaults=vars(COSTS)
+    ),
 }

@@ -19,7 +19,7 @@ from mlbridge_optimizations.evaluation.statistics import median_interval
 from mlbridge_optimizations.show import quiet
 
 from .kernels import Case
-from .measure import SECONDS, Entry, command_of
+from .table import SECONDS, Entry, command_of
 
 ORIGINAL = "0"
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from mlbridge_optimizations.polyhedral_tiling.measure import Entry
-from mlbridge_optimizations.polyhedral_tiling.networks import Chooser, CostNetwork
-from mlbridge_optimizations.polyhedral_tiling.settings import LearningOptions
 from mlbridge_optimizations.show import Show, quiet
 from mlbridge_optimizations.training import costs
+from mlbridge_optimizations.training.settings import CostSettings
+
+from .networks import CandidateChooser, CostNetwork
+from .table import Entry
 
 LARGEST = 2.5
 """Larger log(time ratios) are cut off: these candidates are bad in any case."""
@@ -18,11 +19,11 @@ LARGEST = 2.5
 
 def train(
     entries: Sequence[Entry],
-    options: LearningOptions,
+    options: CostSettings,
     *,
     seed: int = 0,
     show: Show = quiet,
-) -> Chooser:
+) -> CandidateChooser:
     """Trains an ensemble."""
 
     def make(rows: Tensor) -> CostNetwork:
@@ -33,12 +34,4 @@ def train(
         [torch.tensor(one.ratios).log().clamp(-LARGEST, LARGEST) for one in entries],
     )
     members = costs.train(make, given, options, seed=seed, show=show)
-    return Chooser(members, options.margin)
-
-
-def chosen(chooser: Chooser, entry: Entry) -> int:
-    """Returns the index of the candidate that a model chooses."""
-    rows = torch.from_numpy(entry.matrix()).unsqueeze(0)
-    with torch.no_grad():
-        candidates = torch.zeros((*rows.shape[:2], 1), dtype=torch.int32)
-        return int(chooser(candidates, rows)["candidate"])
+    return CandidateChooser(members, options.margin, deviations=1.0)

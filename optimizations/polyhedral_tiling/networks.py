@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The cost model of tiled kernels, and the model that mlbridge-polyhedral asks."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from mlbridge.export import FeatureSpec
+from mlbridge_optimizations.training.costs import Chooser
 
 FEATURES = 29
 """The features of a candidate (compilers/polyhedral/Features.h)."""
@@ -46,36 +46,18 @@ class CostNetwork(nn.Module):
         return found - found[..., :1]
 
 
-class Chooser(nn.Module):
-    """Returns the index of the candidate with the lowest estimate, int64 [1].
-
-    The estimate is the mean of several networks and their standard deviation, so that
-    they must agree. The original order is kept if log(time) falls by less than
-    `margin`.
-    """
+class CandidateChooser(Chooser):
+    """Returns the index of a candidate, or of the original order."""
 
     features: ClassVar = (
         FeatureSpec("candidates", "int32", ("c", "m"), low=0, high=512),
         FeatureSpec("candidate_features", "float", ("c", FEATURES), low=-17, high=40),
     )
 
-    def __init__(self, members: Sequence[nn.Module], margin: float) -> None:
-        super().__init__()
-        self.members = nn.ModuleList(members)
-        self.margin = margin
-
-    def estimate(self, rows: Tensor) -> Tensor:
-        """Returns log(time) of each candidate, float [c]. `rows` is float [c, 29]."""
-        found = torch.stack([member(rows) for member in self.members])
-        mean = found.mean(dim=0)
-        return mean + ((found - mean) ** 2).mean(dim=0).sqrt()
-
     def forward(
         self, candidates: Tensor, candidate_features: Tensor
     ) -> dict[str, Tensor]:
-        """The inputs are [1, c, ...]."""
-        found = self.estimate(candidate_features[0])
-        saves = found.amin(dim=0, keepdim=True) < -self.margin
+        """Returns the index, int64 [1]. The inputs are [1, c, ...]."""
+        index = self.index(candidate_features[0])
         # The model must use all its inputs.
-        index = torch.argmin(found, dim=0, keepdim=True) + 0 * candidates[0, :1, 0]
-        return {"candidate": index * saves.to(torch.int64)}
+        return {"candidate": index + 0 * candidates[0, :1, 0]}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from mlbridge_optimizations.register_allocation.environment import (
+from .environment import (
     COLOUR_COLUMNS,
     COLOURS,
     POINT_COLUMNS,

@@ -37,7 +37,8 @@ from mlbridge.envs.compiler import CompilerEnv
 from mlbridge.envs.multi_agent import MultiAgentCompilerEnv
 from mlbridge.envs.session import CompilerOptions
 from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.register_allocation.functions import bitcode_files
+
+from .functions import bitcode_files
 
 OPT = "opt-22"
 

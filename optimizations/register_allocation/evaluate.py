@@ -21,13 +21,14 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.evaluation.statistics import mean_interval
-from mlbridge_optimizations.register_allocation.functions import (
+from mlbridge_optimizations.show import Show, quiet
+
+from .functions import (
     LEVEL,
     SECONDS,
     SMALLEST,
     cost_of,
 )
-from mlbridge_optimizations.show import Show, quiet
 
 GREEDY = "greedy"
 FIXED = {

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typer import Option
 
-from mlbridge_optimizations.register_allocation.functions import (
+from .functions import (
     SMALLEST,
     Costs,
     costs_of,
 )
 
 if TYPE_CHECKING:
-    from mlbridge_optimizations.register_allocation.networks import Network, Weights
+    from .networks import Network, Weights
 
 # Limits the logarithm for each function, so that no single function dominates.
 LIMIT = 0.7

@@ -13,13 +13,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge_optimizations.register_allocation.functions import (
+from mlbridge_optimizations.show import Show, quiet
+
+from .functions import (
     SMALLEST,
     Costs,
     costs_of,
 )
-from mlbridge_optimizations.register_allocation.networks import NETWORKS
-from mlbridge_optimizations.show import Show, quiet
+from .networks import NETWORKS
 
 KINDS = ("dialogue", "dialogue-alone", "eviction")
 """The kinds of networks, which are drawn alternately."""

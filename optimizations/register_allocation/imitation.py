@@ -21,16 +21,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mlbridge.log import read_log
-from mlbridge_optimizations.register_allocation.evolve import losses
-from mlbridge_optimizations.register_allocation.functions import costs_of
-from mlbridge_optimizations.register_allocation.networks import (
+from mlbridge_optimizations.show import Show, quiet
+
+from .evolve import losses
+from .functions import costs_of
+from .networks import (
     COLUMNS_OF_EVICTIONS,
     POSITIONS,
     EvictionNetwork,
     Weights,
 )
-from mlbridge_optimizations.register_allocation.settings import ImitationOptions
-from mlbridge_optimizations.show import Show, quiet
+from .settings import ImitationOptions
 
 STOCK = "none"
 """The spec that leaves all decisions to LLVM."""

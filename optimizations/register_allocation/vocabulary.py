@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.register_allocation.functions import SECONDS, llc_command
-from mlbridge_optimizations.register_allocation.settings import VocabularyOptions
 from mlbridge_optimizations.show import Show, quiet
+
+from .functions import SECONDS, llc_command
+from .settings import VocabularyOptions
 
 Triplets: TypeAlias = Mapping[tuple[str, str, str], int]
 """Maps (head, relation, tail) to the number of occurrences."""

@@ -16,7 +16,7 @@ from mlbridge_optimizations.show import ShowStage, quiet
 from .drift import KEY, profile
 from .features import features_of, find_extension
 from .learning import Epoch, Examples, examples_of, pool_of, train
-from .network import SelectivityModel
+from .networks import SelectivityModel
 from .settings import LearningOptions
 from .synopsis import known_of, summarise
 from .tables import expressions, read_tables

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mlbridge_optimizations.show import ShowStage, quiet
 
 from .features import Rows, joined
-from .network import SelectivityModel
+from .networks import SelectivityModel
 from .settings import LearningOptions
 from .synopsis import Known
 from .tables import Table, quoted

@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from mlbridge_optimizations.commands.shared import RatiosFile
-from mlbridge_optimizations.training.settings import Hidden
+from mlbridge_optimizations.training.settings import Width
 
 Extension = Annotated[
     Path | None,
@@ -35,7 +35,7 @@ class LearningOptions:
     epochs: Annotated[int, Option(min=1, help="Passes over the conjunctions.")] = 30
     batch: Annotated[int, Option(min=1, help="Examples in a batch.")] = 256
     rate: Annotated[float, Option(help="Largest learning rate of AdamW.")] = 0.01
-    hidden: Hidden = 32
+    hidden: Width = 32
     unsure: Annotated[
         float,
         Option(

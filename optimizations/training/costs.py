@@ -9,7 +9,7 @@ estimates are likelier.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,42 +17,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from mlbridge.export import FeatureSpec, Metadata, export
 from mlbridge_optimizations.show import Show, quiet
+from mlbridge_optimizations.training.settings import CostSettings
 
 Network = TypeVar("Network", bound=nn.Module)
-
-
-class CostOptions(Protocol):
-    """The options that `train` needs. An optimisation's dataclass has their help."""
-
-    @property
-    def epochs(self) -> int:
-        """The number of passes over the kernels."""
-        ...
-
-    @property
-    def rate(self) -> float:
-        """The largest learning rate of AdamW."""
-        ...
-
-    @property
-    def decay(self) -> float:
-        """The weight decay of AdamW."""
-        ...
-
-    @property
-    def expectation(self) -> float:
-        """The weight of the expected time in the loss."""
-        ...
-
-    @property
-    def temperature(self) -> float:
-        """The temperature of the softmax over the choices, in units of log(time)."""
-        ...
-
-    @property
-    def members(self) -> int:
-        """The number of networks in the ensemble."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -83,7 +50,7 @@ def padded(rows: Iterable[Tensor], logs: Sequence[Tensor]) -> Examples:
     )
 
 
-def loss_of(estimate: Tensor, batch: Examples, options: CostOptions) -> Tensor:
+def loss_of(estimate: Tensor, batch: Examples, options: CostSettings) -> Tensor:
     """Returns the mean loss of a batch's kernels. `estimate` is float [k, c]."""
     error = nn.functional.smooth_l1_loss(
         estimate, batch.logs, beta=0.2, reduction="none"
@@ -95,12 +62,12 @@ def loss_of(estimate: Tensor, batch: Examples, options: CostOptions) -> Tensor:
     return (errors + options.expectation * expected).mean()
 
 
-def fit(network: nn.Module, given: Examples, options: CostOptions, batch: int) -> None:
-    """Trains a network on all kernels, `batch` kernels at a time."""
+def fit(network: nn.Module, given: Examples, options: CostSettings) -> None:
+    """Trains a network on all kernels."""
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=options.rate, weight_decay=options.decay
     )
-    count = len(given.rows)
+    count, batch = len(given.rows), options.batch
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, options.rate, total_steps=options.epochs * -(-count // batch)
     )
@@ -117,9 +84,8 @@ def fit(network: nn.Module, given: Examples, options: CostOptions, batch: int) -
 def train(
     make: Callable[[Tensor], Network],
     given: Examples,
-    options: CostOptions,
+    options: CostSettings,
     *,
-    batch: int = 16,
     seed: int = 0,
     show: Show = quiet,
 ) -> list[Network]:
@@ -132,37 +98,56 @@ def train(
     for number in range(options.members):
         torch.manual_seed(seed + number)
         network = make(given.rows[given.mask])
-        fit(network, given, options, batch)
+        fit(network, given, options)
         members.append(network)
         show(number + 1, options.members)
     return members
 
 
-def cautious_choice(estimates: Tensor, margin: float, deviations: float) -> Tensor:
-    """Returns the index of the choice with the lowest mean estimate, int64 [1].
+class Chooser(nn.Module):
+    """Makes the choice with the lowest estimate, or the first choice.
 
-    `estimates` are log(time) by each network, float [members, c]. Returns 0, the first
-    choice, if the mean plus `deviations` standard deviations is not below `-margin`.
-    The networks disagree about kernels that are unlike those of the training.
+    Several networks estimate log(time) of each choice relative to the first one. The
+    estimate is their mean plus `deviations` standard deviations, because the networks
+    disagree about inputs that are unlike those of the training. The first choice is
+    kept unless log(time) falls by more than `margin`.
     """
-    mean = estimates.mean(dim=0)
-    deviation = ((estimates - mean) ** 2).mean(dim=0).sqrt()
-    best = torch.argmin(mean, dim=0, keepdim=True)
-    worst = (mean + deviations * deviation).index_select(0, best)
-    return best * (worst < -margin).to(torch.int64)
+
+    features: ClassVar[tuple[FeatureSpec, ...]]
+    """The features of a request."""
+
+    def __init__(
+        self, members: Sequence[nn.Module], margin: float, deviations: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        self.margin = margin
+        self.deviations = deviations
+
+    def index(self, given: Any, legal: Tensor | None = None) -> Tensor:
+        """Returns the index of the choice, int64 [1].
+
+        Args:
+            given: the input of the networks, whose outputs are float [c].
+            legal: 0 for each choice that is not allowed, float [c].
+        """
+        found = torch.stack([member(given) for member in self.members])
+        estimate = found.mean(dim=0)
+        if self.deviations:
+            deviation = ((found - estimate) ** 2).mean(dim=0).sqrt()
+            estimate = estimate + self.deviations * deviation
+        if legal is not None:
+            estimate = torch.where(legal > 0, estimate, torch.zeros_like(estimate))
+        saves = (estimate.amin(dim=0, keepdim=True) < -self.margin).to(torch.int64)
+        return torch.argmin(estimate, dim=0, keepdim=True) * saves
 
 
-def write(
-    model: nn.Module,
-    features: Sequence[FeatureSpec],
-    file: Path,
-    metadata: Metadata | None = None,
-) -> None:
-    """Writes a model whose output is the advice to an .onnx file."""
+def write(chooser: Chooser, file: Path, metadata: Metadata | None = None) -> None:
+    """Writes a model to an .onnx file. Its output is the advice."""
     file.parent.mkdir(parents=True, exist_ok=True)
     export(
-        *(model, file),
-        features=features,
+        *(chooser, file),
+        features=chooser.features,
         decide="",
         batch=1,
         metadata=metadata,

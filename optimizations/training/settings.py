@@ -13,16 +13,36 @@ from mlbridge.errors import InvalidArgument
 ALGORITHMS = {"sb3": ("ppo", "a2c", "dqn", "ars"), "rllib": ("ppo", "dqn", "appo")}
 """The algorithms of each engine. RLlib's DQN is a double DQN."""
 
-# The options of cost models, which optimisations give different defaults.
-Rate = Annotated[float, Option(help="Largest learning rate of AdamW.")]
-Decay = Annotated[float, Option(help="Weight decay of AdamW.")]
-Expectation = Annotated[float, Option(help="Weight of the expected time in the loss.")]
-Temperature = Annotated[
-    float,
-    Option(help="Temperature of the softmax over the choices, in units of log(time)."),
-]
-Hidden = Annotated[int, Option("--width", min=1, help="Width of the hidden layers.")]
-Members = Annotated[int, Option(min=1, help="Networks in the ensemble.")]
+
+Width = Annotated[int, Option("--width", min=1, help="Width of the hidden layers.")]
+
+
+@dataclass(frozen=True)
+class CostSettings:
+    """The options of a cost model's training (costs.py)."""
+
+    epochs: Annotated[int, Option(min=1, help="Passes over the examples.")] = 120
+    batch: Annotated[int, Option(min=1, help="Examples in a batch.")] = 16
+    rate: Annotated[float, Option(help="Largest learning rate of AdamW.")] = 0.003
+    decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.05
+    expectation: Annotated[
+        float, Option(help="Weight of the expected time in the loss.")
+    ] = 0.3
+    temperature: Annotated[
+        float,
+        Option(
+            help="Temperature of the softmax over the choices, in units of log(time)."
+        ),
+    ] = 0.05
+    hidden: Width = 64
+    members: Annotated[int, Option(min=1, help="Networks in the ensemble.")] = 5
+    margin: Annotated[
+        float,
+        Option(
+            help="Make a change only if the estimated log(time) falls by more than"
+            " this."
+        ),
+    ] = 0.05
 
 
 @dataclass(frozen=True)

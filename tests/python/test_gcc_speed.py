@@ -18,8 +18,8 @@ from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.gcc_speed.climbing import climb
 from mlbridge_optimizations.gcc_speed.evaluate import STOCK, Ratio, best_fixed
 from mlbridge_optimizations.gcc_speed.fuzz import fuzz
+from mlbridge_optimizations.gcc_speed.measure import Counted, names_of, read_counts
 from mlbridge_optimizations.gcc_speed.models import served
-from mlbridge_optimizations.gcc_speed.programs import Counted, names_of, read_counts
 from mlbridge_optimizations.gcc_speed.search import (
     Key,
     Searched,

@@ -239,10 +239,10 @@ def test_models_are_evaluated_on_other_families(measured: Path, tmp_path: Path) 
     pytest.importorskip("torch", reason="needs scripts/make-venv train")
     from mlbridge_optimizations.loop_distribution import evaluate
     from mlbridge_optimizations.loop_distribution.learning import fold_models
-    from mlbridge_optimizations.loop_distribution.settings import LearningOptions
+    from mlbridge_optimizations.loop_distribution.settings import COSTS
 
     entries = list(table.read_table(measured))
-    options = LearningOptions(epochs=1, members=1, hidden=4)
+    options = replace(COSTS, epochs=1, members=1, hidden=4)
     kernel = kernels()["s212"]
     models = fold_models(entries, kernel.fold, options, tmp_path / "fold-1")
     factors = evaluate.best_factors(entries)

@@ -5,7 +5,6 @@ import random
 import shutil
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 import mlbridge
 import test_docs
-from mlbridge_optimizations.mlir_tiling import programs
+from mlbridge_optimizations.mlir_tiling import measure
 from mlbridge_optimizations.mlir_tiling.kernels import (
     AFFINE,
     HELD_OUT_KINDS,
@@ -33,7 +32,7 @@ from programs import BUILD, FULL, Started, run_program
 PLUGIN = BUILD / "lib/MLBridgeMLIR.so"
 
 pytestmark = pytest.mark.skipif(
-    not PLUGIN.exists() or not shutil.which(programs.RUNNER),
+    not PLUGIN.exists() or not shutil.which(measure.RUNNER),
     reason="the plug-in is not built: needs libmlir-22-dev and mlir-22-tools",
 )
 
@@ -98,7 +97,7 @@ def tiled(text: str, spec: str, *, status: int = 0) -> tuple[str, str]:
     passes = f"builtin.module(func.func(mlbridge-tile{{model={spec}}}))"
     done = run_program(
         [
-            programs.OPT,
+            measure.OPT,
             f"--load-pass-plugin={PLUGIN}",
             f"--pass-pipeline={passes}",
             "--mlir-print-op-on-diagnostic=false",
@@ -111,7 +110,7 @@ def tiled(text: str, spec: str, *, status: int = 0) -> tuple[str, str]:
 
 def stock(text: str) -> str:
     """What mlir-opt prints without the plug-in."""
-    return run_program([programs.OPT], input=text, check=True).stdout
+    return run_program([measure.OPT], input=text, check=True).stdout
 
 
 def answered(text: str, reply: Any, place: Path) -> tuple[str, str, list[Any]]:
@@ -315,7 +314,7 @@ def test_a_mistake_in_the_spec() -> None:
     assert "nonsense" in said
 
 
-def always(row: Choice) -> programs.Answer:
+def always(row: Choice) -> measure.Answer:
     """A model that always gives one reply."""
     return lambda features: row
 
@@ -344,18 +343,18 @@ def random_choice(kernel: Kernel, choices: Choice, draw: random.Random) -> Choic
 
 def check_policies(kernel: Kernel, count: int, draw: random.Random) -> int:
     """Compares results of random policies. Returns how many changed the kernel."""
-    choices = programs.features_of(PLUGIN, kernel)["choices"]
+    choices = measure.features_of(PLUGIN, kernel)["choices"]
     functions = kernel.function("v0")
-    plain = programs.tile(PLUGIN, kernel.function("v1"), "none")
+    plain = measure.tile(PLUGIN, kernel.function("v1"), "none")
     changed = 0
     for number in range(1, count + 1):
         row = random_choice(kernel, choices, draw)
         text = kernel.function(f"v{number}")
         # An illegal choice leaves the kernel as it is.
-        new = programs.tile_with(PLUGIN, text, always(row))
+        new = measure.tile_with(PLUGIN, text, always(row))
         changed += new.replace(f"@v{number}(", "@v1(") != plain
         functions += new
-    found = programs.measure(kernel, functions, count + 1, rounds=1, calls=1)
+    found = measure.measure(kernel, functions, count + 1, rounds=1, calls=1)
     assert not found.differences.any(), kernel.name
     return changed
 
@@ -396,17 +395,17 @@ def test_results_on_tensors() -> None:
     functions = kernel.function("v0")
     for number, row in enumerate(([5, 4, 3, 0, 2, 1, 1], [0, 8, 0, 1, 2, 0, 1]), 1):
         text = f"func.func @v{number}({arguments}) {NOINLINE} {{\n{body}}}\n"
-        new = programs.tile_with(PLUGIN, text, always(np.array(row)))
+        new = measure.tile_with(PLUGIN, text, always(np.array(row)))
         assert new.count("scf.for") == np.count_nonzero(row[:3])
-        lowered = programs.run(
+        lowered = measure.run(
             [
-                *(programs.OPT, "--one-shot-bufferize", "--convert-linalg-to-loops"),
+                *(measure.OPT, "--one-shot-bufferize", "--convert-linalg-to-loops"),
                 *("--expand-strided-metadata", "--mlir-print-local-scope"),
             ],
             new,
         )
         functions += lowered[lowered.index("{") + 1 : lowered.rindex("}")]
-    found = programs.measure(kernel, functions, 3, rounds=1, calls=1)
+    found = measure.measure(kernel, functions, 3, rounds=1, calls=1)
     assert not found.differences.any()
 
 
@@ -424,12 +423,12 @@ def test_the_split() -> None:
 
 def test_a_model_that_learns(tmp_path: Path) -> None:
     """Measures, trains and decides in mlir-opt."""
-    pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     from mlbridge_optimizations.mlir_tiling.evaluate import compare, fixed_choices
-    from mlbridge_optimizations.mlir_tiling.learning import chosen, train
-    from mlbridge_optimizations.mlir_tiling.settings import LearningOptions
+    from mlbridge_optimizations.mlir_tiling.learning import train
     from mlbridge_optimizations.mlir_tiling.table import make_table, read_table
     from mlbridge_optimizations.training import costs
+    from mlbridge_optimizations.training.settings import CostSettings
 
     kernel = Kernel(PATTERNS["column-sum"], (("i", 300), ("j", 400)), order="ji")
     file, model = tmp_path / "times.jsonl", tmp_path / "tiling.onnx"
@@ -437,11 +436,12 @@ def test_a_model_that_learns(tmp_path: Path) -> None:
     assert make_table([kernel], PLUGIN, file, rounds=3) == 0
     (entry,) = read_table(file)
     assert entry.error == ""
-    options = replace(LearningOptions(), epochs=100, members=1, batch=1)
+    options = CostSettings(epochs=100, members=1, batch=1, temperature=0.1, margin=0.03)
     chooser = train([entry], options)
-    number = chosen(chooser, entry)
+    with torch.no_grad():
+        number = int(chooser.index(torch.from_numpy(entry.rows)))
     assert entry.ratios[number] < 1.2 * min(entry.ratios)
-    costs.write(chooser, chooser.features, model)
+    costs.write(chooser, model)
     fixed = fixed_choices([entry])
     result = compare(kernel, entry, fixed, PLUGIN, f"onnx:{model}", 3)
     assert result.differences == 0

@@ -190,7 +190,7 @@ def random_network(folder: Path, space: str) -> Path:
 
     from mlbridge_optimizations.phase_ordering.model.export import export_model
     from mlbridge_optimizations.phase_ordering.model.model import Task
-    from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
+    from mlbridge_optimizations.phase_ordering.model.networks import Normalised, Scores
 
     torch.manual_seed(len(space))
     options = EpisodeOptions(space, ("histogram", "counts", "step", "actions"))

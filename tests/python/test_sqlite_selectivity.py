@@ -18,7 +18,7 @@ pytest.importorskip("torch", reason="needs scripts/make-venv train")
 import torch
 
 from mlbridge.errors import InvalidArgument, Unsupported
-from mlbridge_optimizations.sqlite_selectivity import drift, network, workloads
+from mlbridge_optimizations.sqlite_selectivity import drift, networks, workloads
 from mlbridge_optimizations.sqlite_selectivity.features import features_of
 from mlbridge_optimizations.sqlite_selectivity.synopsis import (
     codes_of,
@@ -156,10 +156,10 @@ def test_when_estimates_pay(
     given |= {"tables": [0] * n, "indexed": [0] * n, "error": [0.1] * n}
     found = {name: torch.tensor(values) for name, values in (given | how).items()}
     known, indexed = found["known"].float(), found["indexed"].float()
-    terms = network.Terms(torch.zeros(n, 1), torch.zeros(n), known, indexed)
+    terms = networks.Terms(torch.zeros(n, 1), torch.zeros(n), known, indexed)
     logs, sure = torch.log(torch.tensor(shares)), found["sure"].float()
     least = math.log(0.05)
-    said = network.pays(found["tables"], logs, found["error"], sure, terms, least)
+    said = networks.pays(found["tables"], logs, found["error"], sure, terms, least)
     assert said.item() == expected
 
 

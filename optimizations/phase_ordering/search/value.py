@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from mlbridge_optimizations.show import Show, quiet
 
-from ..model.network import Normalised
+from ..model.networks import Normalised
 from .measurements import Table
 
 Rows = NDArray[np.float32]

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 import mlbridge
 from mlbridge.errors import ModelError, OSFailure
-from mlbridge_optimizations.mlir_tiling.kernels import NOINLINE, Kernel
+
+from .kernels import NOINLINE, Kernel
 
 OPT, RUNNER = "mlir-opt-22", "mlir-runner-22"
 SECONDS = 120.0
