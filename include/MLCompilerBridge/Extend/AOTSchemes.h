@@ -31,9 +31,6 @@ RunnerFactory::Scheme aotScheme();
 RunnerFactory::Scheme
 builtinScheme(std::vector<const MLBridgeAOTModel *> Models);
 
-/// Adds the scheme `aot:FILE`. A new RunnerFactory already has this scheme.
-inline void addAOT(RunnerFactory &Factory) { Factory.add(aotScheme()); }
-
 /// Adds the scheme `builtin:NAME` for \p Models.
 /// \code
 ///   extern const MLBridgeAOTModel mlbridge_aot_model_policy;
