@@ -24,8 +24,8 @@ from mlbridge.errors import Error, ModelError
 from mlbridge.files import OwnFolder
 from mlbridge.signals import sigterm_exits
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.corpus.fuzzing import conclude, logged
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
+from mlbridge_optimizations.evaluation.fuzzing import conclude, logged
 from mlbridge_optimizations.show import Show, quiet
 
 from .measure import PLUGIN, Build, SmallTester

@@ -33,7 +33,7 @@ from mlbridge.errors import Error, ModelError, Timeout
 from mlbridge.signals import sigterm_exits
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.corpus.fuzzing import conclude, logged
+from mlbridge_optimizations.evaluation.fuzzing import conclude, logged
 from mlbridge_optimizations.show import Show, quiet
 
 from .random_programs import program

@@ -42,9 +42,9 @@ from mlbridge_optimizations.commands.shared import (
     plugin_of,
 )
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.corpus.fuzzing import conclude, logged
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
 from mlbridge_optimizations.corpus.runs import Tester
+from mlbridge_optimizations.evaluation.fuzzing import conclude, logged
 from mlbridge_optimizations.show import Show, quiet
 
 LEVEL = "-O2"
