@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench loops``: loop distribution without and with the bridge.
+"""``mlbridge bench loop-distribution``: loop distribution without and with the bridge.
 
 The wrapper flow is from section 5 of the bridge's paper. It starts a Python process for
 each module. All flows have the same model, so they make the same objects.
@@ -239,7 +239,7 @@ def loops_command(
     "ms" is the mean time of a compile. "faster" is the speed-up over the wrapper.
     "/ -O3" is the time relative to the stock compiler.
     """
-    need("bench loops", PACKAGES, cli.HOW_TO_INSTALL)
+    need("bench loop-distribution", PACKAGES, cli.HOW_TO_INSTALL)
     import torch
 
     from mlbridge_benchmarks.loop_distribution.model import make_model

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench allocation``: a dialogue with gRPC and in the compiler's process.
+"""``mlbridge bench register-allocation``: dialogues through gRPC and in the compiler.
 
 This corresponds to table 3 of the bridge's paper. Four agents with the same weights
 allocate the registers of the same files, so all flows make the same objects.
@@ -238,7 +238,7 @@ def allocation_command(
       machine code.
     - "greedy": LLVM's allocator, without agents.
     """
-    need("bench allocation", PACKAGES, cli.HOW_TO_INSTALL)
+    need("bench register-allocation", PACKAGES, cli.HOW_TO_INSTALL)
     console = TableConsole(highlight=False)
     chosen = cli.choice("--flow", flow, FLOWS)
     counts = cli.parse_counts("--jobs", jobs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The model process of ``mlbridge bench allocation``.
+"""The model process of ``mlbridge bench register-allocation``.
 
     python -m mlbridge_benchmarks.register_allocation.model SPEC RUNTIME CORE MODELS
 

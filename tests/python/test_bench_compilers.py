@@ -23,7 +23,7 @@ from mlbridge_benchmarks.register_allocation import command as allocation
 from mlbridge_benchmarks.serve.command import Load
 from mlbridge_benchmarks.serve.command import measure as measure_load
 from mlbridge_benchmarks.threads import threads
-from mlbridge_benchmarks.threads.threads import Cell, Round
+from mlbridge_benchmarks.threads.command import Cell, Round
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.sources import SourceProgram, source_program
 from mlbridge_optimizations.corpus.toolchain import CLANG
@@ -36,7 +36,11 @@ PROGRAM = ROOT / "tests/lit/Inputs/program.c"
 
 @pytest.mark.parametrize(
     ("command", "option"),
-    [("serve", "--clients"), ("threads", "--threads"), ("allocation", "--jobs")],
+    [
+        ("serve", "--clients"),
+        ("threads", "--threads"),
+        ("register-allocation", "--jobs"),
+    ],
 )
 @pytest.mark.parametrize("counts", ["", "0", "1,x"])
 def test_counts_that_are_none(command: str, option: str, counts: str) -> None:
@@ -112,9 +116,11 @@ def test_the_rule_decides_and_asking_does_not(what: inliner.Compile) -> None:
 
 
 def test_dialogues_that_cannot_be_measured() -> None:
-    assert "'flac': expected" in refused("allocation", "flac"), "it needs commands"
+    assert "'flac': expected" in refused("register-allocation", "flac"), (
+        "it needs commands"
+    )
     with pytest.raises(OSFailure, match="nowhere/node"):
-        run_bench("allocation", "--models", "nowhere")
+        run_bench("register-allocation", "--models", "nowhere")
 
 
 def test_dialogues_about_registers(tmp_path: Path) -> None:
@@ -160,7 +166,7 @@ def test_loops_by_a_wrapper(tmp_path: Path) -> None:
     chosen = [word for flow in flows for word in ("--flow", flow)]
     # The benchmark fails if the flows make different objects.
     output, rows = measured(
-        tmp_path, "loops", "--modules", "1", "--rounds", "1", *chosen
+        tmp_path, "loop-distribution", "--modules", "1", "--rounds", "1", *chosen
     )
     assert tuple(row["flow"] for row in rows) == flows
     wrapper, *others = rows
