@@ -18,11 +18,11 @@ from mlbridge_benchmarks.common.imitation import Model, Source
 from mlbridge_benchmarks.common.processes import placements
 from mlbridge_benchmarks.inliner import command as inliner
 from mlbridge_benchmarks.loop_distribution import command as loops
-from mlbridge_benchmarks.overhead import overhead
+from mlbridge_benchmarks.overhead import command as overhead
 from mlbridge_benchmarks.register_allocation import command as allocation
 from mlbridge_benchmarks.serve.command import Load
 from mlbridge_benchmarks.serve.command import measure as measure_load
-from mlbridge_benchmarks.threads import threads
+from mlbridge_benchmarks.threads import command as threads
 from mlbridge_benchmarks.threads.command import Cell, Round
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.sources import SourceProgram, source_program
