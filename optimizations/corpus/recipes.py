@@ -21,7 +21,14 @@ HELD_OUT: Mapping[str, frozenset[str]] = {
 # More C++ programs, which only learning of code size uses.
 SIZE = "training-size"
 SIZE_ONLY = frozenset(
-    {"double-conversion", "gflags", "libjsoncpp", "pugixml", "snappy"}
+    {
+        "double-conversion",
+        "fmtlib",
+        "gflags",
+        "libjsoncpp",
+        "pugixml",
+        "snappy",
+    }
 )
 
 # Programs that belong to a split in addition to their own split.
