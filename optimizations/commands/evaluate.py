@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command ``mlbridge evaluate``, which compares a model with baselines."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.groups import decision_of, group_of
 from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import Optimization
 
@@ -92,6 +92,4 @@ def _evaluate(described: Optimization[Any], what: What, environment: Any) -> Non
             row += [f"{wins} of {len(values)}", str(equal)]
         table.add_row(*row)
     console.print(table)
-    if what.json is not None:
-        text = json.dumps({"metric": metric.name, "episodes": found}, indent=1)
-        what.json.write_text(text + "\n", encoding="utf-8")
+    write_json(what.json, {"metric": metric.name, "episodes": found})

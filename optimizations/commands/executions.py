@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs a corpus's programs for a command, and prints how they compare."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from mlbridge.terminal import console
+from mlbridge_optimizations.evaluation.tables import write_json
 
 from .progress import ProgressBars
 from .shared import ExecutionOptions, ProgramOptions
@@ -35,6 +35,5 @@ def compare_executions(
             advance=steps,
         )
     console.print(table(found, title, heading))
-    if programs.json:
-        plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in found.items()}
-        programs.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in found.items()}
+    write_json(programs.json, plain)

@@ -2,6 +2,7 @@
 """Shows progress as bars on a terminal, or as lines in a file."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rich.progress import (
@@ -14,6 +15,7 @@ from rich.progress import (
 )
 
 from mlbridge.terminal import errors
+from mlbridge_optimizations.show import Show
 
 EVERY = 10.0
 """Seconds between two lines of progress if stderr is not a terminal."""
@@ -49,6 +51,10 @@ class ProgressBars(Progress):
         if stage not in self._stages:
             self._stages[stage] = self.add_task(stage)
         self.update(self._stages[stage], completed=done, total=total)
+
+    def stage(self, name: str) -> Show:
+        """Returns a `Show` for one stage."""
+        return partial(self.show_stage, name)
 
     def steps(self, stage: str, total: int) -> Callable[..., None]:
         """Shows a stage. Call the returned function after each of `total` steps.

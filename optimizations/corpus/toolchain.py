@@ -34,10 +34,13 @@ def run(
     *,
     folder: Path | None = None,
     stdin: Path = Path(os.devnull),
+    text: str | None = None,
     seconds: float = SECONDS,
     own_session: bool = False,
 ) -> tuple[bytes, bytes]:
     """Runs a command in a folder and returns its stdout and stderr.
+
+    Its input is ``text``, or else the file ``stdin``.
 
     With ``own_session``, the command gets its own session, as in `mlbridge.envs`. This
     makes times comparable, because Linux may schedule by session. Raises CompilerFailed
@@ -49,7 +52,8 @@ def run(
         with stdin.open("rb") as given:
             done = subprocess.run(
                 command,
-                stdin=given,
+                stdin=given if text is None else None,
+                input=None if text is None else text.encode(),
                 capture_output=True,
                 cwd=folder,
                 timeout=seconds,
@@ -188,8 +192,12 @@ def executable(
     level: str,
     more: Sequence[str] = (),
     link_flags: Sequence[str] = (),
+    *,
+    jobs: int | None = None,
 ) -> None:
     """Compiles and links a program's sources with stock clang and the flags `more`.
+
+    `jobs` compilers run in parallel, by default one for each processor.
 
     At -O0, C++ bitcode cannot be used, because some functions exist only for inlining.
     """
@@ -200,6 +208,6 @@ def executable(
             compile_source(program, program.modules[number], target, level, more)
             return target
 
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
             objects = list(pool.map(compile_one, range(len(program.modules))))
         link(objects, (*program.libraries, *link_flags), to, cpp=program.is_cpp)

@@ -61,17 +61,6 @@ class Executed:
     writes: float = 0.0
 
 
-def build(program: Program, flags: Sequence[str], executable: Path) -> None:
-    """Compiles and links a program with clang's flags. The first flag is the level."""
-    objects = []
-    for number, module in enumerate(program.modules):
-        objects.append(executable.with_suffix(f".{number}.o"))
-        command = toolchain.source_command(program, [module], flags[0], flags[1:])
-        command += ["-c", "-o", str(objects[-1])]
-        toolchain.run(command, folder=Path(program.root), seconds=COUNT_SECONDS)
-    toolchain.link(objects, program.libraries, executable, cpp=program.is_cpp)
-
-
 def under_valgrind(executable: Path, folder: Path, options: Sequence[str]) -> Path:
     """Writes a script that runs an executable under valgrind, with fixed addresses."""
     if not shutil.which("valgrind"):
@@ -166,8 +155,8 @@ def _of_program(
         built[row] = folder / str(number) / "program"
 
     def prepare(row: str) -> Counted | None:
-        build(program, rows[row], built[row])
-        executable = built[row]
+        executable, (level, *flags) = built[row], rows[row]
+        toolchain.executable(program, executable, level, flags, jobs=1)
         counted = count(tester, executable, executable.parent) if counts else None
         advance()
         return counted

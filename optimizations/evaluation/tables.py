@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tables of measurements: files with one JSON object for each entry."""
+"""Files of measurements, with one JSON object for each entry, and of results."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlbridge.errors import InvalidArgument, Malformed
 
@@ -52,3 +52,9 @@ def read_table(file: Path, make: Callable[..., Row], command: str) -> Iterator[R
             yield make(**json.loads(line))
         except (ValueError, TypeError, KeyError) as error:
             raise Malformed(f"{file}, line {number}: {error}") from error
+
+
+def write_json(file: Path | None, value: Any) -> None:
+    """Writes a value as JSON, if a file is given."""
+    if file is not None:
+        file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

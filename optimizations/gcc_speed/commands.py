@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands of ``mlbridge`` about speed with stock gcc -O2."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -20,14 +19,14 @@ from mlbridge_optimizations.commands.shared import (
     RatiosFile,
 )
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
-from .measure import PLUGIN, names_of
+from .measure import Plugin, find_plugin, names_of
 
 NAME = "gcc-speed"
 
 Folder = Annotated[Path, Option(help="Folder for objects, searches and models.")]
-Plugin = Annotated[Path, Option(help="gcc's plug-in.")]
 Split = Annotated[str, Option(help="Programs: training or held-out.")]
 
 
@@ -37,7 +36,7 @@ class SearchOptions:
 
     corpus: CorpusFolder = Path("build/corpus")
     folder: Folder = Path("build/gcc-speed")
-    plugin: Plugin = PLUGIN
+    plugin: Plugin = None
     programs: Programs = None
     split: Split = "training"
     compiles: Annotated[
@@ -68,7 +67,7 @@ class EvaluationOptions:
 
     corpus: CorpusFolder = Path("build/corpus")
     folder: Folder = Path("build/gcc-speed")
-    plugin: Plugin = PLUGIN
+    plugin: Plugin = None
     programs: Programs = None
     split: Split = "held-out"
     rounds: Annotated[
@@ -83,15 +82,6 @@ class EvaluationOptions:
 def _searches(folder: Path, split: str) -> Path:
     """The file of searches. No model is trained on held-out programs' searches."""
     return folder / f"{split}-searches.jsonl"
-
-
-def _plugin(given: Path) -> Path:
-    if not given.is_file():
-        raise InvalidArgument(
-            f"{given}: there is no such plug-in; install gcc-12-plugin-dev, and build"
-            " it with `make build`"
-        )
-    return given.resolve()
 
 
 def _chosen(
@@ -123,7 +113,7 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
     from .models import served
     from .search import Searcher, search
 
-    plugin = _plugin(options.plugin)
+    plugin = find_plugin(options.plugin)
     _, chosen = _chosen(options.corpus, options.split, options.programs)
     file = _searches(options.folder, options.split)
     with served() as server, ProgressBars() as bars:
@@ -170,11 +160,11 @@ def _train(context: typer.Context, options: ModelOptions) -> None:
         console.print(f"{file}: {chosen}, {growth:.2f} % bytes added")
 
 
-def _rows(options: EvaluationOptions) -> dict[str, tuple[str, ...]]:
+def _rows(options: EvaluationOptions, plugin: Path) -> dict[str, tuple[str, ...]]:
     from .evaluate import FIXED, model_rows
 
     rows = dict(FIXED) if options.fixed else {}
-    models = model_rows(options.plugin, options.folder)
+    models = model_rows(plugin, options.folder)
     if not models and not rows:
         raise InvalidArgument(
             f"{options.folder}: expected inline.onnx or unroll.onnx, found neither;"
@@ -195,9 +185,9 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     """
     from .evaluate import Ratio, best_fixed, evaluate, mean
 
-    _plugin(options.plugin)
+    plugin = find_plugin(options.plugin)
     corpus, chosen = _chosen(options.corpus, options.split, options.programs)
-    rows = _rows(options)
+    rows = _rows(options, plugin)
     with ProgressBars() as bars:
         advance = bars.steps("Builds", len(chosen) * len(rows))
 
@@ -205,9 +195,8 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
         for one in evaluate(corpus, chosen, rows, options.folder, pairs=options.rounds):
             results.append(one)
             advance()
-    if options.json:
-        lines = [asdict(one) for one in results]
-        options.json.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
+    lines = [asdict(one) for one in results]
+    write_json(options.json, lines)
     columns = ("instructions", "text", *(("time",) if options.rounds else ()))
     table = Table(title="Relative to gcc -O2 (geometric means)")
     table.add_column(f"{len(chosen)} programs")

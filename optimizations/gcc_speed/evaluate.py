@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares models with stock gcc -O2, -O3 and fixed settings on whole programs."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import geometric_mean
 
 from mlbridge_optimizations.corpus.manifest import Corpus, Program
 from mlbridge_optimizations.corpus.runs import Tester
@@ -125,5 +125,4 @@ def best_fixed(found: Iterable[Ratio], largest_text: float = LARGEST_TEXT) -> st
 
 def mean(found: Iterable[Ratio], row: str, what: str = "instructions") -> float:
     """Returns the geometric mean of a row over all programs."""
-    logs = [math.log(getattr(one, what)) for one in found if one.row == row]
-    return math.exp(sum(logs) / len(logs))
+    return geometric_mean(getattr(one, what) for one in found if one.row == row)

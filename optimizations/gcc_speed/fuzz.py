@@ -28,7 +28,7 @@ from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
 from mlbridge_optimizations.evaluation.fuzzing import conclude, logged
 from mlbridge_optimizations.show import Show, quiet
 
-from .measure import PLUGIN, Build, SmallTester
+from .measure import Build, Plugin, SmallTester, find_plugin
 from .models import (
     DECISIONS,
     GCC_DECIDES,
@@ -138,12 +138,12 @@ def fuzz(
     *,
     seed: int = 0,
     real: Sequence[str] = REAL,
-    plugin: Path = PLUGIN,
+    plugin: Path | None = None,
     show: Show = quiet,
 ) -> Iterator[Round]:
     """Yields a round for each policy. The policies' seeds start at `seed`."""
     with OwnFolder("mlbridge-gcc-fuzz-") as folder, served() as server:
-        fuzzer = Fuzzer(corpus, real, plugin, folder.path)
+        fuzzer = Fuzzer(corpus, real, find_plugin(plugin), folder.path)
         for number in range(policies):
             yield fuzzer.round(seed + number, server)
             show(number + 1, policies)
@@ -155,9 +155,9 @@ def main(
     corpus: Annotated[Path, typer.Option(help="The corpus folder.")] = Path(
         "build/corpus"
     ),
-    plugin: Annotated[Path, typer.Option(help="gcc's plug-in.")] = PLUGIN,
+    plugin: Plugin = None,
     out: Annotated[Path, typer.Option(help="File to append the rounds to.")] = Path(
-        "build/gcc-fuzz.jsonl"
+        "build/gcc-speed/fuzz.jsonl"
     ),
 ) -> None:
     """Compile with random policies."""
@@ -167,7 +167,7 @@ def main(
             policies,
             seed=seed,
             plugin=plugin,
-            show=lambda done, of: bars.show_stage("Policies", done, of),
+            show=bars.stage("Policies"),
         )
         done = logged(rounds, out, lambda one: [one.problem] if one.problem else [])
     numbers = {

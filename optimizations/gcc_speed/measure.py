@@ -10,9 +10,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+from typer import Option
 
 from mlbridge.errors import InvalidArgument, ModelError
 from mlbridge.files import OwnFolder
+from mlbridge_optimizations.commands.shared import built_of
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.inputs import SCRIPTS
 from mlbridge_optimizations.corpus.manifest import Program
@@ -27,9 +31,12 @@ from mlbridge_optimizations.corpus.runs import (
 from mlbridge_optimizations.evaluation.executions import check, under_valgrind
 
 GCC = "gcc"
-PLUGIN = Path("build/release/compilers/gcc/mlbridge.so")
 SMALL = tomllib.loads(Path(__file__).with_name("inputs.toml").read_text("utf-8"))
 """The programs' small inputs."""
+
+Plugin = Annotated[
+    Path | None, Option(help="mlbridge.so. [default: as found by `mlbridge doctor`]")
+]
 
 COUNT_SECONDS = 600.0
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
@@ -40,6 +47,11 @@ HELD_OUT = frozenset(
     words("brotli duktape expat gawk libjpeg-turbo mujs potrace sqlite3 wavpack zstd")
 )
 """The programs that are never used for training."""
+
+
+def find_plugin(given: Path | None) -> Path:
+    """Returns gcc's plug-in. Raises InvalidArgument if it does not exist."""
+    return built_of(given, "mlbridge.so", package="gcc-12-plugin-dev")
 
 
 def names_of(split: str) -> list[str]:

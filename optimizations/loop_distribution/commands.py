@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands of ``mlbridge`` search, train and evaluate about loops."""
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +27,7 @@ from mlbridge_optimizations.commands.shared import (
     TimesFile,
     plugin_of,
 )
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
 from .kernels import LEVELS, SUITES, Kernel, kernels
@@ -153,7 +152,7 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
             *(chosen, levels, plugin_of(options.plugin), options.out),
             rounds=options.rounds,
             jobs=options.jobs,
-            show=lambda done, of: bars.show_stage("Kernels", done, of),
+            show=bars.stage("Kernels"),
         )
     console.print(f"{options.out} has {len(added)} more kernels.")
     _report([(entry.kernel, entry.error) for entry in added])
@@ -194,7 +193,7 @@ def _model(context: typer.Context, options: ModelOptions, learning: LoopCosts) -
         write_model(
             *(options.decision, given, learning, options.out),
             seed=options.seed,
-            show=lambda done, of: bars.show_stage("Networks", done, of),
+            show=bars.stage("Networks"),
         )
     console.print(f"{options.out} was trained on {len(given)} loops.")
 
@@ -246,7 +245,7 @@ def _evaluate(
         models = {
             fold: fold_models(
                 *(entries, fold, learning, options.models / f"fold-{fold}"),
-                show=partial(bars.show_stage, f"Training of fold {fold}"),
+                show=bars.stage(f"Training of fold {fold}"),
             )
             for fold in sorted({kernel.fold for kernel in chosen})
         }
@@ -261,15 +260,14 @@ def _evaluate(
             runs=options.repeat,
             rounds=options.rounds,
             jobs=options.jobs,
-            show=lambda done, of: bars.show_stage("Kernels", done, of),
+            show=bars.stage("Kernels"),
         )
     for level in levels:
         for suite in SUITES:
             if any(kernel.suite == suite for kernel in chosen):
                 _print([[o for o in run if _is_of(o, level, suite)] for run in runs])
-    if options.json:
-        plain = [[asdict(one) for one in run] for run in runs]
-        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    plain = [[asdict(one) for one in run] for run in runs]
+    write_json(options.json, plain)
 
 
 def _is_of(result: "Result", level: str, suite: str) -> bool:

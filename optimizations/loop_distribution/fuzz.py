@@ -32,6 +32,7 @@ import typer
 from mlbridge.errors import Error, ModelError, Timeout
 from mlbridge.signals import sigterm_exits
 from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import Plugin, plugin_of
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.evaluation.fuzzing import conclude, logged
 from mlbridge_optimizations.show import Show, quiet
@@ -219,9 +220,7 @@ def main(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Programs in parallel.")
     ] = os.cpu_count() or 1,
-    plugin: Annotated[Path, typer.Option(help="MLBridgeLLVM.so.")] = Path(
-        "build/release/lib/MLBridgeLLVM.so"
-    ),
+    plugin: Plugin = None,
     out: Annotated[
         Path, typer.Option(help="File for the rounds, to which lines are appended.")
     ] = Path("build/loop-distribution/fuzz.jsonl"),
@@ -232,12 +231,12 @@ def main(
         rounds = logged(
             fuzz(
                 decisions,
-                plugin.resolve(),
+                plugin_of(plugin),
                 seed=seed,
                 policies=policies,
                 jobs=jobs,
                 programs=programs or (),
-                show=lambda done, of: bars.show_stage("Decisions", done, of),
+                show=bars.stage("Decisions"),
             ),
             out,
             lambda one: one.problems,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands of ``mlbridge`` about MLIR's loop nests."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,8 +19,9 @@ from mlbridge_optimizations.commands.shared import (
     RatiosFile,
     Times,
     TimesFile,
-    plugin_of,
+    built_of,
 )
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.training.settings import CostSettings
 
@@ -35,10 +35,7 @@ NAME = "mlir-tiling"
 
 Plugin = Annotated[
     Path | None,
-    Option(
-        help="MLBridgeMLIR.so. [default: beside the MLBridgeLLVM.so that"
-        " `mlbridge doctor` finds]"
-    ),
+    Option(help="MLBridgeMLIR.so. [default: as found by `mlbridge doctor`]"),
 ]
 TIMES = Path("build/mlir-tiling/times.jsonl")
 COSTS = CostSettings(temperature=0.1, margin=0.03)
@@ -87,7 +84,7 @@ class EvaluationOptions:
 
 
 def _plugin(given: Path | None) -> Path:
-    return plugin_of(given or plugin_of(None).with_name("MLBridgeMLIR.so"))
+    return built_of(given, "MLBridgeMLIR.so", package="libmlir-22-dev")
 
 
 def _entries(files: Sequence[Path]) -> "tuple[list[Entry], list[Entry]]":
@@ -159,7 +156,7 @@ def _train(
         chooser = train(
             *(training, options),
             seed=learned.seed,
-            show=lambda done, of: bars.show_stage("Networks", done, of),
+            show=bars.stage("Networks"),
         )
     about = Metadata(reward="-log(time)", training=Training(seed=learned.seed))
     costs.write(chooser, learned.out, about)
@@ -186,9 +183,8 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
             rounds=options.rounds,
             advance=bars.steps("Kernels", len(held_out)),
         )
-    if options.json:
-        rows = [asdict(one) for one in results]
-        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    rows = [asdict(one) for one in results]
+    write_json(options.json, rows)
     _print(results)
 
 

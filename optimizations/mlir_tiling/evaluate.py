@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, geometric_mean
 
 import numpy as np
 
@@ -175,12 +175,8 @@ def compare_all(
 
 def mean_speeds(results: Sequence[Result]) -> tuple[float, float, float]:
     """Returns geometric means: relative to untiled, to the best, and to the fixed."""
-
-    def mean(speeds: Iterable[float]) -> float:
-        return math.exp(fmean(map(math.log, speeds)))
-
     return (
-        mean(one.model for one in results),
-        mean(one.model / one.best for one in results),
-        mean(one.model / one.fixed for one in results),
+        geometric_mean(one.model for one in results),
+        geometric_mean(one.model / one.best for one in results),
+        geometric_mean(one.model / one.fixed for one in results),
     )

@@ -6,7 +6,6 @@ time without the JIT, and compares all elements of their results with the source
 """
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 import mlbridge
 from mlbridge.errors import ModelError, OSFailure
+from mlbridge_optimizations.corpus import toolchain
 
 from .kernels import NOINLINE, Kernel
 
@@ -75,17 +75,8 @@ def runtime() -> Path:
 
 
 def run(command: Sequence[str | Path], text: str) -> str:
-    """Runs a program and returns its output. Raises ModelError if it fails."""
-    try:
-        done = subprocess.run(
-            command, input=text, capture_output=True, text=True, timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ModelError(f"{command[0]} has not ended after {SECONDS} s") from error
-    if done.returncode:
-        why = done.stderr.strip()[:1000]
-        raise ModelError(f"{command[0]} ended with status {done.returncode}: {why}")
-    return done.stdout
+    """Runs a program and returns its output. Raises as `toolchain.run`."""
+    return toolchain.run(command, text=text, seconds=SECONDS)[0].decode()
 
 
 def tile(plugin: Path, text: str, spec: str, *options: str) -> str:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands of ``mlbridge search``, ``train`` and ``evaluate`` about tiling."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +19,7 @@ from mlbridge_optimizations.commands.shared import (
     Times,
     TimesFile,
 )
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.training.settings import CostSettings
 
@@ -36,7 +36,7 @@ COSTS = CostSettings(epochs=300, decay=0.3, expectation=2.0)
 
 Tool = Annotated[
     Path | None,
-    Option(help="Path of mlbridge-polyhedral. [default: in build/release]"),
+    Option(help="mlbridge-polyhedral. [default: as found by `mlbridge doctor`]"),
 ]
 
 
@@ -151,7 +151,7 @@ def _train(
             given,
             learning,
             seed=learned.seed,
-            show=lambda done, of: bars.show_stage("Networks", done, of),
+            show=bars.stage("Networks"),
         )
     about = Metadata(reward="-log(time)", training=Training(seed=learned.seed))
     costs.write(chooser, learned.out, about)
@@ -188,9 +188,8 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     for split in HELD_OUT:
         if some := [one for one in results if one.split == split]:
             _print(split, some)
-    if options.json:
-        plain = [asdict(one) for one in results]
-        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    plain = [asdict(one) for one in results]
+    write_json(options.json, plain)
 
 
 def _print(split: str, results: "list[Result]") -> None:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,15 +126,11 @@ class Summary:
 
 def summarise(results: Sequence[Result]) -> Summary:
     """Summarises cases."""
-
-    def mean(values: list[float]) -> float:
-        return float(np.exp(np.mean(np.log(values))))
-
     return Summary(
-        mean([one.model for one in results]),
-        mean([one.best for one in results]),
-        mean([one.default for one in results]),
-        mean([one.best / one.model for one in results]),
+        geometric_mean([one.model for one in results]),
+        geometric_mean([one.best for one in results]),
+        geometric_mean([one.default for one in results]),
+        geometric_mean([one.best / one.model for one in results]),
         [one.case for one in results if one.is_slower],
     )
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.errors import InvalidArgument, ModelError
+from mlbridge.errors import ModelError
+from mlbridge_optimizations.commands.shared import built_of
 from mlbridge_optimizations.corpus.toolchain import run
 from mlbridge_optimizations.evaluation import tables
 from mlbridge_optimizations.show import quiet
@@ -21,7 +22,6 @@ from mlbridge_optimizations.show import quiet
 from .kernels import Case
 
 SECONDS = 600
-TOOL = Path("build/release/compilers/polyhedral/mlbridge-polyhedral")
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,7 @@ class Entry:
 
 def tool_of(given: Path | None) -> Path:
     """Returns the tool. Raises InvalidArgument if it does not exist."""
-    found = given or TOOL
-    if not found.is_file():
-        raise InvalidArgument(
-            f"{found}: found no such tool; build it with `make build`, which needs"
-            " libisl-dev, or name it with --tool"
-        )
-    return found.resolve()
+    return built_of(given, "mlbridge-polyhedral", option="--tool", package="libisl-dev")
 
 
 def command_of(tool: Path, case: Case, *options: str) -> list[str]:

@@ -27,6 +27,7 @@ from mlbridge_optimizations.commands.shared import (
     Split,
     plugin_of,
 )
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
 from .evolve import Evolution
@@ -179,7 +180,7 @@ def _functions(context: typer.Context, extracted: Extracted) -> None:
             plugin_of(extracted.plugin),
             extracted.functions,
             jobs=extracted.jobs,
-            show=lambda done, of: bars.show_stage("Modules", done, of),
+            show=bars.stage("Modules"),
         )
     console.print(f"{extracted.functions} has {len(files)} files.")
 
@@ -233,7 +234,7 @@ def _imitation(
             *(training, validation, plugin_of(imitated.plugin), policies, imitation),
             imitated.out,
             jobs=imitated.jobs,
-            show=lambda done, of: bars.show_stage("Modules", done, of),
+            show=bars.stage("Modules"),
         ):
             lines.append(json.dumps(asdict(iteration)))
             if iteration.validation < best:
@@ -272,7 +273,7 @@ def _vocabulary(
             modules,
             plugin_of(files.plugin),
             jobs=files.jobs,
-            show=lambda done, of: bars.show_stage("Modules", done, of),
+            show=bars.stage("Modules"),
         )
         for epoch, trained in train(triplets, options):
             bars.show_stage("Epochs", epoch.number + 1, options.epochs)
@@ -389,7 +390,7 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
             rows,
             plugin_of(evaluated.plugin),
             jobs=evaluated.jobs,
-            show=lambda done, of: bars.show_stage("Compile", done, of),
+            show=bars.stage("Compile"),
         )
     results = {
         program: {
@@ -419,9 +420,8 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
             )
         table.add_section()
     console.print(table)
-    if evaluated.json:
-        plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in results.items()}
-        evaluated.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    plain = {p: {r: asdict(v) for r, v in c.items()} for p, c in results.items()}
+    write_json(evaluated.json, plain)
 
 
 def _headroom(context: typer.Context, options: Headroom) -> None:
@@ -459,7 +459,7 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
             options.tries,
             seed=options.seed,
             jobs=options.jobs,
-            show=lambda done, of: bars.show_stage("Networks", done, of),
+            show=bars.stage("Networks"),
         )
     greedy = np.array([costs[0] for costs in found.values()])
     against = np.log(np.array([basic[name] for name in found]) / greedy)
@@ -486,12 +486,11 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
     for count, logs in best_of(found, counts).items():
         add(f"best of greedy and {count}", logs)
     console.print(table)
-    if options.json:
-        plain = [
-            {"module": module, "function": name, "costs": list(costs)}
-            for (module, name), costs in found.items()
-        ]
-        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    plain = [
+        {"module": module, "function": name, "costs": list(costs)}
+        for (module, name), costs in found.items()
+    ]
+    write_json(options.json, plain)
 
 
 def _executions(

@@ -292,7 +292,7 @@ def main(
                 target=kind,
                 seed=seed,
                 jobs=jobs,
-                show=lambda done, of: bars.show_stage("Decisions", done, of),
+                show=bars.stage("Decisions"),
             ),
             out,
             _problems_of,

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands of ``mlbridge`` train and evaluate about SQLite's selectivities."""
 
-import json
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +13,7 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
 from .settings import EvaluationOptions, Extension, LearningOptions
@@ -128,15 +127,14 @@ def _evaluate(
             chosen = subjects(options, learning, bars.show_stage)
         results = {
             subject.name: compare(
-                subject, options, partial(bars.show_stage, f"Queries: {subject.name}")
+                subject, options, bars.stage(f"Queries: {subject.name}")
             )
             for subject in chosen
         }
     for name, rows in results.items():
         _print(name, rows)
-    if options.json:
-        plain = {n: {k: asdict(v) for k, v in r.items()} for n, r in results.items()}
-        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    plain = {n: {k: asdict(v) for k, v in r.items()} for n, r in results.items()}
+    write_json(options.json, plain)
 
 
 def _print(name: str, rows: "dict[str, Result]") -> None:

@@ -2,7 +2,6 @@
 """Asks SQLite's extension for the features of statements."""
 
 import os
-import platform
 import shutil
 import subprocess
 import tempfile
@@ -14,33 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mlbridge
+from mlbridge.built import CHECKOUT, PREFIXES
 from mlbridge.errors import CompilerFailed, Unsupported
+from mlbridge_optimizations.commands.shared import built_of
 
 from .tables import literal
 
 Rows = dict[str, NDArray[Any]]
 """The features of n terms, each with a first extent of n."""
 
-EXTENSION, HEADER = "mlbridge_sqlite.so", "MLBridgeSQLite.h"
-PREFIXES = ("/usr/local", "/usr")
-CHECKOUT = Path(mlbridge.__file__).resolve().parents[2]
+HEADER = "MLBridgeSQLite.h"
 
 
 def find_extension(given: Path | None = None) -> Path:
-    """Returns the given extension, or else the newest build, or an installed one.
-
-    Raises Unsupported if it is missing.
-    """
-    built = CHECKOUT.glob(f"build/*/compilers/sqlite/{EXTENSION}")
-    found = sorted(built, key=lambda path: -path.stat().st_mtime)
-    libraries = ("lib", f"lib/{platform.machine()}-linux-gnu")
-    found += [Path(p, lib, EXTENSION) for p in PREFIXES for lib in libraries]
-    for path in [given] if given else found:
-        if path.is_file():
-            return path.resolve()
-    raise Unsupported(
-        f"{given or EXTENSION}: found no such extension of SQLite; build it with"
-        " `make build`, which needs libsqlite3-dev, or name it with --extension"
+    """Returns SQLite's extension. Raises InvalidArgument if it does not exist."""
+    return built_of(
+        given, "mlbridge_sqlite.so", option="--extension", package="libsqlite3-dev"
     )
 
 

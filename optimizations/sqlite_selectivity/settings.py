@@ -12,7 +12,7 @@ from mlbridge_optimizations.training.settings import Width
 
 Extension = Annotated[
     Path | None,
-    Option(help="mlbridge_sqlite.so. [default: the newest build, or an installed one]"),
+    Option(help="mlbridge_sqlite.so. [default: as found by `mlbridge doctor`]"),
 ]
 
 

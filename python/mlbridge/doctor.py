@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlbridge import _core, grpc, inprocess
+from mlbridge.built import find_built
 from mlbridge.errors import Unsupported
 from mlbridge.extras import how_to_install, pip_install
 
@@ -36,39 +37,9 @@ def checks() -> list[Check]:
     return [*_core_checks(), *_python_checks(), *_tool_checks(), *_kernel_checks()]
 
 
-PREFIXES = ("/usr/local", "/usr")
-"""The prefixes under which to search for an installed plug-in."""
-
-
 def find_llvm_plugin() -> Path | None:
-    """Finds MLBridgeLLVM.so: $MLBRIDGE_LLVM_PLUGIN, or else the newest build."""
-    if named := os.environ.get("MLBRIDGE_LLVM_PLUGIN"):
-        return Path(named) if Path(named).is_file() else None
-    candidates: list[Path] = []
-    # In an editable install, this file is in the checkout, which contains build/.
-    checkout = Path(__file__).resolve().parents[2]
-    if (checkout / "compilers" / "llvm").is_dir():
-        built = [
-            plugin
-            for plugin in checkout.glob("build/*/lib/MLBridgeLLVM.so")
-            if not _is_sanitized(plugin.parents[1])
-        ]
-        candidates += sorted(built, key=lambda path: -path.stat().st_mtime)
-    candidates += [
-        Path(prefix, lib, "MLBridgeLLVM.so")
-        for prefix in PREFIXES
-        for lib in ("lib", f"lib/{platform.machine()}-linux-gnu")
-    ]
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def _is_sanitized(build: Path) -> bool:
-    """Returns whether a build has sanitizers, so that no stock compiler can load it."""
-    try:
-        cache = (build / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return bool(re.search(r"^MLBRIDGE_SANITIZE:\w+=.", cache, re.MULTILINE))
+    """Finds MLBridgeLLVM.so: $MLBRIDGE_LLVM_PLUGIN, or else as `find_built`."""
+    return find_built("MLBridgeLLVM.so", "MLBRIDGE_LLVM_PLUGIN")
 
 
 _PARTS = {
@@ -183,7 +154,23 @@ def _tool_checks() -> list[Check]:
         _program("ld.lld-22", "apt-get install lld-22"),
         Check("LLVM", "MLBridgeLLVM.so", str(plugin) if plugin else None, hint),
         _program("cc", "apt-get install gcc, for mlbridge compile", "C"),
+        *(_built(*part) for part in _BUILT),
     ]
+
+
+_BUILT = (
+    ("MLIR", "MLBridgeMLIR.so", "libmlir-22-dev"),
+    ("GCC", "mlbridge.so", "gcc-12-plugin-dev"),
+    ("SQLite", "mlbridge_sqlite.so", "libsqlite3-dev"),
+    ("isl", "mlbridge-polyhedral", "libisl-dev"),
+)
+"""The other tools' plug-ins and programs, and the Debian packages that they need."""
+
+
+def _built(group: str, name: str, package: str) -> Check:
+    found = find_built(name)
+    hint = "" if found else f"apt-get install {package}, then make build"
+    return Check(group, name, str(found) if found else None, hint)
 
 
 def _program(name: str, hint: str, group: str = "LLVM") -> Check:

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 import mlbridge
 from aot_models import FLOAT, GraphBuilder
+from mlbridge import built as built_files
 from mlbridge import create_model_runner, doctor
 from mlbridge.cli import _others, app
 from programs import CLI, Started, reply_of, run_cli, run_program, run_python
@@ -155,8 +156,8 @@ def test_where_the_plugin_is_found(
     installed = touched(tmp_path / "usr/lib/MLBridgeLLVM.so")
     built = touched(checkout / "build/release/lib/MLBridgeLLVM.so")
     monkeypatch.delenv("MLBRIDGE_LLVM_PLUGIN", raising=False)
-    monkeypatch.setattr(doctor, "PREFIXES", (str(tmp_path / "usr"),))
-    monkeypatch.setattr(doctor, "__file__", str(checkout / "python/mlbridge/doctor.py"))
+    monkeypatch.setattr(built_files, "PREFIXES", (str(tmp_path / "usr"),))
+    monkeypatch.setattr(built_files, "CHECKOUT", checkout)
     assert doctor.find_llvm_plugin() == built
     # The newest build wins, unless it is sanitized and stock compilers cannot load it.
     sanitized = touched(checkout / "build/asan/lib/MLBridgeLLVM.so")
@@ -169,6 +170,9 @@ def test_where_the_plugin_is_found(
     assert doctor.find_llvm_plugin() == installed
     monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(sanitized))
     assert doctor.find_llvm_plugin() == sanitized
+    tool = touched(checkout / "build/release/compilers/polyhedral/mlbridge-polyhedral")
+    assert built_files.find_built("mlbridge-polyhedral") == tool
+    assert built_files.find_built("mlbridge.so") is None
 
 
 def test_what_doctor_prescribes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ pytest.importorskip("torch", reason="needs scripts/make-venv train")
 
 import torch
 
-from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.sqlite_selectivity import drift, networks, workloads
 from mlbridge_optimizations.sqlite_selectivity.features import features_of
 from mlbridge_optimizations.sqlite_selectivity.synopsis import (
@@ -222,7 +222,7 @@ def test_errors(database: Path, tmp_path: Path) -> None:
         read_tables(text, 10, 0)
     with pytest.raises(InvalidArgument, match="there is no database"):
         read_tables(tmp_path / "gone.db", 10, 0)
-    with pytest.raises(Unsupported, match="found no such extension"):
+    with pytest.raises(InvalidArgument, match=r"found no such file; .*--extension"):
         run_cli(
             "train", "sqlite-selectivity", database, "--extension", tmp_path / "gone.so"
         )

@@ -3,7 +3,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -176,7 +175,7 @@ def _ran(
             prologue,
             repeat=how.rounds,
             timeout=timeout,
-            show=partial(bars.show_stage, "Running"),
+            show=bars.stage("Running"),
         )
     table = Table("program", title="User time of the run tests, s")
     for name in ("-Oz", "model, alone", "model, alone / -Oz"):
@@ -251,7 +250,7 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
     found = manifest.load(tried.corpus.resolve())
     chosen = found.select(tried.split, only=tried.programs or ())
     with ProgressBars() as bars:
-        show = partial(bars.show_stage, "Programs")
+        show = bars.stage("Programs")
         outcomes = check_outputs(found, chosen, settings, jobs=tried.jobs, show=show)
     table = Table("result", "times", title="Outputs against -O0")
     counted: Counter[str] = Counter()
