@@ -266,8 +266,9 @@ def inliner_command(
     count: Annotated[
         bool,
         typer.Option(
+            "--valgrind/--no-valgrind",
             help="Also count instructions with valgrind. This takes thirty times as "
-            "long, but does not depend on other load."
+            "long, but does not depend on other load.",
         ),
     ] = True,
     plugin: cli.Plugin = None,

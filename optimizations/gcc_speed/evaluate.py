@@ -10,7 +10,7 @@ from mlbridge_optimizations.corpus.manifest import Corpus, Program
 from mlbridge_optimizations.corpus.runs import Tester
 from mlbridge_optimizations.evaluation.executions import median_ratio, paired_times
 
-from .measure import Build, SmallTester, text_size
+from .measure import Build, SmallTester, text_and_constants
 from .search import LARGEST_TEXT
 
 STOCK = "stock"
@@ -99,7 +99,7 @@ def evaluate(
             built = own.link(own.folder / "program")
             counted = tester.count(built, own.folder).instructions
             time = pair_time(corpus, program, executable, built, pairs) if pairs else 0
-            size = text_size(built) / text_size(executable)
+            size = text_and_constants(built) / text_and_constants(executable)
             yield Ratio(program.name, row, counted / base, size, time)
 
 

@@ -193,7 +193,7 @@ class Build:
         return to
 
 
-def text_size(executable: Path) -> int:
+def text_and_constants(executable: Path) -> int:
     """Returns the bytes of code and constants, as `size` counts them."""
     printed, _ = toolchain.run(["size", executable])
     return int(printed.splitlines()[1].split()[0])

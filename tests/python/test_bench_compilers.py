@@ -192,7 +192,7 @@ def test_the_table_and_the_rows(what: inliner.Compile, tmp_path: Path) -> None:
     _, (row,) = measured(
         tmp_path,
         *("inliner", what.source, "--runs", "1", "--scheme", "builtin"),
-        *("--build", what.modules, "--count" if count else "--no-count"),
+        *("--build", what.modules, "--valgrind" if count else "--no-valgrind"),
     )
     assert (row["scheme"], row["source"]) == ("builtin", "program.c")
     if count:
