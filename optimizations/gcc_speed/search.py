@@ -23,7 +23,7 @@ from .measure import (
     Counted,
     SmallTester,
     function_sizes,
-    text_size,
+    text_and_constants,
 )
 from .models import GCC_DECIDES, Served
 
@@ -112,7 +112,7 @@ class Searcher:
         executable = self.stock.link(folder / "stock")
         self.tester = SmallTester(program, executable)
         self.base = self.tester.count(executable, folder, calls=True)
-        self.text = text_size(executable)
+        self.text = text_and_constants(executable)
         self.sizes = plain_sums(function_sizes(executable))
         self.counts = plain_sums(self.base.functions)
         self.hot = {
@@ -179,7 +179,7 @@ class Searcher:
             return 1.0, 1.0
         counted, executable = self.try_choices(choices)
         instructions = counted.instructions / self.base.instructions
-        return instructions, text_size(executable) / self.text
+        return instructions, text_and_constants(executable) / self.text
 
     def measure(self, tried: Sequence[tuple[Site, int]]) -> None:
         """Tries choices at once. Sites of the same functions share the result."""
