@@ -507,7 +507,7 @@ def test_a_model_for_a_core_set_that_there_is(
     there = replace(known, sequences=known.sequences[::-1])
     there.save(tmp_path / "there.json")
     said = run_cli(
-        *("search", "phase-ordering-model", tmp_path / "there.json"),
+        *("train", "phase-ordering-coreset", tmp_path / "there.json"),
         *("--corpus", folder, "--out", tmp_path / "out", "--jobs", "2"),
     )
     assert "Searched" not in said
