@@ -22,6 +22,7 @@
 #include "MLCompilerBridge/Runners/InterProcessModelRunner.h"
 #include "MLCompilerBridge/Runners/NoneModelRunner.h"
 #include "MLCompilerBridge/Runners/RecordModelRunner.h"
+#include "MLCompilerBridge/Runners/ReplayModelRunner.h"
 
 using namespace MLBridge;
 
@@ -77,6 +78,26 @@ static RunnerOrError makeRecord(const ModelSpec &Spec,
   return RecordModelRunner::create(Spec.Path, std::move(*Inner));
 }
 
+/// Parses the option `until`, the number of requests that the log decides.
+static Expected<std::optional<std::size_t>> replayUntil(const ModelSpec &Spec) {
+  if (!Spec.option("until", {}).data())
+    return std::optional<std::size_t>();
+  return Spec.number("until", 1);
+}
+
+static Error checkReplay(const ModelSpec &Spec) {
+  if (Error E = checkPath(Spec, "the log's file name"))
+    return E;
+  static constexpr std::string_view Known[] = {"until"};
+  if (Error E = Spec.checkOptions(Known))
+    return E;
+  return replayUntil(Spec).takeError();
+}
+
+static RunnerOrError makeReplay(const ModelSpec &Spec, const RunnerFactory &) {
+  return ReplayModelRunner::create(Spec.Path, *replayUntil(Spec));
+}
+
 static RunnerOrError makeInterProcessRunner(const ModelSpec &Spec,
                                             const RunnerFactory &Factory) {
   Expected<InterProcessParts> Parts =
@@ -100,6 +121,10 @@ RunnerFactory::RunnerFactory()
        "record:FILE|SPEC: logs the features that SPEC receives and the "
        "decisions",
        makeRecord, /*IsDecorator=*/true, checkRecord});
+  add({"replay",
+       "replay:FILE?until=N: the decisions that record: logged in FILE; after "
+       "N requests, leaves every decision to the compiler",
+       makeReplay, /*IsDecorator=*/false, checkReplay});
   add({"fallback",
        "fallback|SPEC: after SPEC fails, leaves every decision to "
        "the compiler",

@@ -15,8 +15,10 @@
 #include "ONNX/ONNXFile.h"
 
 #include "ONNX/ProtobufFile.h"
+#include "Support/PrintableText.h"
 #include "Support/RegularFile.h"
 
+#include <algorithm>
 #include <filesystem>
 
 using namespace MLBridge;
@@ -156,4 +158,31 @@ std::vector<std::string> onnx::partsOf(const std::string &File) {
   for (const std::string &Name : survey(File).ExternalFiles)
     Paths.push_back(Folder / Name);
   return Paths;
+}
+
+/// Returns whether \p Path is in \p Folder or in a folder of \p Folder. Both
+/// paths are absolute, without links and "..".
+static bool isInside(const std::filesystem::path &Path,
+                     const std::filesystem::path &Folder) {
+  return std::ranges::mismatch(Folder, Path).in1 == Folder.end();
+}
+
+Error onnx::checkParts(const std::string &File) {
+  namespace fs = std::filesystem;
+  // After an error, these paths are empty, and the path of the part, too.
+  std::error_code Failed;
+  const fs::path Folder = fs::path(File).parent_path();
+  const fs::path Real = fs::canonical(Folder.empty() ? "." : Folder, Failed);
+  const fs::path Target = fs::canonical(File, Failed).parent_path();
+  for (const std::string &Name : survey(File).ExternalFiles) {
+    const fs::path Part = fs::weakly_canonical(Real / Name, Failed);
+    if (!Real.empty() && (isInside(Part, Real) || isInside(Part, Target)))
+      continue;
+    return {ErrorCode::Malformed,
+            "onnx:" + printable(File) + ": external data '" + printable(Name) +
+                "': expected a file in the model's folder, found '" +
+                printable(Part.string()) +
+                "'; move the file into the folder, and update the model"};
+  }
+  return Error::success();
 }

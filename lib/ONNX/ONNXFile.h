@@ -15,6 +15,8 @@
 #ifndef MLBRIDGE_LIB_ONNX_ONNXFILE_H
 #define MLBRIDGE_LIB_ONNX_ONNXFILE_H
 
+#include "MLCompilerBridge/Error.h"
+
 #include <set>
 #include <string>
 #include <vector>
@@ -36,6 +38,12 @@ FileSurvey survey(const std::string &File);
 
 /// Returns the paths of the ExternalFiles of \p File.
 std::vector<std::string> partsOf(const std::string &File);
+
+/// Returns Malformed if one of the ExternalFiles of \p File is outside the
+/// model's folder. A model could otherwise read any file of the user. Symbolic
+/// links are followed. If \p File is a link, its target's folder is also
+/// allowed.
+Error checkParts(const std::string &File);
 
 } // namespace MLBridge::onnx
 

@@ -11,6 +11,7 @@
 #include "ONNX/InputMerge.h"
 #include "ONNX/ONNXCursor.h"
 #include "ONNX/ONNXFile.h"
+#include "ONNX/ONNXSession.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>
@@ -296,48 +297,24 @@ Error SessionReader::read() {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// Creates a session that evaluates in the calling thread, because several
-/// threads would wait for each other by spinning. Loads the model from \p
-/// Bytes, or from \p File if \p Bytes is empty.
-static Expected<Handle<OrtSession>> createSession(const std::string &File,
-                                                  const std::string &Bytes,
-                                                  const std::string &Name,
-                                                  const Runtime &Library) {
-  const OrtApi &API = Library.api();
-  auto Options = Library.make<OrtSessionOptions>(
-      Name, ErrorCode::Model,
-      [&](OrtSessionOptions **Made) { return API.CreateSessionOptions(Made); });
-  if (!Options)
-    return Options.takeError();
-  for (OrtStatus *Status : {API.SetIntraOpNumThreads(Options->get(), 1),
-                            API.SetInterOpNumThreads(Options->get(), 1)})
-    if (Error E = Library.check(Status, Name, ErrorCode::Model))
-      return E;
-  return Library.make<OrtSession>(
-      Name, ErrorCode::Model, [&](OrtSession **Made) {
-        return Bytes.empty()
-                   ? API.CreateSession(Library.environment(), File.c_str(),
-                                       Options->get(), Made)
-                   : API.CreateSessionFromArray(Library.environment(),
-                                                Bytes.data(), Bytes.size(),
-                                                Options->get(), Made);
-      });
-}
-
 Expected<std::shared_ptr<const Model>>
-ONNXModel::load(const std::string &File,
+ONNXModel::load(const std::string &File, const ONNXOptions &Chosen,
                 std::shared_ptr<const Runtime> Library) {
   const std::string Name = "onnx:" + printable(File);
   const FileSurvey Facts = survey(File);
   std::optional<MergedModel> Merged;
   if (Facts.ExternalFiles.empty())
     Merged = mergeInputs(File);
-  Expected<Handle<OrtSession>> Session = createSession(
-      File, Merged ? Merged->Bytes : std::string(), Name, *Library);
+  Expected<Handle<OrtSessionOptions>> Options =
+      makeSessionOptions(Chosen, Name, *Library);
+  if (!Options)
+    return Options.takeError();
+  Expected<Handle<OrtSession>> Session = makeSession(
+      File, Merged ? Merged->Bytes : std::string(), **Options, Name, *Library);
   if (!Session && Merged) {
     // Load the original file instead, so that errors refer to it.
     Merged.reset();
-    Session = createSession(File, {}, Name, *Library);
+    Session = makeSession(File, {}, **Options, Name, *Library);
   }
   if (!Session)
     return Session.takeError();

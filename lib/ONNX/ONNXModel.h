@@ -38,7 +38,8 @@ struct SessionInput {
 class ONNXModel final : public Model {
 public:
   static Expected<std::shared_ptr<const Model>>
-  load(const std::string &File, std::shared_ptr<const Runtime> Library);
+  load(const std::string &File, const ONNXOptions &Chosen,
+       std::shared_ptr<const Runtime> Library);
 
   Expected<std::unique_ptr<ModelCursor>> open() const override;
 

@@ -59,6 +59,10 @@ public:
   void useAdvice(const Advice &Given);
   Error decide(const TensorView &Decision);
   Error reward(double Value);
+  /// Adds the model's metadata to the header, unless it has been written.
+  void addMetadata(std::string_view Key, const std::string &Value) {
+    Metadata.insert_or_assign(std::string(Key), Value);
+  }
   /// Closes the request. Writes it if it has a decision.
   Error finish();
   Error flush();
@@ -84,6 +88,7 @@ private:
   /// the header is written.
   std::vector<LoggedTensor> FeatureTypes;
   LoggedTensor DecisionType;
+  TrainingLog::Metadata Metadata;
 
   State Current = State::None;
   std::string RequestContext;
@@ -103,20 +108,7 @@ Error RecordModelRunner::Log::checkFeatures(
     Span<const TensorView> Features) const {
   if (!File.hasHeader())
     return Error::success();
-  for (std::size_t I = 0; I < Features.size(); ++I) {
-    if (I == FeatureTypes.size())
-      return {ErrorCode::SchemaMismatch,
-              "feature '" + printable(Features[I].Name) +
-                  "': expected the log's " + std::to_string(I) +
-                  " features, found one more"};
-    if (Error E = FeatureTypes[I].check(Features[I]))
-      return E;
-  }
-  if (Features.size() < FeatureTypes.size())
-    return {ErrorCode::SchemaMismatch,
-            "feature '" + printable(FeatureTypes[Features.size()].Name) +
-                "': expected by the log, but missing"};
-  return Error::success();
+  return MLBridge::checkFeatures(FeatureTypes, Features);
 }
 
 static void append(ByteVector &Out, Span<const std::byte> Bytes) {
@@ -198,7 +190,7 @@ Error RecordModelRunner::Log::finish() {
   if (Was != State::Decided)
     return File.failure();
   if (!File.hasHeader())
-    File.writeHeader(FeatureTypes, DecisionType, Reward.has_value());
+    File.writeHeader(FeatureTypes, DecisionType, Reward.has_value(), Metadata);
   if (Reward.has_value() != File.hasScore())
     return {ErrorCode::SchemaMismatch,
             std::string("the log's observations have ") +
@@ -273,7 +265,10 @@ std::string RecordModelRunner::describe() const {
 
 Expected<std::optional<std::string>>
 RecordModelRunner::metadata(std::string_view Key) {
-  return Inner->metadata(Key);
+  Expected<std::optional<std::string>> Value = Inner->metadata(Key);
+  if (Value && *Value)
+    Out->addMetadata(Key, **Value);
+  return Value;
 }
 
 Error RecordModelRunner::loadBeforeFork() { return Inner->loadBeforeFork(); }

@@ -117,6 +117,24 @@ void LoggedTensor::appendJSON(std::string &Out) const {
   Out += '}';
 }
 
+Error MLBridge::checkFeatures(Span<const LoggedTensor> Logged,
+                              Span<const TensorView> Features) {
+  for (std::size_t I = 0; I < Features.size(); ++I) {
+    if (I == Logged.size())
+      return {ErrorCode::SchemaMismatch,
+              "feature '" + printable(Features[I].Name) +
+                  "': expected the log's " + std::to_string(I) +
+                  " features, found one more"};
+    if (Error E = Logged[I].check(Features[I]))
+      return E;
+  }
+  if (Features.size() < Logged.size())
+    return {ErrorCode::SchemaMismatch,
+            "feature '" + printable(Logged[Features.size()].Name) +
+                "': expected by the log, but missing"};
+  return Error::success();
+}
+
 //===----------------------------------------------------------------------===//
 // The log
 //===----------------------------------------------------------------------===//
@@ -129,7 +147,8 @@ static void append(std::string &Out, Span<const std::byte> Bytes) {
 }
 
 void TrainingLog::writeHeader(Span<const LoggedTensor> Features,
-                              const LoggedTensor &Advice, bool WithScore) {
+                              const LoggedTensor &Advice, bool WithScore,
+                              const Metadata &Model) {
   HasHeader = true;
   HasScore = WithScore;
   Buffer += "{\"features\":[";
@@ -149,6 +168,16 @@ void TrainingLog::writeHeader(Span<const LoggedTensor> Features,
   }
   Buffer += ",\"advice\":";
   Advice.appendJSON(Buffer);
+  if (!Model.empty()) {
+    const char *Separator = ",\"metadata\":{";
+    for (const auto &[Key, Value] : Model) {
+      Buffer += std::exchange(Separator, ",");
+      appendQuoted(Buffer, Key);
+      Buffer += ':';
+      appendQuoted(Buffer, Value);
+    }
+    Buffer += '}';
+  }
   Buffer += "}\n";
 }
 
@@ -226,7 +255,7 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
   // processes could write to the file at the same time.
   if (::flock(File.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error(ErrorCode::System,
-                 What + ": another recorder is writing to it");
+                 What + ": another runner records or replays it");
   if (::ftruncate(File.get(), 0) != 0)
     return Error::fromErrno(errno, What);
   return TrainingLog(std::move(Path), std::move(File));

@@ -10,7 +10,8 @@
 /// Defines TrainingLog, which writes the file of `record:`. The file consists
 /// of lines of JSON and raw tensors:
 /// \code
-///   {"features":[<tensor>,...],"score":<tensor>,"advice":<tensor>}
+///   {"features":[<tensor>,...],"score":<tensor>,"advice":<tensor>,
+///    "metadata":{"a key":"a value"}}
 ///   {"context":"a function"}
 ///   {"observation":0}
 ///   <the features' bytes, in the header's order, and a newline>
@@ -21,6 +22,9 @@
 /// also appears as the last feature. If the header has no "score", the file has
 /// no outcomes. Each context numbers its observations from 0. If a context
 /// occurs again, its numbers continue, as in LLVM's Logger.
+///
+/// "metadata" contains the model's metadata that the compiler has requested. It
+/// is missing if there are none, and LLVM never writes it.
 ///
 /// LLVM lacks the types bool, string and list of strings. A tensor of one of
 /// these types has the type uint8_t and the additional key "semantics". LLVM's
@@ -63,6 +67,11 @@ struct LoggedTensor {
   void appendJSON(std::string &Out) const;
 };
 
+/// Returns a SchemaMismatch if the names, types or shapes of \p Features, or
+/// their order, differ from the features \p Logged of a log.
+Error checkFeatures(Span<const LoggedTensor> Logged,
+                    Span<const TensorView> Features);
+
 /// A log that is open for writing. After a failed write, the file still ends
 /// with a complete observation.
 class TrainingLog {
@@ -75,10 +84,13 @@ public:
     double Reward = 0;
   };
 
+  /// Maps keys to values of the model's metadata.
+  using Metadata = std::map<std::string, std::string, std::less<>>;
+
   /// Creates or truncates the file \p Path. Returns System if the file cannot
-  /// be written, or another RecordModelRunner is writing to it. Returns
-  /// InvalidArgument if \p Path is neither a regular file nor a character
-  /// device.
+  /// be written, or another RecordModelRunner or ReplayModelRunner uses it.
+  /// Returns InvalidArgument if \p Path is neither a regular file nor a
+  /// character device.
   static Expected<TrainingLog> create(std::string Path);
 
   const std::string &path() const { return Path; }
@@ -90,7 +102,8 @@ public:
   const Error &failure() const { return Failure; }
 
   void writeHeader(Span<const LoggedTensor> Features,
-                   const LoggedTensor &Advice, bool WithScore);
+                   const LoggedTensor &Advice, bool WithScore,
+                   const Metadata &Model);
   Error write(const Observation &O);
   Error flush();
   /// Unlocks the file, so that another RecordModelRunner can write to it.

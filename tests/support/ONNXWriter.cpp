@@ -140,6 +140,15 @@ ONNXWriter &ONNXWriter::node(const std::string &Operator,
   return *this;
 }
 
+ONNXWriter &ONNXWriter::customNode(const std::string &Operator,
+                                   const std::string &Domain,
+                                   const std::vector<std::string> &Inputs,
+                                   const std::vector<std::string> &Outputs) {
+  Graph += field(1, plainNode(Operator, Inputs, Outputs) + field(7, Domain));
+  CustomOpsets += field(8, field(1, Domain) + field(2, std::int64_t(1)));
+  return *this;
+}
+
 template <typename T>
 static std::string initializer(const std::string &Name, const Shape &Dims,
                                const std::vector<T> &Values) {
@@ -199,8 +208,8 @@ ONNXWriter &ONNXWriter::metadata(const std::string &Key,
 
 std::string ONNXWriter::bytes() const {
   return field(1, std::int64_t(8)) + // IR version.
-         field(8, field(2, std::int64_t(Opset))) + field(7, graphOf(Graph)) +
-         Metadata;
+         field(8, field(2, std::int64_t(Opset))) + CustomOpsets +
+         field(7, graphOf(Graph)) + Metadata;
 }
 
 std::string ONNXWriter::write(const std::string &Path) const {

@@ -42,6 +42,10 @@ public:
                    const std::vector<std::string> &Inputs,
                    const std::vector<std::string> &Outputs,
                    const std::vector<Attribute> &Attributes = {});
+  /// A node of an operator that ONNX does not define.
+  ONNXWriter &customNode(const std::string &Operator, const std::string &Domain,
+                         const std::vector<std::string> &Inputs,
+                         const std::vector<std::string> &Outputs);
   /// A node whose attribute "body" is the graph of \p Body.
   ONNXWriter &nodeWithBody(const std::string &Operator,
                            const std::vector<std::string> &Inputs,
@@ -68,7 +72,7 @@ public:
   std::string write(const std::string &Path) const;
 
 private:
-  std::string Graph, Metadata;
+  std::string Graph, Metadata, CustomOpsets;
   int Opset = 17;
 };
 

@@ -557,7 +557,7 @@ TEST_F(RecordModelRunnerTest, TwoRecordersDoNotShareALog) {
   Expected<std::unique_ptr<RecordModelRunner>> Second =
       RecordModelRunner::create(Path, std::make_unique<NoneModelRunner>());
   EXPECT_EQ(Second.code(), ErrorCode::System);
-  EXPECT_THAT(std::string(Second.message()), HasSubstr("another recorder"));
+  EXPECT_THAT(std::string(Second.message()), HasSubstr("another runner"));
   EXPECT_EQ(log(), Before);
   First.reset();
   EXPECT_NE(record(), nullptr) << "the recorder must release the lock";

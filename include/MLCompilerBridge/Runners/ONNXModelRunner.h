@@ -32,6 +32,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace MLBridge {
 
@@ -44,6 +45,14 @@ struct ONNXOptions {
   /// - The installation's library folder.
   /// - The folders that the dynamic linker searches.
   std::string Runtime;
+  /// The execution providers for the model's operators, in order of preference,
+  /// such as {"cuda", "cpu"}. The names are ONNX Runtime's, in upper or lower
+  /// case and with or without "ExecutionProvider". The CPU executes each
+  /// operator that no earlier provider supports. Empty for only the CPU.
+  std::vector<std::string> Providers;
+  /// The paths of libraries with custom operators. Each library exports the
+  /// function RegisterCustomOps(), which onnxruntime_c_api.h describes.
+  std::vector<std::string> OperatorLibraries;
 };
 
 /// Loads the model in \p File. Any number of threads and runners can share the
@@ -53,10 +62,12 @@ struct ONNXOptions {
 /// of types that advice cannot hold (maps, sequences, float16) are omitted.
 ///
 /// Returns one of these errors:
-/// - Unsupported if ONNX Runtime was not found, or an input has no fixed rank,
-///   or an input has a type that features cannot have.
-/// - System if the file does not exist.
-/// - Malformed if the file is not an ONNX model.
+/// - Unsupported if ONNX Runtime was not found or lacks an execution provider,
+///   or an input has no fixed rank, or an input has a type that features cannot
+///   have.
+/// - System if the file or a library of operators does not exist.
+/// - Malformed if the file is not an ONNX model, or its external data are
+///   outside its folder.
 /// - Model, with the reason, if ONNX Runtime cannot run the model.
 Expected<std::shared_ptr<const Model>>
 loadONNXModel(const std::string &File, const ONNXOptions &Options = {});
@@ -78,8 +89,8 @@ public:
                            const ONNXOptions &Options = {});
 };
 
-/// Adds the scheme `onnx`. The option `runtime` of a spec sets
-/// ONNXOptions::Runtime. \p Options are the defaults.
+/// Adds the scheme `onnx`. The options `runtime`, `provider` and `ops` of a
+/// spec set the members of ONNXOptions. \p Options are the defaults.
 void addONNX(RunnerFactory &Factory, const ONNXOptions &Options = {});
 
 } // namespace MLBridge
