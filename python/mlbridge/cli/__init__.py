@@ -12,7 +12,7 @@ from mlbridge.cli._compile import compile_
 from mlbridge.cli._doctor import doctor
 from mlbridge.cli._export import export
 from mlbridge.cli._inspect import inspect
-from mlbridge.cli._log import log
+from mlbridge.cli._log import app as log
 from mlbridge.cli._others import add_commands
 from mlbridge.cli._serve import serve
 from mlbridge.cli._vocabulary import app as vocabulary
@@ -44,8 +44,9 @@ The most frequent commands:
 - `mlbridge bench rtt` measures the time of one request on this machine.
 """,
 )
-for command in (doctor, serve, log, export, inspect):
+for command in (doctor, serve, export, inspect):
     app.command()(command)
+app.add_typer(log, name="log")
 app.command("compile")(compile_)
 app.add_typer(vocabulary, name="vocabulary")
 add_commands(app)

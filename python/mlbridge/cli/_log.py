@@ -1,26 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge log``: shows training logs."""
+"""``mlbridge log``: shows logs, and finds the decision that breaks a program."""
 
 import csv
 import itertools
 import math
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.table import Table
+from typer.core import TyperGroup
 
-from mlbridge.log import TrainingLog, read_log
+from mlbridge.bisection import ReplayTest, first_failing
+from mlbridge.log import Observation, TrainingLog, read_log
 from mlbridge.printable import name, words
 from mlbridge.terminal import console
 from mlbridge.types import Feature
 
+_File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Log.")]
 
-def log(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Log.")],
+
+class _LogGroup(TyperGroup):
+    """Runs the command `show` if the arguments do not begin with a command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_LogGroup,
+    no_args_is_help=True,
+    help="""Show a training log, or find the decision in it that breaks a program.
+
+`mlbridge log FILE` is short for `mlbridge log show FILE`.
+""",
+)
+
+
+@app.command()
+def show(
+    file: _File,
     head: Annotated[
         int, typer.Option(min=0, help="Number of observations to show.")
     ] = 5,
@@ -29,12 +54,15 @@ def log(
     ] = False,
     as_csv: Annotated[
         bool,
-        typer.Option("--csv", help="Print the whole log as CSV, with raw strings."),
+        typer.Option(
+            "--csv", help="Print the whole log as CSV, with unescaped strings."
+        ),
     ] = False,
 ) -> None:
     r"""Show a training log: the features and decisions that a compiler recorded.
 
-    LLVM's option `-training-log` writes logs, and so does the model spec `record:FILE`:
+    LLVM's option `-training-log` writes logs, and so does the spec `record:FILE|SPEC`.
+    For example:
 
     ```sh
     clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm \
@@ -50,12 +78,63 @@ def log(
     elif stats:
         _show_stats(training_log)
     else:
-        console.print(_head_table(training_log, head))
+        console.print(_table(training_log, list(itertools.islice(training_log, head))))
 
 
-def _head_table(training_log: TrainingLog, count: int) -> Table:
+@app.command(context_settings={"allow_interspersed_args": False})
+def bisect(
+    file: _File,
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND...", help="Command of the test.")
+    ],
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.001, help="Time limit of one test in seconds. A late test fails."
+        ),
+    ] = 600,
+) -> None:
+    r"""Find the decision in a log that breaks a program.
+
+    Each run of COMMAND must compile and test the program with the model spec that
+    replaces `{spec}`. The spec selects the first N decisions of the log. After these,
+    the compiler decides itself. An exit status of 0 means that the program works, 125
+    that it cannot be tested, and any other that it is broken. For 10,000 decisions, the
+    command runs at most 14 times. The script test.sh may be:
+
+    ```sh
+    clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm -mlbridge-on-error=fatal \
+        -mllvm "-mlbridge-inliner=$1" -c inflate.c || exit 125
+    clang-22 *.o -o inflate && ./inflate < input | cmp - expected
+    ```
+
+    ```sh
+    mlbridge log bisect inflate.log -- sh test.sh {spec}
+    ```
+    """
+    training_log = read_log(file)
+    count = sum(1 for _ in training_log)
+    test = ReplayTest(file, command, timeout)
+
+    def fails(decisions: int) -> str | None:
+        why = test.run(decisions)
+        console.print(
+            f"{decisions} of {count} decisions: {'works' if why is None else 'broken'}"
+        )
+        return why
+
+    number = first_failing(count, fails)
+    culprit = next(itertools.islice(training_log, number - 1, None))
+    console.print(_table(training_log, [culprit]))
+    console.print(
+        f"Decision {number} of {count} breaks the program. The last spec that works is "
+        f"{name(test.spec(number - 1))}",
+        soft_wrap=True,
+    )
+
+
+def _table(training_log: TrainingLog, shown: Sequence[Observation]) -> Table:
     """Returns a table with one row per feature and one column per observation."""
-    shown = list(itertools.islice(training_log, count))
     table = Table(title=name(str(training_log.path)), title_justify="left")
     table.add_column("feature", no_wrap=True)
     table.add_column("type", style="dim")
