@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge bench loop-distribution``: loop distribution without and with the bridge.
 
-The wrapper flow is from section 5 of the bridge's paper. It starts a Python process for
-each module. All flows have the same model, so they make the same objects.
+The wrapper flow is from the bridge's paper. It starts a Python process for each
+module. All flows have the same model, so they make the same objects.
 """
 
 import json

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines MLModelRunner, through which a pass requests a decision from a model
-/// (paper, section 3). A pass needs three statements:
+/// Defines MLModelRunner, through which a pass requests a decision from a
+/// model. A pass needs three statements:
 /// \code
 ///   Expected<std::unique_ptr<MLModelRunner>> Runner =
 ///       createModelRunner("pipe:/tmp/advisor");

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loop distribution as an environment of two agents, on measured times.
 
-An episode is the distribution of one loop. The agents take turns, as in section 4.2 of
-the bridge's paper. They receive the features that the plug-in sends in a dialogue
+An episode is the distribution of one loop. The agents take turns, as in the bridge's
+paper. They receive the features that the plug-in sends in a dialogue
 (compilers/llvm/LoopDistribution/LoopModels.h). No compiler runs during training,
 because the times of the legal distributions are in a table (table.py).
 

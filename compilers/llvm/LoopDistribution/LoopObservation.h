@@ -8,8 +8,8 @@
 ///
 /// \file
 /// LoopObservation describes a loop and its dependence graph to a model. The
-/// optional embeddings are IR2Vec vectors, as in section 4.2 of the bridge's
-/// paper.
+/// optional embeddings are IR2Vec vectors, as in the loop distribution of the
+/// bridge's paper.
 ///
 //===----------------------------------------------------------------------===//
 

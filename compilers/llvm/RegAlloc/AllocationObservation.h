@@ -9,7 +9,7 @@
 /// \file
 /// AllocationObservation describes a function to a model before register
 /// allocation. It is a graph, whose nodes are live ranges and whose edges are
-/// interferences (section 4.3 of the paper).
+/// interferences, as in RL4ReAl (VenkataKeerthy et al., CC 2023).
 ///
 //===----------------------------------------------------------------------===//
 

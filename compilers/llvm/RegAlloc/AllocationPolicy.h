@@ -8,8 +8,8 @@
 ///
 /// \file
 /// AllocationPolicy makes the decisions of RegisterAllocator. There are four
-/// kinds of decisions, one for each agent of RL4ReAl (section 4.3 of the
-/// paper). The allocator offers only legal choices, so no decision can make
+/// kinds of decisions, one for each agent of RL4ReAl (VenkataKeerthy et al.,
+/// CC 2023). The allocator offers only legal choices, so no decision can make
 /// wrong code.
 ///
 //===----------------------------------------------------------------------===//

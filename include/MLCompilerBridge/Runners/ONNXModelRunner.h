@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Evaluates ONNX models with ONNX Runtime in this process (paper, section
-/// 3.1.2). The spec is `onnx:policy.onnx`, or
+/// Evaluates ONNX models with ONNX Runtime in this process. The spec is
+/// `onnx:policy.onnx`, or
 /// `onnx:node=node.onnx,colour=colour.onnx` with one model for each agent of an
 /// environment.
 /// \code

@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Evaluates TensorFlow SavedModels with TensorFlow's C API in this process
-/// (paper, section 3.1.2). The spec is `tf:saved_model/`. Use this runner while
-/// the model is still being trained. When the model is finished, compile it to
-/// machine code with mlbridge_add_tf_aot_model() in CMake. The compiled model
-/// is smaller and faster.
+/// Evaluates TensorFlow SavedModels with TensorFlow's C API in this process.
+/// The spec is `tf:saved_model/`. Use this runner while the model is still
+/// being trained. When the model is finished, compile it to machine code with
+/// mlbridge_add_tf_aot_model() in CMake. The compiled model is smaller and
+/// faster.
 /// \code
 ///   TFModelRunner Runner("saved_model");
 ///   Runner.populateFeatures(std::pair{"callee_size", TensorRef(Size, {1})});

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines BaseSerDes, which converts a list of tensors to one message and back
-/// (paper, section 3.2). A SerDes does not depend on the transport. The model
-/// side in Python uses the same C++ classes.
+/// Defines BaseSerDes, which converts a list of tensors to one message and
+/// back. A SerDes does not depend on the transport. The model side in Python
+/// uses the same C++ classes.
 ///
 /// **To write a SerDes**, derive a class and override name(),
 /// getMaxSerializedSize(), getSerializedData() and deserializeUntyped(), as

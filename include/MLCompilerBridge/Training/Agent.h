@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines Agent, which chooses an action for an observation (paper, section
-/// 3.1.2), and runEpisode(), in which agents act in an Environment until the
+/// Defines Agent, which chooses an action for an observation, and
+/// runEpisode(), in which agents act in an Environment until the
 /// episode ends.
 ///
 //===----------------------------------------------------------------------===//

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines Environment, a compiler as a reinforcement learning environment
-/// (paper, section 3.1.2). Agents in this process can act in the environment. A
-/// trainer in another process can act in it through a transport.
+/// Defines Environment, a compiler as a reinforcement learning environment.
+/// Agents in this process can act in the environment. A trainer in another
+/// process can act in it through a transport.
 ///
 //===----------------------------------------------------------------------===//
 
