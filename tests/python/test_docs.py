@@ -4,14 +4,19 @@
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 import docs_page
+from mlbridge.options import as_click
+from mlbridge_optimizations.commands import evaluate, search, train
 
 ROOT = docs_page.ROOT
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -97,3 +102,32 @@ def headings(page: Path) -> set[str]:
         plain = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", title).lower()
         found.add(re.sub(r"[^\w\- ]", "", plain).strip().replace(" ", "-"))
     return found
+
+
+def test_commands() -> None:
+    """The options of commands exist, also on pages whose code is slow."""
+    groups = {
+        "evaluate": get_command(evaluate.app),
+        "search": get_command(search.app),
+        "train": get_command(train.app),
+    }
+    count = 0
+    for name in markdown():
+        text = (ROOT / name).read_text().replace("\\\n", " ")
+        for line in re.findall(
+            r"^ *mlbridge ((?:evaluate|search|train) .*)", text, re.M
+        ):
+            verb, command, *words = shlex.split(
+                line.replace("$S", "--times FILE"), comments=True
+            )
+            if command.endswith(".py"):
+                continue
+            known: Any = groups[verb]
+            made = as_click(command, known.known[command])
+            count += 1
+            # Files of earlier commands are missing here, and all else is an error.
+            try:
+                made.make_context(command, [word for word in words if word != "&"])
+            except Exception as error:
+                assert "does not exist" in str(error), f"{name}: {line}: {error}"
+    assert count > 50
