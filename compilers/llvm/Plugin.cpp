@@ -27,6 +27,7 @@
 #include "PhaseOrdering/EnvironmentPass.h"
 #include "PhaseOrdering/PhaseOrderingPass.h"
 #include "RegAlloc/AllocationEnvironment.h"
+#include "Size/SizeReplay.h"
 #include "Size/SizeSearchPass.h"
 
 #include "llvm/Config/llvm-config.h"
@@ -58,6 +59,7 @@ llvmGetPassPluginInfo() {
     MLBridge::registerAllocationEnvironment(PB);
     MLBridge::registerPhaseOrdering(PB, registerInside);
     MLBridge::registerPhaseOrderingEnvironment(PB, registerInside);
+    MLBridge::registerSizeReplay(PB, registerInside);
     MLBridge::registerSizeSearch(PB);
   };
   return Info;

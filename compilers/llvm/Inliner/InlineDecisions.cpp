@@ -14,6 +14,7 @@
 #include "Inliner/InlineDecisions.h"
 
 #include "ReadFile.h"
+#include "Size/SizeDecisions.h"
 
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ReplayInlineAdvisor.h"
@@ -25,9 +26,6 @@
 using namespace llvm;
 
 namespace MLBridge {
-
-/// The largest decision file that is read.
-static constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 30;
 
 static constexpr StringLiteral Inlined = "' inlined into '";
 static constexpr StringLiteral NotInlined = "' will not be inlined into '";
@@ -74,7 +72,7 @@ Expected<InlineDecisions> InlineDecisions::parse(StringRef Text) {
   for (unsigned Number = 1; !Text.empty(); ++Number) {
     const auto [Line, Rest] = Text.split('\n');
     Text = Rest;
-    if (Line.trim().empty())
+    if (Line.trim().empty() || SizeDecisions::isAboutFiles(Line))
       continue;
     if (Error E = Result.add(Line))
       return Error(E.code(),

@@ -17,7 +17,7 @@
 /// \endcode
 /// A location names the functions of the call from the innermost to the
 /// outermost, each with a line, a column and a discriminator. Lines count from
-/// the start of the function.
+/// the start of the function. Lines of SizeDecisions.h are ignored.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,10 +40,13 @@ class CallBase;
 
 namespace MLBridge {
 
-/// Decisions about the call sites of a program. An object that does not change
-/// may be read by many threads.
+/// Decisions about the call sites of a program. Many threads may read an object
+/// while no thread changes it.
 class InlineDecisions {
 public:
+  /// The largest file that is read.
+  static constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 30;
+
   struct Decision {
     std::string Caller;
     bool Inline;

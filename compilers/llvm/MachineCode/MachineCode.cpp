@@ -84,15 +84,17 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
   return TM;
 }
 
-Error mapFrequencies() {
-  constexpr StringLiteral Name = "pgo-analysis-map";
-  cl::Option *Map = cl::getRegisteredOptions().lookup(Name);
-  if (!Map || Map->addOccurrence(0, Name, "bb-freq"))
+Error setLLVMOption(StringRef Name, StringRef Value) {
+  cl::Option *Option = cl::getRegisteredOptions().lookup(Name);
+  if (Option && Option->getNumOccurrences() != 0)
+    return Error::success();
+  if (!Option || Option->addOccurrence(0, Name, Value))
     return {ErrorCode::Unsupported,
-            "this LLVM does not write the frequencies of blocks to object "
-            "files (-pgo-analysis-map=bb-freq)"};
+            ("this LLVM has no option -" + Name + "=" + Value).str()};
   return Error::success();
 }
+
+Error mapFrequencies() { return setLLVMOption("pgo-analysis-map", "bb-freq"); }
 
 Expected<ObjectCode> emitObject(Module &M, bool MapsBlocks) {
   // Create a new target machine each time. A target machine keeps pointers to

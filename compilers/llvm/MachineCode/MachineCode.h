@@ -61,6 +61,10 @@ using ObjectCode = llvm::SmallVector<char, 0>;
 /// cyclesOfFunction().
 Expected<ObjectCode> emitObject(llvm::Module &M, bool MapsBlocks = false);
 
+/// Sets an option of LLVM in this process, unless it has been given before.
+/// Returns Unsupported if this LLVM does not have it.
+Error setLLVMOption(llvm::StringRef Name, llvm::StringRef Value);
+
 /// Sets LLVM's option -pgo-analysis-map=bb-freq. Returns Unsupported if this
 /// program does not have it.
 Error mapFrequencies();

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs an episode on the compiler's module, and adds episodes to LLVM's
-/// pipelines.
+/// Runs an episode on the compiler's module.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +20,7 @@
 #include "PhaseOrdering/ErrorCollector.h"
 #include "PhaseOrdering/ModuleContents.h"
 #include "PhaseOrdering/PassRunner.h"
+#include "PhaseOrdering/PipelineReplacement.h"
 #include "PhaseOrdering/Search.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -326,47 +326,6 @@ static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot,
 
 namespace {
 
-/// The state of the pipeline that a PassBuilder builds.
-struct Pipeline {
-  /// The reason why the pipeline must not be replaced, or empty if it can be
-  /// replaced.
-  StringRef WhyNot;
-  /// The phase is only known when a callback sets it, after the first episode
-  /// has been added to the pipeline.
-  ThinOrFullLTOPhase Phase = ThinOrFullLTOPhase::None;
-  /// True if LLVM's passes after the episode are skipped.
-  bool IsReplaced = false;
-  /// The number of nested plug-in passes that are running. LLVM's passes inside
-  /// a plug-in's pass are not skipped, because they belong to the plug-in.
-  unsigned Added = 0;
-};
-
-/// An episode inside one of LLVM's pipelines.
-class EpisodePass : public PassInfoMixin<EpisodePass> {
-public:
-  EpisodePass(OptimizationLevel Level, std::shared_ptr<Pipeline> Around,
-              RegisterInsideOf Register)
-      : Level(Level), Around(std::move(Around)), Register(Register) {}
-  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
-    // Check the functions' attributes, because the linker's optimisation level
-    // does not show whether the module was compiled with -Os or -Oz.
-    if (Around->Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
-        !isMostlyForSize(M))
-      return PreservedAnalyses::all();
-    Around->IsReplaced = optimize(M, {Level, Around->Phase}, Around->WhyNot,
-                                  registerInside(Register, M, MAM));
-    // Preserve no analyses even after a failure, because a model that failed
-    // late has changed the module.
-    return PreservedAnalyses::none();
-  }
-  static bool isRequired() { return true; }
-
-private:
-  OptimizationLevel Level;
-  std::shared_ptr<Pipeline> Around;
-  RegisterInsideOf Register;
-};
-
 /// An episode as a separate pass.
 class PhaseOrderingPass : public PassInfoMixin<PhaseOrderingPass> {
 public:
@@ -398,71 +357,6 @@ private:
 
 } // namespace
 
-/// True for optional passes of LLVM that must not be skipped. Later stages need
-/// the passes of LTO and of instrumentation. Other passes in the list contain
-/// further passes, which may be required. Adaptors are not in the list, because
-/// LLVM marks them as required.
-static bool isNeeded(StringRef Pass) {
-  static constexpr StringLiteral Names[] = {
-      "ModuleInlinerWrapperPass", "DevirtSCCRepeatedPass",
-      "CanonicalizeAliasesPass",  "NameAnonGlobalPass",
-      "LowerTypeTestsPass",       "EliminateAvailableExternallyPass",
-      "GCOVProfilerPass",         "InstrProfilingLoweringPass",
-  };
-  return is_contained(Names, Pass);
-}
-
-/// True if a plug-in has added the pass class \p Pass. Passes of LLVM have a
-/// name for -passes, which plug-in passes lack. Exceptions are passes of LLVM
-/// that only run other passes or only handle an analysis.
-static bool isAdded(PassInstrumentationCallbacks &Callbacks, StringRef Pass) {
-  return Callbacks.getPassNameForClassName(Pass).empty() &&
-         !isSpecialPass(Pass,
-                        {"PassManager", "PassAdaptor", "InvalidateAnalysisPass",
-                         "RequireAnalysisPass", "RepeatedPass"}) &&
-         !isNeeded(Pass);
-}
-
-static void registerPlaces(PassBuilder &PB, RegisterInsideOf Register) {
-  PassInstrumentationCallbacks *Callbacks =
-      PB.getPassInstrumentationCallbacks();
-  if (!Callbacks)
-    return;
-  auto Around = std::make_shared<Pipeline>();
-  Around->WhyNot = whyNotReplaced(PB);
-  Callbacks->registerShouldRunOptionalPassCallback(
-      [=](StringRef Pass, const Any &) {
-        return !Around->IsReplaced || Around->Added != 0 || isNeeded(Pass) ||
-               isAdded(*Callbacks, Pass);
-      });
-  auto Begin = [=](StringRef Pass, const Any &) {
-    Around->Added += isAdded(*Callbacks, Pass) ? 1 : 0;
-  };
-  auto End = [=](StringRef Pass) {
-    Around->Added -= isAdded(*Callbacks, Pass) ? 1 : 0;
-  };
-  Callbacks->registerBeforeNonSkippedPassCallback(Begin);
-  Callbacks->registerAfterPassCallback(
-      [=](StringRef Pass, const Any &, const PreservedAnalyses &) {
-        End(Pass);
-      });
-  Callbacks->registerAfterPassInvalidatedCallback(
-      [=](StringRef Pass, const PreservedAnalyses &) { End(Pass); });
-  PB.registerPipelineStartEPCallback(
-      [=](ModulePassManager &Passes, OptimizationLevel Level) {
-        if (Level.isOptimizingForSize())
-          Passes.addPass(EpisodePass(Level, Around, Register));
-      });
-  PB.registerPipelineEarlySimplificationEPCallback(
-      [=](ModulePassManager &Passes, OptimizationLevel Level,
-          ThinOrFullLTOPhase Phase) {
-        Around->Phase = Phase;
-        if (Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
-            Level != OptimizationLevel::O0)
-          Passes.addPass(EpisodePass(Level, Around, Register));
-      });
-}
-
 void registerPhaseOrdering(PassBuilder &PB, RegisterInsideOf Register) {
   PB.registerPipelineParsingCallback(
       [=](StringRef Name, ModulePassManager &Passes,
@@ -473,7 +367,10 @@ void registerPhaseOrdering(PassBuilder &PB, RegisterInsideOf Register) {
         return true;
       });
   if (!phaseOrderingSpec().empty())
-    registerPlaces(PB, Register);
+    replacePipelines(PB, [=](Module &M, ModuleAnalysisManager &MAM,
+                             const StockPipeline &Stock, StringRef WhyNot) {
+      return optimize(M, Stock, WhyNot, registerInside(Register, M, MAM));
+    });
 }
 
 } // namespace MLBridge

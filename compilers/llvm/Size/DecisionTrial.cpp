@@ -130,7 +130,8 @@ Expected<TrialProgram> TrialProgram::create(const Module &M,
   return Result;
 }
 
-Expected<TrialResult> TrialProgram::run(const DecisionTable &Table) {
+Expected<TrialResult> TrialProgram::run(const DecisionTable &Table,
+                                        StringRef Pipeline) {
   LLVMContext Context;
   llvm::Expected<std::unique_ptr<Module>> M =
       parseBitcodeFile(MemoryBufferRef(Bitcode, "program"), Context);
@@ -149,7 +150,10 @@ Expected<TrialResult> TrialProgram::run(const DecisionTable &Table) {
     // -fdebug-info-for-profiling makes clang do this, too.
     if (Error E = Passes.run("function(add-discriminators)"))
       return E;
-    Passes.run(StockPipeline());
+    if (Pipeline.empty())
+      Passes.run(StockPipeline());
+    else if (Error E = Passes.run(Pipeline))
+      return E;
   }
   Expected<LinkedText> Text = Meter.measure(**M);
   if (!Text)

@@ -8,7 +8,8 @@
 ///
 /// \file
 /// A trial optimises a whole program as clang -Oz optimises its files, with
-/// some inlining decisions given, and measures the linked code.
+/// some inlining decisions and maybe other passes given, and measures the
+/// linked code.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -68,8 +69,10 @@ public:
                                        bool KeepsExported);
 
   /// Runs a trial in which \p Table decides about the call sites that it has,
-  /// and LLVM's heuristic about all others.
-  Expected<TrialResult> run(const DecisionTable &Table);
+  /// and LLVM's heuristic about all others. \p Pipeline has the form of `opt
+  /// -passes=`. If it is empty, the passes of clang -Oz run.
+  Expected<TrialResult> run(const DecisionTable &Table,
+                            llvm::StringRef Pipeline);
 
 private:
   explicit TrialProgram(bool KeepsExported) : Meter(KeepsExported) {}

@@ -27,9 +27,10 @@ static double cpuSeconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-Expected<TrialResult> SizeSearch::tryOut(const DecisionTable &Decisions) {
+Expected<TrialResult> SizeSearch::tryOut(const DecisionTable &Decisions,
+                                         StringRef Passes) {
   const double Start = cpuSeconds();
-  Expected<TrialResult> Result = Program.run(Decisions);
+  Expected<TrialResult> Result = Program.run(Decisions, Passes);
   if (!Result)
     return Result;
   ++State.Trials;
@@ -40,10 +41,11 @@ Expected<TrialResult> SizeSearch::tryOut(const DecisionTable &Decisions) {
 }
 
 bool SizeSearch::keepIfSmaller(const DecisionTable &Decisions,
-                               TrialResult Result) {
+                               const NamedPipeline &With, TrialResult Result) {
   const bool IsSmaller = Result.Text.Bytes < Best.Text.Bytes;
   if (IsSmaller) {
     Table = Decisions;
+    Pipeline = With;
     Best = std::move(Result);
   }
   State.Best = Best.Text.Bytes;
@@ -227,20 +229,36 @@ Expected<bool> SizeSearch::pass(unsigned Batch) {
   return HasHelped;
 }
 
-Error SizeSearch::run(const DecisionTable &Start) {
+Error SizeSearch::tryPipelines() {
+  for (const NamedPipeline &One : Options.Pipelines) {
+    if (isOver())
+      break;
+    if (One.Passes == Pipeline.Passes)
+      continue;
+    Expected<TrialResult> Result = tryOut(Table, One.Passes);
+    if (!Result)
+      return Result.takeError();
+    keepIfSmaller(DecisionTable(Table), One, std::move(*Result));
+  }
+  return Error::success();
+}
+
+Error SizeSearch::run(const DecisionTable &Start, const NamedPipeline &With) {
   Expected<TrialResult> First = tryOut({});
   if (!First)
     return First.takeError();
   Best = std::move(*First);
-  if (!Start.empty()) {
-    Expected<TrialResult> Given = tryOut(Start);
+  if (!Start.empty() || !With.Passes.empty()) {
+    Expected<TrialResult> Given = tryOut(Start, With.Passes);
     if (!Given)
       return Given.takeError();
-    keepIfSmaller(Start, std::move(*Given));
+    keepIfSmaller(Start, With, std::move(*Given));
   }
   constexpr unsigned LeastBatch = 8;
   for (unsigned Batch = Options.Batch; !isOver();
        Batch = std::max(Batch / 2, LeastBatch)) {
+    if (Error E = tryPipelines())
+      return E;
     Expected<bool> Helped = pass(Batch);
     if (!Helped)
       return Helped.takeError();

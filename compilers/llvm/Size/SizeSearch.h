@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Searches the inlining decisions with which a whole program has the least
-/// linked code. A trial reverses many decisions of LLVM at once, at call sites
-/// whose callers and callees differ. The change of a function's size then shows
-/// which reversals help. A second trial verifies those.
+/// Searches the inlining decisions, and the passes, with which a whole program
+/// has the least linked code. A trial reverses many decisions of LLVM at once,
+/// at call sites whose callers and callees differ. The change of a function's
+/// size then shows which reversals help. A second trial verifies those.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,12 @@
 
 namespace MLBridge {
 
+struct NamedPipeline {
+  std::string Name;
+  /// As for `opt -passes=`. Empty for that of clang -Oz.
+  std::string Passes;
+};
+
 struct SizeSearchOptions {
   /// The CPU time of the search, in seconds. The search also ends when it finds
   /// nothing more.
@@ -34,6 +40,8 @@ struct SizeSearchOptions {
   /// The largest number of call sites that a trial reverses.
   unsigned Batch = 160;
   std::uint64_t Seed = 1;
+  /// Pipelines to try in place of that of clang -Oz.
+  std::vector<NamedPipeline> Pipelines;
 };
 
 /// The reversal of one or more decisions that belong together.
@@ -59,22 +67,31 @@ public:
   using Log = std::function<Error(const TrialResult &, llvm::ArrayRef<Flip>)>;
 
   /// \p Program must outlive this object.
-  SizeSearch(TrialProgram &Program, SizeSearchOptions Options, Report OnTrial,
+  SizeSearch(TrialProgram &Program, SizeSearchOptions Given, Report OnTrial,
              Log OnFlips)
-      : Program(Program), Options(Options), OnTrial(std::move(OnTrial)),
-        OnFlips(std::move(OnFlips)), Random(Options.Seed) {}
+      : Program(Program), Options(std::move(Given)),
+        OnTrial(std::move(OnTrial)), OnFlips(std::move(OnFlips)),
+        Random(Options.Seed) {}
 
-  /// Searches, starting with the decisions in \p Start. Returns the error of a
-  /// trial or of the log.
-  Error run(const DecisionTable &Start);
+  /// Searches, starting with the decisions in \p Start and the passes in \p
+  /// With. Returns the error of a trial or of the log.
+  Error run(const DecisionTable &Start, const NamedPipeline &With);
 
   /// The best trial so far.
   const TrialResult &best() const { return Best; }
   /// The decisions of the best trial that were given.
   const DecisionTable &decisions() const { return Table; }
+  /// The pipeline of the best trial.
+  const NamedPipeline &pipeline() const { return Pipeline; }
 
 private:
-  Expected<TrialResult> tryOut(const DecisionTable &Decisions);
+  Expected<TrialResult> tryOut(const DecisionTable &Decisions,
+                               llvm::StringRef Passes);
+  Expected<TrialResult> tryOut(const DecisionTable &Decisions) {
+    return tryOut(Decisions, Pipeline.Passes);
+  }
+  /// Tries each pipeline with the decisions of the best trial.
+  Error tryPipelines();
   /// Tries flips until none is left that was not tried. Returns true if one
   /// helped.
   Expected<bool> pass(unsigned Batch);
@@ -83,7 +100,11 @@ private:
   std::vector<Flip> takeBatch(std::vector<Flip> &Candidates, unsigned Batch);
   Expected<bool> tryBatch(std::vector<Flip> Flips);
   DecisionTable with(llvm::ArrayRef<Flip> Flips) const;
-  bool keepIfSmaller(const DecisionTable &Decisions, TrialResult Result);
+  bool keepIfSmaller(const DecisionTable &Decisions, const NamedPipeline &With,
+                     TrialResult Result);
+  bool keepIfSmaller(const DecisionTable &Decisions, TrialResult Result) {
+    return keepIfSmaller(Decisions, NamedPipeline(Pipeline), std::move(Result));
+  }
   bool isOver() const { return State.Seconds >= Options.Seconds; }
 
   TrialProgram &Program;
@@ -93,6 +114,7 @@ private:
   std::mt19937_64 Random;
   Progress State;
   DecisionTable Table;
+  NamedPipeline Pipeline;
   TrialResult Best;
   /// The keys of the call sites that the current pass has tried.
   llvm::StringSet<> Tried;

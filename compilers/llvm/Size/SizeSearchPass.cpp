@@ -17,6 +17,8 @@
 #include "Inliner/InlineDecisions.h"
 #include "ModelSession.h"
 #include "Options.h"
+#include "PhaseOrdering/ActionSpace.h"
+#include "Size/SizeDecisions.h"
 #include "Size/SizeSearch.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
@@ -56,6 +58,11 @@ cl::opt<unsigned>
 cl::opt<unsigned> SeedOpt("mlbridge-size-seed", cl::cat(optionCategory()),
                           cl::init(1), cl::value_desc("n"),
                           cl::desc("Seed of mlbridge-size-search"));
+cl::opt<std::string> PipelinesOpt(
+    "mlbridge-size-pipelines", cl::cat(optionCategory()),
+    cl::value_desc("file"),
+    cl::desc("Let mlbridge-size-search also try the pipelines in <file>, an "
+             "action space in JSON, in place of the pipeline of -Oz"));
 cl::opt<bool> SharedOpt(
     "mlbridge-size-shared", cl::cat(optionCategory()),
     cl::desc("The module of mlbridge-size-search is a shared library, which "
@@ -77,14 +84,17 @@ private:
 
 } // namespace
 
-/// Writes the decisions that differ from LLVM's.
-static Error write(const TrialResult &Result, const DecisionTable &Decisions,
-                   StringRef Path) {
+/// Writes the pipeline and the decisions that differ from LLVM's.
+static Error write(const SizeSearch &Search, StringRef Path) {
   llvm::Error Failure = writeToOutput(Path, [&](raw_ostream &OS) {
+    if (const NamedPipeline &Chosen = Search.pipeline(); !Chosen.Passes.empty())
+      OS << SizeDecisions::definitionLine(Chosen.Name, Chosen.Passes) << '\n'
+         << SizeDecisions::pipelineLine(SizeDecisions::Others, Chosen.Name)
+         << '\n';
     StringSet<> Written;
-    for (const CallSite &Site : Result.Sites)
-      if (Decisions.contains(Site.key()) && Site.Decision != Site.Default &&
-          Written.insert(Site.key()).second)
+    for (const CallSite &Site : Search.best().Sites)
+      if (Search.decisions().contains(Site.key()) &&
+          Site.Decision != Site.Default && Written.insert(Site.key()).second)
         OS << decisionLine(Site.CalleeInFile, Site.CallerInFile, Site.Location,
                            Site.Decision)
            << '\n';
@@ -122,18 +132,62 @@ static Error logFlips(const TrialResult &Before, ArrayRef<Flip> Flips) {
   return appendToFile(FlipsOpt, Lines);
 }
 
+/// The decisions with which a search starts.
+namespace {
+struct StartingPoint {
+  DecisionTable Table;
+  NamedPipeline Pipeline;
+};
+} // namespace
+
+static Expected<StartingPoint> readStart(StringRef Path) {
+  StartingPoint Result;
+  if (Path.empty())
+    return Result;
+  auto Named = [&](const Error &E) {
+    return Error(E.code(), (Path + ": " + E.message()).str());
+  };
+  Expected<InlineDecisions> Inlining = InlineDecisions::read(Path);
+  if (!Inlining)
+    return Named(Inlining.takeError());
+  Result.Table = Inlining->table();
+  Expected<SizeDecisions> Files = SizeDecisions::read(Path);
+  if (!Files)
+    return Named(Files.takeError());
+  const auto [Name, Passes] = Files->pipelineFor(SizeDecisions::Others);
+  Result.Pipeline = {Name.str(), Passes.str()};
+  return Result;
+}
+
+/// Reads the pipelines to try. An empty list means that of clang -Oz only.
+static Expected<std::vector<NamedPipeline>> readPipelines(StringRef Path) {
+  std::vector<NamedPipeline> Result;
+  if (Path.empty())
+    return Result;
+  Expected<ActionSpace> Space = ActionSpace::load(Path);
+  if (!Space)
+    return Space.takeError();
+  for (std::size_t Index = 0; Index < Space->size(); ++Index) {
+    const ActionSpace::Action &Action = (*Space)[Index];
+    Result.push_back(
+        {Action.Name, Space->prologue().empty()
+                          ? Action.Pipeline
+                          : Space->prologue() + "," + Action.Pipeline});
+  }
+  return Result;
+}
+
 Error SizeSearchPass::search(Module &M) {
   if (OutputOpt.empty())
     return {
         ErrorCode::InvalidArgument,
         "expected -mlbridge-size-output=FILE, which receives the decisions"};
-  DecisionTable Start;
-  if (!StartOpt.empty()) {
-    Expected<InlineDecisions> Given = InlineDecisions::read(StartOpt);
-    if (!Given)
-      return {Given.code(), StartOpt + ": " + Given.takeError().message()};
-    Start = Given->table();
-  }
+  Expected<StartingPoint> Start = readStart(StartOpt);
+  if (!Start)
+    return Start.takeError();
+  Expected<std::vector<NamedPipeline>> Pipelines = readPipelines(PipelinesOpt);
+  if (!Pipelines)
+    return Pipelines.takeError();
   // Report a file that cannot be written before the search.
   if (!FlipsOpt.empty())
     if (Error E = appendToFile(FlipsOpt, ""))
@@ -142,21 +196,26 @@ Error SizeSearchPass::search(Module &M) {
   if (!Program)
     return Program.takeError();
   const std::string Prefix = ModelSession::prefix("mlbridge-size-search", M);
+  std::uint64_t Written = UINT64_MAX;
   SizeSearch Search(
-      *Program, {SecondsOpt, BatchOpt, SeedOpt},
+      *Program, {SecondsOpt, BatchOpt, SeedOpt, std::move(*Pipelines)},
       [&](const SizeSearch::Progress &State) {
         printLine(Prefix + formatv("trials={0} seconds={1:f1} sites={2} "
                                    "stock={3} best={4}",
                                    State.Trials, State.Seconds, State.Sites,
                                    State.Stock, State.Best)
                                .str());
+        // A search that is interrupted can then continue. The last write
+        // reports failures.
+        if (std::exchange(Written, std::min(Written, State.Best)) > State.Best)
+          static_cast<void>(write(Search, OutputOpt));
       },
       [&](const TrialResult &Before, ArrayRef<Flip> Tried) {
         return FlipsOpt.empty() ? Error::success() : logFlips(Before, Tried);
       });
-  if (Error E = Search.run(Start))
+  if (Error E = Search.run(Start->Table, Start->Pipeline))
     return E;
-  return write(Search.best(), Search.decisions(), OutputOpt);
+  return write(Search, OutputOpt);
 }
 
 void registerSizeSearch(PassBuilder &PB) {

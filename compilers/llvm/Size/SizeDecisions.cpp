@@ -1,0 +1,121 @@
+//===- SizeDecisions.cpp - Decisions about files --------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Parses the lines about files.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Size/SizeDecisions.h"
+
+#include "Inliner/InlineDecisions.h"
+#include "ReadFile.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+static constexpr StringLiteral PipelineStart = "pipeline '";
+static constexpr StringLiteral Is = "' is ";
+static constexpr StringLiteral FileStart = "file '";
+static constexpr StringLiteral HasPipeline = "' has pipeline '";
+static constexpr StringLiteral Outlines = "' outlines sequences of ";
+static constexpr StringLiteral DoesNotOutline = "' does not outline from '";
+/// The name of the pipeline of clang -Oz.
+static constexpr StringLiteral StockName = "stock";
+
+bool SizeDecisions::isAboutFiles(StringRef Line) {
+  return Line.starts_with(PipelineStart) || Line.starts_with(FileStart);
+}
+
+std::string SizeDecisions::pipelineLine(StringRef Source, StringRef Name) {
+  return (FileStart + Source + HasPipeline + Name + "'").str();
+}
+
+std::string SizeDecisions::definitionLine(StringRef Name, StringRef Passes) {
+  return (PipelineStart + Name + Is + Passes).str();
+}
+
+Error SizeDecisions::add(StringRef Line) {
+  StringRef Rest = Line;
+  if (Rest.consume_front(PipelineStart)) {
+    const auto [Name, Passes] = Rest.split(Is);
+    if (!Name.empty() && !Passes.empty()) {
+      Pipelines[Name] = Passes.str();
+      return Error::success();
+    }
+  } else if (Rest.consume_front(FileStart)) {
+    if (const auto [Of, Name] = Rest.split(HasPipeline); Name.ends_with("'")) {
+      const StringRef Known = Name.drop_back();
+      if (Known != StockName && !Pipelines.contains(Known))
+        return {ErrorCode::Malformed,
+                ("no earlier line defines the pipeline '" + Known + "'").str()};
+      PipelineOf[Of] = Known.str();
+      return Error::success();
+    }
+    const auto [Of, Least] = Rest.split(Outlines);
+    unsigned Number = 0;
+    if (!Least.empty() && !Least.getAsInteger(10, Number) && Number != 0) {
+      OutliningOf[Of].Least = Number;
+      return Error::success();
+    }
+    if (const auto [From, Name] = Rest.split(DoesNotOutline);
+        Name.ends_with("'")) {
+      OutliningOf[From].Without.insert(Name.drop_back());
+      return Error::success();
+    }
+  }
+  return {ErrorCode::Malformed,
+          "expected \"pipeline 'NAME' is PASSES\", \"file 'FILE' has pipeline "
+          "'NAME'\", \"file 'FILE' outlines sequences of NUMBER\" or \"file "
+          "'FILE' does not outline from 'FUNCTION'\", found \"" +
+              Line.take_front(200).str() + "\""};
+}
+
+Expected<SizeDecisions> SizeDecisions::parse(StringRef Text) {
+  SizeDecisions Result;
+  for (unsigned Number = 1; !Text.empty(); ++Number) {
+    const auto [Line, Rest] = Text.split('\n');
+    Text = Rest;
+    if (!isAboutFiles(Line))
+      continue;
+    if (Error E = Result.add(Line))
+      return Error(E.code(),
+                   "line " + std::to_string(Number) + ": " + E.message());
+  }
+  return Result;
+}
+
+Expected<SizeDecisions> SizeDecisions::read(StringRef Path) {
+  Expected<std::unique_ptr<MemoryBuffer>> Contents =
+      readFile(Path, InlineDecisions::MaxBytes);
+  if (!Contents)
+    return Contents.takeError();
+  return parse((*Contents)->getBuffer());
+}
+
+std::pair<StringRef, StringRef>
+SizeDecisions::pipelineFor(StringRef Source) const {
+  auto Of = PipelineOf.find(Source);
+  if (Of == PipelineOf.end())
+    Of = PipelineOf.find(Others);
+  if (Of == PipelineOf.end() || Of->second == StockName)
+    return {};
+  return {Of->second, Pipelines.find(Of->second)->second};
+}
+
+const SizeDecisions::Outlining &
+SizeDecisions::outliningFor(StringRef Source) const {
+  static const Outlining None;
+  auto Of = OutliningOf.find(Source);
+  if (Of == OutliningOf.end())
+    Of = OutliningOf.find(Others);
+  return Of == OutliningOf.end() ? None : Of->second;
+}
+
+} // namespace MLBridge

@@ -1,0 +1,85 @@
+//===- SizeDecisions.h - Decisions about files ------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads the lines of a decision file that are about source files. The other
+/// lines are those of InlineDecisions.h.
+/// \code
+///   pipeline 'short' is globaldce,function(sroa,instcombine)
+///   file '*' has pipeline 'short'
+///   file 'a.c' has pipeline 'stock'
+///   file 'a.c' outlines sequences of 4
+///   file 'a.c' does not outline from 'f'
+/// \endcode
+/// `*` stands for all files without a line of the same kind, and `stock` for
+/// the pipeline of clang -Oz. A sequence is as long as the instructions that
+/// outlining it removes, see LLVM's option -outliner-benefit-threshold.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_SIZE_SIZEDECISIONS_H
+#define MLBRIDGE_LLVM_SIZE_SIZEDECISIONS_H
+
+#include "MLCompilerBridge/Error.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <string>
+#include <utility>
+
+namespace MLBridge {
+
+/// The decisions about the source files of a program.
+class SizeDecisions {
+public:
+  /// What LLVM's machine outliner does in a file.
+  struct Outlining {
+    /// The shortest sequence. The outliner does not run if this is 0.
+    unsigned Least = 0;
+    /// Functions that stay whole.
+    llvm::StringSet<> Without;
+  };
+
+  /// Reads the file at \p Path. Returns System if it cannot be read, or
+  /// Malformed with the number of a line about files that has another form.
+  static Expected<SizeDecisions> read(llvm::StringRef Path);
+  /// Parses the contents of a file. Returns Malformed as read() does.
+  static Expected<SizeDecisions> parse(llvm::StringRef Text);
+
+  /// True if \p Line belongs to this class.
+  static bool isAboutFiles(llvm::StringRef Line);
+
+  /// Stands for all files without a line of their own.
+  static constexpr llvm::StringLiteral Others = "*";
+
+  /// Returns the name and the passes of the pipeline for a source file, or
+  /// empty strings for that of clang -Oz.
+  std::pair<llvm::StringRef, llvm::StringRef>
+  pipelineFor(llvm::StringRef Source) const;
+  /// Returns the line that pipelineFor() finds, without a newline.
+  static std::string pipelineLine(llvm::StringRef Source, llvm::StringRef Name);
+  /// Returns the line that defines a pipeline, without a newline.
+  static std::string definitionLine(llvm::StringRef Name,
+                                    llvm::StringRef Pipeline);
+  const Outlining &outliningFor(llvm::StringRef Source) const;
+
+private:
+  Error add(llvm::StringRef Line);
+
+  /// From names to pipelines.
+  llvm::StringMap<std::string> Pipelines;
+  /// From source files to names of pipelines.
+  llvm::StringMap<std::string> PipelineOf;
+  llvm::StringMap<Outlining> OutliningOf;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_SIZE_SIZEDECISIONS_H
