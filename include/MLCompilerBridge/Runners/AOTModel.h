@@ -30,8 +30,8 @@ namespace MLBridge {
 /// run, such as "x86-64-v3" or "baseline". If \p CPU is empty, selects the
 /// first variant that this CPU supports, which has the widest vectors.
 ///
-/// The file may be replaced by a new file while it is open, as linkers and
-/// package managers do. Do not overwrite the file in place, because this
+/// While the file is open, a new file may replace it, as when a linker or a
+/// package manager writes it. Do not overwrite the file in place, because this
 /// changes the running program.
 ///
 /// Returns one of these errors:

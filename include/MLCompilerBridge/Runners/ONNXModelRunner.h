@@ -75,8 +75,8 @@ loadONNXModel(const std::string &File, const ONNXOptions &Options = {});
 /// Evaluates one ONNX model, or several models with labels.
 /// InProcessModelRunner documents which features a model receives and how its
 /// outputs become advice. A model is loaded at its first request. A runner that
-/// is constructed directly does not share its models, whereas runners from one
-/// RunnerFactory and its copies share them.
+/// is constructed directly does not share its models, whereas runners that come
+/// from one RunnerFactory or its copies share them.
 class ONNXModelRunner final : public InProcessModelRunner {
 public:
   explicit ONNXModelRunner(const std::string &File,

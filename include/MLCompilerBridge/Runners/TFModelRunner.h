@@ -64,9 +64,9 @@ loadTFModel(const std::string &Folder, const TFOptions &Options = {});
 /// Evaluates one SavedModel, or several models with labels.
 /// InProcessModelRunner documents which features a model receives and how its
 /// outputs become advice. A model is loaded at its first request. A runner that
-/// is constructed directly does not share its models. Runners from one
-/// RunnerFactory and its copies share a model, and reload it after a file in
-/// its folder has changed.
+/// is constructed directly does not share its models. Runners that come from
+/// one RunnerFactory or its copies share a model. After a file in its folder
+/// has changed, only runners that make their first request load it again.
 class TFModelRunner final : public InProcessModelRunner {
 public:
   explicit TFModelRunner(const std::string &Folder,

@@ -85,10 +85,11 @@ public:
 
   /// Returns a number that identifies the layout of the last message. Two
   /// messages have the same number only if their tensors have the same names,
-  /// types and shapes. Tensors outside the message must also have the same
-  /// addresses. If the messages have the same number and the same address,
-  /// their views are equal. Callers may then reuse objects that they made from
-  /// the views. By default, every message has a new number.
+  /// types and shapes. Tensors whose data are outside the message, see
+  /// memory(), must also have the same addresses. If the messages also have the
+  /// same address, their views have the same pointers. Callers may then reuse
+  /// objects that they made from the views. By default, every message has a new
+  /// number.
   virtual std::uint64_t layout() const { return Messages; }
   /// Some views may point to memory that is not part of the message. Returns an
   /// owner of this memory, or null if there are no such views. The owner keeps

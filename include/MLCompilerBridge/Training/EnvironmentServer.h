@@ -51,9 +51,8 @@ Error serveEnvironment(Environment &Env, std::string_view Spec);
 /// message about how to start the program.
 Error serveEnvironment(Environment &Env, const char *Spec);
 
-/// Serves an environment to a trainer, which is given by a spec. An
-/// EnvironmentServer is a copyable value. A compiler can add schemes for more
-/// transports.
+/// Serves an environment to the trainer that a spec names. An EnvironmentServer
+/// is a copyable value. A compiler can add schemes for more transports.
 class EnvironmentServer {
 public:
   struct Scheme {
