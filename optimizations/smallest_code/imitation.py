@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a network to inline as searches do, weighted by what each call gains.
 
-A call's label is the better decision, and its weight is the gain in bytes. Calls that
-a search has not tried keep LLVM's decision, with a small weight.
+A call's label is the decision with which the search has ended. Its weight is what the
+decision gains in bytes. Calls that the search has not tried have a small weight.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,13 @@ OF_MODULE = ("node_count", "edge_count", "callsite_height")
 """Features that describe a whole module. With few programs, they identify programs."""
 
 
-def labels_of(
-    calls: Calls, options: ImitationOptions
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Returns the better decision, bool [n], and its weight, float64 [n]."""
-    default = calls.column(DEFAULT) != 0
-    gains = np.clip(np.nan_to_num(calls.gains), -options.most, options.most)
-    labels = np.where(gains == 0, default, gains > 0)
-    weights = np.maximum(np.abs(gains), options.least)
-    return labels, weights * calls.weights
+def weights_of(calls: Calls, options: ImitationOptions) -> NDArray[np.float64]:
+    """Returns the weight of each decision in bytes, float64 [n]."""
+    gains = np.minimum(np.abs(np.nan_to_num(calls.gains)), options.most)
+    # A decision whose gain has the other sign only helps together with others.
+    is_better = (calls.gains > 0) == calls.decisions
+    gains = np.where(is_better, gains, 0)
+    return np.maximum(gains, options.least) * calls.weights
 
 
 def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwork:
@@ -44,9 +42,9 @@ def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwo
     torch.set_num_threads(1)  # More threads are slower at this size.
     torch.manual_seed(options.seed)
     calls = Calls.join(programs)
-    found = [labels_of(program, options) for program in programs]
-    labels = torch.from_numpy(np.concatenate([it for it, _ in found])).float()
-    shares = np.concatenate([weights / weights.sum() for _, weights in found])
+    labels = torch.from_numpy(calls.decisions).float()
+    found = [weights_of(program, options) for program in programs]
+    shares = np.concatenate([weights / weights.sum() for weights in found])
     weights = torch.from_numpy(shares * len(labels) / len(programs)).float()
     features = torch.from_numpy(calls.features).float()
     width = (options.hidden, options.hidden)

@@ -17,9 +17,7 @@ class ImitationOptions:
     rate: Annotated[float, Option(help="Learning rate.")] = 2e-3
     decay: Annotated[float, Option(help="Weight decay.")] = 0.3
     dropout: Annotated[float, Option(help="Share of dropped activations.")] = 0.2
-    most: Annotated[
-        float, Option(help="Largest gain of a call, in bytes. Others are limited.")
-    ] = 64.0
+    most: Annotated[float, Option(help="Limit of a call's gain, in bytes.")] = 64.0
     least: Annotated[
         float, Option(help="Weight of a call without a gain, in bytes.")
     ] = 1.0

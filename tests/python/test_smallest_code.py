@@ -1,16 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests of `mlbridge search size`: a user's build, the search and the replay."""
 
+import json
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from mlbridge.cli import app
 from mlbridge.errors import CompilerFailed, InvalidArgument
-from mlbridge_optimizations.smallest_code.build import Build, link_units, run_build
+from mlbridge_optimizations.smallest_code.build import (
+    Build,
+    link_units,
+    run_build,
+)
+from mlbridge_optimizations.smallest_code.evaluate import STOCK, compare, model_flags
+from mlbridge_optimizations.smallest_code.imitation import OneUse, train, write
 from mlbridge_optimizations.smallest_code.search import Sizes, replay, search
+from mlbridge_optimizations.smallest_code.searched import (
+    FLIPS,
+    Searched,
+    write_decisions,
+)
+from mlbridge_optimizations.smallest_code.settings import ImitationOptions
 from phase_ordering import PLUGIN
 
 HEADER = """
@@ -111,6 +126,73 @@ def test_sources_on_the_linkers_command_line(project: Path) -> None:
     sizes = replay(build, link, names[0], project / "replayed", jobs=2)
     assert sizes.text < Sizes.of(project / "other").text
     assert output_of(project / "replayed") == output_of(project / "other")
+
+
+def searched(target: str, program: str) -> Searched:
+    """Builds and searches a program of the project."""
+    folder = Path(f"{program}-search").resolve()
+    build = run_build(["make", "-s", target], folder)
+    link = build.program(program)
+    link_units(build.units_of(link), folder / "program.bc")
+    decisions, flips = folder / "found.txt", folder / FLIPS
+    search(folder / "program.bc", decisions, plugin=PLUGIN, seconds=1, flips=flips)
+    Searched(folder, build, link).save(decisions)
+    return Searched.open(folder)
+
+
+def test_searches_teach_a_model(project: Path) -> None:
+    """Replayed decisions are logged with gains, and a model learns them."""
+    program = searched("both", "other")
+    calls = program.record(f"decisions:{program.decisions}", PLUGIN, 2)
+    assert calls.differ.any()
+    assert np.isfinite(calls.gains).any()
+    merged = calls.column("callee_is_merged") != 0
+    local = calls.column("callee_is_local") != 0
+    assert merged.any()
+    assert local.any()
+    assert not (merged & local).any()
+    assert np.isclose(calls.weights.sum(), len(set(calls.keys)))
+    # The decisions of a log replay the logged compilation.
+    count = write_decisions(calls, project / "logged.txt")
+    again = program.record(f"decisions:{project / 'logged.txt'}", PLUGIN, 2)
+    assert count == len({calls.keys[row] for row in np.flatnonzero(calls.differ)})
+    assert again.keys == calls.keys
+    assert (again.decisions == calls.decisions).all()
+    # The plug-in decides as the network does.
+    network = train([calls], ImitationOptions(epochs=5, least=0.1))
+    write(network, project / "model.onnx", calls, seed=1)
+    asked = program.record(f"onnx:{project / 'model.onnx'}", PLUGIN, 2)
+    with torch.no_grad():
+        logits = network(torch.from_numpy(asked.features).float()).numpy()
+    assert ((logits > 0) == asked.decisions).all()
+    rule = project / "rule.onnx"
+    write(OneUse(calls.names), rule, calls, seed=0)
+    sizes = compare(program, {STOCK: [], "rule": model_flags(rule, PLUGIN)}, jobs=2)
+    assert sizes.sizes[STOCK] == Sizes.of(program.link.output)
+    assert sizes.ratio("rule") != 1
+
+
+def test_commands_train_and_evaluate(project: Path) -> None:
+    folders = [str(searched("shapes", "shapes").folder)]
+    folders.append(str(searched("both", "other").folder))
+    common = [*folders, "--epochs", "3", "--plugin", str(PLUGIN)]
+    result = CliRunner().invoke(app, ["train", "size", *common, "--out", "a.onnx"])
+    assert result.exit_code == 0, result.output
+    options = ["--json", "ratios.json"]
+    result = CliRunner().invoke(app, ["evaluate", "size", *common, *options])
+    assert result.exit_code == 0, result.output
+    assert "geometric mean" in result.output
+    ratios = json.loads(Path("ratios.json").read_text())
+    assert set(ratios) == {"shapes", "other"}
+    assert all(
+        sizes["search"] < sizes[STOCK]
+        for sizes in (
+            {name: size["text"] for name, size in one.items()}
+            for one in ratios.values()
+        )
+    )
+    result = CliRunner().invoke(app, ["train", "size", str(project / "empty")])
+    assert "has no search.json: search a program with" in str(result.exception)
 
 
 def test_mistakes_are_explained(project: Path) -> None:
