@@ -25,6 +25,7 @@ SIZE_ONLY = frozenset(
         "double-conversion",
         "fmtlib",
         "gflags",
+        "google-glog",
         "leveldb",
         "libjsoncpp",
         "pugixml",
