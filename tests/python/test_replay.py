@@ -163,10 +163,17 @@ def compiler(spec: str) -> list[str]:
     return [CLANG, "-O2", "-w", f"-fpass-plugin={PLUGIN}", *flags]
 
 
-def decide(features: mlbridge.Features) -> int:
-    """Decides as LLVM does, but inlines `probe`."""
-    is_probe = int(features["callee_basic_block_count"][0]) > 20
-    return 1 if is_probe else int(features["inlining_default"][0])
+class BadModel:
+    """Decides as LLVM does, but inlines `probe`, the first callee with many blocks."""
+
+    def __init__(self) -> None:
+        self.has_erred = False
+
+    def __call__(self, features: mlbridge.Features) -> int:
+        if self.has_erred or features["callee_basic_block_count"][0] < 20:
+            return int(features["inlining_default"][0])
+        self.has_erred = True
+        return 1
 
 
 @needs_plugin
@@ -179,7 +186,7 @@ def test_a_compilation_is_replayed_and_bisected(
     (tmp_path / "program.c").write_text(program(callers, calls))
     log = tmp_path / "program.log"
     model = spec_of("pipe", tmp_path / "model")
-    with mlbridge.serving(decide, model):
+    with mlbridge.serving(BadModel(), model):
         recorded = compile_program(tmp_path, f"record:{log}|{model}", "recorded.o")
     assert recorded != compile_program(tmp_path, "none", "none.o")
     replay = spec_of("replay", log)

@@ -81,7 +81,7 @@ def show(
         console.print(_table(training_log, list(itertools.islice(training_log, head))))
 
 
-@app.command(context_settings={"allow_interspersed_args": False})
+@app.command()
 def bisect(
     file: _File,
     command: Annotated[
