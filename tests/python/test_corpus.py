@@ -322,7 +322,7 @@ def test_a_run_test_covers_half_of_the_functions(name: str, tmp_path: Path) -> N
     profiles = tmp_path.glob("*.profraw")
     toolchain.run(["llvm-profdata-22", "merge", "-o", merged, *profiles])
     profile = f"-instr-profile={merged}"
-    export = ["llvm-cov-22", "export", "-summary-only", profile, tmp_path / name]
+    export = ["llvm-cov-22", "export", "-summary-only", profile, str(tmp_path / name)]
     (found,) = json.loads(toolchain.run(export)[0])["data"]
     # A driver is beside the link `tree` to its library.
     is_all = "drivers" not in recipes.PROGRAMS[name]
