@@ -132,8 +132,8 @@ static Error logFlips(const TrialResult &Before, ArrayRef<Flip> Flips) {
   return appendToFile(FlipsOpt, Lines);
 }
 
-/// The decisions with which a search starts.
 namespace {
+/// The decisions with which a search starts.
 struct StartingPoint {
   DecisionTable Table;
   NamedPipeline Pipeline;
