@@ -23,6 +23,7 @@ from mlbridge_optimizations.commands.shared import (
     RatiosFile,
     plugin_of,
 )
+from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.extras import need
 
 from .settings import ImitationOptions
@@ -49,6 +50,15 @@ class SizeOptions:
         Option(help="File name of the program, if the build links several."),
     ] = None
     seconds: Annotated[float, Option(min=0, help="CPU time of the search.")] = 1800
+    pipelines: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Also search the passes of each file, in this core set or action"
+            " space, and from which functions to outline. Only the plug-in replays"
+            " such decisions.",
+        ),
+    ] = None
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
     resume: Annotated[
         bool, Option("--resume", help="Start with the decisions in --out.")
@@ -67,7 +77,7 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     Here, they are clang -Oz with sections for functions, and lld removes unused
     sections. The search reverses decisions of clang's inliner, and keeps the reversals
     that make the linked program smaller. Stock clang replays the decisions, so later
-    builds need no plug-in.
+    builds need no plug-in, unless --pipelines is given.
 
     ```sh
     make clean
@@ -76,7 +86,10 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     """
     need("mlbridge search size", ("elftools",))
     from .build import link_units, run_build
-    from .search import Progress, Sizes, replay, replay_flags, search
+    from .decisions import Decisions
+    from .files import FileProgress, FileSearch
+    from .pipelines import read_pipelines
+    from .search import Progress, Sizes, rebuild, replay, replay_flags, search
     from .searched import FLIPS, Searched
     from .wrapper import COMPILE, LINK
 
@@ -85,10 +98,14 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     link = build.program(options.program)
     program = options.folder / "program.bc"
     link_units(build.units_of(link), program)
+    space, pipelines, share = None, {}, 1.0
+    if options.pipelines:
+        space, share = options.folder / "pipelines.json", 2 / 3
+        pipelines = read_pipelines(options.pipelines, space)
     with ProgressBars() as bars:
-        task = bars.add_task("CPU seconds", total=options.seconds)
+        task = bars.add_task("CPU seconds", total=options.seconds * share)
 
-        def show(state: Progress) -> None:
+        def show(state: Progress | FileProgress) -> None:
             ratio = state.best / state.stock if state.stock else 1.0
             bars.update(task, completed=state.seconds, description=f"Size {ratio:.4f}")
 
@@ -96,17 +113,36 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
             program,
             options.out,
             plugin=plugin,
-            seconds=options.seconds,
+            seconds=options.seconds * share,
             seed=options.seed,
             start=options.out if options.resume else None,
             flips=options.folder / FLIPS,
+            pipelines=space,
             is_shared=link.is_shared,
             show=show,
         )
+        if options.pipelines:
+            task = bars.add_task("CPU seconds", total=options.seconds * (1 - share))
+            FileSearch(
+                build,
+                link,
+                Decisions.read(options.out),
+                options.folder / "objects",
+                plugin=plugin,
+                pipelines=pipelines,
+                seconds=options.seconds * (1 - share),
+                seed=options.seed,
+                show=show,
+            ).run(lambda decisions: decisions.save(options.out))
     Searched(options.folder.resolve(), build, link).save(options.out)
     stock = Sizes.of(link.output)
     made = options.folder / link.output.name
-    found = replay(build, link, options.out, made, options.jobs)
+    if Decisions.read(options.out).needs_plugin:
+        flags = plugin_flags(plugin, f"size=decisions:{options.out.resolve()}")
+        found = rebuild(build, link, flags, made, options.jobs)
+    else:
+        flags = replay_flags(options.out.resolve())
+        found = replay(build, link, options.out, made, options.jobs)
     table = Table("section", title="Linked code in bytes")
     for column in ("clang -Oz", "with decisions", "ratio"):
         table.add_column(column, justify="right")
@@ -117,9 +153,8 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
         ratio = f"{after / before:.4f}" if before else "-"
         table.add_row(name, f"{before:,}", f"{after:,}", ratio)
     console.print(table)
-    flags = shlex.join([*COMPILE, *replay_flags(options.out.resolve())])
     console.print(f"The program with these decisions is {made}.")
-    console.print(f"Compile with: {flags}", soft_wrap=True)
+    console.print(f"Compile with: {shlex.join([*COMPILE, *flags])}", soft_wrap=True)
     console.print(f"Link with: {shlex.join(LINK)}", soft_wrap=True)
 
 

@@ -3,8 +3,10 @@
 
 from mlbridge_optimizations.optimization import NoSettings, Optimization
 
-from .commands import COMMANDS
+from . import commands, parts_command
 
 OPTIMIZATION: Optimization[NoSettings] = Optimization(
-    "size", "Which calls are inlined for the least code.", commands=COMMANDS
+    "size",
+    "Which calls are inlined for the least code.",
+    commands={**commands.COMMANDS, **parts_command.COMMANDS},
 )

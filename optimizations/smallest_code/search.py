@@ -15,8 +15,8 @@ from elftools.elf.elffile import ELFFile
 from mlbridge.errors import CompilerFailed
 from mlbridge_optimizations.corpus.toolchain import OPT, mllvm, run
 
-from .build import LLVM_AR, Build, Link, Unit
-from .wrapper import without_output
+from .build import Build, Link, Unit
+from .linking import bitcode_command, relink
 
 _PROGRESS = re.compile(
     r"trials=(\d+) seconds=([\d.]+) sites=(\d+) stock=(\d+) best=(\d+)"
@@ -127,10 +127,7 @@ def rebuild(
     build: Build, link: Link, flags: Sequence[str], to: Path, jobs: int
 ) -> Sizes:
     """Compiles the bitcode of a program with further flags of clang, and links it."""
-    commands = {
-        unit.object: (*unit.command[:-1], "-x", "ir", str(unit.bitcode))
-        for unit in build.units
-    }
+    commands = {unit.object: bitcode_command(unit) for unit in build.units}
     return _rebuild(build, link, commands, flags, to, jobs)
 
 
@@ -151,24 +148,8 @@ def _rebuild(
             run(words, folder=unit.folder)
             objects[unit.object] = made
 
-        groups = dict(zip(link.inputs(), build.units_of(link), strict=True))
-        units = {unit.object: unit for group in groups.values() for unit in group}
+        units = {unit.object: unit for units in build.units_of(link) for unit in units}
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(compile_again, units.values()))
-        inputs = {
-            path: _again(path, [objects[unit.object] for unit in group], folder)
-            for path, group in groups.items()
-            if group
-        }
-        words = [str(inputs.get(link.folder / word, word)) for word in link.command]
-        run([*without_output(words), "-o", to.resolve()], folder=link.folder)
+        relink(build, link, objects, to)
     return Sizes.of(to)
-
-
-def _again(path: Path, objects: Sequence[Path], folder: str) -> Path:
-    """Returns the object that replaces an input, or makes the archive that does."""
-    if path.suffix != ".a":
-        return objects[0]
-    made = Path(tempfile.mkdtemp(dir=folder), path.name)
-    run([LLVM_AR, "rcs", made, *objects])
-    return made

@@ -87,7 +87,8 @@ def compile_source(
     others = [
         word
         for option in options
-        if not is_source(option) and option[0] != "-c"
+        if not is_source(option)
+        and option[0] != "-c"
         # clang warns about them, which -Werror makes an error.
         and not option[0].startswith(LINKER_ONLY)
         for word in without_output(option)

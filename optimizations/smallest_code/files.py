@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Searches the passes of each source file, and from which functions to outline.
+
+The inlining decisions of a search of the whole program stay as they are. Each trial
+compiles one file with clang and the plug-in, and lld links the program. Therefore, the
+measure is exact, whatever the linker removes or merges.
+"""
+
+import random
+import resource
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from mlbridge.errors import CompilerFailed
+from mlbridge_optimizations.corpus.toolchain import plugin_flags, run
+
+from .build import Build, Link, Unit
+from .decisions import STOCK, Decisions, FileDecisions
+from .linking import bitcode_command, relink, source_of
+from .search import Sizes
+
+LEAST = (1, 4)
+"""The shortest sequences that a search outlines. LLVM takes each instruction, and each
+call of a sequence, for a byte, so longer ones are safer."""
+
+
+@dataclass(frozen=True)
+class FileProgress:
+    """The state of a search."""
+
+    seconds: float  # CPU time.
+    trials: int
+    stock: int  # The linked .text in bytes with the decisions at the start.
+    best: int
+
+
+class FileSearch:
+    """A search of one program.
+
+    ``decisions`` are those at the start. ``pipelines`` are further passes by name.
+    ``show`` is called after each trial. ``folder`` receives objects.
+    """
+
+    def __init__(
+        self,
+        build: Build,
+        link: Link,
+        decisions: Decisions,
+        folder: Path,
+        *,
+        plugin: Path,
+        pipelines: Mapping[str, str],
+        seconds: float,
+        seed: int = 1,
+        show: Callable[[FileProgress], None] = lambda _: None,
+    ) -> None:
+        self._build, self._link = build, link
+        groups = build.units_of(link)
+        self._units = [unit for group in groups for unit in group]
+        self._folder, self._plugin = folder, plugin
+        self._pipelines = {**pipelines, **decisions.pipelines}
+        self.decisions = replace(decisions, pipelines=self._pipelines)
+        self._seconds, self._show = seconds, show
+        self._random = random.Random(seed)
+        self._made: dict[tuple[Path, FileDecisions], Path] = {}
+        self._objects: dict[Path, Path] = {}
+        self._started = _cpu_seconds()
+        self._trials = self._stock = 0
+        self.best = 0
+
+    def run(self, save: Callable[[Decisions], None]) -> Decisions:
+        """Searches until nothing helps or the time is over, and returns the decisions.
+
+        ``save`` is called with better decisions as they are found.
+        """
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(parents=True)
+        for unit in self._units:
+            self._objects[unit.object] = self._compile(
+                unit, self.decisions.of(source_of(unit))
+            )
+        self.best = self._stock = self._measure({})
+        for unit in self._by_size():
+            self._choose_pipeline(unit)
+            save(self.decisions)
+        for unit in self._by_size():
+            self._choose_outlining(unit)
+            save(self.decisions)
+        return self.decisions
+
+    def _by_size(self) -> list[Unit]:
+        """Returns the units, those with the largest objects first."""
+        return sorted(
+            self._units, key=lambda unit: -self._objects[unit.object].stat().st_size
+        )
+
+    def _is_over(self) -> bool:
+        return _cpu_seconds() - self._started >= self._seconds
+
+    def _compile(self, unit: Unit, decided: FileDecisions) -> Path:
+        """Returns the object of a file with decisions about it."""
+        key = (unit.object, decided)
+        if key in self._made:
+            return self._made[key]
+        number = len(self._made)
+        given = self._folder / f"{number}.txt"
+        replace(self.decisions, files={source_of(unit): decided}).save(given)
+        made = self._folder / f"{number}.o"
+        flags = plugin_flags(self._plugin, f"size=decisions:{given.resolve()}")
+        command = [*bitcode_command(unit), *flags, "-w", "-o", str(made.resolve())]
+        run(command, folder=unit.folder)
+        given.unlink()
+        self._made[key] = made
+        return made
+
+    def _measure(self, changed: Mapping[Path, Path]) -> int:
+        """Returns the linked .text with some other objects."""
+        to = self._folder / "program"
+        relink(self._build, self._link, {**self._objects, **changed}, to)
+        return Sizes.of(to).text
+
+    def _try(self, unit: Unit, decided: FileDecisions, *, ties: bool = False) -> bool:
+        """Keeps other decisions about a file if the program is smaller.
+
+        With ``ties``, keeps them also if its size is the same. A pipeline with which
+        the compiler fails is left out.
+        """
+        if self._is_over() or decided == self.decisions.of(source_of(unit)):
+            return False
+        try:
+            made = self._compile(unit, decided)
+            size = self._measure({unit.object: made})
+        except CompilerFailed:
+            return False
+        self._trials += 1
+        is_better = size < self.best + ties
+        if is_better:
+            self.best = size
+            self._objects[unit.object] = made
+            self.decisions = self.decisions.with_file(source_of(unit), decided)
+        spent = _cpu_seconds() - self._started
+        self._show(FileProgress(spent, self._trials, self._stock, self.best))
+        return is_better
+
+    def _choose_pipeline(self, unit: Unit) -> None:
+        for name in (STOCK, *self._pipelines):
+            now = self.decisions.of(source_of(unit))
+            self._try(unit, replace(now, pipeline=name))
+
+    def _choose_outlining(self, unit: Unit) -> None:
+        """Outlines from all functions, and then leaves out some, in ever less."""
+        whole = self._objects[unit.object]
+        for least in LEAST:
+            now = self.decisions.of(source_of(unit))
+            self._try(unit, replace(now, least=least))
+        if not self.decisions.of(source_of(unit)).least:
+            return
+        names = changed_functions(whole, self._objects[unit.object])
+        self._random.shuffle(names)
+        size = max(1, len(names) // 4)
+        while True:
+            for start in range(0, len(names), size):
+                now = self.decisions.of(source_of(unit))
+                more = frozenset(names[start : start + size]) - now.whole
+                if more:
+                    self._try(unit, replace(now, whole=now.whole | more), ties=True)
+            if size == 1 or self._is_over():
+                return
+            size //= 2
+
+
+def changed_functions(before: Path, after: Path) -> list[str]:
+    """Returns the functions of an object whose sizes differ in another object."""
+    sizes = _function_sizes(before)
+    changed = _function_sizes(after)
+    return sorted(
+        name for name, size in sizes.items() if changed.get(name, size) != size
+    )
+
+
+def _function_sizes(path: Path) -> dict[str, int]:
+    with path.open("rb") as file:
+        return {
+            symbol.name: symbol["st_size"]
+            for section in ELFFile(file).iter_sections()
+            if isinstance(section, SymbolTableSection)
+            for symbol in section.iter_symbols()
+            if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_size"]
+        }
+
+
+def _cpu_seconds() -> float:
+    """Returns the CPU time of all compilers and linkers so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

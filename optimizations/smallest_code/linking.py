@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles the bitcode of a build's files again, and links its programs again."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mlbridge_optimizations.corpus.toolchain import run
+
+from .build import LLVM_AR, Build, Link, Unit
+from .wrapper import without_output
+
+
+def bitcode_command(unit: Unit) -> list[str]:
+    """Returns the command that compiles a file's bitcode, without an output."""
+    return [*unit.command[:-1], "-x", "ir", str(unit.bitcode)]
+
+
+def source_of(unit: Unit) -> str:
+    """Returns the name by which clang knows a source file."""
+    return unit.command[-1]
+
+
+def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> None:
+    """Links a program with other objects, given by the objects that they replace."""
+    with tempfile.TemporaryDirectory(prefix="mlbridge-link-") as folder:
+        groups = zip(link.inputs(), build.units_of(link), strict=True)
+        inputs = {
+            path: _again(path, [objects[unit.object] for unit in units], folder)
+            for path, units in groups
+            if units
+        }
+        words = [str(inputs.get(link.folder / word, word)) for word in link.command]
+        run([*without_output(words), "-o", to.resolve()], folder=link.folder)
+
+
+def _again(path: Path, objects: Sequence[Path], folder: str) -> Path:
+    """Returns the object that replaces an input, or makes the archive that does."""
+    if path.suffix != ".a":
+        return objects[0].resolve()
+    made = Path(tempfile.mkdtemp(dir=folder), path.name)
+    run([LLVM_AR, "rcs", made, *(one.resolve() for one in objects)])
+    return made

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures what each part of size optimisation is worth in linked programs.
+
+A row is a way to compile a program. Each result is kept in the program's folder, so
+that a later run continues.
+"""
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import geometric_mean
+
+from mlbridge.errors import CompilerFailed
+from mlbridge_optimizations.corpus.manifest import Program
+from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_flags
+
+from .build import Build, Link, link_units, read, run_build
+from .decisions import Decisions
+from .files import FileProgress, FileSearch
+from .search import Progress, Sizes, rebuild, search
+from .wrapper import RECORDS
+
+STOCK = "clang -Oz"
+THRESHOLDS = (-25, 0, 10, 25, 75, 225)
+"""Fixed thresholds of the inliner. That of clang -Oz is 5."""
+ICF = "lld --icf=safe, beside"
+INLINING = "searched inlining"
+ORDER = "searched inlining and pipeline"
+ALL = "searched: all parts"
+
+Show = Callable[[Progress | FileProgress], None]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program of the corpus that `build_program` has built."""
+
+    name: str
+    folder: Path
+    build: Build
+    link: Link
+
+    @property
+    def results(self) -> Path:
+        """The file of the results."""
+        return self.folder / "parts.json"
+
+
+def build_program(program: Program, folder: Path) -> Built:
+    """Builds a program of the corpus with its bitcode, unless the folder has it."""
+    to = folder.resolve() / program.name
+    if not (to / RECORDS).is_file():
+        compiler = "c++" if program.is_cpp else "cc"
+        flags = program.flags[len(UNOPTIMISED) :]
+        sources = [module.source for module in program.modules]
+        words = [compiler, *flags, *sources, "-o", str(to / program.name)]
+        command = shlex.join([*words, *program.libraries])
+        inside = f"cd {shlex.quote(program.root)} && exec {command}"
+        run_build(["sh", "-c", inside], to)
+    build = read(to)
+    return Built(program.name, to, build, build.program(program.name))
+
+
+def stock_rows(plugin: Path, empty: Path) -> dict[str, list[str]]:
+    """Returns the flags of the rows that need no search.
+
+    ``empty`` is an empty file.
+    """
+
+    def fallback(name: str) -> list[str]:
+        return mllvm(
+            [
+                f"-cgscc-inline-replay={empty}",
+                "-cgscc-inline-replay-scope=Module",
+                f"-cgscc-inline-replay-fallback={name}",
+            ]
+        )
+
+    outline = ["-enable-machine-outliner=always"]
+    merged = [*outline, "-enable-linkonceodr-outlining"]
+    order = "phase-ordering=builtin:phase_ordering_oz"
+    return {
+        STOCK: [],
+        "never inline": fallback("NeverInline"),
+        "always inline": fallback("AlwaysInline"),
+        **{f"threshold {n}": mllvm([f"-inline-threshold={n}"]) for n in THRESHOLDS},
+        "mergefunc": mllvm(["-enable-merge-functions"]),
+        "IR outliner": mllvm(["-ir-outliner"]),
+        "IR outliner, merged too": mllvm(
+            ["-ir-outliner", "-enable-linkonceodr-ir-outlining"]
+        ),
+        "outliner": mllvm(outline),
+        "outliner, merged too": mllvm(merged),
+        "outliner, merged too, from 4": mllvm(
+            [*merged, "-outliner-benefit-threshold=4"]
+        ),
+        "phase-ordering model": plugin_flags(plugin, order),
+        "the same, best of 8": plugin_flags(plugin, order, "search=8"),
+        ICF: ["-Wl,--icf=safe"],
+    }
+
+
+class Results:
+    """The sizes of a program by row, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.sizes: dict[str, Sizes | None] = {}
+        if path.is_file():
+            for name, size in json.loads(path.read_text(encoding="utf-8")).items():
+                self.sizes[name] = Sizes(**size) if size else None
+
+    def add(self, name: str, size: Sizes | None) -> None:
+        """Keeps a result. None means that the compiler failed."""
+        self.sizes[name] = size
+        plain = {row: one and asdict(one) for row, one in self.sizes.items()}
+        self._path.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def measure_stock_rows(
+    built: Built,
+    plugin: Path,
+    jobs: int,
+    advance: Callable[[], None] = lambda: None,
+) -> Results:
+    """Measures the rows that need no search, as far as they are not known."""
+    results = Results(built.results)
+    empty = built.folder / "empty.txt"
+    empty.touch()
+    to = built.folder / "linked"
+    for name, flags in stock_rows(plugin, empty).items():
+        if name not in results.sizes:
+            linker = [word for word in flags if word.startswith("-Wl,")]
+            link = replace(built.link, command=(*built.link.command, *linker))
+            others = [word for word in flags if word not in linker]
+            try:
+                size = rebuild(built.build, link, others, to, jobs)
+            except CompilerFailed:
+                size = None
+            results.add(name, size)
+        advance()
+    return results
+
+
+def search_parts(
+    built: Built,
+    pipelines: Mapping[str, str],
+    space: Path,
+    *,
+    plugin: Path,
+    seconds: float,
+    jobs: int,
+    show: Show = lambda _: None,
+) -> Results:
+    """Searches a program in three stages, as far as the results are not known.
+
+    Each stage has a third of the ``seconds`` of CPU time and starts with the decisions
+    of the one before. ``space`` is the file of the ``pipelines``.
+    """
+    results = Results(built.results)
+    module = built.folder / "program.bc"
+    link_units(built.build.units_of(built.link), module)
+    files = [built.folder / f"stage{stage}.txt" for stage in (1, 2, 3)]
+    to = built.folder / "linked"
+    for name, out, start, given in (
+        (INLINING, files[0], None, None),
+        (ORDER, files[1], files[0], space),
+    ):
+        if name in results.sizes:
+            continue
+        search(
+            module,
+            out,
+            plugin=plugin,
+            seconds=seconds / 3,
+            start=start,
+            pipelines=given,
+            is_shared=built.link.is_shared,
+            show=show,
+        )
+        results.add(name, replayed(built, out, plugin, to, jobs))
+    if ALL not in results.sizes:
+        found = FileSearch(
+            built.build,
+            built.link,
+            Decisions.read(files[1]),
+            built.folder / "objects",
+            plugin=plugin,
+            pipelines=pipelines,
+            seconds=seconds / 3,
+            show=show,
+        )
+        found.run(lambda decisions: decisions.save(files[2])).save(files[2])
+        results.add(ALL, replayed(built, files[2], plugin, to, jobs))
+    return results
+
+
+def replayed(built: Built, decisions: Path, plugin: Path, to: Path, jobs: int) -> Sizes:
+    """Compiles a program with decisions, and returns its sizes."""
+    flags = plugin_flags(plugin, f"size=decisions:{decisions.resolve()}")
+    return rebuild(built.build, built.link, flags, to, jobs)
+
+
+def ratio(sizes: Mapping[str, Sizes | None], row: str) -> float | None:
+    """Returns the linked .text of a row, relative to clang -Oz.
+
+    Returns None if it is unknown.
+    """
+    stock, found = sizes.get(STOCK), sizes.get(row)
+    return found.text / stock.text if stock and found else None
+
+
+def best_threshold(programs: Iterable[Mapping[str, Sizes | None]]) -> str | None:
+    """Returns the row of the threshold with the least geometric mean, or None."""
+    means = {}
+    for row in (f"threshold {n}" for n in THRESHOLDS):
+        found = [ratio(sizes, row) for sizes in programs]
+        known = [one for one in found if one]
+        if known and len(known) == len(found):
+            means[row] = geometric_mean(known)
+    return min(means, key=means.__getitem__, default=None)

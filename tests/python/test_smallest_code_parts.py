@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of decisions about source files, and of what each part is worth."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mlbridge.errors import Malformed
+from mlbridge_optimizations.corpus.manifest import Module, Program
+from mlbridge_optimizations.smallest_code import parts
+from mlbridge_optimizations.smallest_code.decisions import (
+    OTHERS,
+    STOCK,
+    Decisions,
+    FileDecisions,
+)
+from mlbridge_optimizations.smallest_code.pipelines import read_pipelines
+from mlbridge_optimizations.smallest_code.search import Sizes
+from phase_ordering import PLUGIN
+from test_smallest_code import HEADER, MAIN, SHAPES
+
+# Repeats code that LLVM's outliner finds.
+REPEATS = """
+extern "C" int printf(const char *, ...);
+__attribute__((noinline)) static void say(const char *Word) { printf("%s ", Word); }
+#define STORE P[0] = 11; P[1] = 12; P[2] = 13; P[3] = 14; P[4] = 15;
+void repeatOne(volatile int *P) { say("a"); STORE say("b"); }
+void repeatTwo(volatile int *P) { say("c"); STORE say("d"); say("e"); }
+void repeatThree(volatile int *P) { say("f"); say("g"); STORE say("h"); }
+"""
+DECLARED = "".join(
+    f"void {name}(volatile int *);\n"
+    for name in ("repeatOne", "repeatTwo", "repeatThree")
+)
+CALLS = "int P[5]; repeatOne(P); repeatTwo(P); repeatThree(P);\n"
+SPACE = {
+    "actions": {
+        "name": "small",
+        "description": "two pipelines",
+        "prologue": "always-inline",
+        "actions": [
+            {"name": "nothing", "pipeline": "globaldce"},
+            {"name": "twice", "pipeline": "default<Oz>,default<Oz>"},
+        ],
+    }
+}
+
+
+def test_decisions_survive_a_file(tmp_path: Path) -> None:
+    decisions = Decisions(
+        ("x: 'f' inlined into 'g' at callsite g:3:7;",),
+        {"short": "globaldce", "unused": "dce"},
+        {OTHERS: FileDecisions("short")},
+    )
+    decisions = decisions.with_file("a.c", FileDecisions(STOCK, 4, frozenset("fg")))
+    decisions = decisions.with_file("b.c", FileDecisions("short", 1))
+    path = tmp_path / "decisions.txt"
+    decisions.save(path)
+    found = Decisions.read(path)
+    assert found.files == decisions.files
+    assert found.inlining == decisions.inlining
+    assert found.pipelines == {"short": "globaldce"}
+    assert found.of("other.c") == FileDecisions("short")
+    assert found.needs_plugin
+    assert not Decisions(decisions.inlining).needs_plugin
+    path.write_text("\nfile 'a.c' grows\n")
+    with pytest.raises(Malformed, match=r"decisions\.txt: line 2: unexpected: file"):
+        Decisions.read(path)
+
+
+def test_the_parts_of_a_program(tmp_path: Path) -> None:
+    """Searches make a program ever smaller, which prints the same, and continue."""
+    root = tmp_path / "source"
+    root.mkdir()
+    main = MAIN.replace("int main", f"{DECLARED}int main").replace(
+        "  Stack<long> Longs;", f"{CALLS}  Stack<long> Longs;"
+    )
+    files = {"shapes.h": HEADER, "shapes.cpp": SHAPES, "main.cpp": main}
+    for name, text in {**files, "repeats.cpp": REPEATS}.items():
+        (root / name).write_text(text)
+    modules = tuple(
+        Module("", name, 1, 1, "") for name in ("main.cpp", "shapes.cpp", "repeats.cpp")
+    )
+    program = Program(
+        *("shapes", "test", "1", "training", ("",) * 5, (), str(root)),
+        *(modules, modules[0], "key"),
+    )
+    core, space = tmp_path / "core.json", tmp_path / "space.json"
+    core.write_text(json.dumps(SPACE))
+    pipelines = read_pipelines(core, space)
+    assert pipelines["nothing"] == "always-inline,globaldce"
+    built = parts.build_program(program, tmp_path / "parts")
+
+    def search_all() -> dict[str, int]:
+        found = parts.search_parts(
+            built, pipelines, space, plugin=PLUGIN, seconds=6, jobs=2
+        )
+        return {row: size.text for row, size in found.sizes.items() if size}
+
+    sizes = search_all()
+    stock = Sizes.of(built.link.output).text
+    assert sizes[parts.ALL] < sizes[parts.ORDER] <= sizes[parts.INLINING] < stock
+    assert sizes[parts.ALL] == Sizes.of(built.folder / "linked").text
+    outputs = {
+        subprocess.check_output([path])
+        for path in (built.link.output, built.folder / "linked")
+    }
+    assert len(outputs) == 1
+    assert "outlines sequences of" in (built.folder / "stage3.txt").read_text()
+    built = parts.build_program(program, tmp_path / "parts")
+    assert search_all() == sizes
+
+
+def test_the_best_threshold_is_one_for_all_programs() -> None:
+    def sizes(low: int, high: int) -> dict[str, Sizes | None]:
+        rows = {f"threshold {n}": Sizes(100, 0) for n in parts.THRESHOLDS}
+        rows |= {
+            "threshold 0": Sizes(low, 0),
+            "threshold 25": Sizes(high, 0),
+        }
+        return {parts.STOCK: Sizes(100, 0), **rows}
+
+    assert parts.best_threshold([sizes(90, 80), sizes(90, 99)]) == "threshold 25"
+    assert parts.best_threshold([sizes(90, 80), {}]) is None
