@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mlbridge
-from mlbridge.bisection import first_failing
+from mlbridge.cli.bisection import first_failing
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.files import spec_of
 from programs import FULL, run_cli, run_program, shell_script

@@ -15,7 +15,7 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
-from mlbridge.bisection import ReplayTest, first_failing
+from mlbridge.cli.bisection import ReplayTest, first_failing
 from mlbridge.log import Observation, TrainingLog, read_log
 from mlbridge.printable import name, words
 from mlbridge.terminal import console
