@@ -459,10 +459,9 @@ def test_options_have_one_meaning() -> None:
 
 
 def test_a_command_of_another_name(
-    spills: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    described = of_file(spills / "spills.py")
-    named = replace(described, commands={"evaluate outputs": lambda: None})
+    named = Optimization[Any]("spills", "", commands={"evaluate outputs": print})
     monkeypatch.setattr(groups, "known", lambda: {"spills": named})
     result = CliRunner().invoke(app, ["evaluate", "nothing"])
     assert result.exit_code == 2
