@@ -160,7 +160,7 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
 
 Folders = Annotated[
     list[Path],
-    Argument(metavar="FOLDER...", help="Folders of searches: --folder of the search."),
+    Argument(metavar="FOLDER...", help="Folders of searches, from their --folder."),
 ]
 
 
