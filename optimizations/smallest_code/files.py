@@ -9,6 +9,7 @@ measure is exact, whatever the linker removes or merges.
 import random
 import resource
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from mlbridge.errors import CompilerFailed
+from mlbridge.errors import CompilerFailed, Timeout
 from mlbridge_optimizations.corpus.toolchain import plugin_flags, run
 
 from .build import Build, Link, Unit
@@ -94,9 +95,14 @@ class FileSearch:
         return self.decisions
 
     def _by_size(self) -> list[Unit]:
-        """Returns the units, those with the largest objects first."""
+        """Returns the units to decide about, those with the largest objects first.
+
+        Two files with the same name would share the decisions, so they are left out.
+        """
+        names = Counter(map(source_of, self._units))
         return sorted(
-            self._units, key=lambda unit: -self._objects[unit.object].stat().st_size
+            (unit for unit in self._units if names[source_of(unit)] == 1),
+            key=lambda unit: -self._objects[unit.object].stat().st_size,
         )
 
     def _is_over(self) -> bool:
@@ -135,7 +141,7 @@ class FileSearch:
         try:
             made = self._compile(unit, decided)
             size = self._measure({unit.object: made})
-        except CompilerFailed:
+        except (CompilerFailed, Timeout):
             return False
         self._trials += 1
         is_better = size < self.best + ties
