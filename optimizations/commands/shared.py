@@ -42,9 +42,6 @@ TimesFile = Annotated[
 ModelFile = Annotated[
     Path, Option("--out", metavar="FILE.onnx", help="The model's file.")
 ]
-ProgramNames = Annotated[
-    str, Option(help="Names of programs, separated by commas. [default: all]")
-]
 RatiosFile = Annotated[
     Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands ``mlbridge search size``, ``train size`` and ``evaluate size``."""
+"""The commands ``mlbridge`` search, train and evaluate ``smallest-code``."""
 
 import json
 import os
@@ -65,7 +65,7 @@ class SizeOptions:
     ] = False
     folder: Annotated[
         Path, Option(help="Folder for the build's bitcode. It is emptied first.")
-    ] = Path("build/size")
+    ] = Path("build/smallest-code")
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
 
@@ -81,10 +81,10 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
 
     ```sh
     make clean
-    mlbridge search size --seconds 600 -- make -j2
+    mlbridge search smallest-code --seconds 600 -- make -j2
     ```
     """
-    need("mlbridge search size", ("elftools",))
+    need("mlbridge search smallest-code", ("elftools",))
     from .build import link_units, run_build
     from .decisions import Decisions
     from .files import FileProgress, FileSearch
@@ -170,7 +170,7 @@ class TrainOptions:
 
     folders: Folders
     out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")] = Path(
-        "build/size/model.onnx"
+        "build/smallest-code/model.onnx"
     )
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -203,10 +203,10 @@ def _train(
     found, and logged. Each call weighs as many bytes as its decision gains.
 
     ```sh
-    mlbridge train size build/one build/two --out size.onnx
+    mlbridge train smallest-code build/one build/two --out size.onnx
     ```
     """
-    need("mlbridge train size", PACKAGES)
+    need("mlbridge train smallest-code", PACKAGES)
     import numpy as np
 
     from .imitation import train, write
@@ -251,7 +251,7 @@ def _evaluate(
 
     Without --model, a model is trained for each program, on all the others.
     """
-    need("mlbridge evaluate size", PACKAGES)
+    need("mlbridge evaluate smallest-code", PACKAGES)
     from . import evaluate as by
 
     plugin = plugin_of(options.plugin)
@@ -289,7 +289,9 @@ def _evaluate(
 
 
 COMMANDS = {
-    "search size": with_options(_search, SizeOptions),
-    "train size": with_options(_train, TrainOptions, ImitationOptions),
-    "evaluate size": with_options(_evaluate, EvaluateOptions, ImitationOptions),
+    "search smallest-code": with_options(_search, SizeOptions),
+    "train smallest-code": with_options(_train, TrainOptions, ImitationOptions),
+    "evaluate smallest-code": with_options(
+        _evaluate, EvaluateOptions, ImitationOptions
+    ),
 }

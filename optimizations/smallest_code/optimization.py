@@ -6,7 +6,7 @@ from mlbridge_optimizations.optimization import NoSettings, Optimization
 from . import commands, parts_command
 
 OPTIMIZATION: Optimization[NoSettings] = Optimization(
-    "size",
+    "smallest-code",
     "Which calls are inlined for the least code.",
     commands={**commands.COMMANDS, **parts_command.COMMANDS},
 )

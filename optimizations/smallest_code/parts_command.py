@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command ``mlbridge evaluate size-parts``."""
+"""The command ``mlbridge evaluate smallest-code-parts``."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from mlbridge_optimizations.commands.shared import (
     CorpusFolder,
     Jobs,
     Plugin,
-    ProgramNames,
+    Programs,
     plugin_of,
 )
 from mlbridge_optimizations.extras import need
@@ -35,10 +35,10 @@ class PartsOptions:
     """The options of a comparison."""
 
     corpus: CorpusFolder = Path("build/corpus")
-    programs: ProgramNames = ""
+    programs: Programs = None
     folder: Annotated[
         Path, Option(help="Folder of builds and results. A later run continues there.")
-    ] = Path("build/size-parts")
+    ] = Path("build/smallest-code-parts")
     seconds: Annotated[
         float,
         Option(min=0, help="CPU time of the searches of a program. 0: no search."),
@@ -63,10 +63,10 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
     to clang -Oz. The searches build on each other, with a third of the time for each.
 
     ```sh
-    mlbridge evaluate size-parts --programs minisat,bzip2 --seconds 600
+    mlbridge evaluate smallest-code-parts --program minisat --seconds 600
     ```
     """
-    need("mlbridge evaluate size-parts", ("elftools",))
+    need("mlbridge evaluate smallest-code-parts", ("elftools",))
     from mlbridge_optimizations.corpus.manifest import load
 
     from . import parts
@@ -74,8 +74,7 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
 
     plugin = plugin_of(options.plugin)
     corpus = load(options.corpus.resolve())
-    names = options.programs.split(",") if options.programs else ()
-    programs = corpus.select("training", only=names)
+    programs = corpus.select("training", only=options.programs or ())
     options.folder.mkdir(parents=True, exist_ok=True)
     space = options.folder / "pipelines.json"
     pipelines = read_pipelines(options.pipelines, space)
@@ -133,4 +132,4 @@ def _table(found: "Mapping[str, Mapping[str, Sizes | None]]") -> Table:
     return table
 
 
-COMMANDS = {"evaluate size-parts": with_options(_evaluate, PartsOptions)}
+COMMANDS = {"evaluate smallest-code-parts": with_options(_evaluate, PartsOptions)}

@@ -116,8 +116,8 @@ class Searched:
         path = folder / SEARCH
         if not path.is_file():
             raise InvalidArgument(
-                f"{folder} has no {SEARCH}: search a program with `mlbridge search size"
-                f" --folder {folder} -- BUILD`"
+                f"{folder} has no {SEARCH}: search a program with `mlbridge search"
+                f" smallest-code --folder {folder} -- BUILD`"
             )
         program = json.loads(path.read_text(encoding="utf-8"))["program"]
         build = read(folder)

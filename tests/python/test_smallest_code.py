@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of `mlbridge search size`: a user's build, the search and the replay."""
+"""Tests of `mlbridge search smallest-code`: a build, the search and the replay."""
 
 import json
 import subprocess
@@ -99,12 +99,12 @@ def output_of(program: Path) -> str:
 
 def test_a_build_is_searched_and_replayed(project: Path) -> None:
     """Stock clang makes a smaller program with the decisions, which prints the same."""
-    command = ["search", "size", "--seconds", "3", "--plugin", str(PLUGIN)]
+    command = ["search", "smallest-code", "--seconds", "3", "--plugin", str(PLUGIN)]
     result = CliRunner().invoke(app, [*command, "--", "make", "-s", "shapes"])
     assert result.exit_code == 0, result.output
     assert "-cgscc-inline-replay=" in result.output
     assert "' inlined into '" in Path("decisions.txt").read_text()
-    found, stock = project / "build/size/shapes", project / "shapes"
+    found, stock = project / "build/smallest-code/shapes", project / "shapes"
     assert output_of(found) == output_of(stock)
     assert Sizes.of(found).text < Sizes.of(stock).text
 
@@ -176,10 +176,12 @@ def test_commands_train_and_evaluate(project: Path) -> None:
     folders = [str(searched("shapes", "shapes").folder)]
     folders.append(str(searched("both", "other").folder))
     common = [*folders, "--epochs", "3", "--plugin", str(PLUGIN)]
-    result = CliRunner().invoke(app, ["train", "size", *common, "--out", "a.onnx"])
+    result = CliRunner().invoke(
+        app, ["train", "smallest-code", *common, "--out", "a.onnx"]
+    )
     assert result.exit_code == 0, result.output
     options = ["--json", "ratios.json"]
-    result = CliRunner().invoke(app, ["evaluate", "size", *common, *options])
+    result = CliRunner().invoke(app, ["evaluate", "smallest-code", *common, *options])
     assert result.exit_code == 0, result.output
     assert "geometric mean" in result.output
     ratios = json.loads(Path("ratios.json").read_text())
@@ -191,7 +193,7 @@ def test_commands_train_and_evaluate(project: Path) -> None:
             for one in ratios.values()
         )
     )
-    result = CliRunner().invoke(app, ["train", "size", str(project / "empty")])
+    result = CliRunner().invoke(app, ["train", "smallest-code", str(project / "empty")])
     assert "has no search.json: search a program with" in str(result.exception)
 
 
