@@ -48,8 +48,9 @@ struct SizeSpecParser : cl::parser<std::string> {
 cl::opt<std::string, false, SizeSpecParser> SizeOpt(
     "mlbridge-size", cl::cat(optionCategory()),
     cl::value_desc("decisions:file"),
-    cl::desc("Replay the decisions of a file, which mlbridge search "
-             "smallest-code has written, about inlining, passes and outlining"));
+    cl::desc(
+        "Replay the decisions of a file, which mlbridge search "
+        "smallest-code has written, about inlining, passes and outlining"));
 
 constexpr StringLiteral OptionName = "mlbridge-size";
 
