@@ -50,6 +50,7 @@ from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.tune.registry import register_env
 
 from mlbridge.errors import Error, InvalidArgument, Malformed, Timeout, error_for
+from mlbridge.export.rllib import load
 from mlbridge_optimizations.optimization import Metric, merged, spaces_of
 from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Curve, ShowReturn
@@ -340,20 +341,17 @@ def train(
                 checkpoint.load(algorithm)
             curve = experiment.curve(done)
             _learn(algorithm, settings, curve, done, checkpoint, show)
-            policies = _policies(algorithm)
+            policies = _policies(algorithm, checkpoint.folder)
         finally:
             algorithm.stop()
     return Learned(policies, curve)
 
 
-def _policies(algorithm: Any) -> dict[str, Any]:
-    # Get the weights, because APPO's learner does not send them here.
-    algorithm.env_runner_group.sync_weights(
-        from_worker_or_learner_group=algorithm.learner_group, inference_only=True
-    )
+def _policies(algorithm: Any, checkpoint: Path) -> dict[str, Any]:
+    # Read the checkpoint, because APPO's learner may have changed its weights since.
     if not algorithm.config.is_multi_agent:
-        return {MODEL: algorithm.get_module()}
-    return {n: algorithm.get_module(n) for n in sorted(algorithm.config.policies)}
+        return {MODEL: load(checkpoint).module}
+    return {n: load(checkpoint, n).module for n in sorted(algorithm.config.policies)}
 
 
 def _learn(
