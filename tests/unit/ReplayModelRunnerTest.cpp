@@ -386,8 +386,9 @@ TEST_F(ReplayModelRunnerTest, ALogCutAnywhereNeverGivesAWrongDecision) {
     Expected<int> First = requestX(**Made, 10);
     Expected<int> Second = requestX(**Made, 20);
     Complete += bool(First);
-    if (First)
+    if (First) {
       EXPECT_EQ(*First, 1);
+    }
     EXPECT_FALSE(Second) << Size;
     EXPECT_TRUE(Second.code() == ErrorCode::Malformed ||
                 Second.code() == ErrorCode::Model)
