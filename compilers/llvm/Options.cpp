@@ -71,8 +71,8 @@ struct InlinerSpecParser : ModelSpecParser {
   bool parse(cl::Option &O, StringRef Name, StringRef Arg, std::string &Value) {
     const DecisionSpec Spec = parseDecisionSpec(Arg);
     std::string Model;
-    if (!Spec.Model.empty() &&
-        ModelSpecParser::parse(O, Name, Spec.Model, Model))
+    const bool NeedsModel = Spec.File.empty() || !Spec.Model.empty();
+    if (NeedsModel && ModelSpecParser::parse(O, Name, Spec.Model, Model))
       return true;
     Value = Arg.str();
     return false;

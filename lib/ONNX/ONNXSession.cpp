@@ -49,6 +49,7 @@ availableProviders(const std::string &Name, const Runtime &Library) {
                         Name, ErrorCode::Unsupported))
     return E;
   std::vector<std::string> Found;
+  Found.reserve(Count);
   for (int I = 0; I < Count; ++I)
     Found.push_back(withoutSuffix(Names[I]));
   if (Error E =

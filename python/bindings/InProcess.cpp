@@ -113,7 +113,9 @@ static nb::list inProcessSchemes([[maybe_unused]] std::string ONNXRuntime) {
   RunnerFactory Factory;
   const std::size_t NumOthers = Factory.schemes().size();
 #ifdef MLBRIDGE_HAS_ONNX
-  addONNX(Factory, {std::move(ONNXRuntime)});
+  ONNXOptions Options;
+  Options.Runtime = std::move(ONNXRuntime);
+  addONNX(Factory, Options);
 #endif
   nb::list Added;
   for (const RunnerFactory::Scheme &S : Factory.schemes().subspan(NumOthers))

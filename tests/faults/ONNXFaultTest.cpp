@@ -206,7 +206,9 @@ TEST_F(ONNXFaultTest, FeaturesThatDoNotFit) {
 TEST_F(ONNXFaultTest, NoRuntimeOrAnotherLibrary) {
   const std::string File = write(add(1));
   auto Failure = [&](const std::string &Runtime) {
-    Error E = loadONNXModel(File, {Runtime}).takeError();
+    ONNXOptions Options;
+    Options.Runtime = Runtime;
+    Error E = loadONNXModel(File, Options).takeError();
     EXPECT_EQ(E.code(), ErrorCode::Unsupported) << E.str();
     return E.message();
   };

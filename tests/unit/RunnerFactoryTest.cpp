@@ -78,11 +78,12 @@ TEST(RunnerFactoryTest, HelpTextsBeginWithTheirScheme) {
 }
 
 TEST(RunnerFactoryTest, UnknownSchemesAreAnsweredWithTheKnownOnes) {
-  EXPECT_THAT(createError("onxx:model.onnx"),
-              StartsWith("model spec 'onxx:model.onnx': unknown scheme 'onxx'; "
-                         "this build has none, pipe, shm, aot, record, "
-                         "fallback; found no module MLBridge-onxx.so in "
-                         "MLBRIDGE_MODULES"));
+  EXPECT_THAT(
+      createError("onxx:model.onnx"),
+      StartsWith("model spec 'onxx:model.onnx': unknown scheme 'onxx'; "
+                 "this build has none, pipe, shm, aot, record, "
+                 "replay, fallback; found no module MLBridge-onxx.so in "
+                 "MLBRIDGE_MODULES"));
   EXPECT_THAT(createError("fallback|onxx:x"), HasSubstr("'onxx'"));
   EXPECT_THAT(createError("no scheme"), HasSubstr("at position 2"));
 }

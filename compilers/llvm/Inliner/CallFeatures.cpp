@@ -23,7 +23,7 @@ using namespace llvm;
 namespace MLBridge {
 
 const std::array<const char *, NumCallFeatures> CallFeatureNames = {
-#define MLBRIDGE_FEATURE(NAME) #NAME,
+#define MLBRIDGE_FEATURE(ENUMERATOR, NAME) NAME,
     MLBRIDGE_CALL_FEATURES(MLBRIDGE_FEATURE)
 #undef MLBRIDGE_FEATURE
 };
@@ -82,22 +82,22 @@ callFeatures(const CallBase &Call, const CalleeFiles &Files) {
   const auto Set = [&](CallFeature Feature, std::int64_t Value) {
     Result[std::size_t(Feature)] = Value;
   };
-  Set(CallFeature::callee_is_merged, isMerged(Callee));
-  Set(CallFeature::callee_is_local, Callee.hasLocalLinkage());
-  Set(CallFeature::caller_is_merged, isMerged(Caller));
-  Set(CallFeature::caller_is_local, Caller.hasLocalLinkage());
-  Set(CallFeature::callee_uses, Callee.getNumUses());
-  Set(CallFeature::caller_uses, Caller.getNumUses());
-  Set(CallFeature::callee_other_uses, OtherUses);
-  Set(CallFeature::callee_calls_in_caller, CallsInCaller);
-  Set(CallFeature::callee_is_discardable, Callee.isDiscardableIfUnused());
-  Set(CallFeature::callee_instructions, Callee.getInstructionCount());
-  Set(CallFeature::caller_instructions, Caller.getInstructionCount());
-  Set(CallFeature::argument_count, Call.arg_size());
-  Set(CallFeature::returns_value, !Call.getType()->isVoidTy());
-  Set(CallFeature::is_invoke, isa<InvokeInst>(Call));
-  Set(CallFeature::callee_is_nounwind, Callee.doesNotThrow());
-  Set(CallFeature::callee_files, Files.of(Callee));
+  Set(CallFeature::CalleeIsMerged, isMerged(Callee));
+  Set(CallFeature::CalleeIsLocal, Callee.hasLocalLinkage());
+  Set(CallFeature::CallerIsMerged, isMerged(Caller));
+  Set(CallFeature::CallerIsLocal, Caller.hasLocalLinkage());
+  Set(CallFeature::CalleeUses, Callee.getNumUses());
+  Set(CallFeature::CallerUses, Caller.getNumUses());
+  Set(CallFeature::CalleeOtherUses, OtherUses);
+  Set(CallFeature::CalleeCallsInCaller, CallsInCaller);
+  Set(CallFeature::CalleeIsDiscardable, Callee.isDiscardableIfUnused());
+  Set(CallFeature::CalleeInstructions, Callee.getInstructionCount());
+  Set(CallFeature::CallerInstructions, Caller.getInstructionCount());
+  Set(CallFeature::ArgumentCount, Call.arg_size());
+  Set(CallFeature::ReturnsValue, !Call.getType()->isVoidTy());
+  Set(CallFeature::IsInvoke, isa<InvokeInst>(Call));
+  Set(CallFeature::CalleeIsNounwind, Callee.doesNotThrow());
+  Set(CallFeature::CalleeFiles, Files.of(Callee));
   return Result;
 }
 

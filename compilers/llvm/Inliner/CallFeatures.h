@@ -35,34 +35,34 @@ namespace MLBridge {
 /// function that other files can see, so these count uses again.
 #define MLBRIDGE_CALL_FEATURES(M)                                              \
   /* 1 if the linker merges copies of the callee (linkonce_odr, ...). */       \
-  M(callee_is_merged)                                                          \
+  M(CalleeIsMerged, "callee_is_merged")                                        \
   /* 1 if no other file can use the callee (internal, private). */             \
-  M(callee_is_local)                                                           \
-  M(caller_is_merged)                                                          \
-  M(caller_is_local)                                                           \
+  M(CalleeIsLocal, "callee_is_local")                                          \
+  M(CallerIsMerged, "caller_is_merged")                                        \
+  M(CallerIsLocal, "caller_is_local")                                          \
   /* Uses in this module, including those that are not calls. */               \
-  M(callee_uses)                                                               \
-  M(caller_uses)                                                               \
+  M(CalleeUses, "callee_uses")                                                 \
+  M(CallerUses, "caller_uses")                                                 \
   /* Uses of the callee that are not direct calls of it. */                    \
-  M(callee_other_uses)                                                         \
+  M(CalleeOtherUses, "callee_other_uses")                                      \
   /* Direct calls of the callee in the caller. */                              \
-  M(callee_calls_in_caller)                                                    \
+  M(CalleeCallsInCaller, "callee_calls_in_caller")                             \
   /* 1 if the callee vanishes when its last use does. */                       \
-  M(callee_is_discardable)                                                     \
+  M(CalleeIsDiscardable, "callee_is_discardable")                              \
   /* Instructions, after earlier inlining into these functions. */             \
-  M(callee_instructions)                                                       \
-  M(caller_instructions)                                                       \
-  M(argument_count)                                                            \
-  M(returns_value)                                                             \
+  M(CalleeInstructions, "callee_instructions")                                 \
+  M(CallerInstructions, "caller_instructions")                                 \
+  M(ArgumentCount, "argument_count")                                           \
+  M(ReturnsValue, "returns_value")                                             \
   /* 1 if the call is an invoke, which has a landing pad. */                   \
-  M(is_invoke)                                                                 \
+  M(IsInvoke, "is_invoke")                                                     \
   /* 1 if the callee cannot unwind. */                                         \
-  M(callee_is_nounwind)                                                        \
+  M(CalleeIsNounwind, "callee_is_nounwind")                                    \
   /* Files of the program that emit the callee: see CalleeFiles. */            \
-  M(callee_files)
+  M(CalleeFiles, "callee_files")
 
 enum class CallFeature : std::size_t {
-#define MLBRIDGE_FEATURE(NAME) NAME,
+#define MLBRIDGE_FEATURE(ENUMERATOR, NAME) ENUMERATOR,
   MLBRIDGE_CALL_FEATURES(MLBRIDGE_FEATURE)
 #undef MLBRIDGE_FEATURE
       Count

@@ -369,8 +369,11 @@ static void registerAdvisor(PassBuilder &PB, OpenSource Open) {
 static std::shared_ptr<InlineAdvisorSource> openGiven(Module &M) {
   const DecisionSpec Spec = parseDecisionSpec(inlinerSpec());
   std::unique_ptr<ReplayedModule> Replay;
-  if (!Spec.File.empty() && !(Replay = openDecisions(Spec.File, M)))
-    return nullptr;
+  if (!Spec.File.empty()) {
+    Replay = openDecisions(Spec.File, M);
+    if (!Replay)
+      return nullptr;
+  }
   if (Spec.Model.empty())
     return Replay;
   CalleeFiles Files;

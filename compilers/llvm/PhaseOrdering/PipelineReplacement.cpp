@@ -94,7 +94,7 @@ static bool isAdded(PassInstrumentationCallbacks &Callbacks, StringRef Pass) {
          !isNeeded(Pass);
 }
 
-void replacePipelines(PassBuilder &PB, PipelineReplacement Replacement) {
+void replacePipelines(PassBuilder &PB, const PipelineReplacement &Replacement) {
   PassInstrumentationCallbacks *Callbacks =
       PB.getPassInstrumentationCallbacks();
   if (!Callbacks)

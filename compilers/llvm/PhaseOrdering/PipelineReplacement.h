@@ -38,7 +38,8 @@ using PipelineReplacement =
 /// Calls \p Replacement at the start of the pipelines that \p PB builds, if
 /// they optimise for size. If it returns true, skips LLVM's optional passes in
 /// the rest of the pipeline. Required passes and passes of plug-ins still run.
-void replacePipelines(llvm::PassBuilder &PB, PipelineReplacement Replacement);
+void replacePipelines(llvm::PassBuilder &PB,
+                      const PipelineReplacement &Replacement);
 
 } // namespace MLBridge
 

@@ -49,10 +49,10 @@ struct ONNXOptions {
   /// such as {"cuda", "cpu"}. The names are ONNX Runtime's, in upper or lower
   /// case and with or without "ExecutionProvider". The CPU executes each
   /// operator that no earlier provider supports. Empty for only the CPU.
-  std::vector<std::string> Providers = {};
+  std::vector<std::string> Providers;
   /// The paths of libraries with custom operators. Each library exports the
   /// function RegisterCustomOps(), which onnxruntime_c_api.h describes.
-  std::vector<std::string> OperatorLibraries = {};
+  std::vector<std::string> OperatorLibraries;
 };
 
 /// Loads the model in \p File. Any number of threads and runners can share the
