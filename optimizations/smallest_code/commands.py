@@ -270,7 +270,8 @@ def _evaluate(
             flags = by.flags_of(program, models, plugin)
             found.append(by.compare(program, flags, options.jobs, advance))
     policies = list(found[0].sizes)
-    table = Table("program", title="Linked .text, relative to clang -Oz")
+    table = Table(title="Linked .text, relative to clang -Oz")
+    table.add_column("program", no_wrap=True)
     table.add_column("bytes", justify="right")
     for policy in policies[1:]:
         table.add_column(policy, justify="right")
