@@ -165,7 +165,7 @@ TEST_F(ReplayModelRunnerTest, ReadsLogsLargerThanItsBuffer) {
   {
     auto Recorder = record(std::make_unique<FunctionRunner>(
         [](const FeatureSet &Features, Deadline, FeatureSet &Out) {
-          Out.set("out", *Features.find("x"));
+          Out.set("out", *Advice({Features.find("x"), 1}).get<std::int64_t>());
           return Error::success();
         }));
     for (std::int64_t I = 0; I < 10; ++I)

@@ -96,10 +96,16 @@ static OrtCustomOp Triple = {
     .GetVariadicOutputHomogeneity = arity,
 };
 
+/// Sessions use the domain until they end, so keep one until the unloading.
+static OrtCustomOpDomain *Domain;
+
+__attribute__((destructor)) static void release(void) {
+  if (Domain)
+    API->ReleaseCustomOpDomain(Domain);
+}
+
 __attribute__((visibility("default"))) OrtStatus *
 RegisterCustomOps(OrtSessionOptions *Options, const OrtApiBase *Base) {
-  // Sessions use the domain until they end, so keep one for the process.
-  static OrtCustomOpDomain *Domain;
   API = Base->GetApi(15);
   if (!Domain) {
     OrtStatus *Failed = API->CreateCustomOpDomain("test", &Domain);
