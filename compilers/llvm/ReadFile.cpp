@@ -49,4 +49,14 @@ Expected<std::unique_ptr<MemoryBuffer>> readFile(StringRef Path,
   return std::move(*Buffer);
 }
 
+Error parseLines(StringRef Text, function_ref<Error(StringRef Line)> Parse) {
+  for (unsigned Number = 1; !Text.empty(); ++Number) {
+    const auto [Line, Rest] = Text.split('\n');
+    if (Error E = Parse(Line))
+      return {E.code(), "line " + std::to_string(Number) + ": " + E.message()};
+    Text = Rest;
+  }
+  return Error::success();
+}
+
 } // namespace MLBridge

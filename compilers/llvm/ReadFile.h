@@ -10,6 +10,7 @@
 /// readFile() reads a file that the user has named. Unlike
 /// MemoryBuffer::getFile(), it refuses FIFOs, because reading them could block,
 /// and devices such as /dev/zero, because their contents could exhaust memory.
+/// parseLines() parses its contents.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,7 @@
 
 #include "MLCompilerBridge/Error.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -28,6 +30,11 @@ namespace MLBridge {
 /// the result. The error's message contains the reason but not the file name.
 Expected<std::unique_ptr<llvm::MemoryBuffer>> readFile(llvm::StringRef Path,
                                                        std::uint64_t MaxBytes);
+
+/// Calls \p Parse with each line of \p Text, without its newline. Returns the
+/// first error, whose message then begins with the number of the line.
+Error parseLines(llvm::StringRef Text,
+                 llvm::function_ref<Error(llvm::StringRef Line)> Parse);
 
 } // namespace MLBridge
 

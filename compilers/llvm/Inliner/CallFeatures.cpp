@@ -36,22 +36,21 @@ Expected<CalleeFiles> CalleeFiles::read(StringRef Path) {
   if (!File)
     return File.takeError();
   CalleeFiles Result;
-  StringRef Text = (*File)->getBuffer();
-  for (unsigned Number = 1; !Text.empty(); ++Number) {
-    const auto [Line, Rest] = Text.split('\n');
-    Text = Rest;
+  auto Parse = [&](StringRef Line) {
     if (Line.trim().empty())
-      continue;
+      return Error::success();
     const auto [Count, Name] = Line.rtrim('\r').split(' ');
     std::int64_t Value = 0;
     if (Count.getAsInteger(10, Value) || Value < 1 || Name.empty())
       return Error(ErrorCode::Malformed,
-                   "line " + std::to_string(Number) +
-                       ": expected \"COUNT NAME\" with a count of 1 or more, "
-                       "found \"" +
+                   "expected \"COUNT NAME\" with a count of 1 or more, found "
+                   "\"" +
                        Line.take_front(200).str() + "\"");
     Result.Counts[Name] = Value;
-  }
+    return Error::success();
+  };
+  if (Error E = parseLines((*File)->getBuffer(), Parse))
+    return E;
   return Result;
 }
 

@@ -69,15 +69,13 @@ Error InlineDecisions::add(StringRef Line) {
 
 Expected<InlineDecisions> InlineDecisions::parse(StringRef Text) {
   InlineDecisions Result;
-  for (unsigned Number = 1; !Text.empty(); ++Number) {
-    const auto [Line, Rest] = Text.split('\n');
-    Text = Rest;
-    if (Line.trim().empty() || SizeDecisions::isAboutFiles(Line))
-      continue;
-    if (Error E = Result.add(Line))
-      return Error(E.code(),
-                   "line " + std::to_string(Number) + ": " + E.message());
-  }
+  Error Failure = parseLines(Text, [&](StringRef Line) {
+    return Line.trim().empty() || SizeDecisions::isAboutFiles(Line)
+               ? Error::success()
+               : Result.add(Line);
+  });
+  if (Failure)
+    return Failure;
   return Result;
 }
 

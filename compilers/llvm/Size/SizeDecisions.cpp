@@ -79,15 +79,11 @@ Error SizeDecisions::add(StringRef Line) {
 
 Expected<SizeDecisions> SizeDecisions::parse(StringRef Text) {
   SizeDecisions Result;
-  for (unsigned Number = 1; !Text.empty(); ++Number) {
-    const auto [Line, Rest] = Text.split('\n');
-    Text = Rest;
-    if (!isAboutFiles(Line))
-      continue;
-    if (Error E = Result.add(Line))
-      return Error(E.code(),
-                   "line " + std::to_string(Number) + ": " + E.message());
-  }
+  Error Failure = parseLines(Text, [&](StringRef Line) {
+    return isAboutFiles(Line) ? Result.add(Line) : Error::success();
+  });
+  if (Failure)
+    return Failure;
   return Result;
 }
 
