@@ -23,8 +23,8 @@
 /// no outcomes. Each context numbers its observations from 0. If a context
 /// occurs again, its numbers continue, as in LLVM's Logger.
 ///
-/// "metadata" contains the model's metadata that the compiler has requested. It
-/// is missing if there are none, and LLVM never writes it.
+/// "metadata" contains the model's metadata that the compiler has requested.
+/// Without such metadata, the header lacks this key, as LLVM's headers do.
 ///
 /// LLVM lacks the types bool, string and list of strings. A tensor of one of
 /// these types has the type uint8_t and the additional key "semantics". LLVM's

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands ``mlbridge`` search, train and evaluate ``smallest-code``."""
 
-import json
 import os
 import shlex
 from dataclasses import asdict, dataclass
@@ -23,7 +22,7 @@ from mlbridge_optimizations.commands.shared import (
     RatiosFile,
     plugin_of,
 )
-from mlbridge_optimizations.corpus.toolchain import plugin_flags
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
 from .settings import ImitationOptions
@@ -89,7 +88,15 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     from .decisions import Decisions
     from .files import FileProgress, FileSearch
     from .pipelines import read_pipelines
-    from .search import Progress, Sizes, rebuild, replay, replay_flags, search
+    from .search import (
+        Progress,
+        Sizes,
+        plugin_replay_flags,
+        rebuild,
+        replay,
+        replay_flags,
+        search,
+    )
     from .searched import FLIPS, Searched
     from .wrapper import COMPILE, LINK
 
@@ -138,7 +145,7 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     stock = Sizes.of(link.output)
     made = options.folder / link.output.name
     if Decisions.read(options.out).needs_plugin:
-        flags = plugin_flags(plugin, f"size=decisions:{options.out.resolve()}")
+        flags = plugin_replay_flags(options.out, plugin)
         found = rebuild(build, link, flags, made, options.jobs)
     else:
         flags = replay_flags(options.out.resolve())
@@ -281,12 +288,11 @@ def _evaluate(
     means = [f"{by.mean_ratio(found, policy):.4f}" for policy in policies[1:]]
     table.add_row("geometric mean", "", *means)
     console.print(table)
-    if options.json:
-        plain = {
-            one.program: {name: asdict(size) for name, size in one.sizes.items()}
-            for one in found
-        }
-        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    plain = {
+        one.program: {name: asdict(size) for name, size in one.sizes.items()}
+        for one in found
+    }
+    write_json(options.json, plain)
 
 
 COMMANDS = {

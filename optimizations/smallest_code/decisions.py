@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mlbridge.errors import Malformed
+from mlbridge.files import replacing
 
 OTHERS = "*"
 """Stands for all files without a line of their own."""
@@ -114,6 +115,5 @@ class Decisions:
 
     def save(self, path: Path) -> None:
         """Replaces a file atomically."""
-        temporary = path.with_name(f".{path.name}.new")
-        temporary.write_text(self.text(), encoding="utf-8")
-        temporary.replace(path)
+        with replacing(path) as made:
+            made.write_text(self.text(), encoding="utf-8")

@@ -7,9 +7,8 @@ A model is trained for each program, on all other programs.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import geometric_mean
 from tempfile import TemporaryDirectory
-
-import numpy as np
 
 from mlbridge.files import spec_of
 from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
@@ -93,4 +92,4 @@ def train_without(
 
 def mean_ratio(comparisons: Sequence[Comparison], policy: str) -> float:
     """Returns the geometric mean over programs."""
-    return float(np.exp(np.mean([np.log(one.ratio(policy)) for one in comparisons])))
+    return geometric_mean(one.ratio(policy) for one in comparisons)

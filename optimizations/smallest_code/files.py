@@ -18,12 +18,12 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from mlbridge.errors import CompilerFailed, Timeout
-from mlbridge_optimizations.corpus.toolchain import plugin_flags, run
+from mlbridge_optimizations.corpus.toolchain import run
 
 from .build import Build, Link, Unit
 from .decisions import STOCK, Decisions, FileDecisions
 from .linking import bitcode_command, relink, source_of
-from .search import Sizes
+from .search import Sizes, plugin_replay_flags
 
 LEAST = (1, 4)
 """The shortest sequences that a search outlines. LLVM takes each instruction, and each
@@ -117,7 +117,7 @@ class FileSearch:
         given = self._folder / f"{number}.txt"
         replace(self.decisions, files={source_of(unit): decided}).save(given)
         made = self._folder / f"{number}.o"
-        flags = plugin_flags(self._plugin, f"size=decisions:{given.resolve()}")
+        flags = plugin_replay_flags(given, self._plugin)
         command = [*bitcode_command(unit), *flags, "-w", "-o", str(made.resolve())]
         run(command, folder=unit.folder)
         given.unlink()

@@ -15,11 +15,12 @@ from statistics import geometric_mean
 from mlbridge.errors import CompilerFailed
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_flags
+from mlbridge_optimizations.evaluation.tables import write_json
 
 from .build import Build, Link, link_units, read, run_build
 from .decisions import Decisions
 from .files import FileProgress, FileSearch
-from .search import Progress, Sizes, rebuild, search
+from .search import Progress, Sizes, plugin_replay_flags, rebuild, search
 from .wrapper import RECORDS
 
 STOCK = "clang -Oz"
@@ -116,7 +117,7 @@ class Results:
         """Keeps a result. None means that the compiler failed."""
         self.sizes[name] = size
         plain = {row: one and asdict(one) for row, one in self.sizes.items()}
-        self._path.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+        write_json(self._path, plain)
 
 
 def measure_stock_rows(
@@ -199,7 +200,7 @@ def search_parts(
 
 def replayed(built: Built, decisions: Path, plugin: Path, to: Path, jobs: int) -> Sizes:
     """Compiles a program with decisions, and returns its sizes."""
-    flags = plugin_flags(plugin, f"size=decisions:{decisions.resolve()}")
+    flags = plugin_replay_flags(decisions, plugin)
     return rebuild(built.build, built.link, flags, to, jobs)
 
 

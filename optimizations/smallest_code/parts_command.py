@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command ``mlbridge evaluate smallest-code-parts``."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from mlbridge_optimizations.commands.shared import (
     Programs,
     plugin_of,
 )
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
 if TYPE_CHECKING:
@@ -102,12 +102,11 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
                 )
             found[program.name] = results.sizes
     console.print(_table(found))
-    if options.json:
-        plain = {
-            name: {row: size and asdict(size) for row, size in sizes.items()}
-            for name, sizes in found.items()
-        }
-        options.json.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    plain = {
+        name: {row: size and asdict(size) for row, size in sizes.items()}
+        for name, sizes in found.items()
+    }
+    write_json(options.json, plain)
 
 
 def _table(found: "Mapping[str, Mapping[str, Sizes | None]]") -> Table:

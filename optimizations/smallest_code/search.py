@@ -13,7 +13,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from mlbridge.errors import CompilerFailed
-from mlbridge_optimizations.corpus.toolchain import OPT, mllvm, run
+from mlbridge_optimizations.corpus.toolchain import OPT, mllvm, plugin_flags, run
 
 from .build import Build, Link, Unit
 from .linking import bitcode_command, relink
@@ -96,6 +96,11 @@ def replay_flags(decisions: Path) -> list[str]:
             "-cgscc-inline-replay-format=LineColumnDiscriminator",
         ]
     )
+
+
+def plugin_replay_flags(decisions: Path, plugin: Path) -> list[str]:
+    """Returns the flags with which clang and the plug-in replay decisions."""
+    return plugin_flags(plugin, f"size=decisions:{decisions.resolve()}")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ decisions and the changes of size come from the search of the whole program.
 """
 
 import json
-import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -31,11 +30,6 @@ CALLS = "calls"
 FLAGS = ("inliner-include-linkage", "inliner-include-default")
 """The plug-in's options with which models receive the features that are learned."""
 DEFAULT = "inlining_default"
-
-_LINE = re.compile(
-    r"x: '(?P<callee>[^']*)' (?P<how>inlined|will not be inlined) into '[^']*'"
-    r" at callsite (?P<location>[^;]*);"
-)
 
 Key = tuple[str, str]
 """A call: the callee, and the location as in a file of decisions."""
@@ -112,7 +106,7 @@ class Searched:
 
     @classmethod
     def open(cls, folder: Path) -> "Searched":
-        """Reads the folder of a search. Raises InvalidArgument if it is none."""
+        """Reads a folder. Raises InvalidArgument if no search wrote it."""
         path = folder / SEARCH
         if not path.is_file():
             raise InvalidArgument(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib.util import resolve_name
@@ -110,6 +110,13 @@ def test_the_table_is_what_the_includes_say(layers: Layers) -> None:
     assert rewritten(text, layers) == text, f"run {Path(__file__).name} as a program"
 
 
+def write_files(root: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
 def test_an_include_of_what_is_above_is_found(tmp_path: Path) -> None:
     files = {
         "lib/Core/Tensor.cpp": '#include "MLCompilerBridge/Tensor.h"\n',
@@ -119,10 +126,7 @@ def test_an_include_of_what_is_above_is_found(tmp_path: Path) -> None:
         "include/MLCompilerBridge/Alone.h": '#include "MLCompilerBridge/Tensor.h"\n',
         "include/MLCompilerBridge/Tensor.h": "#include <string>\n",
     }
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    write_files(tmp_path, files)
     assert sorted(Layers(tmp_path).upward()) == [
         "lib/Core/Shape.h includes Runners/Log.h",
         "lib/Support/Files.h includes MLCompilerBridge/Alone.h",
@@ -162,10 +166,7 @@ def test_an_include_of_another_compiler_is_found(tmp_path: Path) -> None:
         "include/MLCompilerBridge/Error.h": "",
         "lib/Core/Tensor.h": "",
     }
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    write_files(tmp_path, files)
     assert sorted(strays(tmp_path)) == [
         "compilers/a/Plugin.cpp includes Core/Tensor.h",
         "compilers/b/Other.h includes ../a/Own.h",
