@@ -174,6 +174,47 @@ def test_an_include_of_another_compiler_is_found(tmp_path: Path) -> None:
     ]
 
 
+OPTIMISATIONS = {"Inliner", "LoopDistribution", "PhaseOrdering", "RegAlloc", "Size"}
+"""The folders of compilers/llvm that are optimisations. The others are below them."""
+COMBINED = {("Size", "Inliner"), ("Size", "PhaseOrdering")}
+"""The optimisations, first of each pair, that decide together with another."""
+
+
+def folders(compiler: Path) -> dict[str, set[str]]:
+    """Maps each folder of a compiler to the other folders that it includes."""
+    found: dict[str, set[str]] = {}
+    for path in compiler.rglob("*"):
+        if path.suffix in {".h", ".c", ".cpp"}:
+            parts = path.relative_to(compiler).parts
+            # A plug-in's entry point is above the folders.
+            own = parts[0] if len(parts) > 1 else path.name
+            named = INCLUDE.findall(path.read_text())
+            others = {
+                Path(name).parts[0]
+                for name in named
+                if "/" in name and (compiler / name).exists()
+            }
+            found.setdefault(own, set()).update(others - {own})
+    return found
+
+
+@pytest.mark.parametrize("compiler", sorted((ROOT / "compilers").glob("*/")))
+def test_no_folders_of_a_compiler_include_each_other(compiler: Path) -> None:
+    TopologicalSorter(folders(compiler)).prepare()
+
+
+def test_optimisations_of_llvm_are_separate() -> None:
+    ties = {
+        (a, b)
+        for a, targets in folders(ROOT / "compilers/llvm").items()
+        for b in targets
+    }
+    assert not {a for a, _ in ties} & {"Support"}
+    assert {
+        (a, b) for a, b in ties if b in OPTIMISATIONS and a != "Plugin.cpp"
+    } == COMBINED
+
+
 PACKAGES = {
     "mlbridge": ROOT / "python/mlbridge",
     "mlbridge_optimizations": ROOT / "optimizations",

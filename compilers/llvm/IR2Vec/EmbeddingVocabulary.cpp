@@ -16,8 +16,8 @@
 
 #include "IR2Vec/EmbeddingVocabulary.h"
 
-#include "ParseJSON.h"
-#include "ReadFile.h"
+#include "Support/ParseJSON.h"
+#include "Support/ReadFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"

@@ -13,8 +13,9 @@
 
 #include "IR2Vec/IR2VecPrinter.h"
 
+#include "IR2Vec/IR2VecOptions.h"
 #include "IR2Vec/ModuleEmbedder.h"
-#include "Options.h"
+#include "Support/Options.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"

@@ -13,7 +13,7 @@
 
 #include "Inliner/CallFeatures.h"
 
-#include "ReadFile.h"
+#include "Support/ReadFile.h"
 
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"

@@ -14,8 +14,8 @@
 
 #include "Inliner/DecisionReplay.h"
 
-#include "ModelSession.h"
-#include "Options.h"
+#include "Support/ModelSession.h"
+#include "Support/Options.h"
 
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/IR/DiagnosticInfo.h"

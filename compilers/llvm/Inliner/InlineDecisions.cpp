@@ -13,8 +13,7 @@
 
 #include "Inliner/InlineDecisions.h"
 
-#include "ReadFile.h"
-#include "Size/SizeDecisions.h"
+#include "Support/ReadFile.h"
 
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ReplayInlineAdvisor.h"
@@ -67,12 +66,15 @@ Error InlineDecisions::add(StringRef Line) {
   return Error::success();
 }
 
+bool InlineDecisions::isAboutFiles(StringRef Line) {
+  return Line.starts_with("pipeline '") || Line.starts_with("file '");
+}
+
 Expected<InlineDecisions> InlineDecisions::parse(StringRef Text) {
   InlineDecisions Result;
   Error Failure = parseLines(Text, [&](StringRef Line) {
-    return Line.trim().empty() || SizeDecisions::isAboutFiles(Line)
-               ? Error::success()
-               : Result.add(Line);
+    return Line.trim().empty() || isAboutFiles(Line) ? Error::success()
+                                                     : Result.add(Line);
   });
   if (Failure)
     return Failure;

@@ -59,6 +59,10 @@ public:
   /// Parses the contents of a file. Returns Malformed as read() does.
   static Expected<InlineDecisions> parse(llvm::StringRef Text);
 
+  /// True if \p Line is not about a call but about a whole source file. parse()
+  /// skips such lines, because -mlbridge-size reads them.
+  static bool isAboutFiles(llvm::StringRef Line);
+
   /// Returns the index of the decision about a call of \p Callee at \p
   /// Location, or -1 if the file has none.
   int find(llvm::StringRef Callee, llvm::StringRef Location) const;

@@ -21,8 +21,8 @@
 #include "LoopDistribution/LoopOptions.h"
 #include "LoopDistribution/LoopPolicy.h"
 #include "LoopDistribution/LoopPrinterPass.h"
-#include "ModelSession.h"
-#include "Options.h"
+#include "Support/ModelSession.h"
+#include "Support/Options.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Module.h"

@@ -13,11 +13,12 @@
 
 #include "LoopDistribution/LoopModels.h"
 
+#include "IR2Vec/IR2VecOptions.h"
 #include "LoopDistribution/DistributionCandidates.h"
 #include "LoopDistribution/DistributionPlan.h"
 #include "LoopDistribution/FactorCandidates.h"
 #include "LoopDistribution/LoopObservation.h"
-#include "Options.h"
+#include "Support/Options.h"
 
 #include "MLCompilerBridge/Extend/ReservedNames.h"
 

@@ -32,7 +32,7 @@
 
 #include "IR2Vec/EmbeddingVocabulary.h"
 #include "LoopDistribution/LoopPolicy.h"
-#include "ModelSession.h"
+#include "Support/ModelSession.h"
 
 #include "MLCompilerBridge/FeatureSet.h"
 

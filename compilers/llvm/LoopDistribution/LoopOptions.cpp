@@ -13,8 +13,8 @@
 
 #include "LoopDistribution/LoopOptions.h"
 
-#include "ModelSpecParser.h"
-#include "Options.h"
+#include "Support/ModelSpecParser.h"
+#include "Support/Options.h"
 
 #include "llvm/ADT/StringExtras.h"
 

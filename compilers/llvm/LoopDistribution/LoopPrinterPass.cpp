@@ -18,7 +18,7 @@
 #include "LoopDistribution/FactorCandidates.h"
 #include "LoopDistribution/FunctionAnalyses.h"
 #include "LoopDistribution/LoopObservation.h"
-#include "ModelSession.h"
+#include "Support/ModelSession.h"
 
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/DebugLoc.h"

@@ -14,9 +14,9 @@
 
 #include "PhaseOrdering/ActionSpace.h"
 
-#include "ParseJSON.h"
 #include "PhaseOrdering/BuiltinActionSpaces.h"
-#include "ReadFile.h"
+#include "Support/ParseJSON.h"
+#include "Support/ReadFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Passes/PassBuilder.h"

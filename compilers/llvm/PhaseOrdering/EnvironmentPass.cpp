@@ -13,9 +13,9 @@
 
 #include "PhaseOrdering/EnvironmentPass.h"
 
-#include "Options.h"
 #include "PhaseOrdering/PhaseOrderingEnvironment.h"
 #include "PhaseOrdering/PhaseOrderingOptions.h"
+#include "Support/Options.h"
 
 #include "MLCompilerBridge/Training/EnvironmentServer.h"
 

@@ -22,7 +22,7 @@
 #ifndef MLBRIDGE_LLVM_PHASEORDERING_ENVIRONMENTPASS_H
 #define MLBRIDGE_LLVM_PHASEORDERING_ENVIRONMENTPASS_H
 
-#include "PhaseOrdering/RegisterInside.h"
+#include "Pipeline/RegisterInside.h"
 
 namespace MLBridge {
 

@@ -13,7 +13,7 @@
 
 #include "PhaseOrdering/EpisodeRequest.h"
 
-#include "ParseJSON.h"
+#include "Support/ParseJSON.h"
 
 #include <climits>
 

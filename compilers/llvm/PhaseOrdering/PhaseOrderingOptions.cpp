@@ -13,9 +13,10 @@
 
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 
-#include "ModelSpecParser.h"
-#include "Options.h"
-#include "ParseJSON.h"
+#include "IR2Vec/IR2VecOptions.h"
+#include "Support/ModelSpecParser.h"
+#include "Support/Options.h"
+#include "Support/ParseJSON.h"
 
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"

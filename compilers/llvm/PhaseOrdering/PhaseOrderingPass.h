@@ -47,7 +47,7 @@
 #ifndef MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGPASS_H
 #define MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGPASS_H
 
-#include "PhaseOrdering/RegisterInside.h"
+#include "Pipeline/RegisterInside.h"
 
 namespace MLBridge {
 

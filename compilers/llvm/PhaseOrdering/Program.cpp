@@ -15,9 +15,9 @@
 #include "PhaseOrdering/Program.h"
 
 #include "MachineCode/MachineCode.h"
-#include "PhaseOrdering/ErrorCollector.h"
-#include "PhaseOrdering/PassRunner.h"
-#include "ReadFile.h"
+#include "Pipeline/ErrorCollector.h"
+#include "Pipeline/PassRunner.h"
+#include "Support/ReadFile.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"

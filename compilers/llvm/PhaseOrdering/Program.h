@@ -19,9 +19,9 @@
 
 #include "PhaseOrdering/ActionSpace.h"
 #include "PhaseOrdering/Observation.h"
-#include "PhaseOrdering/RegisterInside.h"
 #include "PhaseOrdering/Reward.h"
-#include "PhaseOrdering/StockPipeline.h"
+#include "Pipeline/RegisterInside.h"
+#include "Pipeline/StockPipeline.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

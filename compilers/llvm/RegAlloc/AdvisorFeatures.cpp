@@ -15,8 +15,8 @@
 
 #include "RegAlloc/AdvisorFeatures.h"
 
-#include "ModelRunnerAdapter.h"
 #include "RegAlloc/AllocationContext.h"
+#include "Support/ModelRunnerAdapter.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/CalcSpillWeights.h"

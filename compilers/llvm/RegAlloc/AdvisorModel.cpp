@@ -13,9 +13,9 @@
 
 #include "RegAlloc/AdvisorModel.h"
 
-#include "ModelRunnerAdapter.h"
-#include "Options.h"
 #include "RegAlloc/AdvisorFeatures.h"
+#include "Support/ModelRunnerAdapter.h"
+#include "Support/Options.h"
 
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -17,7 +17,7 @@
 #ifndef MLBRIDGE_LLVM_REGALLOC_ADVISORMODEL_H
 #define MLBRIDGE_LLVM_REGALLOC_ADVISORMODEL_H
 
-#include "ModelSession.h"
+#include "Support/ModelSession.h"
 
 #include "llvm/ADT/StringRef.h"
 

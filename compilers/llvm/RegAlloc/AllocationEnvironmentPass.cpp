@@ -12,10 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "MachineCode/MachineCode.h"
-#include "Options.h"
-#include "ReadFile.h"
 #include "RegAlloc/AllocationEnvironment.h"
 #include "RegAlloc/RegAllocOptions.h"
+#include "Support/Options.h"
+#include "Support/ReadFile.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/DiagnosticInfo.h"

@@ -13,10 +13,10 @@
 
 #include "RegAlloc/AllocationSearch.h"
 
-#include "ModelSession.h"
-#include "Options.h"
 #include "RegAlloc/RegisterAllocator.h"
 #include "RegAlloc/TrialProcess.h"
+#include "Support/ModelSession.h"
+#include "Support/Options.h"
 
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/IR/Module.h"

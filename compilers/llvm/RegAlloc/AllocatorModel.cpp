@@ -13,8 +13,8 @@
 
 #include "RegAlloc/AllocatorModel.h"
 
-#include "Options.h"
 #include "RegAlloc/AllocationContext.h"
+#include "Support/Options.h"
 
 #include "MLCompilerBridge/Extend/ReservedNames.h"
 

@@ -17,12 +17,12 @@
 #ifndef MLBRIDGE_LLVM_REGALLOC_ALLOCATORMODEL_H
 #define MLBRIDGE_LLVM_REGALLOC_ALLOCATORMODEL_H
 
-#include "ModelSession.h"
 #include "RegAlloc/AllocationObservation.h"
 #include "RegAlloc/AllocationPolicy.h"
 #include "RegAlloc/DialoguePolicy.h"
 #include "RegAlloc/Preferences.h"
 #include "RegAlloc/RegAllocOptions.h"
+#include "Support/ModelSession.h"
 
 #include <chrono>
 #include <memory>

@@ -13,7 +13,7 @@
 
 #include "RegAlloc/MIR2Vec.h"
 
-#include "AppendToFile.h"
+#include "Support/AppendToFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/MachineFunction.h"

@@ -12,10 +12,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "ModelRunnerAdapter.h"
 #include "RegAlloc/AdvisorFeatures.h"
 #include "RegAlloc/AdvisorModel.h"
 #include "RegAlloc/GreedyAdvisors.h"
+#include "Support/ModelRunnerAdapter.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervals.h"

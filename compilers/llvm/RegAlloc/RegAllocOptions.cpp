@@ -13,8 +13,8 @@
 
 #include "RegAlloc/RegAllocOptions.h"
 
-#include "ModelSpecParser.h"
-#include "Options.h"
+#include "Support/ModelSpecParser.h"
+#include "Support/Options.h"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"

@@ -19,9 +19,6 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "AppendToFile.h"
-#include "ModelSession.h"
-#include "Options.h"
 #include "RegAlloc/AllocationCost.h"
 #include "RegAlloc/AllocationDriver.h"
 #include "RegAlloc/AllocationEnvironment.h"
@@ -30,6 +27,9 @@
 #include "RegAlloc/MIR2Vec.h"
 #include "RegAlloc/RegAllocOptions.h"
 #include "RegAlloc/RegisterAllocator.h"
+#include "Support/AppendToFile.h"
+#include "Support/ModelSession.h"
+#include "Support/Options.h"
 
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"

@@ -16,8 +16,8 @@
 #include "Inliner/InlineAdvisorSource.h"
 #include "Inliner/Inliner.h"
 #include "MachineCode/MachineCode.h"
-#include "PhaseOrdering/ErrorCollector.h"
-#include "PhaseOrdering/PassRunner.h"
+#include "Pipeline/ErrorCollector.h"
+#include "Pipeline/PassRunner.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"

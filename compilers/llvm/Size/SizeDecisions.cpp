@@ -14,7 +14,7 @@
 #include "Size/SizeDecisions.h"
 
 #include "Inliner/InlineDecisions.h"
-#include "ReadFile.h"
+#include "Support/ReadFile.h"
 
 using namespace llvm;
 
@@ -28,10 +28,6 @@ static constexpr StringLiteral Outlines = "' outlines sequences of ";
 static constexpr StringLiteral DoesNotOutline = "' does not outline from '";
 /// The name of the pipeline of clang -Oz.
 static constexpr StringLiteral StockName = "stock";
-
-bool SizeDecisions::isAboutFiles(StringRef Line) {
-  return Line.starts_with(PipelineStart) || Line.starts_with(FileStart);
-}
 
 std::string SizeDecisions::pipelineLine(StringRef Source, StringRef Name) {
   return (FileStart + Source + HasPipeline + Name + "'").str();
@@ -80,7 +76,8 @@ Error SizeDecisions::add(StringRef Line) {
 Expected<SizeDecisions> SizeDecisions::parse(StringRef Text) {
   SizeDecisions Result;
   Error Failure = parseLines(Text, [&](StringRef Line) {
-    return isAboutFiles(Line) ? Result.add(Line) : Error::success();
+    return InlineDecisions::isAboutFiles(Line) ? Result.add(Line)
+                                               : Error::success();
   });
   if (Failure)
     return Failure;

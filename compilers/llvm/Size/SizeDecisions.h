@@ -53,9 +53,6 @@ public:
   /// Parses the contents of a file. Returns Malformed as read() does.
   static Expected<SizeDecisions> parse(llvm::StringRef Text);
 
-  /// True if \p Line belongs to this class.
-  static bool isAboutFiles(llvm::StringRef Line);
-
   /// Stands for all files without a line of their own.
   static constexpr llvm::StringLiteral Others = "*";
 

@@ -23,7 +23,7 @@
 #ifndef MLBRIDGE_LLVM_SIZE_SIZEREPLAY_H
 #define MLBRIDGE_LLVM_SIZE_SIZEREPLAY_H
 
-#include "PhaseOrdering/RegisterInside.h"
+#include "Pipeline/RegisterInside.h"
 
 namespace MLBridge {
 

@@ -13,13 +13,13 @@
 
 #include "Size/SizeSearchPass.h"
 
-#include "AppendToFile.h"
 #include "Inliner/InlineDecisions.h"
-#include "ModelSession.h"
-#include "Options.h"
 #include "PhaseOrdering/ActionSpace.h"
 #include "Size/SizeDecisions.h"
 #include "Size/SizeSearch.h"
+#include "Support/AppendToFile.h"
+#include "Support/ModelSession.h"
+#include "Support/Options.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Module.h"

@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "ModelRunnerAdapter.h"
+#include "Support/ModelRunnerAdapter.h"
 
 #include "support/AllocationCounter.h"
 #include "unit/FunctionRunner.h"

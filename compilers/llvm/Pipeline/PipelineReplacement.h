@@ -12,10 +12,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PHASEORDERING_PIPELINEREPLACEMENT_H
-#define MLBRIDGE_LLVM_PHASEORDERING_PIPELINEREPLACEMENT_H
+#ifndef MLBRIDGE_LLVM_PIPELINE_PIPELINEREPLACEMENT_H
+#define MLBRIDGE_LLVM_PIPELINE_PIPELINEREPLACEMENT_H
 
-#include "PhaseOrdering/StockPipeline.h"
+#include "Pipeline/StockPipeline.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/PassManager.h"
@@ -35,12 +35,13 @@ using PipelineReplacement =
     std::function<bool(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
                        const StockPipeline &Stock, llvm::StringRef WhyNot)>;
 
-/// Calls \p Replacement at the start of the pipelines that \p PB builds, if
-/// they optimise for size. If it returns true, skips LLVM's optional passes in
-/// the rest of the pipeline. Required passes and passes of plug-ins still run.
+/// Calls \p Replacement at the start of the pipelines that \p PB builds. If
+/// it returns true, skips LLVM's optional passes in the rest of the pipeline.
+/// Required passes and passes of plug-ins still run. Pipelines of -O1 to -O3
+/// are not replaced, and those of -O0 do not call \p Replacement.
 void replacePipelines(llvm::PassBuilder &PB,
                       const PipelineReplacement &Replacement);
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PHASEORDERING_PIPELINEREPLACEMENT_H
+#endif // MLBRIDGE_LLVM_PIPELINE_PIPELINEREPLACEMENT_H

@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_APPENDTOFILE_H
-#define MLBRIDGE_LLVM_APPENDTOFILE_H
+#ifndef MLBRIDGE_LLVM_SUPPORT_APPENDTOFILE_H
+#define MLBRIDGE_LLVM_SUPPORT_APPENDTOFILE_H
 
 #include "MLCompilerBridge/Error.h"
 
@@ -41,4 +41,4 @@ inline Error appendToFile(llvm::StringRef File, llvm::StringRef Text) {
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_APPENDTOFILE_H
+#endif // MLBRIDGE_LLVM_SUPPORT_APPENDTOFILE_H

@@ -13,8 +13,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PHASEORDERING_APPLICABILITY_H
-#define MLBRIDGE_LLVM_PHASEORDERING_APPLICABILITY_H
+#ifndef MLBRIDGE_LLVM_PIPELINE_APPLICABILITY_H
+#define MLBRIDGE_LLVM_PIPELINE_APPLICABILITY_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -45,4 +45,4 @@ llvm::StringRef whyNotMeasured(const llvm::Module &M);
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PHASEORDERING_APPLICABILITY_H
+#endif // MLBRIDGE_LLVM_PIPELINE_APPLICABILITY_H

@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PHASEORDERING_STOCKPIPELINE_H
-#define MLBRIDGE_LLVM_PHASEORDERING_STOCKPIPELINE_H
+#ifndef MLBRIDGE_LLVM_PIPELINE_STOCKPIPELINE_H
+#define MLBRIDGE_LLVM_PIPELINE_STOCKPIPELINE_H
 
 #include "llvm/Pass.h"
 #include "llvm/Passes/OptimizationLevel.h"
@@ -33,4 +33,4 @@ struct StockPipeline {
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PHASEORDERING_STOCKPIPELINE_H
+#endif // MLBRIDGE_LLVM_PIPELINE_STOCKPIPELINE_H

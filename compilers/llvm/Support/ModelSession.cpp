@@ -11,9 +11,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "ModelSession.h"
+#include "Support/ModelSession.h"
 
-#include "Options.h"
+#include "Support/Options.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"

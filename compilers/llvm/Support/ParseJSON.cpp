@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "ParseJSON.h"
+#include "Support/ParseJSON.h"
 
 using namespace llvm;
 

@@ -24,8 +24,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_BUILTINMODELS_H
-#define MLBRIDGE_LLVM_BUILTINMODELS_H
+#ifndef MLBRIDGE_LLVM_SUPPORT_BUILTINMODELS_H
+#define MLBRIDGE_LLVM_SUPPORT_BUILTINMODELS_H
 
 #include "MLCompilerBridge/Runners/AOTModel.h"
 
@@ -39,4 +39,4 @@ std::vector<const MLBridgeAOTModel *> builtinModels();
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_BUILTINMODELS_H
+#endif // MLBRIDGE_LLVM_SUPPORT_BUILTINMODELS_H

@@ -13,11 +13,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "Options.h"
+#include "Support/Options.h"
 
-#include "BuiltinModels.h"
-#include "Inliner/DecisionReplay.h"
-#include "ModelSpecParser.h"
+#include "Support/BuiltinModels.h"
+#include "Support/ModelSpecParser.h"
 
 #include "MLCompilerBridge/Extend/AOTSchemes.h"
 #ifdef MLBRIDGE_HAS_ONNX
@@ -65,76 +64,6 @@ cl::opt<std::string> EnvironmentOpt(
              "pipe:/tmp/trainer (default: the environment variable "
              "MLBRIDGE_SPEC)"));
 
-/// Also accepts `decisions:FILE`, alone or as the end of a pipe of specs.
-struct InlinerSpecParser : ModelSpecParser {
-  using ModelSpecParser::ModelSpecParser;
-  bool parse(cl::Option &O, StringRef Name, StringRef Arg, std::string &Value) {
-    const DecisionSpec Spec = parseDecisionSpec(Arg);
-    std::string Model;
-    const bool NeedsModel = Spec.File.empty() || !Spec.Model.empty();
-    if (NeedsModel && ModelSpecParser::parse(O, Name, Spec.Model, Model))
-      return true;
-    Value = Arg.str();
-    return false;
-  }
-};
-
-cl::opt<std::string, false, InlinerSpecParser> InlinerOpt(
-    "mlbridge-inliner", cl::cat(optionCategory()), cl::value_desc("spec"),
-    cl::desc("Let the model at <spec> decide what to inline, such as "
-             "pipe:/tmp/advisor or record:{module}.log|none; waits 5s for the "
-             "model unless the spec has ?connect=DURATION. The spec "
-             "decisions:FILE replays the decisions of a file, and "
-             "record:LOG|decisions:FILE also logs them"));
-
-cl::opt<bool> InlinerIncludeDefaultOpt(
-    "mlbridge-inliner-include-default", cl::cat(optionCategory()),
-    cl::desc("Also give the model LLVM's own decision, as the feature "
-             "inlining_default"));
-
-cl::opt<bool> InlinerIncludeLinkageOpt(
-    "mlbridge-inliner-include-linkage", cl::cat(optionCategory()),
-    cl::desc("Also give the model the linkage and the uses of caller and "
-             "callee, as the features of Inliner/CallFeatures.h"));
-
-cl::opt<std::string> InlinerCalleeFilesOpt(
-    "mlbridge-inliner-callee-files", cl::cat(optionCategory()),
-    cl::value_desc("file"),
-    cl::desc("The number of the program's files that emit each function, as "
-             "lines `COUNT NAME`, for the feature callee_files"));
-
-cl::opt<bool> InlinerNameCallsOpt(
-    "mlbridge-inliner-name-calls", cl::cat(optionCategory()),
-    cl::desc("Make the callee and the location of each call a part of the "
-             "request's context, so that logs contain them"));
-
-cl::opt<std::string> IR2VecVocabularyOpt(
-    "mlbridge-ir2vec-vocabulary", cl::cat(optionCategory()),
-    cl::value_desc("file"),
-    cl::desc("The IR2Vec vocabulary for embeddings of modules and functions, "
-             "in LLVM's JSON format"));
-
-cl::opt<EmbeddingKind> IR2VecKindOpt(
-    "mlbridge-ir2vec-kind", cl::cat(optionCategory()),
-    cl::init(EmbeddingKind::Symbolic), cl::desc("Kind of IR2Vec embeddings:"),
-    cl::values(clEnumValN(EmbeddingKind::Symbolic, "symbolic",
-                          "each instruction by itself (default)"),
-               clEnumValN(EmbeddingKind::FlowAware, "flow-aware",
-                          "each instruction with the definitions of its "
-                          "operands, whose weight decreases with distance"),
-               clEnumValN(EmbeddingKind::LLVMFlowAware, "llvm-flow-aware",
-                          "LLVM's variant, whose numbers grow without limit")));
-
-cl::opt<Normalization> IR2VecNormalizationOpt(
-    "mlbridge-ir2vec-normalization", cl::cat(optionCategory()),
-    cl::init(Normalization::PerInstruction),
-    cl::desc("Normalization of embeddings, which are sums over instructions:"),
-    cl::values(clEnumValN(Normalization::None, "none", "none"),
-               clEnumValN(Normalization::PerInstruction, "per-instruction",
-                          "divide by the number of instructions (default)"),
-               clEnumValN(Normalization::Logarithmic, "logarithmic",
-                          "take the logarithm of each element's magnitude")));
-
 } // namespace
 
 OnError onModelError() { return OnErrorOpt; }
@@ -148,19 +77,6 @@ Expected<std::string> environmentSpec() {
   return Error(ErrorCode::InvalidArgument,
                "no trainer; use -mlbridge-environment=SPEC or the environment "
                "variable MLBRIDGE_SPEC");
-}
-StringRef inlinerSpec() { return InlinerOpt; }
-bool inlinerIncludesDefault() { return InlinerIncludeDefaultOpt; }
-bool inlinerIncludesLinkage() { return InlinerIncludeLinkageOpt; }
-StringRef inlinerCalleeFiles() { return InlinerCalleeFilesOpt; }
-bool inlinerNamesCalls() { return InlinerNameCallsOpt; }
-StringRef ir2vecVocabulary() { return IR2VecVocabularyOpt; }
-EmbeddingOptions ir2vecOptions() {
-  return {IR2VecKindOpt, IR2VecNormalizationOpt};
-}
-IR2VecOptionsGiven ir2vecOptionsGiven() {
-  return {IR2VecKindOpt.getNumOccurrences() != 0,
-          IR2VecNormalizationOpt.getNumOccurrences() != 0};
 }
 
 static RunnerFactory makeFactory() {

@@ -13,8 +13,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PHASEORDERING_ERRORCOLLECTOR_H
-#define MLBRIDGE_LLVM_PHASEORDERING_ERRORCOLLECTOR_H
+#ifndef MLBRIDGE_LLVM_PIPELINE_ERRORCOLLECTOR_H
+#define MLBRIDGE_LLVM_PIPELINE_ERRORCOLLECTOR_H
 
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -76,4 +76,4 @@ private:
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PHASEORDERING_ERRORCOLLECTOR_H
+#endif // MLBRIDGE_LLVM_PIPELINE_ERRORCOLLECTOR_H

@@ -14,10 +14,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_MODELSPECPARSER_H
-#define MLBRIDGE_LLVM_MODELSPECPARSER_H
+#ifndef MLBRIDGE_LLVM_SUPPORT_MODELSPECPARSER_H
+#define MLBRIDGE_LLVM_SUPPORT_MODELSPECPARSER_H
 
-#include "Options.h"
+#include "Support/Options.h"
 
 #include "llvm/Support/CommandLine.h"
 
@@ -38,4 +38,4 @@ struct ModelSpecParser : llvm::cl::parser<std::string> {
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_MODELSPECPARSER_H
+#endif // MLBRIDGE_LLVM_SUPPORT_MODELSPECPARSER_H

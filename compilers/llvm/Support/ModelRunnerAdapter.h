@@ -14,8 +14,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_MODELRUNNERADAPTER_H
-#define MLBRIDGE_LLVM_MODELRUNNERADAPTER_H
+#ifndef MLBRIDGE_LLVM_SUPPORT_MODELRUNNERADAPTER_H
+#define MLBRIDGE_LLVM_SUPPORT_MODELRUNNERADAPTER_H
 
 #include "MLCompilerBridge/MLModelRunner.h"
 
@@ -85,4 +85,4 @@ private:
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_MODELRUNNERADAPTER_H
+#endif // MLBRIDGE_LLVM_SUPPORT_MODELRUNNERADAPTER_H

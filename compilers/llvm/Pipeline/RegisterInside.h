@@ -14,8 +14,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PHASEORDERING_REGISTERINSIDE_H
-#define MLBRIDGE_LLVM_PHASEORDERING_REGISTERINSIDE_H
+#ifndef MLBRIDGE_LLVM_PIPELINE_REGISTERINSIDE_H
+#define MLBRIDGE_LLVM_PIPELINE_REGISTERINSIDE_H
 
 #include "llvm/IR/PassManager.h"
 
@@ -46,4 +46,4 @@ inline RegisterInside registerInside(RegisterInsideOf Register, llvm::Module &M,
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PHASEORDERING_REGISTERINSIDE_H
+#endif // MLBRIDGE_LLVM_PIPELINE_REGISTERINSIDE_H

@@ -11,9 +11,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "PhaseOrdering/PipelineReplacement.h"
+#include "Pipeline/PipelineReplacement.h"
 
-#include "PhaseOrdering/Applicability.h"
+#include "Pipeline/Applicability.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
@@ -44,17 +44,16 @@ struct Pipeline {
 class ReplacingPass : public PassInfoMixin<ReplacingPass> {
 public:
   ReplacingPass(OptimizationLevel Level, std::shared_ptr<Pipeline> Around,
-                PipelineReplacement Replacement)
+                PipelineReplacement Replacement, StringRef WhyNot)
       : Level(Level), Around(std::move(Around)),
-        Replacement(std::move(Replacement)) {}
+        Replacement(std::move(Replacement)), WhyNot(WhyNot) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     // Check the functions' attributes, because the linker's optimisation level
     // does not show whether the module was compiled with -Os or -Oz.
     if (Around->Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
         !isMostlyForSize(M))
       return PreservedAnalyses::all();
-    Around->IsReplaced =
-        Replacement(M, MAM, {Level, Around->Phase}, Around->WhyNot);
+    Around->IsReplaced = Replacement(M, MAM, {Level, Around->Phase}, WhyNot);
     // Preserve no analyses even after a failure, because a model that failed
     // late has changed the module.
     return PreservedAnalyses::none();
@@ -65,6 +64,8 @@ private:
   OptimizationLevel Level;
   std::shared_ptr<Pipeline> Around;
   PipelineReplacement Replacement;
+  /// See PipelineReplacement.
+  StringRef WhyNot;
 };
 
 } // namespace
@@ -121,8 +122,12 @@ void replacePipelines(PassBuilder &PB, const PipelineReplacement &Replacement) {
       [=](StringRef Pass, const PreservedAnalyses &) { End(Pass); });
   PB.registerPipelineStartEPCallback(
       [=](ModulePassManager &Passes, OptimizationLevel Level) {
-        if (Level.isOptimizingForSize())
-          Passes.addPass(ReplacingPass(Level, Around, Replacement));
+        if (Level == OptimizationLevel::O0)
+          return;
+        StringRef WhyNot = Around->WhyNot;
+        if (WhyNot.empty() && !Level.isOptimizingForSize())
+          WhyNot = "the last -O option is neither -Os nor -Oz";
+        Passes.addPass(ReplacingPass(Level, Around, Replacement, WhyNot));
       });
   PB.registerPipelineEarlySimplificationEPCallback(
       [=](ModulePassManager &Passes, OptimizationLevel Level,
@@ -130,7 +135,8 @@ void replacePipelines(PassBuilder &PB, const PipelineReplacement &Replacement) {
         Around->Phase = Phase;
         if (Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
             Level != OptimizationLevel::O0)
-          Passes.addPass(ReplacingPass(Level, Around, Replacement));
+          Passes.addPass(
+              ReplacingPass(Level, Around, Replacement, Around->WhyNot));
       });
 }
 

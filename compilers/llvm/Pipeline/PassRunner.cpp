@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "PhaseOrdering/PassRunner.h"
+#include "Pipeline/PassRunner.h"
 
 #include "IR2Vec/ModuleEmbedder.h"
 

@@ -13,12 +13,12 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PHASEORDERING_PASSRUNNER_H
-#define MLBRIDGE_LLVM_PHASEORDERING_PASSRUNNER_H
+#ifndef MLBRIDGE_LLVM_PIPELINE_PASSRUNNER_H
+#define MLBRIDGE_LLVM_PIPELINE_PASSRUNNER_H
 
 #include "IR2Vec/EntityHistogram.h"
-#include "PhaseOrdering/RegisterInside.h"
-#include "PhaseOrdering/StockPipeline.h"
+#include "Pipeline/RegisterInside.h"
+#include "Pipeline/StockPipeline.h"
 
 #include "MLCompilerBridge/Error.h"
 
@@ -80,4 +80,4 @@ private:
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PHASEORDERING_PASSRUNNER_H
+#endif // MLBRIDGE_LLVM_PIPELINE_PASSRUNNER_H

@@ -13,8 +13,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PARSEJSON_H
-#define MLBRIDGE_LLVM_PARSEJSON_H
+#ifndef MLBRIDGE_LLVM_SUPPORT_PARSEJSON_H
+#define MLBRIDGE_LLVM_SUPPORT_PARSEJSON_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -28,4 +28,4 @@ llvm::Expected<llvm::json::Value> parseJSON(llvm::StringRef Text);
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PARSEJSON_H
+#endif // MLBRIDGE_LLVM_SUPPORT_PARSEJSON_H

@@ -13,7 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "BuiltinModels.h"
+#include "Support/BuiltinModels.h"
 
 // `mlbridge compile` generates these names. They follow C's naming style,
 // because C programs can use compiled models too.

@@ -12,10 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_OPTIONS_H
-#define MLBRIDGE_LLVM_OPTIONS_H
-
-#include "IR2Vec/ModuleEmbedder.h"
+#ifndef MLBRIDGE_LLVM_SUPPORT_OPTIONS_H
+#define MLBRIDGE_LLVM_SUPPORT_OPTIONS_H
 
 #include "MLCompilerBridge/Extend/RunnerFactory.h"
 
@@ -56,38 +54,6 @@ bool printStatistics();
 /// set.
 Expected<std::string> environmentSpec();
 
-/// Returns the value of `-mlbridge-inliner=SPEC`, the spec of the model that
-/// decides what to inline. The spec has been checked, but the model has not
-/// been opened. If the spec is empty, LLVM's inliner runs unchanged.
-llvm::StringRef inlinerSpec();
-
-/// True if `-mlbridge-inliner-include-default` was given. The model then also
-/// receives LLVM's own decision as the feature `inlining_default`.
-bool inlinerIncludesDefault();
-
-/// True if `-mlbridge-inliner-include-linkage` was given. The model then also
-/// receives the features of Inliner/CallFeatures.h.
-bool inlinerIncludesLinkage();
-/// Returns the value of `-mlbridge-inliner-callee-files=FILE`, or an empty
-/// string.
-llvm::StringRef inlinerCalleeFiles();
-/// True if `-mlbridge-inliner-name-calls` was given. The context of a request
-/// then contains the decisionKey() of its call.
-bool inlinerNamesCalls();
-
-/// Returns the value of `-mlbridge-ir2vec-vocabulary=FILE`, the vocabulary file
-/// for embeddings. The value is empty if the option was not given.
-llvm::StringRef ir2vecVocabulary();
-
-/// Returns the values of `-mlbridge-ir2vec-kind` and
-/// `-mlbridge-ir2vec-normalization`.
-EmbeddingOptions ir2vecOptions();
-/// Each field is true if the command line contains the option.
-struct IR2VecOptionsGiven {
-  bool Kind, Normalization;
-};
-IR2VecOptionsGiven ir2vecOptionsGiven();
-
 /// Returns the factory of this plug-in's runners. A runner waits 5 s for its
 /// model unless the spec has the option `connect`. The library's default of 30
 /// s would be too long here, because if the model is missing, every compile of
@@ -103,4 +69,4 @@ std::string specForModule(llvm::StringRef Spec, const llvm::Module &M);
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_OPTIONS_H
+#endif // MLBRIDGE_LLVM_SUPPORT_OPTIONS_H

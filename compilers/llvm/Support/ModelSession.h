@@ -14,8 +14,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_MODELSESSION_H
-#define MLBRIDGE_LLVM_MODELSESSION_H
+#ifndef MLBRIDGE_LLVM_SUPPORT_MODELSESSION_H
+#define MLBRIDGE_LLVM_SUPPORT_MODELSESSION_H
 
 #include "MLCompilerBridge/MLModelRunner.h"
 
@@ -97,4 +97,4 @@ private:
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_MODELSESSION_H
+#endif // MLBRIDGE_LLVM_SUPPORT_MODELSESSION_H

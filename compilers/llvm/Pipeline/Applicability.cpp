@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "PhaseOrdering/Applicability.h"
+#include "Pipeline/Applicability.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"

@@ -14,8 +14,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_READFILE_H
-#define MLBRIDGE_LLVM_READFILE_H
+#ifndef MLBRIDGE_LLVM_SUPPORT_READFILE_H
+#define MLBRIDGE_LLVM_SUPPORT_READFILE_H
 
 #include "MLCompilerBridge/Error.h"
 
@@ -38,4 +38,4 @@ Error parseLines(llvm::StringRef Text,
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_READFILE_H
+#endif // MLBRIDGE_LLVM_SUPPORT_READFILE_H

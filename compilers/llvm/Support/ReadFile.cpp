@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReadFile.h"
+#include "Support/ReadFile.h"
 
 #include "llvm/Support/FileSystem.h"
 

@@ -1,0 +1,42 @@
+//===- InlinerOptions.h - Options of the inliner ----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Functions that return the values of the options -mlbridge-inliner*.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_INLINER_INLINEROPTIONS_H
+#define MLBRIDGE_LLVM_INLINER_INLINEROPTIONS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace MLBridge {
+
+/// Returns the value of `-mlbridge-inliner=SPEC`, the spec of the model that
+/// decides what to inline. The spec has been checked, but the model has not
+/// been opened. If the spec is empty, LLVM's inliner runs unchanged.
+llvm::StringRef inlinerSpec();
+
+/// True if `-mlbridge-inliner-include-default` was given. The model then also
+/// receives LLVM's own decision as the feature `inlining_default`.
+bool inlinerIncludesDefault();
+
+/// True if `-mlbridge-inliner-include-linkage` was given. The model then also
+/// receives the features of Inliner/CallFeatures.h.
+bool inlinerIncludesLinkage();
+/// Returns the value of `-mlbridge-inliner-callee-files=FILE`, or an empty
+/// string.
+llvm::StringRef inlinerCalleeFiles();
+/// True if `-mlbridge-inliner-name-calls` was given. The context of a request
+/// then contains the decisionKey() of its call.
+bool inlinerNamesCalls();
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_INLINER_INLINEROPTIONS_H
