@@ -84,6 +84,13 @@ def test_a_network_and_features_of_a_log(module: str, tmp_path: Path) -> None:
     assert "reward" in shown
     assert "seed: 3" in shown
     assert "12" in shown, "the number of weights"
+    model = onnx.load("m.onnx")
+    model.opset_import.add(domain="ai.onnx", version=model.opset_import[0].version)
+    model.opset_import.add(domain="ai.onnx.ml", version=3)
+    onnx.save(model, "m.onnx")
+    assert re.search(
+        r", opsets onnx \d+, ai\.onnx\.ml 3 *\n", run_cli("inspect", "m.onnx")
+    )
 
 
 @pytest.mark.parametrize("decide", [None, "", "argmax:output"])

@@ -40,8 +40,13 @@ def inspect(file: _File) -> None:
     about = Table(box=None, show_header=False, pad_edge=False)
     about.add_column(no_wrap=True, style="dim")
     about.add_column(overflow="fold")
-    versions = (f"{name(o.domain or 'onnx')} {o.version}" for o in model.opset_import)
-    about.add_row("operators", f"{len(model.graph.node)} of {', '.join(versions)}")
+    # A file may list the same opset several times, also by the alias "ai.onnx".
+    opsets = dict.fromkeys(
+        f"{'onnx' if o.domain in ('', 'ai.onnx') else name(o.domain)} {o.version}"
+        for o in model.opset_import
+    )
+    word = "opset" if len(opsets) == 1 else "opsets"
+    about.add_row("operators", f"{len(model.graph.node)}, {word} {', '.join(opsets)}")
     about.add_row("weights", f"{sum(prod(w.dims) for w in model.graph.initializer):,}")
     for entry in model.metadata_props:
         # Skip the features, because the table of inputs has shown them.
