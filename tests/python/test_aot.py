@@ -397,7 +397,7 @@ def test_code_that_decides_by_size_is_not_made(tmp_path: Path) -> None:
 def test_an_extent_that_is_pinned(tmp_path: Path) -> None:
     made = compile_here(unary("Relu", [None, 3]), tmp_path, pin={"x:0": 2})
     assert reply_of(f"aot:{made}", {"x": np.ones((2, 3), np.float32)})["y"].sum() == 6
-    with pytest.raises(InvalidArgument, match="no free extent 'batch'; it has x:0"):
+    with pytest.raises(InvalidArgument, match=r"no free extent 'batch'; .*: x:0"):
         compile_model(tmp_path / "m.onnx", made, pin={"batch": 2})
 
 
@@ -518,7 +518,8 @@ def test_the_command_line(tmp_path: Path) -> None:
         (["-o", "policy.dll"], "ends in .so, .o, .a, .c"),
         (["-o", "2fast.so"], "expected a C identifier"),
         (["-o", "m.so", "--cc", "no-such-cc"], "no C compiler no-such-cc"),
-        (["-o", "m.so", "--pin", "batch"], "expected EXTENT=SIZE"),
+        (["-o", "m.so", "--pin", "batch"], "--pin batch: expected EXTENT=SIZE"),
+        (["-o", "m.so", "--pin", "N=0"], "--pin N=0: expected EXTENT=SIZE"),
     ],
 )
 def test_wrong_use(tmp_path: Path, arguments: list[str], message: str) -> None:

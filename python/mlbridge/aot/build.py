@@ -103,7 +103,7 @@ def _check_stack(usage: str) -> None:
         if "dynamic" in kind and "bounded" not in kind:
             raise Unsupported(
                 f"{name}: an operator keeps memory of a free extent's size on the "
-                "stack; fix that extent: --pin NAME=SIZE"
+                "stack; fix that extent with --pin EXTENT=SIZE"
             )
         if int(size) > MAX_STACK:
             raise Unsupported(

@@ -127,7 +127,7 @@ def _code(
         try:
             return _Code.of(texts, at)
         except Unsupported as error:
-            hint = "; --pin fixes an extent" if variables else ""
+            hint = "; fix the extents with --pin EXTENT=SIZE" if variables else ""
             raise Unsupported(f"'{graph.path}': {error}{hint}") from None
 
     if not variables:
@@ -260,10 +260,9 @@ def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
                     why = re.sub(rf"\b{size}\b", symbol, why)
                 # Drop the hint, which names an option that mlbridge does not have.
                 why, dynamic, _ = why.partition("Hint: ")
-                what_next = "; fix the extents with --pin NAME=SIZE" if dynamic else ""
+                fix = "; fix the extents with --pin EXTENT=SIZE" if dynamic else ""
                 raise Unsupported(
-                    f"'{graph.path}': emx-onnx-cgen has no C for it: "
-                    f"{why.strip()}{what_next}"
+                    f"'{graph.path}': emx-onnx-cgen has no C for it: {why.strip()}{fix}"
                 ) from error
         return texts
 

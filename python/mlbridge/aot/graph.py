@@ -72,7 +72,7 @@ class Graph:
         known = _symbols([self._tensor(i) for i in inputs])
         if unknown := sorted(pinned.keys() - set(known)):
             raise InvalidArgument(
-                f"'{path}' has no free extent '{unknown[0]}'; it has "
+                f"'{path}' has no free extent '{unknown[0]}'; its free extents: "
                 f"{', '.join(sorted(known)) or 'none'}"
             )
         _pin(self.model, pinned)

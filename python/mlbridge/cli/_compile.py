@@ -44,8 +44,9 @@ def compile_(
         list[str] | None,
         typer.Option(
             metavar="EXTENT=SIZE",
-            help="Fix a free extent to a size: `--pin batch=1`. If the extent has no "
-            "name, write INPUT:DIMENSION. May be repeated.",
+            help="Fix the size of a dimension that the model leaves free: `--pin N=1` "
+            "for N in `float[N,3]`, as `mlbridge inspect` prints it. If it prints `?`, "
+            "EXTENT is INPUT:INDEX, such as `x:0`. May be repeated.",
         ),
     ] = None,
     cc: Annotated[
@@ -104,5 +105,7 @@ def compile_(
 def _pin(text: str) -> tuple[str, int]:
     extent, _, size = text.rpartition("=")
     if not extent or not size.isdigit() or int(size) < 1:
-        raise typer.BadParameter(f"expected EXTENT=SIZE for --pin, found '{text}'")
+        raise typer.BadParameter(
+            f"--pin {text}: expected EXTENT=SIZE, with a size of 1 or more: --pin N=1"
+        )
     return extent, int(size)
