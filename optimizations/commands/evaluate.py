@@ -68,18 +68,19 @@ def _evaluate(described: Optimization[Any], what: What, environment: Any) -> Non
     from mlbridge_optimizations.evaluation.statistics import mean_interval
 
     with ProgressBars() as bars:
-        task = bars.add_task("Episodes")
         found = compare(
             described,
             environment,
             what.model,
             what.episodes,
             what.seed,
-            lambda done, total: bars.update(task, completed=done, total=total),
+            bars.show_stage,
         )
     metric = described.metric
     better, sign = ("lower", -1) if metric.is_cost else ("higher", 1)
-    table = Table("", title=f"{metric.label or metric.name} ({better} is better)")
+    plain = "return (sum of rewards)" if metric.name == "return" else metric.name
+    title = f"{metric.label or plain} in {what.episodes} episodes ({better} is better)"
+    table = Table("", title=title)
     for column in ("mean", "95 % interval", "model is better", "equal"):
         table.add_column(column, justify="right")
     for name, values in found.items():

@@ -68,7 +68,9 @@ def _command(described: Optimization[Any]) -> Callable[..., None] | None:
         described.settings,
         How,
         text=f"Train a model for {described.name}.\n\n{decision_of(described)} The"
-        " command writes model.onnx, its learning curve and checkpoints to --out.",
+        " command writes model.onnx, its learning curve and checkpoints to --out. The"
+        " progress counts actions. Its mean return is the mean sum of rewards in the"
+        " last 100 episodes.",
         defaults={"out": Path("build") / described.name / "policy"},
     )
 
@@ -105,10 +107,12 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
     if how.tune:
         experiment = _tuned(experiment, how)
     with sigterm_exits(), ProgressBars() as bars:
-        task = bars.add_task("Learning", total=settings.steps)
+        task = bars.add_task("Actions", total=settings.steps)
 
         def show(done: int, total: int, recent: float | None) -> None:
-            text = "Learning" if recent is None else f"Learning {recent:.3f}"
+            text = "Actions"
+            if recent is not None:
+                text += f" (mean return {recent:.3f})"
             bars.update(task, completed=done, total=total, description=text)
 
         exported = policy.train(
@@ -127,7 +131,7 @@ def _tuned(experiment: Experiment, how: How) -> Experiment:
 
     by = experiment.settings
     with ProgressBars() as bars:
-        task = bars.add_task(f"Tuning {by.algo}, {by.engine}", total=how.tune)
+        task = bars.add_task(f"Trials ({by.algo}, {by.engine})", total=how.tune)
         best, table = tune(
             experiment,
             how.tune,
@@ -135,6 +139,7 @@ def _tuned(experiment: Experiment, how: How) -> Experiment:
             show=lambda done: bars.update(task, completed=done),
         )
     shown = Table("learning rate", "gamma", "entropy", "hidden", "mean return")
+    shown.title = "Mean sum of rewards in the last 100 episodes of each trial"
     for row in table:
         shown.add_row(*row)
     console.print(shown)

@@ -25,7 +25,7 @@ from mlbridge_optimizations.optimization import (
     of_agent,
     spaces_of,
 )
-from mlbridge_optimizations.show import Show, quiet
+from mlbridge_optimizations.show import ShowStage, quiet
 
 MODEL, CHANCE = "model", "at random"
 
@@ -36,7 +36,7 @@ def compare(
     model: Path,
     episodes: int,
     seed: int,
-    show: Show = quiet,
+    show: ShowStage = quiet,
 ) -> dict[str, list[float]]:
     """Returns the metric of each episode for the model, each baseline and chance.
 
@@ -49,7 +49,7 @@ def compare(
         name: guarded(f"baseline '{name}'", make, environment)
         for name, make in optimization.baselines.items()
     }
-    total, found = episodes * (2 + len(baselines)), dict[str, list[float]]()
+    found = dict[str, list[float]]()
     env = optimization.environment(environment)
     agents = spaces_of(env)
     try:
@@ -76,7 +76,7 @@ def compare(
                     except InvalidArgument as error:
                         raise InvalidArgument(f"'{name}': {error}") from error
                     found[name].append(value)
-                    show(sum(map(len, found.values())), total)
+                    show(f"Episodes, {name}", len(found[name]), episodes)
     finally:
         env.close()
     return found

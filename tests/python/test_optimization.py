@@ -146,9 +146,11 @@ def test_it_is_evaluated(spills: Path) -> None:
     )
     found = json.loads(figures.read_text())["episodes"]
     assert list(found) == ["model", "the cheapest", "the longest", "at random"]
+    assert "in 60 episodes (higher is better)" in " ".join(said.split())
     for name, values in found.items():
         assert len(values) == 60
-        assert name in said
+        assert f"Episodes, {name} " in said
+        assert f"│ {name} " in said
     means = {name: sum(values) / 60 for name, values in found.items()}
     assert means["model"] > means["at random"]
     assert means["model"] >= means["the longest"]
