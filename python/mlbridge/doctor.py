@@ -34,7 +34,13 @@ class Check:
 
 def checks() -> list[Check]:
     """Runs all checks, which takes less than a second."""
-    return [*_core_checks(), *_python_checks(), *_tool_checks(), *_kernel_checks()]
+    return [
+        *_core_checks(),
+        *_module_checks(),
+        *_python_checks(),
+        *_tool_checks(),
+        *_kernel_checks(),
+    ]
 
 
 def find_llvm_plugin() -> Path | None:
@@ -98,7 +104,32 @@ def _format(known: _core.Format) -> Check:
     try:
         return Check("bridge", name, "yes", known.help)
     except ImportError as error:
-        return Check("bridge", name, None, f"cannot be loaded: {error}")
+        how = f"{_PARTS[name]}, then make build"
+        return Check("bridge", name, None, f"cannot be loaded: {error}; {how}")
+
+
+_MODULES = {
+    "MLBridge-onnx.so": _PARTS["onnx:"],
+    "MLBridge-grpc.so": _PARTS["grpc:"],
+    "MLBridge-tf.so": "VENV=build/venvs/keras scripts/make-venv keras",
+    "MLBridge-aoti.so": "scripts/make-venv demo",
+    "MLBridge-tvm.so": "scripts/make-venv tvm",
+}
+"""Maps each module to the command to run before `make build`."""
+
+
+def _module_checks() -> list[Check]:
+    """Checks the modules, which add schemes to programs in C and C++."""
+    return [_module(name, how) for name, how in _MODULES.items()]
+
+
+def _module(name: str, how: str) -> Check:
+    named = Path(os.environ.get("MLBRIDGE_MODULES", ""), name)
+    found = named if named.is_absolute() and named.is_file() else find_built(name)
+    if found is None:
+        return Check("modules", name, None, f"{how}, then make build")
+    hint = "for C and C++ programs, with MLBRIDGE_MODULES=FOLDER"
+    return Check("modules", name, str(found), hint)
 
 
 _PACKAGES = {
@@ -182,7 +213,7 @@ def _program(name: str, hint: str, group: str = "LLVM") -> Check:
             [path, "--version"], capture_output=True, timeout=20, check=True
         ).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError) as error:
-        return Check(group, name, None, f"{path} does not run: {error}")
+        return Check(group, name, None, f"{path} does not run: {error}; {hint}")
     version = re.search(r"\d+\.\d+\.\d+", output)
     return Check(group, name, f"{version[0] if version else '?'} ({path})")
 

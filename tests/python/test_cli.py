@@ -120,6 +120,48 @@ def test_doctor_shows_how_to_get_what_a_build_lacks(
     assert re.search(r"absent, but optional: .*onnx:, grpc:", " ".join(said.split()))
 
 
+class NoLibrary:
+    """A SerDes that is in this build, but its library is not on this machine."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def help(self) -> str:
+        raise ImportError("libyaml-0.so.2: cannot open shared object file")
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("yaml", "libyaml-dev"),
+        ("flatbuffers", "libflatbuffers-dev"),
+        ("protobuf", "libprotobuf-dev"),
+    ],
+)
+@pytest.mark.parametrize("built", [True, False])
+def test_doctor_prescribes_a_serdes(
+    monkeypatch: pytest.MonkeyPatch, name: str, package: str, built: bool
+) -> None:
+    known = [NoLibrary(name)] if built else []
+    monkeypatch.setattr(doctor._core, "formats", lambda: known)
+    (check,) = (c for c in doctor.checks() if c.name == f"serdes={name}")
+    assert check.found is None
+    assert f"apt-get install {package}" in check.hint
+    assert ("libyaml-0.so.2" in check.hint) == built
+
+
+def test_doctor_finds_modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(built_files, "PREFIXES", ())
+    monkeypatch.setattr(built_files, "CHECKOUT", tmp_path)
+    touched(tmp_path / "MLBridge-onnx.so")
+    monkeypatch.setenv("MLBRIDGE_MODULES", str(tmp_path))
+    found = {check.name: check for check in doctor.checks()}
+    assert found["MLBridge-onnx.so"].found == str(tmp_path / "MLBridge-onnx.so")
+    assert found["MLBridge-tf.so"].found is None
+    assert "scripts/make-venv keras" in found["MLBridge-tf.so"].hint
+
+
 def test_what_doctor_finds() -> None:
     printed = run_cli("doctor")
     for word in ("core", "simdjson", "numpy", "pipe:", "clang-22", "pidfd", "KiB"):
