@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,8 +41,12 @@ GENERATED = "generated"
 PACKAGES = ("onnx", "onnxruntime", "torch")
 
 Levels = Annotated[
-    str,
-    Option(help="Where the data fit: L1, L2 or memory, separated by commas."),
+    list[str],
+    Option(
+        "--level",
+        metavar="|".join(LEVELS),
+        help="Where the data fit. May be repeated.",
+    ),
 ]
 
 
@@ -58,7 +62,7 @@ class TimesOptions:
             " and PolyBench's, for evaluation."
         ),
     ] = GENERATED
-    levels: Levels = "L1"
+    levels: Levels = field(default_factory=lambda: ["L1"])
     count: Annotated[int, Option(min=1, help="The number of random kernels.")] = 1200
     seed: Annotated[int, Option(min=0, help="Seed of the first random kernel.")] = 0
     rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 11
@@ -94,7 +98,7 @@ class EvaluationOptions:
         list[str] | None,
         Option("--kernel", metavar="NAME", help="Only this kernel. May be repeated."),
     ] = None
-    levels: Levels = "L1,L2"
+    levels: Levels = field(default_factory=lambda: ["L1", "L2"])
     repeat: Annotated[
         int, Option(min=1, help="Repetitions of the whole evaluation.")
     ] = 2
@@ -111,13 +115,11 @@ class LoopProgramOptions(ProgramOptions):
     march: Annotated[str, Option(help="clang's option -march.")] = "x86-64-v3"
 
 
-def _levels(given: str) -> list[str]:
-    found = given.split(",")
-    if unknown := [level for level in found if level not in LEVELS]:
+def _check_levels(given: Sequence[str]) -> None:
+    if unknown := [level for level in given if level not in LEVELS]:
         raise InvalidArgument(
-            f"--levels: expected L1, L2 or memory, found {unknown[0]!r}"
+            f"--level: expected L1, L2 or memory, found {unknown[0]!r}"
         )
-    return found
 
 
 def _times(context: typer.Context, options: TimesOptions) -> None:
@@ -136,6 +138,7 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
     from .kernels.generated import kernel
     from .table import make_table
 
+    _check_levels(options.levels)
     if options.kernels == GENERATED:
         numbers = range(options.seed, options.seed + options.count)
         chosen = [kernel(number) for number in numbers]
@@ -145,11 +148,10 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
         raise InvalidArgument(
             f"--kernels: expected generated or suites, found {options.kernels!r}"
         )
-    levels = _levels(options.levels)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with ProgressBars() as bars:
         added = make_table(
-            *(chosen, levels, plugin_of(options.plugin), options.out),
+            *(chosen, options.levels, plugin_of(options.plugin), options.out),
             rounds=options.rounds,
             jobs=options.jobs,
             show=bars.stage("Kernels"),
@@ -234,7 +236,8 @@ def _evaluate(
       --times build/loop-distribution/suites.jsonl
     ```
     """
-    chosen, levels = _chosen(options.only or ()), _levels(options.levels)
+    _check_levels(options.levels)
+    chosen, levels = _chosen(options.only or ()), options.levels
     entries, plugin = _entries(options.times), plugin_of(options.plugin)
     need("training", PACKAGES)
     from .evaluate import best_factors, repeat, rows_of

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands of ``mlbridge search``, ``train`` and ``evaluate`` about tiling."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,12 +47,14 @@ class TimesOptions:
 
     out: TimesFile
     kernels: Annotated[
-        str,
+        list[str],
         Option(
-            help="Kernels, separated by commas: training, generated, held-out-sizes or"
-            " held-out-kernels."
+            "--kernel",
+            metavar="SPLIT",
+            help="Kernels: training, generated, held-out-sizes or held-out-kernels. May"
+            " be repeated.",
         ),
-    ] = "training,generated"
+    ] = field(default_factory=lambda: [TRAINING, GENERATED])
     count: Annotated[int, Option(min=1, help="The number of random kernels.")] = 60
     rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5
     tool: Tool = None
@@ -79,14 +82,16 @@ class EvaluationOptions:
     tool: Tool = None
 
 
-def _cases(splits: str, count: int, folder: Path) -> list[Case]:
+def _cases(splits: Sequence[str], count: int, folder: Path) -> list[Case]:
     from .generated import generated_cases
 
-    chosen = splits.split(",")
-    if unknown := set(chosen) - {TRAINING, GENERATED, *HELD_OUT}:
-        raise InvalidArgument(f"--kernels: unknown split {min(unknown)!r}")
-    found = cases(*chosen)
-    if GENERATED in chosen:
+    known = (TRAINING, GENERATED, *HELD_OUT)
+    if unknown := [split for split in splits if split not in known]:
+        raise InvalidArgument(
+            f"--kernel: expected one of {', '.join(known)}, found {unknown[0]!r}"
+        )
+    found = cases(*splits)
+    if GENERATED in splits:
         found += generated_cases(count, folder)
     return found
 
@@ -167,7 +172,7 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
 
     ```sh
     mlbridge search polyhedral-tiling-times --out held-out.jsonl \
-      --kernels held-out-sizes,held-out-kernels
+      --kernel held-out-sizes --kernel held-out-kernels
     mlbridge evaluate polyhedral-tiling onnx:tiling.onnx --times held-out.jsonl
     ```
     """

@@ -4,7 +4,8 @@
 import json
 import math
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -33,10 +34,17 @@ from mlbridge_optimizations.extras import need
 from .evolve import Evolution
 from .settings import ImitationOptions, VocabularyOptions
 
-VALIDATION = "flac,jq,libpng,minisat"
+VALIDATION = ("flac", "jq", "libpng", "minisat")
 """The programs for validation, which are not used for training."""
 
 Functions = Annotated[Path, Option(help="Folder of the functions to train on.")]
+Validation = Annotated[
+    list[str],
+    Option(
+        metavar="PROGRAM",
+        help="A program on which the best model is selected. May be repeated.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -63,13 +71,7 @@ class Trained:
         ),
     ]
     functions: Functions = Path("build/register-allocation/functions")
-    validation: Annotated[
-        str,
-        Option(
-            help="Programs on which the best generation is selected, separated by"
-            " commas."
-        ),
-    ] = VALIDATION
+    validation: Validation = field(default_factory=lambda: [*VALIDATION])
     start: Annotated[
         Path | None,
         Option(
@@ -89,13 +91,7 @@ class Imitated:
     """The options of an imitation."""
 
     functions: Functions = Path("build/register-allocation/functions")
-    validation: Annotated[
-        str,
-        Option(
-            help="Programs on which the best iteration is selected, separated by"
-            " commas."
-        ),
-    ] = VALIDATION
+    validation: Validation = field(default_factory=lambda: [*VALIDATION])
     policies: Annotated[
         list[str] | None,
         Option(
@@ -185,9 +181,8 @@ def _functions(context: typer.Context, extracted: Extracted) -> None:
     console.print(f"{extracted.functions} has {len(files)} files.")
 
 
-def _files(functions: Path, validation: str) -> tuple[list[Path], list[Path]]:
+def _files(functions: Path, programs: Sequence[str]) -> tuple[list[Path], list[Path]]:
     """Returns the files for training, and the files of the programs for validation."""
-    programs = validation.split(",")
     files = sorted(functions.glob("*.bc"))
     checked = [f for f in files if f.name.rpartition("-")[0] in programs]
     training = [f for f in files if f not in checked]

@@ -94,7 +94,7 @@ class Build:
             names = ", ".join(sorted(path.name for path in linked)) or "nothing"
             raise InvalidArgument(
                 f"expected one program{f' {name}' if name else ''}, but the build"
-                f" linked {names}; name a program with --program, and start the build"
+                f" linked {names}; name a program with --binary, and start the build"
                 " from scratch (make clean)"
             )
         return chosen[0]

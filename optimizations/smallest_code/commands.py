@@ -44,9 +44,12 @@ class SizeOptions:
     out: Annotated[
         Path, Option(metavar="FILE", help="Write the decisions to this file.")
     ] = Path("decisions.txt")
-    program: Annotated[
+    binary: Annotated[
         str | None,
-        Option(help="File name of the program, if the build links several."),
+        Option(
+            metavar="NAME",
+            help="File name of the program or library, if the build links several.",
+        ),
     ] = None
     seconds: Annotated[float, Option(min=0, help="CPU time of the search.")] = 1800
     pipelines: Annotated[
@@ -102,7 +105,7 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
 
     plugin = plugin_of(options.plugin)
     build = run_build(options.command, options.folder)
-    link = build.program(options.program)
+    link = build.program(options.binary)
     program = options.folder / "program.bc"
     link_units(build.units_of(link), program)
     space, pipelines, share = None, {}, 1.0
@@ -189,9 +192,9 @@ class EvaluateOptions:
 
     folders: Folders
     model: Annotated[
-        Path | None,
+        str | None,
         Option(
-            metavar="FILE.onnx",
+            metavar="SPEC",
             help="Compare this model. [default: for each program, a model trained on"
             " the others]",
         ),

@@ -39,9 +39,8 @@ class Comparison:
         return self.sizes[policy].text / self.sizes[STOCK].text
 
 
-def model_flags(model: Path, plugin: Path) -> list[str]:
-    """Returns clang's flags for a model in a file."""
-    spec = spec_of("onnx", model)
+def model_flags(spec: str, plugin: Path) -> list[str]:
+    """Returns clang's flags for the model of a spec."""
     return plugin_flags(plugin, f"inliner={spec}", "on-error=fatal", *FLAGS)
 
 
@@ -62,32 +61,32 @@ def compare(
 
 
 def flags_of(
-    program: Searched, models: Mapping[str, Path], plugin: Path
+    program: Searched, models: Mapping[str, str], plugin: Path
 ) -> dict[str, list[str]]:
     """Returns clang's flags of each policy."""
     rows: dict[str, list[str]] = {STOCK: []}
     for value in THRESHOLDS:
         rows[f"{THRESHOLD} {value}"] = mllvm([f"-inline-threshold={value}"])
-    rows |= {name: model_flags(path, plugin) for name, path in models.items()}
+    rows |= {name: model_flags(spec, plugin) for name, spec in models.items()}
     rows[SEARCH] = replay_flags(program.decisions)
     return rows
 
 
-def write_rule(calls: Calls, folder: Path) -> Path:
-    """Writes the rule that the model should beat, and returns its file."""
+def write_rule(calls: Calls, folder: Path) -> str:
+    """Writes the rule that the model should beat, and returns its spec."""
     path = folder / "one-use.onnx"
     write(OneUse(calls.names), path, calls, 0)
-    return path
+    return spec_of("onnx", path)
 
 
 def train_without(
     left_out: int, calls: Sequence[Calls], folder: Path, options: ImitationOptions
-) -> Path:
-    """Trains a model on all programs but one, and returns its file."""
+) -> str:
+    """Trains a model on all programs but one, and returns its spec."""
     others = [one for index, one in enumerate(calls) if index != left_out]
     path = folder / f"without-{left_out}.onnx"
     write(train(others, options), path, Calls.join(others), options.seed)
-    return path
+    return spec_of("onnx", path)
 
 
 def mean_ratio(comparisons: Sequence[Comparison], policy: str) -> float:

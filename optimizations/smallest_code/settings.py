@@ -6,6 +6,8 @@ from typing import Annotated
 
 from typer import Option
 
+from mlbridge_optimizations.training.settings import Width
+
 
 @dataclass(frozen=True)
 class ImitationOptions:
@@ -13,11 +15,11 @@ class ImitationOptions:
 
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
     epochs: Annotated[int, Option(min=1, help="Passes over all calls.")] = 60
-    hidden: Annotated[int, Option(min=1, help="Width of both hidden layers.")] = 32
+    hidden: Width = 32
     rate: Annotated[float, Option(help="Learning rate.")] = 2e-3
     decay: Annotated[float, Option(help="Weight decay.")] = 0.3
     dropout: Annotated[float, Option(help="Share of dropped activations.")] = 0.2
-    most: Annotated[float, Option(help="Limit of a call's gain, in bytes.")] = 64.0
+    most: Annotated[int, Option(help="Limit of a call's gain, in bytes.")] = 64
     least: Annotated[
         float, Option(help="Weight of a call without a gain, in bytes.")
     ] = 1.0

@@ -101,12 +101,12 @@ def subjects(
         raise InvalidArgument(
             f"--split: expected training or held-out, found {options.split!r}"
         )
+    if unknown := [name for name in options.workloads if name not in WORKLOADS]:
+        raise InvalidArgument(
+            f"--workload: expected {', '.join(WORKLOADS)}, found {unknown[0]!r}"
+        )
     found = []
-    for name in options.workloads.split(","):
-        if name not in WORKLOADS:
-            raise InvalidArgument(
-                f"--workloads: expected {', '.join(WORKLOADS)}, found {name!r}"
-            )
+    for name in options.workloads:
         folder = options.out / f"{name}-{options.scale:g}"
         database, library = folder / "data.db", folder / "model.so"
         if not database.is_file():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of commands whose modules import PyTorch, which takes seconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -69,8 +69,13 @@ class EvaluationOptions:
         Option(metavar="FILE", help="File of queries for --database, one per line."),
     ] = None
     workloads: Annotated[
-        str, Option(help="Generated databases, separated by commas.")
-    ] = "films,retail"
+        list[str],
+        Option(
+            "--workload",
+            metavar="NAME",
+            help="A generated database: films or retail. May be repeated.",
+        ),
+    ] = field(default_factory=lambda: ["films", "retail"])
     split: Annotated[str, Option(help="Queries to draw: training or held-out.")] = (
         "held-out"
     )

@@ -186,13 +186,13 @@ def test_mistakes_are_explained(measured: Path, tmp_path: Path) -> None:
         "search", "loop-distribution-times", "--out", tmp_path / "times.jsonl", *given
     )
     assert "Not measured: g0\nThe first error: " in said
-    with pytest.raises(InvalidArgument, match=r"--levels: .* found 'L3'"):
+    with pytest.raises(InvalidArgument, match=r"--level: .* found 'L3'"):
         run_cli(
             "search",
             "loop-distribution-times",
             "--out",
             tmp_path / "times.jsonl",
-            "--levels",
+            "--level",
             "L3",
         )
     with pytest.raises(InvalidArgument, match=r"--kernel: .* found 'g1'"):
@@ -260,7 +260,7 @@ def test_models_are_evaluated_on_other_families(measured: Path, tmp_path: Path) 
 
     # The command finds the models of this fold, and evaluates only this kernel.
     given = ["--times", measured, "--models", tmp_path, "--plugin", PLUGIN]
-    small = ["--kernel", "s212", "--levels", "L1", "--repeat", "1", "--rounds", "2"]
+    small = ["--kernel", "s212", "--level", "L1", "--repeat", "1", "--rounds", "2"]
     said = run_cli("evaluate", "loop-distribution-kernels", *given, *small)
     shown = re.findall(r"^│ ([a-z ]+?) +│ +[\d.]+ │", said, re.MULTILINE)
     assert shown == [name for name in list(rows)[1:] if not name.startswith("best")]

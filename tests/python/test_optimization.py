@@ -443,8 +443,6 @@ def test_options_have_one_meaning() -> None:
     for group in (evaluate.app, search.app, train_.app):
         made: Any = typer.main.get_command(group)
         for name, command in made.known.items():
-            if name.startswith("smallest-code"):
-                continue
             for field, one in inspect.signature(command).parameters.items():
                 kind, option = get_args(one.annotation) or (None, None)
                 if isinstance(option, typer.models.OptionInfo):
@@ -456,6 +454,31 @@ def test_options_have_one_meaning() -> None:
                     found.setdefault(str(word).strip("-"), {})[kind] = name
     assert {"program", "times"} <= found.keys()
     assert not {word: kinds for word, kinds in found.items() if len(kinds) > 1}
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "names"),
+    [
+        ("search loop-distribution-times --out a.jsonl", "--level", "L1 L3"),
+        ("search polyhedral-tiling-times --out a.jsonl", "--kernel", "training none"),
+        ("evaluate sqlite-selectivity", "--workload", "films,retail"),
+        ("evaluate sqlite-selectivity", "--workload", "films none"),
+    ],
+)
+def test_repeated_options(
+    command: str,
+    option: str,
+    names: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each value is a name, also of an option that is given twice."""
+    monkeypatch.chdir(tmp_path)
+    given = [word for name in names.split() for word in (option, name)]
+    with pytest.raises(InvalidArgument, match=f"{option}: .* found") as caught:
+        run_cli(*command.split(), *given)
+    assert str(caught.value).endswith(repr(names.split()[-1]))
+    assert list(tmp_path.rglob("*.*")) == []
 
 
 def test_a_command_of_another_name(

@@ -167,7 +167,8 @@ def test_searches_teach_a_model(project: Path) -> None:
     assert ((logits > 0) == asked.decisions).all()
     rule = project / "rule.onnx"
     write(OneUse(calls.names), rule, calls, seed=0)
-    sizes = compare(program, {STOCK: [], "rule": model_flags(rule, PLUGIN)}, jobs=2)
+    flags = model_flags(f"onnx:{rule}", PLUGIN)
+    sizes = compare(program, {STOCK: [], "rule": flags}, jobs=2)
     assert sizes.sizes[STOCK] == Sizes.of(program.link.output)
     assert sizes.ratio("rule") != 1
 
