@@ -1,12 +1,13 @@
 # Entry points for developers. `make help` lists them; scripts/ implements them.
 
-# The prefix of `make install`, and arguments for `make demo`, `test` and `bench`.
+# The prefix of `make install`, and arguments for `make demo`, `test`, `bench` and
+# `report`.
 PREFIX ?= /usr/local
 ARGS ?=
 
 # Scripts reuse what earlier runs have produced, and check first whether there is
 # anything to do.
-.PHONY: help packages setup build demo test test-full bench lint format docs \
+.PHONY: help packages setup build demo test test-full bench report lint format docs \
         install hooks clean distclean
 .DEFAULT_GOAL := help
 
@@ -42,6 +43,10 @@ test-full: setup ## Run all tests with 5 million runs of each fuzzer, and the lo
 
 bench: build ## Measure round trips, and compare them with each transport's lower bound
 	@.venv/bin/mlbridge bench rtt $(ARGS)
+
+report: build ## Measure the paper's tables and figures (hours; a second run continues)
+	@scripts/make-venv dev demo train
+	@.venv/bin/mlbridge bench report $(ARGS)
 
 lint: setup ## Check format, style and types: clang-format, clang-tidy, ruff, mypy
 	@scripts/make-venv demo train

@@ -22,6 +22,7 @@ COMMANDS = {
     "compile-time": "phase_ordering.command:compile_time_command",
     "training": "phase_ordering.command:training_command",
     "gym": "phase_ordering.command:gym_command",
+    "report": "report.command:report_command",
 }
 
 

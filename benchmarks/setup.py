@@ -8,4 +8,5 @@ folders = find_packages(exclude=["build*"])
 setup(
     packages=[NAME, *(f"{NAME}.{folder}" for folder in folders)],
     package_dir={NAME: "."},
+    package_data={f"{NAME}.report": ["page.html"]},
 )
