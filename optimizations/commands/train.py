@@ -87,6 +87,8 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
     is_ray = settings.engine == "rllib" or bool(how.tune)
     if how.address is not None and not is_ray:
         raise InvalidArgument("--address is for --engine rllib, or for --tune")
+    if how.tune and settings.compilers:
+        raise InvalidArgument("--tune starts its own compilers: leave --compilers")
     if how.resume and how.tune:
         raise InvalidArgument("--resume uses the settings found by --tune: leave that")
     if not (how.resume or how.force) and (models := experiment.models()):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MODEL = "model"
 """The file name of a single agent. With several agents, labels are the file names."""
 
-_MAY_CHANGE = ("out", "steps", "every")
+_MAY_CHANGE = ("out", "steps", "every", "compilers", "device")
 """The settings that may differ when a training is resumed."""
 
 
@@ -40,7 +40,16 @@ class Experiment:
 
     def make_env(self, worker: int = 0) -> Any:
         """Makes one environment. Its compiler starts at the first reset."""
-        return self.optimization.environment(self.environment, worker)
+        env = self.optimization.environment(self.environment, worker)
+        if self.settings.compilers:
+            if not hasattr(env.unwrapped, "use_compiler_at"):
+                raise InvalidArgument(
+                    f"--compilers: expected an environment whose compiler serves an"
+                    f" Environment, found the {type(env).__name__} of"
+                    f" '{self.optimization.name}'"
+                )
+            env.unwrapped.use_compiler_at(self.settings.addresses[worker])
+        return env
 
     def networks(
         self, observations: Any, actions: Any, agent: str = ""

@@ -239,7 +239,9 @@ def config_of(experiment: Experiment) -> Any:
     def make_env(context: Any) -> Any:
         # Use one thread, because networks are small and compilers need the cores.
         torch.set_num_threads(1)
-        return failure.noted(experiment.make_env(context.worker_index))
+        # RLlib counts its workers from 1, and its own process is 0.
+        worker = max(0, context.worker_index - 1)
+        return failure.noted(experiment.make_env(worker))
 
     register_env(_NAME, make_env)
     # Use Any, because RLlib's own functions have no types.
@@ -250,7 +252,7 @@ def config_of(experiment: Experiment) -> Any:
         # Disable RLlib's check, because its random action may be illegal.
         .environment(_NAME, disable_env_checking=True)
         .env_runners(num_env_runners=settings.workers)
-        .learners(num_learners=0)
+        .learners(num_learners=0, num_gpus_per_learner=int(settings.on_gpu()))
         # Do not restart workers. Environments restart their compilers themselves, so
         # any other error would occur again in the next worker.
         .fault_tolerance(restart_failed_env_runners=False)

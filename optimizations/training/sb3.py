@@ -5,7 +5,6 @@ With one worker, the same seed gives the same curve and the same policy.
 """
 
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import gymnasium
@@ -25,6 +24,7 @@ from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Curve, ShowReturn
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
+from mlbridge_optimizations.training.settings import TrainingSettings
 
 T = TypeVar("T")
 
@@ -63,6 +63,8 @@ def train(
         watch = _Watch(experiment, curve, show, done + -(-left // update) * update)
         model.learn(left, callback=watch, reset_num_timesteps=not resume)
         watch.save()
+        # The export runs the network on the CPU.
+        model.policy.to("cpu")
     finally:
         compilers.close()
     return Learned({MODEL: model}, curve)
@@ -102,7 +104,7 @@ def _model(
     settings = experiment.settings
     kind: Any = _kind(settings.algo)
     if resume:
-        return _loaded(kind, settings.out, settings.seed, compilers)
+        return _loaded(kind, settings, compilers)
     space = compilers.observation_space
     encoder, whole = experiment.networks(space, compilers.action_space)
     network: dict[str, Any] = {"net_arch": settings.layers}
@@ -121,7 +123,7 @@ def _model(
         policy_kwargs=network,
         learning_rate=settings.rate,
         seed=settings.seed,
-        device="cpu",
+        device=_device(settings),
         **_options(experiment),
     )
     return model, 0
@@ -151,14 +153,19 @@ def _options(experiment: Experiment) -> dict[str, Any]:
     }
 
 
+def _device(settings: TrainingSettings) -> str:
+    return "cuda" if settings.on_gpu() else "cpu"
+
+
 def _loaded(
-    kind: type[BaseAlgorithm], out: Path, seed: int, compilers: VecEnv
+    kind: type[BaseAlgorithm], settings: TrainingSettings, compilers: VecEnv
 ) -> tuple[BaseAlgorithm, int]:
+    out, seed = settings.out, settings.seed
     path = out / "checkpoint.zip"
     if not path.is_file():
         raise InvalidArgument(f"there is no {path} to resume from")
     try:
-        loaded = kind.load(path, env=compilers, device="cpu")
+        loaded = kind.load(path, env=compilers, device=_device(settings))
         if isinstance(loaded, DQN):
             path = out / "replay.pkl"
             loaded.load_replay_buffer(path)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from typer import Option
 
+from mlbridge import grpc
 from mlbridge.errors import InvalidArgument
 
 ALGORITHMS = {"sb3": ("ppo", "a2c", "dqn", "ars"), "rllib": ("ppo", "dqn", "appo")}
@@ -86,6 +87,21 @@ class TrainingSettings:
         ),
     ] = 512
     every: Annotated[int, Option(min=1, help="Actions between checkpoints.")] = 5_000
+    compilers: Annotated[
+        list[str] | None,
+        Option(
+            metavar="ADDRESS",
+            help="Address of compilers that already run, such as"
+            " grpc://host:50051-50058: a port for each worker. May be repeated.",
+        ),
+    ] = None
+    device: Annotated[
+        str,
+        Option(
+            help="Device that trains the network: cpu, cuda, or auto (cuda if PyTorch"
+            " finds a GPU)."
+        ),
+    ] = "cpu"
 
     def __post_init__(self) -> None:
         if self.algo not in ALGORITHMS.get(self.engine, ()):
@@ -102,6 +118,15 @@ class TrainingSettings:
                 raise InvalidArgument(
                     f"--{option}: expected a number {range_}, found {number}"
                 )
+        if self.device not in ("cpu", "cuda", "auto"):
+            raise InvalidArgument(
+                f"--device: expected cpu, cuda or auto, found '{self.device}'"
+            )
+        if self.compilers and len(self.addresses) < self.workers:
+            raise InvalidArgument(
+                f"--compilers: expected an address for each of {self.workers} workers"
+                f" (--workers), found {len(self.addresses)}"
+            )
         if not self.layers:
             raise InvalidArgument(
                 f"--hidden: expected sizes of layers such as 128,128, found"
@@ -116,6 +141,26 @@ class TrainingSettings:
         except ValueError:
             return []
         return found if min(found) > 0 else []
+
+    @property
+    def addresses(self) -> list[str]:
+        """The addresses of running compilers, one for each worker."""
+        return [one for each in self.compilers or () for one in grpc.expand(each)]
+
+    def on_gpu(self) -> bool:
+        """Returns whether a GPU trains the network.
+
+        Raises InvalidArgument if ``device`` is cuda and PyTorch finds no GPU.
+        """
+        import torch
+
+        found = torch.cuda.is_available()
+        if self.device == "cuda" and not found:
+            raise InvalidArgument(
+                "--device cuda: PyTorch found no GPU; use --device auto, or install"
+                " PyTorch with CUDA"
+            )
+        return found and self.device != "cpu"
 
     @property
     def rate(self) -> float:

@@ -33,6 +33,8 @@ _SLICE = 0.1
 """Seconds between two checks that the compiler is alive, in a wait for a message."""
 _CONNECT_SLICE = 1.0
 """Seconds between two checks that the compiler is alive, while connecting."""
+_TAKEN = "already has a trainer"
+"""A part of the message with which a compiler refuses a second trainer."""
 _POLL_INTERVAL = 0.01
 """Seconds between two checks whether a socket exists."""
 
@@ -76,12 +78,25 @@ def pick(spec: str, worker: int) -> str:
     For example, worker 1 of ``grpc://host:50051,50060-50063`` uses port 50060, because
     workers count from 0. Raises InvalidArgument if the spec has too few ports.
     """
+    specs = expand(spec)
+    if specs == [spec]:
+        return spec
+    if worker >= len(specs):
+        raise InvalidArgument(
+            f"spec {spec!r} has {len(specs)} ports, and worker {worker} (counted from"
+            " 0) has none"
+        )
+    return specs[worker]
+
+
+def expand(spec: str) -> list[str]:
+    """Returns one spec for each port that the spec lists. See `pick`."""
     address, question_mark, options = spec.partition("?")
     head, colon, ports = address.rpartition(":")
     if not address.startswith("grpc:") or not re.fullmatch(
         r"[\d,-]*[,-][\d,-]*", ports
     ):
-        return spec
+        return [spec]
     choice: list[int] = []
     for part in ports.split(","):
         ends = part.split("-")
@@ -91,12 +106,16 @@ def pick(spec: str, worker: int) -> str:
                 f" found {ports!r}"
             )
         choice.extend(range(int(ends[0]), int(ends[-1]) + 1))
-    if worker >= len(choice):
-        raise InvalidArgument(
-            f"spec {spec!r} has {len(choice)} ports, and worker {worker} (counted from"
-            " 0) has none"
-        )
-    return f"{head}{colon}{choice[worker]}{question_mark}{options}"
+    return [f"{head}{colon}{port}{question_mark}{options}" for port in choice]
+
+
+def with_default(spec: str, option: str) -> str:
+    """Adds an option such as ``serdes=bitstream`` to a spec that lacks it."""
+    _, question_mark, options = spec.partition("?")
+    name = option.partition("=")[0]
+    if any(one.partition("=")[0] == name for one in options.split("&")):
+        return spec
+    return f"{spec}{'&' if question_mark else '?'}{option}"
 
 
 class TrainingChannel:
@@ -105,12 +124,13 @@ class TrainingChannel:
     The compiler is the gRPC server, and the trainer connects to it.
     """
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, *, formats: Sequence[_core.Format] = ()) -> None:
         """Prepares a session without connecting.
 
         The spec is ``grpc://HOST:PORT`` or ``grpc+unix:PATH``, with the options of a
         model spec. The spec ``grpc`` creates a private socket, which is removed after
-        the handshake. With this spec, the default SerDes is the bitstream.
+        the handshake. With this spec, the default SerDes is the bitstream. ``formats``
+        are additional SerDes, for example from `mlbridge.protobuf.messages`.
         """
         address, _, options = spec.partition("?")
         self._own = ExitStack()
@@ -119,13 +139,10 @@ class TrainingChannel:
         if address.rstrip(":/") in ("grpc", "grpc+unix"):
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
             self._socket = folder.path / "env"
-            # Set the SerDes, because the compiler's default depends on its libraries.
-            # Every compiler has the bitstream.
-            if "serdes=" not in options:
-                options += f"{'&' if options else ''}serdes=bitstream"
-            spec = f"{spec_of('grpc+unix', self._socket)}?{options}"
+            spec = f"{spec_of('grpc+unix', self._socket)}?{options}".rstrip("?")
+            spec = with_default(spec, "serdes=bitstream")
         self.spec = spec
-        self._trainer = _module().Trainer(spec, _core.formats())
+        self._trainer = _module().Trainer(spec, [*_core.formats(), *formats])
 
     def connect(self, timeout: float | None, alive: Callable[[], bool]) -> None:
         """Connects to the compiler, as ``EnvironmentChannel.connect`` describes."""
@@ -140,22 +157,35 @@ class TrainingChannel:
             if not alive() or time.monotonic() > until:
                 break
             time.sleep(_POLL_INTERVAL)
+        refusal: Unsupported | None = None
         while True:
             was_alive = alive()
             left = max(0.0, until - time.monotonic())
             try:
                 self._trainer.connect(min(_CONNECT_SLICE, left))
-                break
-            except Timeout:
+            except Timeout as error:
                 if not was_alive:
                     raise PeerClosed(
                         f"the compiler at {self.spec} disconnected"
                     ) from None
                 if left <= _CONNECT_SLICE:
+                    raise refusal or error from None
+                continue
+            # A compiler with unary calls sends no greeting.
+            if self._trainer.unary:
+                return
+            try:
+                self._greet(None if timeout is None else left, alive)
+            except Unsupported as error:
+                # The compiler may not have noticed yet that its last trainer is gone.
+                if _TAKEN not in str(error) or left <= _SLICE or not was_alive:
                     raise
-        # Do not wait for a greeting if the compiler uses unary calls: it sends none.
-        if self._trainer.unary:
-            return
+                refusal = error
+                time.sleep(_SLICE)
+            else:
+                return
+
+    def _greet(self, timeout: float | None, alive: Callable[[], bool]) -> None:
         greeting = self.receive(timeout, alive)
         if "_ready" not in greeting:
             raise SchemaMismatch(

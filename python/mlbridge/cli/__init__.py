@@ -10,6 +10,7 @@ from rich.text import Text
 from mlbridge import __version__
 from mlbridge.cli._compile import compile_
 from mlbridge.cli._doctor import doctor
+from mlbridge.cli._environment import app as environment
 from mlbridge.cli._export import export
 from mlbridge.cli._inspect import inspect
 from mlbridge.cli._log import app as log
@@ -48,6 +49,7 @@ for command in (doctor, serve, export, inspect):
     app.command()(command)
 app.add_typer(log, name="log")
 app.command("compile")(compile_)
+app.add_typer(environment, name="environment")
 app.add_typer(vocabulary, name="vocabulary")
 add_commands(app)
 

@@ -56,10 +56,12 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         Args:
             command: the compiler's program and arguments. ``{spec}`` is replaced by the
                 spec for serveEnvironment. The variable MLBRIDGE_SPEC has the same spec.
-                ``{worker}`` is replaced by the worker's number.
+                ``{worker}`` is replaced by the worker's number. If the list is empty,
+                the user starts the compiler, and the spec has its address.
             spec: the transport, ``pipe``, ``shm`` or ``grpc``, with options such as
                 ``pipe:?serdes=json&max-message=16MiB``. If the spec has no name after
-                the colon, each compiler gets a private name.
+                the colon, each compiler gets a private name. If the spec lists several
+                ports, such as ``grpc://host:50051-50058``, ``worker`` selects one.
             observation_space: the space of the features that form the observation. The
                 keys of a Dict are names of features. A single tensor is the feature
                 ``observation``, or the only feature. Shapes must equal the compiler's,
@@ -75,7 +77,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
 
         Raises:
             TypeError: a space cannot be represented as tensors.
-            InvalidArgument: the command is empty or a string.
+            InvalidArgument: the command is a string, or is empty without an address.
         """
         self.observation_space = observation_space
         self.action_space = action_space
@@ -100,6 +102,13 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         """The number of compilers started so far."""
         return self._session.starts
 
+    def use_compiler_at(self, address: str) -> None:
+        """Uses a compiler that the user starts at the address instead of the command.
+
+        Call this before the first reset.
+        """
+        self._session.use_compiler_at(address)
+
     def launch(self) -> None:
         """Starts the compiler if it does not run. Does not wait for it."""
         self._session.launch()
@@ -119,7 +128,8 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
 
         Raises:
             Timeout, PeerClosed: the compiler failed, also after all restarts. The
-                message has the exit status.
+                message has the exit status. If the user starts the compiler, Timeout
+                means that no compiler answered at the address in ``reset_timeout``.
             SchemaMismatch: the observation does not fit the observation space.
             Error: the compiler could not begin this episode.
         """

@@ -73,6 +73,13 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         """The process ID of the compiler, or None if no compiler runs."""
         return self._session.pid
 
+    def use_compiler_at(self, address: str) -> None:
+        """Uses a compiler that the user starts at the address instead of the command.
+
+        Call this before the first reset.
+        """
+        self._session.use_compiler_at(address)
+
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[Any, Any], dict[Any, Any]]:

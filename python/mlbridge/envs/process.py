@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a compiler as a child process, and ends it and all its children."""
+"""Runs a compiler as a child process, or represents a compiler that the user starts.
+
+A child process is ended with all its children.
+"""
 
 import contextlib
 import os
@@ -51,6 +54,11 @@ class CompilerProcess:
         """Whether this process, and not a parent that forked it, started the child."""
         return os.getpid() == self._parent
 
+    @property
+    def returncode(self) -> int | None:
+        """The exit status, or minus a signal's number. None before `end`."""
+        return self._process.returncode
+
     def alive(self) -> bool:
         """Returns whether the process still runs."""
         return not self.wait(0)
@@ -89,3 +97,38 @@ class CompilerProcess:
         if status < 0:
             return f"{name}, ended by {signal.Signals(-status).name}"
         return f"{name}, exited with {status}"
+
+
+class RemoteCompiler:
+    """A compiler that the user starts, perhaps on another machine.
+
+    It has the methods of `CompilerProcess`, but cannot be observed or ended. Only its
+    channel shows whether it still runs.
+    """
+
+    pid = None
+    command = ("start it, for example with `mlbridge environment serve`",)
+
+    def __init__(self) -> None:
+        self._parent = os.getpid()
+        self._is_killed = False
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process, and not a parent that forked it, uses the compiler."""
+        return os.getpid() == self._parent
+
+    def alive(self) -> bool:
+        """Returns true until `kill`."""
+        return not self._is_killed
+
+    def wait(self, timeout: float) -> bool:
+        """Returns false at once, because the compiler's end cannot be observed."""
+        return False
+
+    def end(self, grace: float = 0.0) -> None:
+        """Does nothing. The compiler ends when its channel is closed."""
+
+    def kill(self) -> None:
+        """Ends all waits for this compiler. Thread-safe."""
+        self._is_killed = True

@@ -20,10 +20,14 @@ class CompilerVecEnv(VecEnv):
     """
 
     def __init__(
-        self, num_envs: int, command: Sequence[str], spec: str = "pipe", **settings: Any
+        self,
+        compilers: int | Sequence[str],
+        command: Sequence[str] = (),
+        spec: str = "pipe",
+        **settings: Any,
     ) -> None:
-        """Creates ``num_envs`` environments from the arguments of `make_vec`."""
-        self._begin(make_envs(num_envs, command, spec, **settings))
+        """Creates environments from the arguments of `make_vec`."""
+        self._begin(make_envs(compilers, command, spec, **settings))
 
     @classmethod
     def of(cls, envs: Sequence[CompilerEnv]) -> Self:

@@ -13,8 +13,9 @@ from typing import Any, Self, TypedDict
 
 import numpy as np
 
+from mlbridge import grpc
 from mlbridge.envs.channel import EnvironmentChannel, open_channel
-from mlbridge.envs.process import CompilerProcess
+from mlbridge.envs.process import CompilerProcess, RemoteCompiler
 from mlbridge.errors import (
     Error,
     InvalidArgument,
@@ -63,7 +64,11 @@ class CompilerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CompilerSettings:
-    """The command and the options of a compiler. See `CompilerOptions`."""
+    """The command and the options of a compiler. See `CompilerOptions`.
+
+    An empty command means that the user starts the compiler, so the spec must contain
+    its address. If the spec lists several ports, the compiler uses its worker's port.
+    """
 
     command: Sequence[str]
     spec: str = "pipe"
@@ -74,8 +79,14 @@ class CompilerSettings:
     folder: str | PathLike[str] | None = None
     worker: int = 0
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the user starts the compiler."""
+        return not self.command
+
     def __str__(self) -> str:
-        return f"{Path(self.command[0]).name} (worker {self.worker})"
+        name = self.spec if self.is_remote else Path(self.command[0]).name
+        return f"{name} (worker {self.worker})"
 
 
 @dataclass
@@ -107,7 +118,17 @@ class _Running:
     """A running compiler process and its channel."""
 
     def __init__(self, settings: CompilerSettings) -> None:
-        self.channel: EnvironmentChannel = open_channel(settings.spec)
+        address = grpc.pick(settings.spec, settings.worker)
+        if grpc.is_named_in(address):
+            # The compiler's own default depends on its libraries.
+            address = grpc.with_default(address, "serdes=bitstream")
+        self.channel: EnvironmentChannel = open_channel(address)
+        self.process: CompilerProcess | RemoteCompiler = RemoteCompiler()
+        self.is_connected = False
+        self.is_asked = False
+        """Whether the compiler has yet to reply to a message."""
+        if settings.is_remote:
+            return
         spec, worker = self.channel.spec, str(settings.worker)
         command = [part.replace("{spec}", spec) for part in settings.command]
         command = [part.replace("{worker}", worker) for part in command]
@@ -117,9 +138,6 @@ class _Running:
         except BaseException:
             self.channel.close()
             raise
-        self.is_connected = False
-        self.is_asked = False
-        """Whether the compiler has yet to reply to a message."""
 
     def end(self, grace: float = 0.0) -> None:
         is_idle = self.is_connected and not self.is_asked
@@ -161,10 +179,13 @@ class CompilerSession:
     """Runs the resets and steps of one compiler. One thread at a time may use it."""
 
     def __init__(self, settings: CompilerSettings) -> None:
-        if not settings.command or isinstance(settings.command, str):
+        address = settings.spec.partition("?")[0].partition(":")[2].strip("/")
+        if isinstance(settings.command, str) or (settings.is_remote and not address):
             raise InvalidArgument(
-                "command: expected a list of the compiler's program and arguments,"
-                f" found {settings.command!r}"
+                "command: expected a list of the compiler's program and arguments, or"
+                " an empty list and a spec with the address of a compiler, such as"
+                f" grpc://host:50051; found {settings.command!r} and the spec"
+                f" {settings.spec!r}"
             )
         self._settings = settings
         self._slot = _Slot()
@@ -179,6 +200,13 @@ class CompilerSession:
         self._interrupted = threading.Event()
         self.is_connected = False
         """Whether a compiler has ever connected."""
+
+    def use_compiler_at(self, address: str) -> None:
+        """Uses a compiler that the user starts at the address instead of the command.
+
+        Call this before the first reset.
+        """
+        self._settings = replace(self._settings, command=(), spec=address)
 
     @property
     def pid(self) -> int | None:
@@ -253,7 +281,9 @@ class CompilerSession:
                 if not was_fresh and isinstance(error, PeerClosed):
                     self.failures -= 1
                     continue
-                if self.failures > self._settings.max_restarts:
+                # Do not repeat a wait for a compiler that cannot be started again.
+                is_final = self._settings.is_remote and isinstance(error, Timeout)
+                if is_final or self.failures > self._settings.max_restarts:
                     raise failure from None
             else:
                 if outcome.error is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
+from mlbridge import grpc
 from mlbridge.envs.compiler import CompilerEnv
 from mlbridge.errors import InvalidArgument
 
@@ -103,18 +104,38 @@ class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 def make_vec(
-    num_envs: int, command: Sequence[str], spec: str = "pipe", **settings: Any
+    compilers: int | Sequence[str],
+    command: Sequence[str] = (),
+    spec: str = "pipe",
+    **settings: Any,
 ) -> CompilerVectorEnv:
     """Makes a Gymnasium vector environment of several compilers.
 
-    `CompilerEnv` describes the arguments. ``observation_space`` and ``action_space``
-    are the spaces of one compiler. ``{worker}`` in the command is 0, 1, ...
+    ``compilers`` is the number of compilers, or a list with the addresses of compilers
+    that the user starts, such as ``["grpc://a:50051-50058", "grpc://b:50051"]``. A list
+    replaces ``command`` and ``spec``.
+
+    `CompilerEnv` describes the other arguments. ``observation_space`` and
+    ``action_space`` are the spaces of one compiler. ``{worker}`` in the command is 0,
+    1, ...
     """
-    return CompilerVectorEnv(make_envs(num_envs, command, spec, **settings))
+    return CompilerVectorEnv(make_envs(compilers, command, spec, **settings))
 
 
 def make_envs(
-    num_envs: int, command: Sequence[str], spec: str, **settings: Any
+    compilers: int | Sequence[str], command: Sequence[str], spec: str, **settings: Any
 ) -> list[CompilerEnv]:
-    """Makes several environments with the same command and different workers."""
-    return [CompilerEnv(command, spec, worker=i, **settings) for i in range(num_envs)]
+    """Makes several environments with different workers. See `make_vec`."""
+    if isinstance(compilers, int):
+        specs = [spec] * compilers
+    elif isinstance(compilers, str) or command:
+        raise InvalidArgument(
+            "expected the number of compilers, or a list of addresses and no command,"
+            f" found {compilers!r} and the command {command!r}"
+        )
+    else:
+        specs = [one for address in compilers for one in grpc.expand(address)]
+    return [
+        CompilerEnv(command, one, worker=worker, **settings)
+        for worker, one in enumerate(specs)
+    ]
