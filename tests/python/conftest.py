@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,40 @@ def quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     if not IS_FULL:
         about = {**runs.PROGRAMS["bzip2"]["test"], "make": "text in 1"}
         monkeypatch.setitem(runs.RUN_TESTS, "bzip2", runs.parse_test(**about))
+
+
+@pytest.fixture(scope="session")
+def whole_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of two programs, both for training."""
+    corpus = pytest.importorskip("mlbridge_optimizations.corpus")
+    into = tmp_path_factory.mktemp("whole")
+    assert corpus.fetch(into, programs=["bzip2", "lua"]).failed == {}
+    return into
+
+
+@pytest.fixture(scope="session")
+def small_corpus(whole_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The corpus's small files and one larger file. In the full run, all files."""
+    if IS_FULL:
+        return whole_corpus
+    corpus = pytest.importorskip("mlbridge_optimizations.corpus")
+    into, found = tmp_path_factory.mktemp("corpus"), corpus.load(whole_corpus)
+    for name in (*found.programs, "linked"):
+        (into / name).symlink_to(whole_corpus / name)
+    for name, program in found.programs.items():
+        modules = program.modules
+        few = (m for m in modules if m.instructions < 1100 or "bzip2.c" in m.path)
+        found.programs[name] = replace(program, modules=tuple(few))
+    replace(found, folder=into).save()
+    return into
+
+
+@pytest.fixture(scope="session")
+def trained_core(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A `coreset.Trained`: a core set and its model."""
+    core_sets = importlib.import_module("core_sets")
+    out = tmp_path_factory.mktemp("core")
+    return core_sets.coreset.train(core_sets.core_settings(small_corpus, out))
 
 
 def assert_same(found: Any, expected: Any) -> None:
