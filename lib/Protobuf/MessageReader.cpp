@@ -19,7 +19,8 @@ using serdes::featureError;
 
 MessageReader::MessageReader(std::shared_ptr<const MessageType> Type)
     : Type(std::move(Type)), Found(this->Type->fields().size()),
-      Numbers(new std::uint64_t[Found.size()]()) {}
+      Numbers(new std::uint64_t[Found.size()]()), Nested(this->Type->nested()) {
+}
 
 serdes::ElementStore &MessageReader::State::store() {
   if (!Elements)
@@ -80,6 +81,19 @@ Error MessageReader::take(const WireField &Wire, std::size_t Index) {
   return readNumbers(Wire, Field.Type, F.store()) ? Error::success() : Broken();
 }
 
+/// Records one occurrence of any field, which begins at \p Position.
+Error MessageReader::takeField(const WireField &Wire, std::size_t Position) {
+  if (Wire.Number == MessageType::ReservedNumber && Wire.hasBytes())
+    return Reserved.add(Wire.Bytes);
+  const NestedType::Entry *Entry = Type->nested()->root().find(Wire.Number);
+  if (!Entry)
+    return unknownField(Wire.Number, Type->name());
+  if (!Nested.oneofs().counts(Entry->Oneof, Position))
+    return Error::success();
+  return Entry->IsMessage ? Nested.take(Wire, Entry->Index)
+                          : take(Wire, Type->find(Wire.Number));
+}
+
 Error MessageReader::addView(std::size_t Index) {
   static constexpr std::uint64_t Zero = 0;
   const MessageType::Field &Field = Type->fields()[Index];
@@ -133,23 +147,16 @@ Error MessageReader::readMessage(std::string_view Message) {
     F.Count = 0;
   }
   Reserved.clear();
+  Nested.clear();
+  Nested.oneofs().begin(Message, Type->nested()->root());
   FieldReader Reader(Message);
   WireField Field;
   FieldReader::Step Step;
+  std::size_t Position = 0;
   while ((Step = Reader.next(Field)) == FieldReader::Step::Field) {
-    if (Field.Number == MessageType::ReservedNumber && Field.hasBytes()) {
-      if (Error E = Reserved.add(Field.Bytes))
-        return E;
-      continue;
-    }
-    std::size_t Index = Type->find(Field.Number);
-    if (Index == Found.size())
-      return {ErrorCode::SchemaMismatch,
-              "message " + Type->name() + " has the unknown field number " +
-                  std::to_string(Field.Number) +
-                  ": the two sides have different versions of its .proto"};
-    if (Error E = take(Field, Index))
+    if (Error E = takeField(Field, Position))
       return E;
+    Position = Reader.position();
   }
   if (Step == FieldReader::Step::Broken)
     return {ErrorCode::Malformed, "message " + Type->name() +
@@ -182,7 +189,7 @@ Error MessageReader::addViews() {
   for (std::size_t I = 0; I < Found.size(); ++I)
     if (Error E = addView(I))
       return E;
-  return Error::success();
+  return Nested.finish(Views);
 }
 
 Expected<Span<const TensorView>> MessageReader::read(std::string_view Message) {
@@ -199,6 +206,7 @@ std::shared_ptr<const void> MessageReader::memory() const {
   for (const State &F : Found)
     if (F.Elements)
       All->push_back(F.Elements->memory());
+  Nested.addMemory(*All);
   All->push_back(Reserved.memory());
   return All;
 }

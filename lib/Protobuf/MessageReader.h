@@ -16,13 +16,15 @@
 
 #include "Protobuf/GenericReader.h"
 #include "Protobuf/MessageType.h"
+#include "Protobuf/NestedReader.h"
 
 #include <memory>
 
 namespace MLBridge::protobuf {
 
 /// Reads the fields of one message after another. The views of strings and of
-/// packed, aligned elements point into the message. Other elements are copied.
+/// packed, aligned elements point into the message. Other elements, and all
+/// elements of messages in the message, are copied.
 class MessageReader {
 public:
   explicit MessageReader(std::shared_ptr<const MessageType> Type);
@@ -49,6 +51,7 @@ private:
   };
 
   Error readMessage(std::string_view Message);
+  Error takeField(const WireField &Wire, std::size_t Position);
   Error take(const WireField &Field, std::size_t Index);
   Error addViews();
   Error addView(std::size_t Index);
@@ -58,6 +61,7 @@ private:
   /// The values of the fields that contain a single number.
   std::shared_ptr<std::uint64_t[]> Numbers;
   serdes::ElementStore Scratch;
+  NestedReader Nested;
   GenericReader Reserved;
   std::vector<TensorView> Views;
   LayoutTracker Tracker;

@@ -8,8 +8,6 @@
 
 #include "Protobuf/MessageType.h"
 
-#include "SerDes/Schema.h"
-
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
@@ -19,44 +17,15 @@ namespace MLBridge::protobuf {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-std::string MessageType::Field::typeStr() const {
-  std::string Text = IsRepeated ? "repeated " : "";
-  return Text +=
-         FieldDescriptor::TypeName(static_cast<FieldDescriptor::Type>(Type));
-}
-
-/// Returns the reason why \p Field cannot hold a tensor. Returns an empty
-/// string if it can.
-static std::string obstacle(const FieldDescriptor &Field) {
-  if (Field.number() == MessageType::ReservedNumber)
-    return "its number is reserved for the protocol's own tensors";
-  if (Field.is_map())
-    return "it is a map";
-  if (Field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE)
-    return "it is a message";
-  if (Field.real_containing_oneof())
-    return "it is in a oneof";
-  if (Field.is_repeated() && Field.type() == FieldDescriptor::TYPE_BYTES)
-    return "it is a list of bytes";
-  return {};
-}
-
-void MessageType::add(const FieldDescriptor &F) {
-  if (std::string Why = obstacle(F); !Why.empty() && !FirstError)
-    FirstError = {ErrorCode::Unsupported,
-                  "field " + serdes::quoted(F.name()) + " of message " + Name +
-                      " cannot hold a feature: " + Why +
-                      "; its fields can be numbers, bools, enums, strings, "
-                      "bytes, and repeated ones"};
-  Fields.push_back({F.name(), F.number(),
-                    static_cast<Format::FieldType>(F.type()), F.is_repeated(),
-                    F.is_packed(), F.has_optional_keyword(), F.is_required()});
-}
-
 MessageType::MessageType(const Descriptor &Message)
-    : Name(Message.full_name()) {
-  for (int I = 0; I < Message.field_count(); ++I)
-    add(*Message.field(I));
+    : Name(Message.full_name()),
+      Nested(std::make_shared<const NestedType>(Message)) {
+  Fields.reserve(static_cast<std::size_t>(Message.field_count()));
+  for (int I = 0; I < Message.field_count(); ++I) {
+    const FieldDescriptor &F = *Message.field(I);
+    if (F.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)
+      Fields.push_back(Field::of(F, F.name()));
+  }
   std::ranges::sort(Fields, {}, &Field::Number);
 }
 
@@ -74,8 +43,18 @@ std::size_t MessageType::find(int Number) const {
 
 std::string MessageType::fieldNames() const {
   std::string Names;
+  auto Add = [&](const std::string &Next) {
+    Names += (Names.empty() ? "" : ", ") + Next;
+  };
   for (const Field &F : Fields)
-    Names += (Names.empty() ? "" : ", ") + F.Name;
+    Add(F.Name);
+  // Messages can have many features, so bound the length of the text.
+  constexpr std::size_t MaxNested = 64;
+  const auto &Columns = Nested->columns();
+  for (std::size_t I = 0; I < std::min(MaxNested, Columns.size()); ++I)
+    Add(Columns[I].Name);
+  if (Columns.size() > MaxNested)
+    Add("...");
   return Names.empty() ? "none" : Names;
 }
 

@@ -15,16 +15,10 @@
 #ifndef MLCOMPILERBRIDGE_LIB_PROTOBUF_MESSAGETYPE_H
 #define MLCOMPILERBRIDGE_LIB_PROTOBUF_MESSAGETYPE_H
 
-#include "MLCompilerBridge/Error.h"
-#include "Protobuf/Wire.h"
+#include "Protobuf/NestedType.h"
 
 #include <string>
 #include <vector>
-
-namespace google::protobuf {
-class Descriptor;
-class FieldDescriptor;
-} // namespace google::protobuf
 
 namespace MLBridge::protobuf {
 
@@ -37,22 +31,7 @@ public:
   /// number. Other readers skip the field.
   static constexpr int ReservedNumber = (1 << 29) - 1;
 
-  struct Field {
-    std::string Name;
-    int Number;
-    Format::FieldType Type;
-    bool IsRepeated;
-    bool IsPacked;
-    /// True if the field is declared `optional`. Its feature may then be
-    /// missing.
-    bool IsOptional;
-    bool IsRequired;
-
-    ElementType elementType() const { return elementTypeOf(Type); }
-    bool isBytes() const { return Type == Format::TYPE_BYTES; }
-    /// Returns the declared type, for example "repeated float".
-    std::string typeStr() const;
-  };
+  using Field = MessageField;
 
   explicit MessageType(const google::protobuf::Descriptor &Message);
 
@@ -60,22 +39,23 @@ public:
   const std::string &name() const { return Name; }
   /// Returns an Unsupported error if a field cannot hold a tensor. Otherwise
   /// returns success.
-  const Error &error() const { return FirstError; }
-  /// Returns the fields, sorted by number.
+  const Error &error() const { return Nested->error(); }
+  /// Returns the fields that are not messages, sorted by number.
   const std::vector<Field> &fields() const { return Fields; }
+  /// Returns the fields that are messages.
+  const std::shared_ptr<const NestedType> &nested() const { return Nested; }
   /// Returns the index of the field with this name or number. Returns
   /// fields().size() if the message has no such field.
   std::size_t find(std::string_view FieldName) const;
   std::size_t find(int Number) const;
-  /// Returns the names of all fields, separated by commas, for error messages.
+  /// Returns the names of the features that the message can hold, separated by
+  /// commas, for error messages.
   std::string fieldNames() const;
 
 private:
-  void add(const google::protobuf::FieldDescriptor &Field);
-
   std::string Name;
   std::vector<Field> Fields;
-  Error FirstError;
+  std::shared_ptr<const NestedType> Nested;
 };
 
 } // namespace MLBridge::protobuf

@@ -21,30 +21,23 @@ using serdes::quoted;
 // Pairing fields with features
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// The kind of an element type. A field accepts features of its own kind.
-enum class Kind : std::uint8_t { Integer, Floating, Bool, Text };
-} // namespace
-
-static Kind kindOf(ElementType Type) {
-  switch (Type) {
-  case ElementType::Float:
-  case ElementType::Double:
-    return Kind::Floating;
-  case ElementType::Bool:
-    return Kind::Bool;
-  case ElementType::String:
-    return Kind::Text;
-  default:
-    return Kind::Integer;
-  }
+static bool takes(const MessageType::Field &Field, const TensorView &Feature) {
+  return Field.accepts(Feature.Type) &&
+         Feature.Dims.rank() == (Field.IsRepeated || Field.isBytes() ? 1 : 0);
 }
 
-static bool takes(const MessageType::Field &Field, const TensorView &Feature) {
-  if (Field.isBytes())
-    return Feature.Type == ElementType::UInt8 && Feature.Dims.rank() == 1;
-  return kindOf(Field.elementType()) == kindOf(Feature.Type) &&
-         Feature.Dims.rank() == (Field.IsRepeated ? 1 : 0);
+/// Returns true if a message of \p Features has fields. A message has none if
+/// it is not advice, or if it consists of the protocol's own tensors, as the
+/// command `reset` in training does.
+static bool hasFields(Span<const TensorView> Features) {
+  bool HasOther = Features.empty();
+  for (const TensorView &Feature : Features) {
+    if (Feature.Name == ReplyNames::Error ||
+        Feature.Name == ReplyNames::Deferred)
+      return false;
+    HasOther |= !Feature.Name.starts_with('_');
+  }
+  return HasOther;
 }
 
 Error MessageWriter::mismatch(const MessageType::Field &Field,
@@ -56,13 +49,8 @@ Error MessageWriter::mismatch(const MessageType::Field &Field,
                           Found);
 }
 
-/// Checks that every field has a feature. Returns success for a reply that is
-/// not advice, because it needs no features.
+/// Checks that every field has a feature.
 Error MessageWriter::checkComplete(Span<const TensorView> Features) const {
-  for (const TensorView &Feature : Features)
-    if (Feature.Name == ReplyNames::Error ||
-        Feature.Name == ReplyNames::Deferred)
-      return Error::success();
   std::vector<bool> HasFeature(Type->fields().size());
   for (const Pair &P : Pairs)
     HasFeature[P.Field] = true;
@@ -85,10 +73,17 @@ Error MessageWriter::checkComplete(Span<const TensorView> Features) const {
 Error MessageWriter::pair(Span<const TensorView> Features) {
   Pairs.clear();
   ReservedFeatures.clear();
+  Nested.clear();
+  HasFields = hasFields(Features);
   for (std::size_t I = 0; I < Features.size(); ++I) {
     const TensorView &Feature = Features[I];
     std::size_t Found = Type->find(Feature.Name);
     if (Found == Type->fields().size()) {
+      Expected<bool> IsNested = Nested.add(Feature, I);
+      if (!IsNested)
+        return IsNested.takeError();
+      if (*IsNested)
+        continue;
       if (!Feature.Name.starts_with('_'))
         return featureError(ErrorCode::SchemaMismatch, Feature.Name,
                             "message " + Type->name() +
@@ -102,7 +97,34 @@ Error MessageWriter::pair(Span<const TensorView> Features) {
       return mismatch(Field, Feature, Feature.typeStr());
     Pairs.push_back({Found, I});
   }
-  return checkComplete(Features);
+  return HasFields ? checkComplete(Features) : Error::success();
+}
+
+/// Checks that no oneof of the message has two fields. NestedWriter checks the
+/// messages in the message.
+Error MessageWriter::checkOneofs() const {
+  const NestedType::Node &Root = Type->nested()->root();
+  for (std::size_t I = 0; I < Root.Oneofs.size(); ++I) {
+    const std::string *Last = nullptr;
+    Error Problem = Error::success();
+    auto Add = [&](const std::string &Name) {
+      if (Last)
+        Problem = {ErrorCode::SchemaMismatch,
+                   "oneof " + quoted(Root.Oneofs[I].Name) + " of message " +
+                       Type->name() + " can have one field, found " +
+                       quoted(*Last) + " and " + quoted(Name)};
+      Last = &Name;
+    };
+    for (const Pair &P : Pairs)
+      if (Type->fields()[P.Field].Oneof == I)
+        Add(Type->fields()[P.Field].Name);
+    for (const NestedType::Entry &Member : Root.Oneofs[I].Members)
+      if (Member.IsMessage && Nested.hasNode(Member.Index))
+        Add(Type->nested()->nodes()[Member.Index].Path);
+    if (Problem)
+      return Problem;
+  }
+  return Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -117,9 +139,8 @@ Error MessageWriter::convert(const TensorView &Feature, Pair &P) {
   const std::size_t NumBytes = Feature.numElements() * elementSize(To);
   P.Offset = Converted.align(serdes::ElementStore::Alignment);
   void *Out = Converted.extend(NumBytes);
-  if (Error E = detail::convertElements(Feature, To, Out))
-    return mismatch(Field, Feature,
-                    Feature.typeStr() + " with a value that does not fit");
+  if (std::string Found = Field.convert(Feature, Out); !Found.empty())
+    return mismatch(Field, Feature, Found);
   P.IsConverted = true;
   return Error::success();
 }
@@ -127,10 +148,6 @@ Error MessageWriter::convert(const TensorView &Feature, Pair &P) {
 const void *MessageWriter::elementsOf(const Pair &P,
                                       Span<const TensorView> Features) const {
   return P.IsConverted ? Converted.at(P.Offset) : Features[P.Feature].Data;
-}
-
-static std::size_t lengthSize(std::size_t Length) {
-  return CodedOutputStream::VarintSize64(Length);
 }
 
 static std::size_t tagSize(const MessageType::Field &Field) {
@@ -142,13 +159,13 @@ std::size_t MessageWriter::sizeOf(const MessageType::Field &Field,
                                   const TensorView &Feature, Pair &P,
                                   Span<const TensorView> Features) const {
   const std::size_t Tag = tagSize(Field), Count = Feature.numElements();
-  if (Feature.isStringList()) {
+  if (Field.isText() && Feature.isStringList()) {
     std::size_t Size = 0;
     for (std::uint64_t Length : Feature.Lengths)
       Size += Tag + lengthSize(Length) + Length;
     return Size;
   }
-  if (Feature.Type == ElementType::String || Field.isBytes())
+  if (Field.isText() || Field.isBytes())
     return Tag + lengthSize(Feature.NumBytes) + Feature.NumBytes;
   P.Size = numbersSize(Field.Type, elementsOf(P, Features), Count);
   if (!Field.IsPacked)
@@ -182,6 +199,14 @@ Expected<std::size_t> MessageWriter::prepare(Span<const TensorView> Features) {
         return E;
     Size += sizeOf(Field, Feature, P, Features);
   }
+  if (HasFields) {
+    Expected<std::size_t> NestedSize = Nested.prepare(Features);
+    if (!NestedSize)
+      return NestedSize;
+    Size += *NestedSize;
+    if (Error E = checkOneofs())
+      return E;
+  }
   Reserved.clear();
   for (std::size_t I : ReservedFeatures)
     Reserved.push_back(Features[I]);
@@ -191,60 +216,50 @@ Expected<std::size_t> MessageWriter::prepare(Span<const TensorView> Features) {
   return Size + *ReservedSize;
 }
 
-static std::uint8_t *writeTag(const MessageType::Field &Field,
-                              Format::WireType Type, std::uint8_t *Out) {
-  return CodedOutputStream::WriteTagToArray(Format::MakeTag(Field.Number, Type),
-                                            Out);
-}
-
-static std::uint8_t *writeBytes(const MessageType::Field &Field,
-                                const void *Bytes, std::size_t NumBytes,
-                                std::uint8_t *Out) {
-  Out = writeTag(Field, Format::WIRETYPE_LENGTH_DELIMITED, Out);
-  Out = CodedOutputStream::WriteVarint64ToArray(NumBytes, Out);
-  if (NumBytes != 0)
-    std::memcpy(Out, Bytes, NumBytes);
-  return Out + NumBytes;
-}
-
 static std::uint8_t *writeStrings(const MessageType::Field &Field,
                                   const TensorView &Feature,
                                   std::uint8_t *Out) {
   const char *Text = Feature.text().data();
   for (std::uint64_t Length : Feature.Lengths) {
-    Out = writeBytes(Field, Text, Length, Out);
+    Out = writeBytes(Field.Number, Text, Length, Out);
     Text += Length;
   }
   return Out;
 }
 
-std::uint8_t *MessageWriter::write(Span<const TensorView> Features,
-                                   std::uint8_t *Out) const {
-  for (const Pair &P : Pairs) {
-    const TensorView &Feature = Features[P.Feature];
-    const MessageType::Field &Field = Type->fields()[P.Field];
-    const std::size_t Count = Feature.numElements();
-    const void *Elements = elementsOf(P, Features);
-    if (Feature.isStringList()) {
-      Out = writeStrings(Field, Feature, Out);
-    } else if (Feature.Type == ElementType::String || Field.isBytes()) {
-      Out = writeBytes(Field, Feature.Data, Feature.NumBytes, Out);
-    } else if (Field.IsPacked) {
-      if (Count == 0)
-        continue;
-      Out = writeTag(Field, Format::WIRETYPE_LENGTH_DELIMITED, Out);
-      Out = CodedOutputStream::WriteVarint64ToArray(P.Size, Out);
-      Out = writeNumbers(Field.Type, Elements, Count, Out);
-    } else {
-      const std::size_t Size = elementSize(Field.elementType());
-      for (std::size_t I = 0; I < Count; ++I) {
-        Out = writeTag(Field, Format::WireTypeForFieldType(Field.Type), Out);
-        Out = writeNumbers(Field.Type,
-                           static_cast<const std::byte *>(Elements) + I * Size,
-                           1, Out);
-      }
-    }
+std::uint8_t *MessageWriter::writePair(const Pair &P,
+                                       Span<const TensorView> Features,
+                                       std::uint8_t *Out) const {
+  const TensorView &Feature = Features[P.Feature];
+  const MessageType::Field &Field = Type->fields()[P.Field];
+  const std::size_t Count = Feature.numElements();
+  const void *Elements = elementsOf(P, Features);
+  if (Field.isText() && Feature.isStringList())
+    return writeStrings(Field, Feature, Out);
+  if (Field.isText() || Field.isBytes())
+    return writeBytes(Field.Number, Feature.Data, Feature.NumBytes, Out);
+  if (Field.IsPacked) {
+    if (Count == 0)
+      return Out;
+    Out = writeLength(Field.Number, P.Size, Out);
+    return writeNumbers(Field.Type, Elements, Count, Out);
   }
+  const std::size_t Size = elementSize(Field.elementType());
+  for (std::size_t I = 0; I < Count; ++I) {
+    Out = writeTag(Field.Number, Format::WireTypeForFieldType(Field.Type), Out);
+    Out = writeNumbers(Field.Type,
+                       static_cast<const std::byte *>(Elements) + I * Size, 1,
+                       Out);
+  }
+  return Out;
+}
+
+std::uint8_t *MessageWriter::write(Span<const TensorView> Features,
+                                   std::uint8_t *Out) {
+  for (const Pair &P : Pairs)
+    Out = writePair(P, Features, Out);
+  if (HasFields)
+    Out = Nested.write(Out);
   return ReservedWriter.write(Reserved, Out);
 }
 

@@ -16,6 +16,7 @@
 
 #include "Protobuf/GenericWriter.h"
 #include "Protobuf/MessageType.h"
+#include "Protobuf/NestedWriter.h"
 
 #include <memory>
 
@@ -24,15 +25,16 @@ namespace MLBridge::protobuf {
 class MessageWriter {
 public:
   explicit MessageWriter(std::shared_ptr<const MessageType> Type)
-      : Type(std::move(Type)) {}
+      : Type(std::move(Type)), Nested(this->Type->nested()) {}
 
   /// Checks \p Features against the message's fields. Converts a feature if its
-  /// type differs from the field's type, for example int32_t and int64_t.
+  /// type differs from the field's type, for example int32_t and int64_t, or a
+  /// string and an enum.
   /// Returns the size of the message in bytes.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
   /// Writes the message of the last prepare() to \p Out. Returns the end of the
   /// message.
-  std::uint8_t *write(Span<const TensorView> Features, std::uint8_t *Out) const;
+  std::uint8_t *write(Span<const TensorView> Features, std::uint8_t *Out);
 
 private:
   /// The index of a field and the index of its feature.
@@ -50,6 +52,9 @@ private:
 
   Error pair(Span<const TensorView> Features);
   Error checkComplete(Span<const TensorView> Features) const;
+  Error checkOneofs() const;
+  std::uint8_t *writePair(const Pair &P, Span<const TensorView> Features,
+                          std::uint8_t *Out) const;
   Error convert(const TensorView &Feature, Pair &P);
   Error mismatch(const MessageType::Field &Field, const TensorView &Feature,
                  const std::string &Found) const;
@@ -60,7 +65,11 @@ private:
   std::shared_ptr<const MessageType> Type;
   serdes::Schema Last;
   bool IsPaired = false;
+  /// True if the message has fields. A message that consists of the protocol's
+  /// own tensors, for example an error, has none.
+  bool HasFields = true;
   std::vector<Pair> Pairs;
+  NestedWriter Nested;
   serdes::ElementStore Converted;
   /// The features with the protocol's own names, which begin with an
   /// underscore.

@@ -23,6 +23,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include <cstring>
 #include <limits>
 #include <string_view>
 
@@ -89,6 +90,35 @@ std::size_t numbersSize(Format::FieldType Type, const void *Elements,
 /// the written bytes.
 std::uint8_t *writeNumbers(Format::FieldType Type, const void *Elements,
                            std::size_t Count, std::uint8_t *Out);
+
+/// Returns the size of a length in bytes.
+inline std::size_t lengthSize(std::size_t Length) {
+  return CodedOutputStream::VarintSize64(Length);
+}
+
+/// Writes the tag of the field \p Number to \p Out. Returns the end of the
+/// written bytes.
+inline std::uint8_t *writeTag(int Number, Format::WireType Type,
+                              std::uint8_t *Out) {
+  return CodedOutputStream::WriteTagToArray(Format::MakeTag(Number, Type), Out);
+}
+
+/// Writes the tag of the field \p Number, and the length of the \p NumBytes
+/// bytes that follow, to \p Out. Returns the end of the written bytes.
+inline std::uint8_t *writeLength(int Number, std::size_t NumBytes,
+                                 std::uint8_t *Out) {
+  Out = writeTag(Number, Format::WIRETYPE_LENGTH_DELIMITED, Out);
+  return CodedOutputStream::WriteVarint64ToArray(NumBytes, Out);
+}
+
+/// Writes a field that has a length. Returns the end of the written bytes.
+inline std::uint8_t *writeBytes(int Number, const void *Bytes,
+                                std::size_t NumBytes, std::uint8_t *Out) {
+  Out = writeLength(Number, NumBytes, Out);
+  if (NumBytes != 0)
+    std::memcpy(Out, Bytes, NumBytes);
+  return Out + NumBytes;
+}
 
 } // namespace MLBridge::protobuf
 

@@ -12,8 +12,10 @@ messages, pass the classes that protoc generates from the ``.proto`` to `message
 
 The compiler's spec is then
 ``pipe:/tmp/advisor?serdes=protobuf:my.Features/my.Decision``. Each field is a feature
-with the field's name, and a repeated number is an array. The C++ library decodes the
-messages, and does not create objects of these classes.
+with the field's name, and a repeated number is an array. A field of a message in a
+message has its path as its name: ``graph.nodes[].weight`` is an array of the weights of
+all nodes. docs/reference/wire-format.md describes these names. The C++ library decodes
+the messages, and does not create objects of these classes.
 """
 
 import importlib
@@ -29,8 +31,8 @@ def messages(request: Any, reply: Any) -> Format:
     """Returns the SerDes for two generated message classes.
 
     Raises:
-        Unsupported: a field is a message, a map or in a oneof, or this build has no
-            Protobuf.
+        Unsupported: a message contains itself or is in more than 16 messages, a field
+            is a list of bytes or a group, or this build has no Protobuf.
         InvalidArgument: the ``.proto`` is too new for this build's Protobuf library.
     """
     descriptor_pb2 = importlib.import_module("google.protobuf.descriptor_pb2")

@@ -7,44 +7,63 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as the messages of tests/unit/features.proto, one after
-/// another. Whatever can be read must survive a round trip, and protoc's
-/// generated code must be able to read what we write.
+/// Reads any bytes as the messages of tests/unit/features.proto and of
+/// tests/unit/graph.proto, one after another. Whatever can be read must survive
+/// a round trip, and protoc's generated code must be able to read what we
+/// write.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "MLCompilerBridge/SerDes/ProtobufSerDes.h"
 
 #include "Fuzz.h"
+#include "MutateMessage.h"
 #include "features.pb.h"
+#include "graph.pb.h"
 
 using namespace MLBridge;
 using namespace MLBridge::fuzz;
 
 /// Both sides write and read the same message.
-static std::unique_ptr<BaseSerDes> make() {
+template <typename MessageT> static std::unique_ptr<BaseSerDes> makeFor() {
   static const SerDesFactory Formats = [] {
     SerDesFactory Made;
-    addProtobuf<::test::Features, ::test::Features>(Made);
+    addProtobuf<MessageT, MessageT>(Made);
     return Made;
   }();
-  return std::move(*Formats.create("protobuf:test.Features/test.Features",
-                                   SerDes::Side::Compiler));
+  const std::string Name = MessageT::descriptor()->full_name();
+  return std::move(
+      *Formats.create("protobuf:" + Name + "/" + Name, SerDes::Side::Compiler));
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
-                                      std::size_t Size) {
-  std::string_view Input(reinterpret_cast<const char *>(Data), Size);
-  testFormat(Input, make);
+template <typename MessageT> static void testMessage(std::string_view Input) {
+  testFormat(Input, makeFor<MessageT>);
   for (const Message &M : split(Input)) {
-    std::unique_ptr<BaseSerDes> Codec = make();
+    std::unique_ptr<BaseSerDes> Codec = makeFor<MessageT>();
     if (Result Read = Codec->deserialize(M.bytes())) {
-      Message Written = requireWritten(*make(), *Read);
-      ::test::Features Theirs;
+      Message Written = requireWritten(*makeFor<MessageT>(), *Read);
+      MessageT Theirs;
       require(Theirs.ParseFromArray(Written.text().data(),
                                     static_cast<int>(Written.text().size())),
               "protoc's code reads what we write");
     }
   }
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t *Data,
+                                               std::size_t Size,
+                                               std::size_t MaxSize,
+                                               unsigned Seed) {
+  static constexpr const char *Strings[] = {"", "a", "b", "ç"};
+  static constexpr std::int64_t Numbers[] = {0, 1, -1, 5, 1ll << 31, 1ll << 62};
+  return mutateMessage<::test::GraphFeatures>({Strings, Numbers}, Data, Size,
+                                              MaxSize, Seed);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
+                                      std::size_t Size) {
+  std::string_view Input(reinterpret_cast<const char *>(Data), Size);
+  testMessage<::test::Features>(Input);
+  testMessage<::test::GraphFeatures>(Input);
   return 0;
 }

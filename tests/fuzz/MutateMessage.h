@@ -41,7 +41,7 @@ struct KnownValues {
 };
 
 /// Changes one field or more of a message, preferably to values from the same
-/// message. Supports fields of messages, strings, bytes, int32, int64 and bool.
+/// message.
 class MessageMutator {
 public:
   MessageMutator(KnownValues Known, unsigned Seed)
@@ -132,17 +132,48 @@ private:
         R.AddString(&M, &Field, Text);
       else
         R.SetRepeatedString(&M, &Field, At, Text);
-    } else if (Field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
-      if (!IsMany)
-        R.SetInt64(&M, &Field, number());
-      else if (IsNew)
-        R.AddInt64(&M, &Field, number());
-      else
-        R.SetRepeatedInt64(&M, &Field, At, number());
-    } else if (Field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
-      R.SetBool(&M, &Field, below(2) == 0);
     } else {
-      R.SetInt32(&M, &Field, static_cast<std::int32_t>(number()));
+      setNumber(M, Field, At, IsNew);
+    }
+  }
+
+  /// Sets a number. \p At and \p IsNew are for a repeated field.
+  void setNumber(Message &M, const FieldDescriptor &Field, int At, bool IsNew) {
+    auto Put = [&](auto Value, auto Set, auto Add, auto SetAt) {
+      const Reflection &R = *M.GetReflection();
+      if (!Field.is_repeated())
+        (R.*Set)(&M, &Field, Value);
+      else if (IsNew)
+        (R.*Add)(&M, &Field, Value);
+      else
+        (R.*SetAt)(&M, &Field, At, Value);
+    };
+    const std::int64_t Value = number();
+    switch (Field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT64:
+      return Put(Value, &Reflection::SetInt64, &Reflection::AddInt64,
+                 &Reflection::SetRepeatedInt64);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return Put(below(2) == 0, &Reflection::SetBool, &Reflection::AddBool,
+                 &Reflection::SetRepeatedBool);
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return Put(static_cast<float>(Value), &Reflection::SetFloat,
+                 &Reflection::AddFloat, &Reflection::SetRepeatedFloat);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return Put(static_cast<double>(Value), &Reflection::SetDouble,
+                 &Reflection::AddDouble, &Reflection::SetRepeatedDouble);
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return Put(static_cast<int>(Value), &Reflection::SetEnumValue,
+                 &Reflection::AddEnumValue, &Reflection::SetRepeatedEnumValue);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return Put(static_cast<std::uint32_t>(Value), &Reflection::SetUInt32,
+                 &Reflection::AddUInt32, &Reflection::SetRepeatedUInt32);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return Put(static_cast<std::uint64_t>(Value), &Reflection::SetUInt64,
+                 &Reflection::AddUInt64, &Reflection::SetRepeatedUInt64);
+    default:
+      return Put(static_cast<std::int32_t>(Value), &Reflection::SetInt32,
+                 &Reflection::AddInt32, &Reflection::SetRepeatedInt32);
     }
   }
 

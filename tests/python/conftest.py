@@ -181,7 +181,8 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("protoc") is None:
         pytest.skip("protoc is not installed")
     folder = tmp_path_factory.mktemp("protoc")
-    for name in ("tests/unit/features", "include/MLCompilerBridge/mlcompilerbridge"):
+    protos = "tests/unit/features", "tests/unit/graph"
+    for name in (*protos, "include/MLCompilerBridge/mlcompilerbridge"):
         path = ROOT / f"{name}.proto"
         described = f"--descriptor_set_out={folder / path.stem}.desc"
         options = [f"--python_out={folder}", "--include_imports", described]

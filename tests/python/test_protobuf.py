@@ -229,9 +229,116 @@ def test_descriptors_without_the_package(generated: Path) -> None:
         protobuf.messages_from(b"\xff", "test.Features", decision)
 
 
-def test_messages_that_cannot_be_used(pb2: Any) -> None:
-    with pytest.raises(mlbridge.Unsupported, match=r"'inner' of message test\.Nested"):
-        protobuf.messages(pb2.Nested, pb2.Decision)
+def test_messages_that_cannot_be_used(pb2: Any, graph_pb2: Any) -> None:
+    with pytest.raises(mlbridge.Unsupported, match=r"test\.ListOfBytes .*list of byt"):
+        protobuf.messages(pb2.ListOfBytes, pb2.Decision)
+    with pytest.raises(mlbridge.Unsupported, match="contains itself"):
+        protobuf.messages(graph_pb2.Recursive, pb2.Decision)
+
+
+# Messages in messages
+
+
+@pytest.fixture
+def graph_pb2(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The Python module of graph.proto."""
+    monkeypatch.syspath_prepend(str(generated))
+    return importlib.import_module("graph_pb2")
+
+
+def graph() -> dict[str, Any]:
+    """Returns an interference graph: the triangle 0-1-2, and the edge 2-3."""
+    count = 4
+    return {
+        "num_registers": 2,
+        "target": "GENERAL",
+        "max_splits": 1,
+        "graph.function": "main",
+        "graph.nodes[].id": np.arange(count),
+        "graph.nodes[].weight": np.linspace(1, 4, count),
+        "graph.nodes[].kind": ["GENERAL"] * 3 + ["VECTOR"],
+        "graph.nodes[].name": list("abcd"),
+        "graph.nodes[].neighbours": [1, 2, 0, 2, 0, 1, 3, 2],
+        "graph.nodes[].neighbours[]": [2, 2, 3, 1],
+        "graph.nodes[].uses[]": [1, 0, 2, 0],
+        "graph.nodes[].uses[].block": [5, 6, 7],
+        "graph.nodes[].range.begin": np.zeros(count, np.int64),
+        "graph.nodes[].range.end": np.full(count, 9),
+        "graph.nodes[].embedding": np.ones((count, 3), np.float32),
+        "graph.nodes[].mask": np.zeros((count, 2), np.uint8),
+        "graph.nodes[].aliases": ["alias"],
+        "graph.nodes[].aliases[]": [0, 0, 0, 1],
+        "graph.costs[].key": ["a", "d"],
+        "graph.costs[].value": [1.0, 2.0],
+        "graph.classes": ["GENERAL", "VECTOR"],
+        "graph.digest": np.array([1], np.uint8),
+        "blocks[].key": np.array([5, 6], np.int32),
+        "blocks[].value.begin": [0, 1],
+        "blocks[].value.end": [1, 2],
+        "marks[]": 0,
+    }
+
+
+def colour(asked: mlbridge.Features) -> dict[str, Any]:
+    """Colours an interference graph greedily. Spills when no register is free."""
+    ends = np.cumsum(asked["graph.nodes[].neighbours[]"])
+    neighbours = np.split(asked["graph.nodes[].neighbours"], ends[:-1])
+    colours: list[int | None] = []
+    for near in neighbours:
+        taken = {colours[i] for i in near if i < len(colours)}
+        free = set(range(int(asked["num_registers"]))) - taken
+        colours.append(min(free, default=None))
+    spilled = np.array([c is None for c in colours])
+    nowhere = np.zeros(len(colours), np.int64)
+    return {
+        "assignments[].colour": np.array([c or 0 for c in colours], np.int32),
+        "assignments[].colour?": ~spilled,
+        "assignments[].spill?": spilled,
+        "assignments[].split?": np.zeros(len(colours), bool),
+        "assignments[].split.begin": nowhere,
+        "assignments[].split.end": nowhere,
+        "statistics[].key": ["spilled"],
+        "statistics[].value": [int(spilled.sum())],
+        "busiest": "GENERAL",
+    }
+
+
+def test_an_interference_graph_both_ways(name: str, graph_pb2: Any) -> None:
+    messages = protobuf.messages(graph_pb2.GraphFeatures, graph_pb2.Colouring)
+    with serving(colour, f"pipe:{name}", formats=[messages]):
+        for at in ("pipe", "shm"):
+            spec = f"{at}:{name}?serdes={messages.name}&timeout=20s"
+            with create_model_runner(spec, formats=[messages]) as runner:
+                advice = runner.evaluate(graph())
+    assert_same(advice["assignments[].colour"], np.array([0, 1, 0, 0], np.int32))
+    assert_same(advice["assignments[].spill?"], np.array([False, False, True, False]))
+    assert advice["statistics[].key"] == ["spilled"]
+    assert_same(advice["statistics[].value"], np.array([1], np.int32))
+
+
+def test_nested_messages_are_those_of_protoc(graph_pb2: Any) -> None:
+    messages = protobuf.messages(graph_pb2.GraphFeatures, graph_pb2.Colouring)
+    sent = codec.serialize(graph(), messages)
+    read = graph_pb2.GraphFeatures.FromString(sent)
+    assert [list(node.neighbours) for node in read.graph.nodes][2:] == [[0, 1, 3], [2]]
+    assert read.graph.nodes[3].kind == graph_pb2.VECTOR
+    assert list(read.graph.nodes[1].embedding) == [1, 1, 1]
+    assert dict(read.graph.costs) == {"a": 1.0, "d": 2.0}
+    assert read.WhichOneof("limit") == "max_splits"
+    found = codec.deserialize(read.SerializeToString(), messages)
+    assert_same(found["graph.nodes[].embedding"], np.ones(12, np.float32))
+    assert_same(found["graph.nodes[].embedding[]"], np.full(4, 3))
+    assert_same(found["graph.nodes[].preferred?"], np.zeros(4, bool))
+    assert "budget.begin" not in found
+    # What was read can be written again.
+    assert graph_pb2.GraphFeatures.FromString(codec.serialize(found, messages)) == read
+
+
+def test_a_nested_mismatch(graph_pb2: Any) -> None:
+    messages = protobuf.messages(graph_pb2.GraphFeatures, graph_pb2.Colouring)
+    wrong = graph() | {"graph.nodes[].weight": np.ones(3)}
+    with pytest.raises(mlbridge.SchemaMismatch, match=r"expected 4 messages .*found 3"):
+        codec.serialize(wrong, messages)
 
 
 # Other copies of Protobuf in the same process

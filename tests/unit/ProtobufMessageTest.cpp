@@ -275,6 +275,35 @@ TEST(ProtobufMessage, ErrorsAndDeferralsNeedNoFields) {
   }
 }
 
+TEST(ProtobufMessage, EnumsAreWrittenByName) {
+  FeatureSet Set = features();
+  Set.set("opcode", "CALL");
+  Set.set("opcodes", std::vector<std::string>{"CALL", "ADD"});
+  Expected<Message> Written = written(Set);
+  ASSERT_TRUE(Written) << Written.takeError().str();
+  ::test::Features F;
+  ASSERT_TRUE(F.ParseFromArray(Written->text().data(),
+                               static_cast<int>(Written->text().size())));
+  EXPECT_EQ(F.opcode(), ::test::CALL);
+  EXPECT_THAT(F.opcodes(), ElementsAre(::test::CALL, ::test::ADD));
+  Set.set("opcode", "JUMP");
+  expectMismatch(Set, "is enum, found the name 'JUMP', which the enum lacks");
+}
+
+TEST(ProtobufMessage, ReservedTensorsNeedNoFields) {
+  FeatureSet Set;
+  Set.set("_command", "reset");
+  Set.set("_seed", std::int64_t(7));
+  Expected<Message> Written = written(Set);
+  ASSERT_TRUE(Written) << Written.takeError().str();
+  auto Model = codec(SerDes::Side::Model);
+  auto Tensors = Model->deserialize(Written->bytes());
+  ASSERT_TRUE(Tensors) << Tensors.takeError().str();
+  EXPECT_EQ(*Advice(*Tensors).get<std::string>("_command"), "reset");
+  Set.set("callee_size", 1);
+  expectMismatch(Set, "field 'count' of message test.Features has no feature");
+}
+
 TEST(ProtobufMessage, CarriesReservedTensors) {
   FeatureSet Set = features();
   Set.set("_reward", 0.5);
@@ -294,13 +323,12 @@ TEST(ProtobufMessage, UnsupportedMessagesAreNamed) {
     EXPECT_EQ(Made.code(), ErrorCode::Unsupported);
     return std::string(Made.message());
   };
-  EXPECT_THAT(Refused(::test::Nested::descriptor()),
-              HasSubstr("field 'inner' of message test.Nested cannot hold a "
-                        "feature: it is a message"));
-  EXPECT_THAT(Refused(::test::Mapped::descriptor()), HasSubstr("a map"));
-  EXPECT_THAT(Refused(::test::OneOf::descriptor()), HasSubstr("in a oneof"));
-  EXPECT_THAT(Refused(::test::TakesOurNumber::descriptor()),
-              HasSubstr("reserved"));
+  EXPECT_THAT(
+      Refused(::test::TakesOurNumber::descriptor()),
+      HasSubstr("field 'x' of message test.TakesOurNumber cannot hold a "
+                "feature: its number is reserved"));
+  EXPECT_THAT(Refused(::test::ListOfBytes::descriptor()),
+              HasSubstr("a list of bytes"));
 }
 
 TEST(ProtobufMessage, AllocatesNothingOnceWarm) {

@@ -49,17 +49,25 @@ public:
   /// "protobuf:my.Features/my.Decision", so the handshake fails if the two
   /// sides use different messages.
   ///
-  /// A field can be a number, a bool, an enum, a string or bytes, or a repeated
-  /// field of one of these types. An enum is read and written as its number,
-  /// bytes are elements of type uint8_t, and a repeated field has rank 1.
-  /// Returns Unsupported if a field is a message, a map or in a oneof. The
-  /// descriptors may be destroyed after this call.
+  /// A field can be a number, a bool, an enum, a string, bytes or a message, a
+  /// repeated field of one of these types except bytes, a map, or in a oneof.
+  /// An enum is read as its number, and written from its number or its name.
+  /// Bytes are elements of type uint8_t, and a repeated field has rank 1. The
+  /// fields of a message in a message are features with the field's path as the
+  /// name, such as "graph.nodes[].weight", which contains the weights of all
+  /// nodes. docs/reference/wire-format.md describes these names. Returns
+  /// Unsupported if a message contains itself, is in more than 16 messages, or
+  /// has a field of another kind. The descriptors may be destroyed after this
+  /// call.
   ///
   /// Writing a message fails with SchemaMismatch in these cases:
   /// - A feature has no field.
-  /// - A field has no feature and is not declared `optional`.
+  /// - A field has no feature, and is neither declared `optional` nor in a
+  /// oneof.
   /// - A feature and its field have different kinds of types.
   /// - A field cannot hold a feature's value.
+  /// - Two features disagree on the number of messages in a repeated field.
+  /// - Two fields of a oneof are set, or a map has the same key twice.
   static Expected<std::unique_ptr<ProtobufSerDes>>
   create(const google::protobuf::Descriptor &Request,
          const google::protobuf::Descriptor &Reply, SerDes::Side Our);
