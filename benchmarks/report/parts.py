@@ -84,17 +84,24 @@ class View:
         caption: the caption of the table.
         columns: the columns. The first identifies a row for the published figures.
         only: the values of keys that a row must have.
+        having: a key that a row must have.
     """
 
     steps: tuple[str, ...]
     caption: str
     columns: tuple[Column, ...]
     only: Row | None = None
+    having: str = ""
 
     def rows(self, rows: Sequence[Row]) -> list[Row]:
         """Returns the rows to show."""
         wanted = (self.only or {}).items()
-        return [r for r in rows if all(r.get(key) == value for key, value in wanted)]
+        return [
+            row
+            for row in rows
+            if all(row.get(key) == value for key, value in wanted)
+            and (not self.having or self.having in row)
+        ]
 
 
 @dataclass(frozen=True)
@@ -168,6 +175,7 @@ _INSIDE = View(
         Column("runner, µs", "us"),
         Column("/ direct call", "ratio"),
     ),
+    having="floor_us",
 )
 
 _TRAININGS = tuple(

@@ -216,6 +216,21 @@ def test_published_figures_are_beside_ours() -> None:
     assert shown(part.name, part.views[0], []) is None
 
 
+def test_rows_of_two_kinds_have_tables_of_their_own() -> None:
+    """Made-up times."""
+    (part,) = (part for part in PARTS if part.name == "rtt")
+    served = {"runner": "pipe", "serdes": "json", "python": "fc", "us": {"500": 3.5}}
+    inside = {"runner": "onnx", "model": "fc", "floats": "500", "us": 1.5}
+    rows = [{**served, "placement": "two-cores"}, {**inside, "floor_us": 1.25}]
+    tables = [shown(part.name, view, rows) for view in part.views]
+    cells = [table and table.rows for table in tables]
+    assert cells == [
+        [["pipe", "json", "fc", "3.50"]],
+        None,
+        [["onnx", "fc", "500", "1.25", "1.50"]],
+    ]
+
+
 def test_the_table_of_runners() -> None:
     """Made-up times."""
     _, titles, rows, numbers = runner_table(
