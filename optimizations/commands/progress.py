@@ -5,10 +5,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
@@ -24,13 +26,24 @@ EVERY = 10.0
 class ProgressBars(Progress):
     """Shows bars on a terminal. Elsewhere, prints a line every `EVERY` seconds."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *columns: ProgressColumn,
+        width: int = 18,
+        bar: int = 24,
+        console: Console = errors,
+    ) -> None:
+        """Creates the bars, with `columns` behind the name, bar, count and time.
+
+        `width` and `bar` are the widths of the name and the bar, in characters.
+        """
         super().__init__(
-            TextColumn("{task.description:18}"),
-            BarColumn(bar_width=24),
+            TextColumn(f"{{task.description:{width}}}"),
+            BarColumn(bar_width=bar),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            console=errors,
+            *columns,
+            console=console,
         )
         self._stages: dict[str, TaskID] = {}
         self._printed = self.get_time()

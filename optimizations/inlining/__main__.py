@@ -13,7 +13,8 @@ from rich.console import Console
 import mlbridge
 from mlbridge import aot
 from mlbridge.files import spec_of
-from mlbridge_optimizations.demo import Steps, demo_on, write_figures
+from mlbridge_optimizations.commands.demo import Steps, demo_on
+from mlbridge_optimizations.evaluation.tables import write_json
 
 from . import corpus, report
 from .evaluate import (
@@ -135,7 +136,7 @@ def main(
         outcome = demo(steps, settings, jobs, plugin.resolve(), model_dir)
     console.print("", report.data_table(outcome), "", report.result_table(outcome))
     console.print(f"The network and its learning curve are in {model_dir}.")
-    write_figures(json_file, report.figures(outcome))
+    write_json(json_file, report.figures(outcome))
     promises = report.promises(outcome.stock, outcome.builds)
     broken = [promise for promise, is_kept in promises.items() if not is_kept]
     for promise in broken:

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from rich.table import Table as RichTable
 
+from mlbridge_optimizations.commands.demo import side_by_side
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import compiler_version
-from mlbridge_optimizations.demo import side_by_side
 from mlbridge_optimizations.plot import panels_of
 
 from .agreement import Agreement

@@ -25,14 +25,9 @@ import mlbridge
 from mlbridge.envs.machine_code import text_size
 from mlbridge.files import spec_of
 from mlbridge_optimizations import corpus
+from mlbridge_optimizations.commands.demo import Step, Steps, demo_on, side_by_side
 from mlbridge_optimizations.corpus import runs, toolchain
-from mlbridge_optimizations.demo import (
-    Step,
-    Steps,
-    demo_on,
-    side_by_side,
-    write_figures,
-)
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
@@ -209,7 +204,7 @@ def main(
         "training": {"first": first, "last": last},
         "builds": {name: asdict(each) for name, each in builds.items()},
     }
-    write_figures(json_file, figures)
+    write_json(json_file, figures)
     if any(each.problem for each in builds.values()):
         raise typer.Exit(1)
 

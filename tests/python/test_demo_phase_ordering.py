@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import mlbridge
 from mlbridge_optimizations import corpus
+from mlbridge_optimizations.commands.demo import Steps
 from mlbridge_optimizations.corpus import build, manifest
-from mlbridge_optimizations.demo import Steps
 from mlbridge_optimizations.phase_ordering import __main__ as demo
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve

@@ -1,32 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Code that demos share: steps with progress, tables, and JSON files of results."""
+"""Code that demos share: steps with progress, and tables."""
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import TaskID, TextColumn
 from rich.table import Table
+
+from mlbridge_optimizations.commands.progress import ProgressBars
 
 
 @dataclass(frozen=True)
 class Step:
     """A step that is running. Its progress is one line of the display."""
 
-    progress: Progress
+    progress: ProgressBars
     task: TaskID
 
     def advance(self, detail: str = "") -> None:
@@ -38,19 +30,13 @@ class Step:
         self.progress.update(self.task, completed=done, detail=detail)
 
 
-class Steps(Progress):
+class Steps(ProgressBars):
     """Shows a line of progress for each step, and records the step's seconds."""
 
     def __init__(self, console: Console):
         self.seconds: dict[str, float] = {}
-        super().__init__(
-            TextColumn("{task.description:37}"),
-            BarColumn(bar_width=12),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[detail]}", style="dim"),
-            console=console,
-        )
+        detail = TextColumn("{task.fields[detail]}", style="dim")
+        super().__init__(detail, width=37, bar=12, console=console)
 
     @contextmanager
     def step(self, name: str, pieces: int) -> Iterator[Step]:
@@ -84,9 +70,3 @@ def side_by_side(
     for name, cells in rows.items():
         table.add_row(name, *cells)
     return table
-
-
-def write_figures(path: Path | None, figures: Mapping[str, Any]) -> None:
-    """Writes the results as JSON, if a path is given."""
-    if path:
-        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
