@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from .processes import ROOT, existing
 
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the rows to FILE.")
+    Path | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write the rows of the tables to FILE."
+    ),
 ]
 
 Build = Annotated[
@@ -29,12 +33,13 @@ HOW_TO_INSTALL = "`scripts/make-venv dev train` in the checkout installs them"
 
 def only(option: str, known: Sequence[str], what: str) -> Any:
     """Returns a repeatable option. `choice` checks its values."""
-    return typer.Option(option, metavar="|".join(known), help=f"Only this {what}.")
+    said = f"Only this {what}. May be repeated."
+    return typer.Option(option, metavar="|".join(map(quote, known)), help=said)
 
 
 def plot_file(default: str) -> Any:
     """Returns the option ``--plot``."""
-    said = f"The file of the plot. [default: {default}]"
+    said = f"Write the plot to FILE. [default: {default}]"
     return typer.Option("--plot", metavar="FILE", help=said)
 
 

@@ -231,13 +231,13 @@ def loops_command(
 
     - "wrapper": Each module has its own Python process. This process starts clang for
       the features, decides, and starts clang again with the decision.
-    - "gRPC", "pipe", "shm": clang asks one Python process with PyTorch, which serves
-      all compiles.
+    - "gRPC", "pipe, JSON", "pipe, bitstream", "shm": clang asks one Python process with
+      PyTorch, which serves all compiles.
     - "onnx", "aot": The model runs in clang, with ONNX Runtime or as machine code.
     - "clang -O3": The stock compiler, without a model.
 
-    "ms" is the mean time of a compile. "faster" is the speed-up over the wrapper.
-    "/ -O3" is the time relative to the stock compiler.
+    "ms" is the mean of the kernels' median compile times. "faster" is the speed-up over
+    the wrapper. "/ -O3" is the time relative to the stock compiler.
     """
     need("bench loop-distribution", PACKAGES, cli.HOW_TO_INSTALL)
     import torch

@@ -187,9 +187,9 @@ def overhead_command(
     """Measure the size, start-up time and memory that the plug-in adds to clang.
 
     The benchmark compiles two files with stock clang, with the plug-in alone, and with
-    the imitation inliner in each in-process runner. The first file is minimal but has
-    decisions, so its time is the start-up time with the model. The second file is a
-    whole module.
+    the imitation inliner in each in-process runner. The first file has only three tiny
+    functions, so its compile time is the start-up time. Its few inlining decisions make
+    the plug-in load the model. The second file is a whole module.
 
     "asked" is the number of decisions. "MiB" is the added size on disk. "RSS" is the
     peak memory in MiB, including shared libraries. Columns with "+" show the median

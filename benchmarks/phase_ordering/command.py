@@ -41,14 +41,9 @@ class Setting:
         list[str] | None,
         Option(metavar="NAME", help="Only this flow. May be repeated."),
     ] = None
-    steps: Annotated[
-        int,
-        Option(
-            min=1, help="Actions per episode. A limit in a model's file replaces it."
-        ),
-    ] = 15
+    steps: Annotated[int, Option(min=1, help="Actions per episode.")] = 15
     seed: Annotated[
-        int, Option(min=0, help="Random seed for the modules and the weights.")
+        int, Option(min=0, help="Random seed of the drawn modules and of new weights.")
     ] = 0
     corpus: Annotated[
         Path | None,
@@ -58,13 +53,15 @@ class Setting:
         Path | None,
         Option(
             metavar="FILE",
-            help="IR2Vec's vocabulary as LLVM's JSON file, for the feature named"
+            help="IR2Vec vocabulary in LLVM's JSON format. Needed for the feature"
             " `embedding`. [default: build/ir2vec/ir2vec-300d.json]",
         ),
     ] = None
     plugin: cli.Plugin = None
     json_file: cli.JsonFile = None
-    plot_file: Annotated[Path | None, cli.plot_file("in build")] = None
+    plot_file: Annotated[
+        Path | None, cli.plot_file("build/NAME.png with the command's name")
+    ] = None
 
     @property
     def corpus_folder(self) -> Path:
@@ -109,8 +106,8 @@ class Compiled:
         Option(
             metavar="FILE.onnx",
             exists=True,
-            help="A model of `mlbridge train phase-ordering`. "
-            "[default: a network of random weights]",
+            help="A model of `mlbridge train phase-ordering`. Its own number of actions"
+            " replaces --steps. [default: a network with random weights]",
         ),
     ] = None
 
@@ -186,11 +183,12 @@ def _compile_time(
 ) -> None:
     """Compile modules with a phase-ordering policy, without and with the bridge.
 
-    A flow is a way to compile a module from bitcode to an object. The original flow is
-    POSET-RL's. For each action, a Python driver starts opt for the passes and
+    A flow is a way to compile a module from bitcode to an object. The flow "original"
+    is POSET-RL's: for each action, a Python driver starts opt for the passes and
     llvm-ir2vec for the features. In our flows, each module is compiled by a new clang
     process with the plug-in. The model runs in another process or in clang, through
-    ONNX Runtime (onnx) or as machine code (aot). The flow "clang -Oz" is the stock
+    ONNX Runtime ("onnx") or as machine code ("aot"). The flows with another process are
+    "gRPC", "pipe, JSON", "pipe, bitstream" and "shm". The flow "clang -Oz" is the stock
     compiler. All other flows must choose the same actions, and all of our flows must
     produce the same objects.
 
@@ -245,11 +243,11 @@ def _gym(
       Each module is compiled by a new compiler process.
     - "Gymnasium, kept": The same loop, with one compiler process for all modules of a
       round.
-    - "Gymnasium, rewards": As "kept", but the compiler also measures the code size
-      after each step, as in training.
+    - "Gymnasium, rewards": Like "Gymnasium, kept", but the compiler also measures the
+      code size after each step, as in training.
     - "onnx": Each module is compiled by a new clang process. Its plug-in loads the
       model and runs it with ONNX Runtime.
-    - "aot": As "onnx", but the model is machine code.
+    - "aot": Like "onnx", but the model is machine code.
     - "clang -Oz": The stock compiler, without a policy.
 
     `mlbridge bench compile-time --help` explains the columns.
@@ -275,9 +273,9 @@ class Learning:
     episodes: Annotated[
         int, Option(min=1, help="Episodes per module without a learner.")
     ] = 2
-    workers: Annotated[str, Option(metavar="N,N,...", help="Parallel compilers.")] = (
-        "1,2"
-    )
+    workers: Annotated[
+        str, Option(metavar="N,N,...", help="Numbers of parallel workers to compare.")
+    ] = "1,2"
     iterations: Annotated[
         int, Option(min=0, help="Iterations of the learner, 0 for none.")
     ] = 5
@@ -289,11 +287,12 @@ class Learning:
 def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
     """Measure the speed of steps and trainings in phase-ordering environments.
 
-    A flow is a way to run the environment. In the original flow, each step starts opt
+    A flow is a way to run the environment. In the flow "original", each step starts opt
     for the action's passes, llvm-ir2vec for the observation, and clang to measure the
     code size for the reward. In our flows, one opt process with the plug-in does all of
-    this. Our flows differ only in the transport between opt and Python. All flows have
-    the same caches.
+    this. Our flows ("gRPC", "pipe, JSON", "pipe, bitstream" and "shm") differ only in
+    the transport and the message format between opt and Python. All flows have the same
+    caches.
 
     First, the flows play the same random episodes without a learner. Each worker is a
     thread with an environment. Every round starts new environments with empty caches.

@@ -227,10 +227,10 @@ def allocation_command(
     plugin: cli.Plugin = None,
     json_file: cli.JsonFile = None,
 ) -> None:
-    """Compare register allocation by models behind gRPC and in the compiler's process.
+    """Compare models of register allocation in a gRPC server and in the compiler.
 
-    A flow is a way to allocate registers. In all flows except "greedy", four agents
-    with the same weights decide step by step:
+    A flow is a way to allocate registers. In all flows except "greedy", the same four
+    models (agents) decide step by step:
 
     - "torch-grpc", "onnx-grpc": The agents run in a server, with PyTorch or ONNX
       Runtime. With `--jobs 1`, the compiler and the server have separate cores.

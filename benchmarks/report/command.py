@@ -26,9 +26,7 @@ from .parts import NAMES, PARTS, Part
 
 @dataclass(frozen=True)
 class _Options:
-    part: Annotated[cli.Names, cli.only("--part", NAMES, "part. May be repeated")] = (
-        None
-    )
+    part: Annotated[cli.Names, cli.only("--part", NAMES, "part")] = None
     again: Annotated[
         bool, Option("--again", help="Also measure finished parts again.")
     ] = False
@@ -45,8 +43,8 @@ class _Options:
         Option(
             metavar="FOLDER",
             file_okay=False,
-            help="The folder of the results and the page. [default: build/report, with"
-            " --quick build/report-quick]",
+            help="The folder of the results and the page. [default: build/report; with"
+            " --quick: build/report-quick]",
         ),
     ] = None
 
@@ -56,7 +54,7 @@ def _report(context: typer.Context, by: _Options) -> None:
 
     A part is a table or a figure. Each part runs other commands, most of them `mlbridge
     bench`, and keeps their rows in the folder. A finished part is not measured again,
-    so an interrupted report continues where it was. All parts together take hours.
+    so the same command continues an interrupted report. All parts together take hours.
 
     The page, `report.html`, needs no network. It shows our figures beside the published
     ones that could be checked. If a part fails, the report continues, the page shows

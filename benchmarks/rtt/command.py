@@ -69,7 +69,7 @@ class _Options:
     ] = False
     mlir: Annotated[
         bool,
-        Option("--mlir", help="Use the stock mlir-opt as the compiler, with a pass."),
+        Option("--mlir", help="Send the requests from a pass of the stock mlir-opt."),
     ] = False
     json_file: cli.JsonFile = None
     plot_file: Annotated[
@@ -77,8 +77,8 @@ class _Options:
         Option(
             "--plot",
             metavar="FILE",
-            help="The file of the plot. The plot of in-process models has the suffix "
-            "-inprocess. [default: rtt.png beside rtt-client]",
+            help="Write the plot to FILE. The plot of in-process models gets the"
+            " suffix -inprocess. [default: rtt.png beside rtt-client]",
         ),
     ] = None
     build: cli.Build = None

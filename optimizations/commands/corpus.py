@@ -168,7 +168,7 @@ def run(
     program: Programs = None,
     level: Annotated[str, typer.Option(help="Optimisation level of clang.")] = "-Oz",
 ) -> None:
-    """Run the programs on real inputs, and compare their outputs with those at -O0.
+    """Run the programs on test inputs, and compare their outputs with those at -O0.
 
     ```sh
     mlbridge corpus run --program bzip2

@@ -33,7 +33,11 @@ class What:
     seed: Annotated[int, Option(min=0, help="Seed of the first episode.")] = 0
     json: Annotated[
         Path | None,
-        Option(metavar="FILE", dir_okay=False, help="Write all episodes to this file."),
+        Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Write the results of all episodes to this file.",
+        ),
     ] = None
 
 

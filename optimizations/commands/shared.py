@@ -4,7 +4,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -27,20 +27,20 @@ Programs = Annotated[
     list[str] | None,
     Option("--program", metavar="NAME", help="Only this program. May be repeated."),
 ]
-Times = Annotated[
-    list[Path],
-    Option(
-        "--times",
-        metavar="FILE.jsonl",
-        help="Times that `mlbridge search` measured. May be repeated.",
-    ),
-]
+
+
+def times_of(search: str) -> Any:
+    """Returns the option ``--times``, for files of the command ``mlbridge search``."""
+    said = f"Times that `mlbridge search {search}` measured. May be repeated."
+    return Option("--times", metavar="FILE.jsonl", help=said)
+
+
 TimesFile = Annotated[
     Path,
-    Option("--out", metavar="FILE.jsonl", help="File to which lines are appended."),
+    Option("--out", metavar="FILE.jsonl", help="File to which the times are appended."),
 ]
 ModelFile = Annotated[
-    Path, Option("--out", metavar="FILE.onnx", help="The model's file.")
+    Path, Option("--out", metavar="FILE.onnx", help="Write the model to this file.")
 ]
 RatiosFile = Annotated[
     Path | None, Option(metavar="FILE", help="Write all ratios to this file.")
@@ -66,7 +66,9 @@ class ExecutionOptions:
     rounds: Annotated[int, Option(min=1, help="Pairs of runs for each row.")] = 5
     valgrind: Annotated[
         bool,
-        Option(help="Also count instructions with valgrind, which takes minutes."),
+        Option(
+            help="Also count executed instructions with valgrind, which takes minutes."
+        ),
     ] = True
 
 

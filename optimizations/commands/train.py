@@ -68,9 +68,9 @@ def _command(described: Optimization[Any]) -> Callable[..., None] | None:
         described.settings,
         How,
         text=f"Train a model for {described.name}.\n\n{decision_of(described)} The"
-        " command writes model.onnx, its learning curve and checkpoints to --out. The"
-        " progress counts actions. Its mean return is the mean sum of rewards in the"
-        " last 100 episodes.",
+        " command writes the model (model.onnx, or a file for each of several agents),"
+        " the learning curve and checkpoints to --out. The progress bar counts actions."
+        ' Its "mean return" is the mean sum of rewards in the last 100 episodes.',
         defaults={"out": Path("build") / described.name / "policy"},
     )
 

@@ -97,11 +97,11 @@ def _chosen(
 
 
 def _search(context: typer.Context, options: SearchOptions) -> None:
-    """Measure how much decisions about hot loops and calls save.
+    """Measure how many instructions are saved by decisions about hot loops and calls.
 
-    Valgrind counts the instructions of each function, so one compile can measure
-    decisions in many functions. Hill climbing then improves the best decisions of each
-    program. The results are appended to a file for `mlbridge train gcc-speed`.
+    Valgrind counts the executed instructions of each function, so one compile can
+    measure decisions in many functions. Hill climbing then improves the best decisions
+    of each program. The results are appended to a file for `mlbridge train gcc-speed`.
 
     ```sh
     mlbridge corpus fetch

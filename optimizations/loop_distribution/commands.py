@@ -23,7 +23,6 @@ from mlbridge_optimizations.commands.shared import (
     Plugin,
     ProgramOptions,
     RatiosFile,
-    Times,
     TimesFile,
     plugin_of,
 )
@@ -31,7 +30,7 @@ from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
 from .kernels import LEVELS, SUITES, Kernel, kernels
-from .settings import COSTS, DECISIONS, LoopCosts
+from .settings import COSTS, DECISIONS, LoopCosts, Times
 
 if TYPE_CHECKING:
     from .evaluate import Result
@@ -45,7 +44,7 @@ Levels = Annotated[
     Option(
         "--level",
         metavar="|".join(LEVELS),
-        help="Where the data fit. May be repeated.",
+        help="Cache in which the kernels' data fit, or memory. May be repeated.",
     ),
 ]
 
@@ -75,7 +74,12 @@ class ModelOptions:
     """The files of a training."""
 
     decision: Annotated[
-        str, Argument(metavar="DECISION", help="Decision: distribution or factors.")
+        str,
+        Argument(
+            metavar="DECISION",
+            help="Decision: distribution, or factors (vector width, interleave count"
+            " and unroll count).",
+        ),
     ]
     times: Times
     out: ModelFile
@@ -125,9 +129,9 @@ def _check_levels(given: Sequence[str]) -> None:
 def _times(context: typer.Context, options: TimesOptions) -> None:
     r"""Measure all legal decisions about the loops of kernels (brute force).
 
-    Each line of the file has the features of a kernel's loops, and the time of each
-    choice relative to stock clang. Kernels already in the file are skipped, even those
-    that could not be measured.
+    Each line of the file contains the features of a kernel's loops, and the time with
+    each choice relative to stock clang. Kernels that are already in the file are
+    skipped, even those that could not be measured.
 
     ```sh
     mlbridge search loop-distribution-times --out generated.jsonl
@@ -225,7 +229,8 @@ def _evaluate(
     - "llvm": LLVM's -enable-loop-distribute.
     - "random": Random decisions.
     - "rule": The distribution with the fewest estimated cycles.
-    - "same factors": The best factors if all loops get the same factors.
+    - "same factors": The best factors (vector width, interleave count and unroll count)
+      if all loops get the same factors.
     - "distribution", "factors", "both": The models.
     - "best distribution", "best factors": In each kernel, the single-loop change with
       the best measured time (brute force).
@@ -316,7 +321,8 @@ def _programs(
     """Run programs that clang -O3 compiled with the built-in models of loops.
 
     All ratios are relative to stock clang -O3. Each program must print the same as
-    without optimisation. The ratio of user times is the median of pairs of runs.
+    without optimisation. The ratio of user times is the median of the ratios of several
+    pairs of runs.
 
     ```sh
     mlbridge evaluate loop-distribution-programs --program potrace --no-valgrind

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from mlbridge_optimizations.commands.shared import Times
 from mlbridge_optimizations.optimization import (
     Choice,
     Metric,
@@ -19,6 +18,7 @@ from mlbridge_optimizations.optimization import (
 )
 
 from .commands import COMMANDS
+from .settings import Times
 
 if TYPE_CHECKING:
     from .agents import AgentNetwork

@@ -17,9 +17,9 @@ from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
     ModelFile,
     RatiosFile,
-    Times,
     TimesFile,
     built_of,
+    times_of,
 )
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
@@ -37,6 +37,7 @@ Plugin = Annotated[
     Path | None,
     Option(help="MLBridgeMLIR.so. [default: as found by `mlbridge doctor`]"),
 ]
+Times = Annotated[list[Path], times_of("mlir-tiling-times")]
 TIMES = Path("build/mlir-tiling/times.jsonl")
 COSTS = CostSettings(temperature=0.1, margin=0.03)
 
@@ -54,7 +55,8 @@ class TimesOptions:
     ] = 48
     count: Annotated[int, Option(min=0, help="The number of training kernels.")] = 256
     most: Annotated[
-        int, Option(min=1, help="Choices measured for each other training kernel.")
+        int,
+        Option(min=1, help="Number of choices measured for each of the other kernels."),
     ] = 16
     held_out: Annotated[bool, Option(help="Also measure the held-out kernels.")] = True
     rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5
@@ -105,9 +107,9 @@ def _entries(files: Sequence[Path]) -> "tuple[list[Entry], list[Entry]]":
 def _search(context: typer.Context, measured: TimesOptions) -> None:
     """Measure the possible tilings of kernels' loop nests (brute force).
 
-    Each line of the file contains the features of a kernel's nest, and the time of each
-    choice relative to the untiled kernel. Kernels already in the file are skipped. With
-    each choice, the kernel must compute the same results as without tiles.
+    Each line of the file contains the features of a kernel's nest, and the time with
+    each choice relative to the untiled kernel. Kernels that are already in the file are
+    skipped. With each choice, the kernel must compute the same results as untiled.
 
     ```sh
     mlbridge search mlir-tiling-times

@@ -17,8 +17,8 @@ from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
     ModelFile,
     RatiosFile,
-    Times,
     TimesFile,
+    times_of,
 )
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
@@ -35,6 +35,7 @@ TRAINING = "training"
 HELD_OUT = ("held-out-sizes", "held-out-kernels")
 COSTS = CostSettings(epochs=300, decay=0.3, expectation=2.0)
 
+Times = Annotated[list[Path], times_of("polyhedral-tiling-times")]
 Tool = Annotated[
     Path | None,
     Option(help="mlbridge-polyhedral. [default: as found by `mlbridge doctor`]"),
@@ -55,8 +56,10 @@ class TimesOptions:
             " be repeated.",
         ),
     ] = field(default_factory=lambda: [TRAINING, GENERATED])
-    count: Annotated[int, Option(min=1, help="The number of random kernels.")] = 60
-    rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5
+    count: Annotated[
+        int, Option(min=1, help="The number of random kernels (generated).")
+    ] = 60
+    rounds: Annotated[int, Option(min=1, help="Measurements of each candidate.")] = 5
     tool: Tool = None
 
 
@@ -99,8 +102,9 @@ def _cases(splits: Sequence[str], count: int, folder: Path) -> list[Case]:
 def _times(context: typer.Context, measured: TimesOptions) -> None:
     """Measure all candidates (loop order, tile sizes) of kernels by brute force.
 
-    Each line of the file contains the features of a kernel, and the time of each
-    candidate relative to the original order. Kernels already in the file are skipped.
+    Each line of the file contains the features of a kernel, and the time with each
+    candidate relative to the original order. Kernels that are already in the file are
+    skipped.
 
     ```sh
     mlbridge search polyhedral-tiling-times --out build/polyhedral-tiling/times.jsonl
@@ -136,7 +140,7 @@ def _train(
 ) -> None:
     r"""Train a model of tile sizes and loop orders on measured times.
 
-    Held-out kernels and sizes in the files are not used.
+    The training ignores held-out kernels and sizes in the files of --times.
 
     ```sh
     mlbridge train polyhedral-tiling --times build/polyhedral-tiling/times.jsonl \

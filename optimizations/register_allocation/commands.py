@@ -37,7 +37,9 @@ from .settings import ImitationOptions, VocabularyOptions
 VALIDATION = ("flac", "jq", "libpng", "minisat")
 """The programs for validation, which are not used for training."""
 
-Functions = Annotated[Path, Option(help="Folder of the functions to train on.")]
+Functions = Annotated[
+    Path, Option(help="Folder of the extracted functions, as bitcode files.")
+]
 Validation = Annotated[
     list[str],
     Option(
@@ -97,8 +99,8 @@ class Imitated:
         Option(
             "--policy",
             metavar="SPEC",
-            help="A model that is imitated where it is better than LLVM. May be"
-            " repeated. [default: builtin:regalloc_eviction]",
+            help="A model whose allocation of a function is imitated if it is better"
+            " than LLVM's. May be repeated. [default: builtin:regalloc_eviction]",
         ),
     ] = None
     out: Annotated[Path, Option(help="Folder for the model and its curve.")] = Path(
@@ -113,7 +115,7 @@ class Vocabulary:
     """The files of a vocabulary's training."""
 
     functions: Functions = Path("build/register-allocation/functions")
-    out: Annotated[Path, Option(help="The vocabulary's file.")] = Path(
+    out: Annotated[Path, Option(help="Write the vocabulary to this file.")] = Path(
         "build/register-allocation/mir2vec.json"
     )
     plugin: Plugin = None
@@ -144,7 +146,12 @@ class Headroom:
     """The options of an estimate."""
 
     functions: Functions = Path("build/register-allocation/functions")
-    count: Annotated[int, Option(min=1, help="Minimum number of functions.")] = 200
+    count: Annotated[
+        int,
+        Option(
+            min=1, help="Draw modules until they have at least this many functions."
+        ),
+    ] = 200
     tries: Annotated[int, Option(min=1, help="Number of networks per function.")] = 96
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
     json: Annotated[
@@ -157,8 +164,8 @@ class Headroom:
 def _functions(context: typer.Context, extracted: Extracted) -> None:
     """Extract the functions whose registers are hard to allocate, as bitcode files.
 
-    These are the functions for which fixed policies make different code. Models of
-    register allocation are trained on them.
+    A function is hard if fixed policies of allocation reach different costs. Models of
+    register allocation are trained on these functions.
 
     ```sh
     mlbridge corpus fetch
@@ -204,8 +211,8 @@ def _imitation(
     """Train an eviction model by imitating the best of several policies.
 
     The method is Iterative BC-Max. In each iteration, LLVM and several models allocate
-    the registers of each function. The network learns to imitate the best allocations,
-    and is one of the models in the next iteration. Afterwards, it can be evolved:
+    the registers of each function. A network learns to imitate the best allocations. It
+    is one of the models in the next iteration. Evolution can improve it further:
 
     ```sh
     mlbridge train register-allocation-imitation --out imitated
@@ -250,8 +257,8 @@ def _vocabulary(
 ) -> None:
     """Train a vocabulary of MIR2Vec, which describes machine instructions.
 
-    TransE learns the vectors of all opcodes and operands in the bitcode files. The
-    vocabulary's file has LLVM's format.
+    The method TransE learns a vector for each opcode and each kind of operand in the
+    code of the functions. The vocabulary's file has LLVM's format.
 
     ```sh
     mlbridge train register-allocation-vocabulary
@@ -289,7 +296,7 @@ def _model(context: typer.Context, trained: Trained, evolution: Evolution) -> No
     - `allocator` allocates before greedy, with one request per function.
     - `dialogue` has four agents, which allocate before greedy, step by step. The agents
       may leave live ranges to greedy.
-    - `dialogue-alone` is as `dialogue`, but leaves no live range to greedy.
+    - `dialogue-alone` is like `dialogue`, but leaves no live range to greedy.
 
     ```sh
     mlbridge train register-allocation-evolution eviction
@@ -422,9 +429,10 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
 def _headroom(context: typer.Context, options: Headroom) -> None:
     """Estimate how much a model of register allocation can save.
 
-    Each function is allocated by many networks with random weights, of three kinds of
-    `mlbridge train register-allocation-evolution`: `dialogue`, `dialogue-alone` and
-    `eviction`. The table shows the costs of the best network for each function.
+    Many networks with random weights allocate each function. The networks are of the
+    kinds `dialogue`, `dialogue-alone` and `eviction` (see `mlbridge train
+    register-allocation-evolution`). For each function, the table uses the cost of the
+    best network.
 
     ```sh
     mlbridge evaluate register-allocation-headroom --tries 24
@@ -494,7 +502,8 @@ def _executions(
     """Run programs that were compiled with different register allocators.
 
     All ratios are relative to LLVM's greedy allocator. Each program must print the same
-    as without optimisation. The ratio of user times is the median of pairs of runs.
+    as without optimisation. The ratio of user times is the median of the ratios of
+    several pairs of runs.
 
     ```sh
     mlbridge evaluate register-allocation-executions --program wavpack --no-valgrind

@@ -41,9 +41,11 @@ class Evolution:
 
     generations: Annotated[int, Option(min=1, help="Number of generations.")] = 60
     population: Annotated[int, Option(min=4, help="Candidates per generation.")] = 14
-    sample: Annotated[int, Option(min=1, help="Random modules per generation.")] = 70
+    sample: Annotated[
+        int, Option(min=1, help="Bitcode files drawn for each generation.")
+    ] = 70
     sigma: Annotated[
-        float, Option(help="Initial standard deviation of the weights.")
+        float, Option(help="Standard deviation of the weights in generation 0.")
     ] = 0.15
     every: Annotated[
         int, Option(min=1, help="Generations between two validations.")

@@ -43,7 +43,8 @@ class RegisterAllocationSettings:
         str,
         Option(
             help="question: one network decides about all live ranges of a function."
-            " dialogue: four agents decide step by step (with --engine rllib)."
+            " dialogue: four agents decide step by step; to train them, use --engine"
+            " rllib."
         ),
     ] = "question"
     spec: Annotated[
@@ -62,7 +63,7 @@ class RegisterAllocationSettings:
         Option(
             min=0,
             help="Skip functions with more live ranges than this. With 0, skip none."
-            " With --resume, the limit may be higher.",
+            " A resumed training may use a higher limit.",
         ),
     ] = 0
     order: Annotated[int, Option(help="Random seed of the functions' order.")] = 0

@@ -12,7 +12,9 @@ class ImitationOptions:
     """The options of a training."""
 
     iterations: Annotated[int, Option(min=1, help="Iterations of BC-Max.")] = 3
-    epochs: Annotated[int, Option(min=1, help="Passes over the decisions.")] = 30
+    epochs: Annotated[
+        int, Option(min=1, help="Passes over the decisions in each iteration.")
+    ] = 30
     rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.01
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
 
@@ -22,7 +24,7 @@ class VocabularyOptions:
     """The options of a training of MIR2Vec's vocabulary."""
 
     dimension: Annotated[int, Option(min=1, help="Elements of a vector.")] = 100
-    epochs: Annotated[int, Option(min=1, help="Passes over the triplets.")] = 200
-    margin: Annotated[float, Option(help="Margin of the loss.")] = 1.0
+    epochs: Annotated[int, Option(min=1, help="Passes over the training data.")] = 200
+    margin: Annotated[float, Option(help="Margin of TransE's ranking loss.")] = 1.0
     rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.005
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0

@@ -18,6 +18,7 @@ from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
     Jobs,
+    ModelFile,
     Plugin,
     RatiosFile,
     plugin_of,
@@ -51,14 +52,14 @@ class SizeOptions:
             help="File name of the program or library, if the build links several.",
         ),
     ] = None
-    seconds: Annotated[float, Option(min=0, help="CPU time of the search.")] = 1800
+    seconds: Annotated[float, Option(min=0, help="CPU seconds for the search.")] = 1800
     pipelines: Annotated[
         Path | None,
         Option(
             metavar="FILE",
-            help="Also search the passes of each file, in this core set or action"
-            " space, and from which functions to outline. Only the plug-in replays"
-            " such decisions.",
+            help="Core set or action space of phase ordering. If given, the search also"
+            " chooses the passes of each file, and the functions to outline from. Only"
+            " the plug-in can replay these decisions.",
         ),
     ] = None
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
@@ -73,13 +74,14 @@ class SizeOptions:
 
 
 def _search(context: typer.Context, options: SizeOptions) -> None:
-    """Search the inlining decisions with which a program is smallest.
+    """Search for the inlining decisions that make a program smallest.
 
-    COMMAND builds the program from scratch, through the compilers in CC, CXX and PATH.
-    Here, they are clang -Oz with sections for functions, and lld removes unused
-    sections. The search reverses decisions of clang's inliner, and keeps the reversals
-    that make the linked program smaller. Stock clang replays the decisions, so later
-    builds need no plug-in, unless --pipelines is given.
+    COMMAND must build the program from scratch, with the compilers in CC, CXX and PATH.
+    These are wrappers of clang -Oz, which give each function its own section. They link
+    with lld, which removes unused sections. The search reverses decisions of clang's
+    inliner, and keeps the reversals that make the linked program smaller. Stock clang
+    can replay the decisions, so later builds need no plug-in. With --pipelines, they
+    need it.
 
     ```sh
     make clean
@@ -170,7 +172,11 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
 
 Folders = Annotated[
     list[Path],
-    Argument(metavar="FOLDER...", help="Folders of searches, from their --folder."),
+    Argument(
+        metavar="FOLDER...",
+        help="Result folders of earlier searches (the --folder of `mlbridge search"
+        " smallest-code`).",
+    ),
 ]
 
 
@@ -179,9 +185,7 @@ class TrainOptions:
     """The options of a training's files."""
 
     folders: Folders
-    out: Annotated[Path, Option(metavar="FILE.onnx", help="The model's file.")] = Path(
-        "build/smallest-code/model.onnx"
-    )
+    out: ModelFile = Path("build/smallest-code/model.onnx")
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
 
@@ -195,8 +199,8 @@ class EvaluateOptions:
         str | None,
         Option(
             metavar="SPEC",
-            help="Compare this model. [default: for each program, a model trained on"
-            " the others]",
+            help="Model to compare. [default: for each program, a model trained on the"
+            " other programs]",
         ),
     ] = None
     json: RatiosFile = None
@@ -207,10 +211,11 @@ class EvaluateOptions:
 def _train(
     context: typer.Context, options: TrainOptions, settings: ImitationOptions
 ) -> None:
-    """Train a model that inlines as searches of other programs do.
+    """Train a model of inlining on the decisions that searches have found.
 
-    The calls of each program are compiled again with the decisions that its search has
-    found, and logged. Each call weighs as many bytes as its decision gains.
+    The command compiles each program again with its search's decisions, and logs all
+    calls. In training, the weight of a call is the number of bytes that its decision
+    saves.
 
     ```sh
     mlbridge train smallest-code build/one build/two --out size.onnx
@@ -257,9 +262,10 @@ def _recorded(
 def _evaluate(
     context: typer.Context, options: EvaluateOptions, settings: ImitationOptions
 ) -> None:
-    """Compare models and rules of inlining by linked size, on searched programs.
+    """Compare models and simple rules for inlining by the programs' linked sizes.
 
-    Without --model, a model is trained for each program, on all the others.
+    The programs are those of earlier searches. Without --model, the command trains a
+    model for each program on all other programs.
     """
     need("mlbridge evaluate smallest-code", PACKAGES)
     from . import evaluate as by

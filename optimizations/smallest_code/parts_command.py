@@ -41,11 +41,14 @@ class PartsOptions:
     ] = Path("build/smallest-code-parts")
     seconds: Annotated[
         float,
-        Option(min=0, help="CPU time of the searches of a program. 0: no search."),
+        Option(min=0, help="CPU seconds for all searches of a program. 0: no search."),
     ] = 1800
     pipelines: Annotated[
         Path,
-        Option(metavar="FILE", help="Core set or action space to search pipelines in."),
+        Option(
+            metavar="FILE",
+            help="Core set or action space from which the search takes pipelines.",
+        ),
     ] = CORE_SET
     json: Annotated[
         Path | None, Option(metavar="FILE", help="Write all sizes to this file.")
@@ -60,7 +63,8 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
     Programs of the training split are compiled with different settings of the inliner
     and the outliners, with the shipped model of pass order, and with searched decisions
     about inlining, pass order and outlining. The table shows the linked .text relative
-    to clang -Oz. The searches build on each other, with a third of the time for each.
+    to clang -Oz. Three searches run one after another. Each starts from the result of
+    the previous one, and gets a third of --seconds.
 
     ```sh
     mlbridge evaluate smallest-code-parts --program minisat --seconds 600

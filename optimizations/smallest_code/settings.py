@@ -16,10 +16,20 @@ class ImitationOptions:
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
     epochs: Annotated[int, Option(min=1, help="Passes over all calls.")] = 60
     hidden: Width = 32
-    rate: Annotated[float, Option(help="Learning rate.")] = 2e-3
-    decay: Annotated[float, Option(help="Weight decay.")] = 0.3
+    rate: Annotated[float, Option(help="Learning rate of AdamW.")] = 2e-3
+    decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.3
     dropout: Annotated[float, Option(help="Share of dropped activations.")] = 0.2
-    most: Annotated[int, Option(help="Limit of a call's gain, in bytes.")] = 64
+    most: Annotated[
+        int,
+        Option(
+            help="Largest weight of a call in training. The weight is the number of"
+            " bytes that the call's decision saves."
+        ),
+    ] = 64
     least: Annotated[
-        float, Option(help="Weight of a call without a gain, in bytes.")
+        float,
+        Option(
+            help="Smallest weight of a call in training, for example of a call that the"
+            " search has not tried."
+        ),
     ] = 1.0

@@ -106,7 +106,7 @@ def _evaluate(
     The databases and queries are drawn from seeds, so they are the same on every
     machine. Each query must return the same rows with and without the model. Hot times
     are medians of alternating runs. Cold times are from a single run with empty caches.
-    The times with the model include its requests.
+    The times with the model include the requests to it.
 
     ```sh
     scripts/fetch-sqlite3 build/workloads

@@ -26,7 +26,7 @@ class LearningOptions:
     ] = 30_000
     counted: Annotated[
         int,
-        Option(min=100, help="Maximum rows per table to count selectivities on."),
+        Option(min=100, help="Maximum rows per table on which conditions are counted."),
     ] = 20_000
     terms: Annotated[int, Option(min=1, help="Random conditions per table.")] = 600
     conjunctions: Annotated[
@@ -80,14 +80,16 @@ class EvaluationOptions:
         "held-out"
     )
     queries: Annotated[int, Option(min=2, help="Queries for each database.")] = 200
-    scale: Annotated[float, Option(help="Size of the generated databases.")] = 1.0
+    scale: Annotated[
+        float, Option(help="Factor on the numbers of rows in generated databases.")
+    ] = 1.0
     limit: Annotated[
         float,
         Option(help="Omit queries that take more seconds than this without a model."),
     ] = 2.0
     budget: Annotated[
         float,
-        Option(help="Maximum time for the repetitions of a query, in seconds."),
+        Option(help="Maximum time for repeated runs of a query, in seconds."),
     ] = 0.3
     stock: Annotated[
         bool, Option(help="Also measure the installed libsqlite3 with the model.")

@@ -27,12 +27,17 @@ class CostSettings:
     rate: Annotated[float, Option(help="Largest learning rate of AdamW.")] = 0.003
     decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.05
     expectation: Annotated[
-        float, Option(help="Weight of the expected time in the loss.")
+        float,
+        Option(
+            help="Weight of the expected time in the loss. The error of the estimates"
+            " has weight 1."
+        ),
     ] = 0.3
     temperature: Annotated[
         float,
         Option(
-            help="Temperature of the softmax over the choices, in units of log(time)."
+            help="Temperature of the softmax that gives the expected time, in units of"
+            " log(time)."
         ),
     ] = 0.05
     hidden: Width = 64
@@ -40,8 +45,8 @@ class CostSettings:
     margin: Annotated[
         float,
         Option(
-            help="Make a change only if the estimated log(time) falls by more than"
-            " this."
+            help="The model keeps the default choice unless the estimated log(time)"
+            " falls by more than this."
         ),
     ] = 0.05
 

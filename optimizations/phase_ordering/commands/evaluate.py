@@ -51,7 +51,7 @@ class What:
     vocabulary: Annotated[
         Path | None,
         Option(
-            help="IR2Vec's vocabulary as LLVM's JSON file, needed if the model uses"
+            help="IR2Vec vocabulary in LLVM's JSON format. Needed if the model uses"
             " embeddings."
         ),
     ] = None
@@ -62,12 +62,20 @@ class How:
     """How to evaluate, and where to write the results."""
 
     rounds: Annotated[
-        int, Option(min=0, help="Runs of each program, to check output and run time.")
+        int,
+        Option(
+            min=0,
+            help="Runs of each program, to compare output and run time. 0: no run.",
+        ),
     ] = 0
     jobs: Jobs = 1
     measured: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Cache of measured sizes, to read and extend."),
+        Option(
+            metavar="FILE",
+            help="File of measured sizes. Sizes that it contains are not measured"
+            " again, and new sizes are appended.",
+        ),
     ] = None
     json: Annotated[
         Path | None, Option(metavar="FILE", help="JSON file for all results.")

@@ -44,7 +44,7 @@ class Known:
 def _actions(
     context: typer.Context, made: Made, searched: Searched, space: Space, by: ByActions
 ) -> None:
-    """Find a few good action sequences (a core set), and a model that picks one.
+    """Find good action sequences (a core set), and train a model that picks one.
 
     ```sh
     mlbridge search phase-ordering-actions --jobs 2
@@ -65,10 +65,11 @@ def _pipelines(
     begun: Begun,
     by: ByPipelines,
 ) -> None:
-    """Find a few variants of clang's -Oz (a core set), and a model that picks one.
+    """Find good variants of clang's -Oz (a core set), and train a model that picks one.
 
-    The options call such a variant a sequence. A joint search finds sequences that are
-    good for many modules. Then a search for each module starts from these sequences.
+    A sequence is such a variant: the passes of a whole pipeline. A joint search finds
+    sequences that are good for many modules. Then a search for each module starts from
+    these sequences.
     """
     _check(context, made)
     from ..search.evolve import EvolutionSettings

@@ -25,7 +25,10 @@ Actions = Annotated[
 
 Vocabulary = Annotated[
     Path | None,
-    Option(help="IR2Vec's vocabulary as LLVM's JSON file, needed for `embedding`."),
+    Option(
+        help="IR2Vec vocabulary in LLVM's JSON format. Needed for the feature"
+        " `embedding`."
+    ),
 ]
 
 OF_MODULE = (
@@ -53,11 +56,11 @@ class Compared:
         int,
         Option(
             min=1,
-            help="K in the rows 'best of K'. For each file, such a row uses the"
-            " smallest result of K sequences and of -Oz.",
+            help="Value of K in the rows 'best of K'. For each file, such a row uses"
+            " the smallest object of K sequences and of -Oz.",
         ),
     ] = 8
-    seed: Annotated[int, Option(help="Random seed.")] = 0
+    seed: Annotated[int, Option(help="Random seed of drawn sequences.")] = 0
     programs: Programs = None
     most: Annotated[
         int | None,

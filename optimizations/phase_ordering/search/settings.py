@@ -41,16 +41,16 @@ class Made:
         bool,
         Option(
             "--linked",
-            help="Also try the sequences on whole programs, each as one module.",
+            help="Also try the sequences on whole programs, each linked to one module.",
         ),
     ] = False
     ahead: Annotated[
         int,
         Option(
             min=0,
-            help="Make a model that runs the first N sequences of the core set and"
-            " then chooses one of these N. With 0, the model chooses from the whole"
-            " core set before it runs any sequence.",
+            help="Make a model that tries each of the first N sequences of the core set"
+            " on the module, and then chooses one of them by the results. With 0, the"
+            " model chooses from the whole core set without a trial.",
         ),
     ] = 0
     timeout: Timeout = 120
@@ -68,8 +68,8 @@ class Searched:
         int,
         Option(
             min=0,
-            help="Number of modules that get a search of their own. Each program"
-            " provides the same number if it has enough modules.",
+            help="Number of modules that get a search of their own. All programs"
+            " provide the same number of modules if possible.",
         ),
     ] = 60
     most: Annotated[
@@ -111,8 +111,8 @@ class ByPipelines:
         int,
         Option(
             min=1,
-            help="Number of sequences that the joint search chooses. Each one is the"
-            " best addition to the earlier ones.",
+            help="Number of sequences that the joint search chooses, one after another."
+            " Each is the best addition to those chosen before.",
         ),
     ] = 8
     joint: Annotated[
@@ -120,7 +120,7 @@ class ByPipelines:
         Option(
             "--joint-evaluations",
             min=1,
-            help="Sequences to try before the joint search chooses the first one.",
+            help="Sequences to try for the joint search's first choice.",
         ),
     ] = 600
     beside: Annotated[
@@ -128,7 +128,7 @@ class ByPipelines:
         Option(
             "--beside-evaluations",
             min=0,
-            help="Sequences to try before the joint search chooses each later one.",
+            help="Sequences to try for each later choice of the joint search.",
         ),
     ] = 150
 

@@ -40,7 +40,7 @@ The most frequent commands:
 - `mlbridge inspect inliner.onnx` shows the inputs and outputs of an ONNX file.
 - `mlbridge compile policy.onnx -o libpolicy.so` compiles a model to machine code.
 - `mlbridge corpus fetch` compiles real programs to bitcode for training.
-- `mlbridge train NAME` trains a model for the optimisation NAME on this corpus.
+- `mlbridge train NAME` trains a model for the optimisation NAME.
 - `mlbridge evaluate NAME` compares a trained model with baselines.
 - `mlbridge bench rtt` measures the time of one request on this machine.
 """,

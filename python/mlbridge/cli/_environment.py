@@ -41,8 +41,9 @@ def serve(
 ) -> None:
     """Run a compiler at each address, until Ctrl-C or SIGTERM.
 
-    The compiler must serve an Environment at the spec in MLBRIDGE_SPEC. When its
-    trainer disconnects, or when it crashes, a new compiler starts.
+    The compiler must serve an Environment at the spec in the environment variable
+    MLBRIDGE_SPEC. A new compiler starts when the trainer disconnects, or when the
+    compiler crashes.
 
     ```sh
     mlbridge environment serve --at grpc://0.0.0.0:50051-50054 -- ./compiler
