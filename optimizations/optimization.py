@@ -30,6 +30,9 @@ S = TypeVar("S")
 
 T = TypeVar("T")
 
+MODEL = "model"
+"""The name of a single agent's model file. Several agents' labels name their files."""
+
 Choice = Callable[[Any], Any]
 """Maps an observation to an action."""
 

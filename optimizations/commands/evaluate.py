@@ -16,7 +16,7 @@ from mlbridge_optimizations.commands.groups import decision_of, group_of
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
-from mlbridge_optimizations.optimization import Optimization
+from mlbridge_optimizations.optimization import MODEL, Optimization
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ app = group_of(
 def _evaluate(described: Optimization[Any], what: What, environment: Any) -> None:
     packages = ("gymnasium", "onnxruntime", *described.packages)
     need(f"mlbridge evaluate {described.name}", packages)
-    from mlbridge_optimizations.evaluation.episodes import MODEL, compare
+    from mlbridge_optimizations.evaluation.episodes import compare
     from mlbridge_optimizations.evaluation.statistics import mean_interval
 
     with ProgressBars() as bars:

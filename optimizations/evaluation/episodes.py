@@ -17,6 +17,7 @@ from mlbridge.errors import CompilerFailed, InvalidArgument, SchemaMismatch
 from mlbridge.files import spec_of
 from mlbridge.onnx import open_session
 from mlbridge_optimizations.optimization import (
+    MODEL,
     Choice,
     Optimization,
     PerAgent,
@@ -27,7 +28,7 @@ from mlbridge_optimizations.optimization import (
 )
 from mlbridge_optimizations.show import ShowStage, quiet
 
-MODEL, CHANCE = "model", "at random"
+CHANCE = "at random"
 
 
 def compare(

@@ -18,9 +18,6 @@ from mlbridge_optimizations.training.settings import TrainingSettings
 if TYPE_CHECKING:
     from torch import nn
 
-MODEL = "model"
-"""The file name of a single agent. With several agents, labels are the file names."""
-
 _MAY_CHANGE = ("out", "steps", "every", "compilers", "device")
 """The settings that may differ when a training is resumed."""
 

@@ -51,10 +51,10 @@ from ray.tune.registry import register_env
 
 from mlbridge.errors import Error, InvalidArgument, Malformed, Timeout, error_for
 from mlbridge.export.rllib import load
-from mlbridge_optimizations.optimization import Metric, merged, spaces_of
+from mlbridge_optimizations.optimization import MODEL, Metric, merged, spaces_of
 from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Curve, ShowReturn
-from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
+from mlbridge_optimizations.training.experiment import Experiment, Learned
 from mlbridge_optimizations.training.settings import TrainingSettings
 
 STALLED = 1800.0

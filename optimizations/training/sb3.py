@@ -20,9 +20,10 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 from mlbridge.envs import CompilerEnv
 from mlbridge.envs.sb3 import CompilerVecEnv
 from mlbridge.errors import InvalidArgument, Malformed
+from mlbridge_optimizations.optimization import MODEL
 from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import Curve, ShowReturn
-from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
+from mlbridge_optimizations.training.experiment import Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
 from mlbridge_optimizations.training.settings import TrainingSettings
 

@@ -14,9 +14,10 @@ import pytest
 
 pytest.importorskip("ray", reason="Ray is not installed: run scripts/make-venv train")
 
+from mlbridge_optimizations.optimization import MODEL
 from mlbridge_optimizations.registry import of_file
 from mlbridge_optimizations.training import policy
-from mlbridge_optimizations.training.experiment import MODEL, Experiment
+from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 from programs import reply_of
 from test_optimization import PROGRAM, SPILLS

@@ -21,7 +21,7 @@ from core_sets import SMALL, modules
 from mlbridge.envs import CompilerEnv
 from mlbridge.errors import InvalidArgument, Timeout, Unsupported
 from mlbridge_optimizations.extras import need
-from mlbridge_optimizations.optimization import NoSettings, Optimization
+from mlbridge_optimizations.optimization import MODEL, NoSettings, Optimization
 from mlbridge_optimizations.phase_ordering.environment import environment
 from mlbridge_optimizations.phase_ordering.environment.compiler import (
     EpisodeOptions,
@@ -35,7 +35,7 @@ from mlbridge_optimizations.phase_ordering.optimization import (
 )
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
-from mlbridge_optimizations.training.experiment import MODEL, Experiment
+from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 from programs import FULL, run_cli
 

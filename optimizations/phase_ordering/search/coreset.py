@@ -21,6 +21,7 @@ from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
+from mlbridge_optimizations.optimization import MODEL
 from mlbridge_optimizations.plot import panels_of
 from mlbridge_optimizations.show import ShowStage, quiet
 
@@ -43,7 +44,7 @@ from .value import Fitted, ValueSettings
 # The space and the length of random sequences, if the core set has whole pipelines.
 RANDOM, RANDOM_LENGTH = "oz", 15
 
-MODEL = "model.onnx"  # The file name of the model in the output folder.
+MODEL_FILE = f"{MODEL}.onnx"  # In the output folder.
 LEAST = 300  # Modules with fewer instructions are searched last.
 
 
@@ -151,7 +152,7 @@ def train(settings: CoreSetSettings, show: ShowStage = quiet) -> Trained:
     else:
         origins_of = list(pool.origins.values())
         fitted = _train_model(settings, core, table, chosen, origins_of, show)
-    path = settings.out / MODEL
+    path = settings.out / MODEL_FILE
     return Trained(core, pool.searched, fitted, foresight, path, table.failures)
 
 
@@ -218,7 +219,7 @@ def _train_model(
     )
     # Export `Ranked`: a compiler that tries several sequences uses this order.
     decide, network = "outputs:values", value_model.Ranked(fitted.model)
-    file, seed = settings.out / MODEL, settings.value.seed
+    file, seed = settings.out / MODEL_FILE, settings.value.seed
     export_model(network, file, options, task, seed=seed, decide=decide)
     # With a single program, there are no checks to plot.
     curve = [(check.epochs, check.chosen) for check in fitted.checks]
@@ -257,7 +258,7 @@ def _train_to_look_ahead(
     foresight = lookahead.train(rows, every, options.widths, show=training)
     observed, seed = tuple(options.widths), settings.value.seed
     task = Task(space, 1, stop=False, observation=observed, lookahead=settings.ahead)
-    network, file = foresight.model, settings.out / MODEL
+    network, file = foresight.model, settings.out / MODEL_FILE
     export_model(network, file, options, task, seed=seed, decide="outputs:value")
     curves: dict[str, list[tuple[float, float]]] = {}
     for ridge, margin, ratio in sorted(foresight.tried):
