@@ -172,11 +172,13 @@ def section_of(part: Part, results: Results, *, quick: bool) -> Section:
                 _image(plot, f"{part.title}: the plot of the command")
             )
     titles = {c.key: c.title for view in part.views for c in view.columns}
+    by_source: dict[str, list[str]] = {}
     for figure in figures_of(part.name):
         of = ", ".join(map(str, figure.row.values())) or "row not stated"
-        what = titles.get(figure.key, figure.key)
-        text = f"{of}: {what} {figure.value:g}. Source: {figure.source}."
-        section.published.append(text)
+        text = f"{of}: {titles.get(figure.key, figure.key)} {figure.value:g}"
+        by_source.setdefault(figure.source, []).append(text)
+    for source, each in by_source.items():
+        section.published.append(f"{'; '.join(each)}. Source: {source}.")
     return section
 
 

@@ -40,8 +40,14 @@ class Step:
         """Returns the words of the command, with placeholders."""
         if not quick:
             return self.command
-        # Options that occur in both are the quick ones: the last one counts.
-        return (*self.command, *self.quick)
+        kept, rest = list[str](), list(self.command)
+        while rest:
+            word = rest.pop(0)
+            if word.startswith("--") and word in self.quick:
+                del rest[0]  # The value.
+            else:
+                kept.append(word)
+        return (*kept, *self.quick)
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,7 @@ _TRAININGS = tuple(
         (
             *(MLBRIDGE, "train", "register-allocation", "--form", "dialogue"),
             *("--engine", "rllib", "--gamma", "0.999", "--max-ranges", "200"),
-            *("--functions", "{folder}/functions", "--out", "{out}", "--force"),
+            *("--functions", "{folder}/functions", "--out", "{out}"),
             *("--spec", spec, "--workers", str(workers)),
             *("--steps", "4000", "--rollout", "1000"),
         ),
@@ -410,7 +416,7 @@ PARTS: tuple[Part, ...] = (
         "Figure 5e",
         "Round trips between Pluto and a model",
         "Pluto uses the C API, whose requests Figure 5c measures through C++.",
-        not_done="Debian has no package of Pluto, so `mlbridge bench rtt` has no "
+        not_done="Debian has no package of Pluto, so mlbridge bench rtt has no "
         "client of Pluto. compilers/polyhedral/Pluto.cpp is built where CMake finds "
         "libpluto.",
     ),

@@ -17,7 +17,8 @@ LIMITS = "benchmarks/phase_ordering/compile_time.py, which cites the paper"
 TALK = "https://compilers.cse.iith.ac.in/publications/ml-llvm-tools/, by its authors"
 CODE = (
     "the paper's reference implementation at commit 336ade4, measured by this project "
-    "on two idle cores of another machine, so compare it only roughly"
+    "on two idle cores of another machine, so compare it only roughly; its gRPC uses "
+    "Protobuf, and its echo replies with a constant"
 )
 
 

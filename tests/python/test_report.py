@@ -260,6 +260,8 @@ def test_words() -> None:
     assert [duration(s) for s in (3, 61, 3660)] == ["3 s", "1 min", "1 h 1 min"]
     step = STEPS["gym"]
     assert command_text(step.words(quick=False)) == "mlbridge bench gym"
+    quick = Step("x", ("x", "--steps", "9", "--all", "--out", "y"), ("--steps", "1"))
+    assert quick.words(quick=True) == ("x", "--all", "--out", "y", "--steps", "1")
     assert re.fullmatch(r"[0-9a-f]{12}\+?|", machine.commit())
     about = machine.describe()
     assert about["cores"]
