@@ -570,11 +570,26 @@ TEST(JSONReading, WantedTypes) {
             "out int8_t 1");
 }
 
-TEST(JSONReading, BadMessages) {
-  struct {
-    const char *Text;
-    const char *Says;
-  } Cases[] = {
+/// A message and a part of the error that it causes.
+struct BadJSON {
+  const char *Text;
+  const char *Says;
+};
+
+/// Expects the error of each message. With an expected type, each message also
+/// causes an error.
+void expectErrors(std::initializer_list<BadJSON> Cases) {
+  for (auto [Text, Says] : Cases) {
+    EXPECT_THAT(read(Text), HasSubstr(Says)) << Text;
+    JSONSerDes Codec;
+    EXPECT_FALSE(
+        Codec.deserialize(Message(Text).bytes(), AdviceSpec::of<bool>()))
+        << Text;
+  }
+}
+
+TEST(JSONReading, BadSyntax) {
+  expectErrors({
       {"", "Malformed: JSON message"},
       {" ", "Malformed: JSON message"},
       {"1", "Malformed: JSON message: not an object"},
@@ -602,10 +617,17 @@ TEST(JSONReading, BadMessages) {
       {"{\"x\":\"\\ud800\"}", "Malformed: feature 'x'"},
       {"{\"x\":[\"a\",\"\\ud800\"]}", "Malformed: feature 'x'"},
       {"{\"\\ud800\":1}", "Malformed: JSON message: a name"},
+      {"{1}", "Malformed: JSON message"},
+      {"{\"x\":1,2}", "Malformed: JSON message"},
       {"{\"\":1}", "Malformed: JSON message: a feature has no name"},
       {"{\"x\":1,\"x\":2}", "Malformed: feature 'x': appears twice"},
       {"{\"x\":1,\"y\":3,\"\\u0078\":2}",
        "Malformed: feature 'x': appears twice"},
+  });
+}
+
+TEST(JSONReading, BadValues) {
+  expectErrors({
       {"{\"x\":null}", "Malformed: feature 'x': expected a number, a bool, a "
                        "string or an array, found null"},
       {"{\"x\":[null]}", "found null"},
@@ -627,6 +649,18 @@ TEST(JSONReading, BadMessages) {
       {"{\"x\":1a}", "'1a' is not a number"},
       {"{\"x\":[1.5,1a]}", "'1a' is not a number"},
       {"{\"x\":1\"\"}", "Malformed"},
+      {"{\"x\":1e999}", "SchemaMismatch: feature 'x': expected double, found"},
+      {"{\"x\":[-1,9223372036854775809]}",
+       "SchemaMismatch: feature 'x': expected integers of one 64-bit type"},
+      {"{\"x\":[-1,9007199254740993,9223372036854775808]}", "SchemaMismatch"},
+      {"{\"x\":[9223372036854775808,-9007199254740993]}", "SchemaMismatch"},
+      {"{\"x\":18446744073709551617}", "SchemaMismatch: feature 'x'"},
+      {"{\"x\":-9223372036854775809}", "SchemaMismatch: feature 'x'"},
+  });
+}
+
+TEST(JSONReading, BadArrays) {
+  expectErrors({
       {"{\"x\":[1,[2]]}",
        "Malformed: feature 'x': its arrays are of different"},
       {"{\"x\":[[1],2]}", "different lengths"},
@@ -648,15 +682,11 @@ TEST(JSONReading, BadMessages) {
       {"{\"x\":[[[[[[[[[1]]]]]]]]]}",
        "Unsupported: feature 'x': a tensor has at "
        "most 8 dimensions"},
-      {"{\"x\":1e999}", "SchemaMismatch: feature 'x': expected double, found"},
-      {"{\"x\":[-1,9223372036854775809]}",
-       "SchemaMismatch: feature 'x': expected integers of one 64-bit type"},
-      {"{\"x\":[-1,9007199254740993,9223372036854775808]}", "SchemaMismatch"},
-      {"{\"x\":[9223372036854775808,-9007199254740993]}", "SchemaMismatch"},
-      {"{\"x\":18446744073709551617}", "SchemaMismatch: feature 'x'"},
-      {"{\"x\":-9223372036854775809}", "SchemaMismatch: feature 'x'"},
-      {"{1}", "Malformed: JSON message"},
-      {"{\"x\":1,2}", "Malformed: JSON message"},
+  });
+}
+
+TEST(JSONReading, BadReservedNames) {
+  expectErrors({
       {"{\"_types\":{1},\"x\":1}", "Malformed: '_types'"},
       {"{\"_types\":{\"\\ud800\":\"float\"},\"x\":1}", "Malformed: '_types'"},
       {"{\"_types\":{\"x\":{1}},\"x\":1}", "Malformed: '_types'"},
@@ -666,15 +696,7 @@ TEST(JSONReading, BadMessages) {
       {"{\"_deferred\":\"too hot\"}", "Deferred: too hot"},
       {"{\"_error\":1}",
        "Malformed: feature '_error': expected string, found int64_t"},
-  };
-  for (auto [Text, Says] : Cases) {
-    EXPECT_THAT(read(Text), HasSubstr(Says)) << Text;
-    // An expected type does not make a bad message valid.
-    JSONSerDes Codec;
-    EXPECT_FALSE(
-        Codec.deserialize(Message(Text).bytes(), AdviceSpec::of<bool>()))
-        << Text;
-  }
+  });
 }
 
 TEST(JSONReading, BadTypes) {
