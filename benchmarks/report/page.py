@@ -177,8 +177,8 @@ def section_of(part: Part, results: Results, *, quick: bool) -> Section:
         of = ", ".join(map(str, figure.row.values())) or "row not stated"
         text = f"{of}: {titles.get(figure.key, figure.key)} {figure.value:g}"
         by_source.setdefault(figure.source, []).append(text)
-    for source, each in by_source.items():
-        section.published.append(f"{'; '.join(each)}. Source: {source}.")
+    for source, texts in by_source.items():
+        section.published.append(f"{'; '.join(texts)}. Source: {source}.")
     return section
 
 

@@ -221,7 +221,10 @@ def test_rows_of_two_kinds_have_tables_of_their_own() -> None:
     (part,) = (part for part in PARTS if part.name == "rtt")
     served = {"runner": "pipe", "serdes": "json", "python": "fc", "us": {"500": 3.5}}
     inside = {"runner": "onnx", "model": "fc", "floats": "500", "us": 1.5}
-    rows = [{**served, "placement": "two-cores"}, {**inside, "floor_us": 1.25}]
+    rows: list[dict[str, Any]] = [
+        {**served, "placement": "two-cores"},
+        {**inside, "floor_us": 1.25},
+    ]
     tables = [shown(part.name, view, rows) for view in part.views]
     cells = [table and table.rows for table in tables]
     assert cells == [
