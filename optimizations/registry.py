@@ -7,6 +7,7 @@ import logging
 import pkgutil
 import sys
 from contextlib import suppress
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -71,7 +72,10 @@ def _load(path: Path) -> ModuleType:
     if not path.is_file():
         raise InvalidArgument(f"there is no file {path}")
     _expect_free_name(path)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # Name the loader, because a link NAME.py may point to a file of any name.
+    spec = importlib.util.spec_from_file_location(
+        path.stem, path, loader=SourceFileLoader(path.stem, str(path))
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -36,9 +36,15 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
             found: dict[str, Callable[..., None]] = {}
             for described in known().values():
                 try:
-                    found |= _of(verb, make, described)
+                    made = _of(verb, make, described)
                 except Error as error:
                     logger.warning("%s is left out: %s", described.name, error)
+                    continue
+                for name in made.keys() & found.keys():
+                    logger.warning(
+                        "a second %s %s, of %s, is left out", verb, name, described.name
+                    )
+                found = made | found
             return found
 
         def list_commands(self, ctx: Any) -> list[str]:

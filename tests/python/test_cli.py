@@ -79,6 +79,38 @@ def test_a_broken_command_of_another_distribution(
         assert re.search(why, str(result.exception))
 
 
+def test_commands_of_other_distributions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "exiting.py").write_text("raise SystemExit(3)")
+    monkeypatch.syspath_prepend(tmp_path)
+    other, vocabulary = "mlbridge.cli._log:app", "mlbridge.cli._vocabulary:app"
+    points = [
+        importlib.metadata.EntryPoint(name, value, _others.GROUP)
+        for name, value in (
+            *(("exits", "exiting:app"), ("own", other), ("log", other)),
+            *(("twice", vocabulary), ("twice", other)),
+        )
+    ]
+    monkeypatch.setattr(_others, "entry_points", lambda group: points)
+    commands = typer.Typer()
+
+    @commands.command()
+    def own() -> None:
+        print("own")
+
+    commands.add_typer(typer.Typer(), name="log")
+    _others.add_commands(commands)
+    assert CliRunner().invoke(commands, ["own"]).output == "own\n"
+    assert "vocabularies" in CliRunner().invoke(commands, ["twice", "--help"]).output
+    result = CliRunner().invoke(commands, ["exits"])
+    assert isinstance(result.exception, mlbridge.Unsupported)
+    assert "command exits of ?: SystemExit: 3" in str(result.exception)
+    assert caplog.messages == [
+        f"a second command {name} of ? is left out" for name in ("own", "log", "twice")
+    ]
+
+
 def test_help_teaches() -> None:
     shown = CliRunner().invoke(app, []).output
     assert "mlbridge serve policy:decide --at pipe:/tmp/advisor" in shown

@@ -4,6 +4,7 @@
 import fcntl
 import inspect
 import json
+import os
 import re
 import sys
 from dataclasses import make_dataclass, replace
@@ -270,6 +271,35 @@ def test_others_that_are_broken(
         assert why in said
 
 
+def test_a_command_of_another_optimisation(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first optimisation keeps its command."""
+    found = {
+        name: Optimization[Any](name, name, commands={f"search {command}": print})
+        for name, command in (("a-b", "a-b"), ("a", "a-b"))
+    }
+    monkeypatch.setattr(groups, "known", lambda: found)
+    group: Any = typer.main.get_group(search.app)
+    assert list(group.known) == ["a-b"]
+    assert caplog.messages == ["a second search a-b, of a, is left out"]
+
+
+def test_broken_environments_of_other_distributions(tmp_path: Path) -> None:
+    (tmp_path / "exiting.py").write_text("raise SystemExit(3)")
+    about = tmp_path / "others-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: others\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[mlbridge.environments]\ngone = no_such_module:register\nexits = exiting:x\n"
+    )
+    code = "import gymnasium, mlbridge.envs; gymnasium.spec('mlbridge/MLGOInliner-v0')"
+    done = run_python(code, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    for why in ("gone (no_such_module:register) is left out: Modul", "SystemExit: 3"):
+        assert why in done.stderr
+
+
 def test_a_folder_that_another_training_writes_to(spills: Path, tmp_path: Path) -> None:
     with (tmp_path / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -303,6 +333,10 @@ def test_a_file_that_describes_none(
         of_file(tmp_path / "mine.py")
     with pytest.raises(InvalidArgument, match="there is no file"):
         of_file(tmp_path / "none.py")
+    (tmp_path / "data").write_text(text)
+    (tmp_path / "link.py").symlink_to("data")
+    with pytest.raises(error, match=problem):
+        of_file(tmp_path / "link.py")
     # Use another folder, because Python and Ray's workers now search mine.py's folder.
     other = tmp_path / "other/json.py"
     other.parent.mkdir()

@@ -17,6 +17,7 @@ To register environments of another distribution, declare a function as an entry
 in the group ``mlbridge.environments``. The environments need the extra ``envs``.
 """
 
+import logging
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -78,4 +79,11 @@ if find_spec("gymnasium") is not None:
             register(f"mlbridge/{_name}-v0", entry_point=f"{_HOMES[_name]}:{_name}")
 
     for _point in entry_points(group="mlbridge.environments"):
-        _point.load()()
+        # Skip a broken entry point, so that all other environments still work.
+        try:
+            _point.load()()
+        except (Exception, SystemExit) as _error:
+            logging.getLogger("mlbridge.envs").warning(
+                "%s (%s) is left out: %s: %s",
+                *(_point.name, _point.value, type(_error).__name__, _error),
+            )
