@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The scripts reject wrong arguments before they build or remove anything."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from programs import ROOT, run_program
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (["build"], "usage: scripts/build PRESET"),
+        (["build", "nothing"], '"release"'),
+        (["fuzz", "nothing"], "tests/fuzz has no fuzzer 'nothing'"),
+        (["fuzz", "--seconds", "x"], "--seconds: expected a number, found 'x'"),
+        (["fuzz", "--runs"], "--runs: expected a number, found ''"),
+        (["fuzz", "--minutes", "1"], "there is no option --minutes, only --total"),
+        (["lint", "clang_tidy"], "there is no check 'clang_tidy', only clang-format"),
+        (["make-venv", "dev", "nothing"], "there is no set 'nothing', only "),
+        (["test", "nothing"], "no step nothing; there are: headers"),
+    ],
+)
+def test_wrong_arguments(command: list[str], problem: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "VENV": str(tmp_path / "venv")}
+    done = run_program([ROOT / "scripts" / command[0], *command[1:]], env=environment)
+    assert done.returncode == 2, done.stdout
+    assert problem in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_no_virtual_environment(tmp_path: Path) -> None:
+    """Only a virtual environment is removed, to make it again."""
+    (tmp_path / "file").write_text("mine")
+    environment = {**os.environ, "VENV": str(tmp_path)}
+    done = run_program([ROOT / "scripts/make-venv", "dev"], env=environment)
+    assert done.returncode == 1
+    assert "is no virtual environment" in done.stderr
+    assert (tmp_path / "file").read_text() == "mine"
