@@ -34,8 +34,8 @@ def generate(
 ) -> Corpus:
     """Adds ``count`` random programs to a corpus. Their seeds start at ``seed``.
 
-    A program that does not compile, crashes or runs for more than 3 s is replaced by a
-    program with another seed. ``jobs`` programs are made in parallel, by default one
+    A program that crashes, runs for more than 3 s or cannot be compiled is replaced by
+    a program with another seed. ``jobs`` programs are made in parallel, by default one
     per core. Raises CompilerFailed if csmith is missing or too few programs succeed.
     """
     into, packages = Path(folder).resolve(), PACKAGES.resolve()

@@ -11,14 +11,15 @@ from typing import Any
 FILE = Path(__file__).with_name("programs.toml")
 DRIVERS = Path(__file__).with_name("run")  # Main programs for libraries, in C++.
 
-# Programs that are never used for training, by split. A split is evaluated only once,
-# so phase ordering and register allocation have different splits.
+# Programs that are not used for training, by split. `ALSO` has the only exception. A
+# split is evaluated only once, so phase ordering and register allocation have different
+# splits.
 HELD_OUT: Mapping[str, frozenset[str]] = {
     "held-out": frozenset({"cadical", "gawk", "sqlite3", "zstd"}),
     "held-out-allocation": frozenset({"duktape", "fasttext", "wavpack", "zpaq"}),
 }
 
-# More C++ programs, which only learning of code size uses.
+# Additional C++ programs. Only models that reduce code size are trained on them.
 SIZE = "training-size"
 SIZE_ONLY = frozenset(
     {

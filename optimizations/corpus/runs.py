@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests the programs on real inputs. A test takes a few seconds of CPU time.
+"""Tests the programs on fixed inputs. A test takes a few seconds of CPU time.
 
 The unoptimised program produces the expected outputs. A program that packs and unpacks
 must also restore its input.
@@ -42,7 +42,7 @@ class RunTest:
     """How to test a program."""
 
     make: Callable[[Path], None]  # Writes the inputs to a folder.
-    steps: tuple[Step, ...]  # Run in that folder, in order.
+    steps: tuple[Step, ...]  # The runs in that folder, in order.
     outputs: tuple[str, ...] = ("out",)  # Files to compare.
     same: tuple[str, str] | None = None  # An input and an output that must be equal.
 

@@ -40,7 +40,7 @@ def run(
 ) -> tuple[bytes, bytes]:
     """Runs a command in a folder and returns its stdout and stderr.
 
-    Its input is ``text``, or else the file ``stdin``.
+    The command's input is ``text``, or else the file ``stdin``.
 
     With ``own_session``, the command gets its own session, as in `mlbridge.envs`. This
     makes times comparable, because Linux may schedule by session. Raises CompilerFailed
@@ -199,7 +199,8 @@ def executable(
 
     `jobs` compilers run in parallel, by default one for each processor.
 
-    At -O0, C++ bitcode cannot be used, because some functions exist only for inlining.
+    The sources are compiled, because at -O0 the bitcode of C++ programs cannot be used.
+    It contains functions that exist only for inlining.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
 

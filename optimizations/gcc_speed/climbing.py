@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Improves the choices about a program by hill climbing.
 
-A compile tries new choices for several sites that share no function. The counts of
-the sites' functions show which choices to keep.
+A site is a call or a loop. Each compile tries new choices for several sites that have
+no function in common. The counts of the sites' functions show which choices to keep.
 """
 
 import random
@@ -25,11 +25,11 @@ from .search import (
 )
 
 CHOICES = {"inline": (0, 1, 2), "unroll": (0, 1, 2, 4, 8)}
-"""What the climbing tries."""
+"""The choices that hill climbing tries, by decision."""
 MOST_CHANGES = 8
-"""The new choices in one compile."""
+"""The maximum number of new choices in one compile."""
 LEAST_GAIN = 1e-5
-"""A choice is kept if it saves this share of the program's instructions."""
+"""A choice is kept if it saves more than this share of the program's instructions."""
 
 
 def climb(
@@ -39,10 +39,10 @@ def climb(
     seed: int = 0,
     show: Show = quiet,
 ) -> dict[Key, int]:
-    """Improves the best choices of a search, and its figures in `found`.
+    """Improves the best choices of a search, and updates the figures in `found`.
 
-    Returns the choices. Their code fits into LARGEST_TEXT. Measurements are added to
-    the sites.
+    Returns the choices. With them, the program's code is at most LARGEST_TEXT times as
+    large as stock gcc's. Measurements are added to the sites.
     """
     sites = [*hot_loops(searcher, found.sites), *frequent_calls(searcher, found.sites)]
     budget = 0.95 * (LARGEST_TEXT - 1) * found.text
@@ -97,7 +97,7 @@ def _difference(site: Site, before: Mapping[str, int], after: Mapping[str, int])
 def _propose(
     sites: Sequence[Site], choices: Mapping[Key, int], draw: random.Random
 ) -> list[tuple[Site, int]]:
-    """Draws other choices for sites that share no function."""
+    """Draws other choices for sites that have no function in common."""
     taken: set[str] = set()
     proposed = []
     for site in draw.sample(sites, len(sites)):

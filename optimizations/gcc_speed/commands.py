@@ -80,7 +80,7 @@ class EvaluationOptions:
 
 
 def _searches(folder: Path, split: str) -> Path:
-    """The file of searches. No model is trained on held-out programs' searches."""
+    """Returns a split's file of searches. No model is trained on held-out programs."""
     return folder / f"{split}-searches.jsonl"
 
 

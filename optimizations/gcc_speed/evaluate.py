@@ -23,7 +23,7 @@ def _unroll(times: int) -> tuple[str, ...]:
 EARLY = "--param=early-inlining-insns=14"
 AUTO = "--param=max-inline-insns-auto=30"
 SPEEDUP = "--param=inline-min-speedup=15"
-"""The limits with which gcc -O3 inlines."""
+"""The options of gcc -O3 that limit inlining."""
 
 FIXED: Mapping[str, tuple[str, ...]] = {
     "-O3": ("-O3",),
@@ -87,7 +87,7 @@ def evaluate(
     """Compiles and counts all programs. Stock objects in `folder` are kept.
 
     With `pairs`, user times are measured on the corpus's large inputs. Raises
-    ModelError if a program prints something else than stock gcc's.
+    ModelError if a program's output differs from the output with stock gcc.
     """
     for program in programs:
         stock = Build(program, folder / program.name).all(keep=True)
@@ -114,7 +114,8 @@ def pair_time(
 def best_fixed(found: Iterable[Ratio], largest_text: float = LARGEST_TEXT) -> str:
     """Returns the fixed setting with the fewest instructions in the mean.
 
-    Its code may be at most `largest_text` in the mean. STOCK if no setting is better.
+    The mean size of its code, relative to stock gcc's, is at most `largest_text`.
+    Returns STOCK if no setting is better.
     """
     results = list(found)
     known = {one.row for one in results} & FIXED.keys()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles with random policies of gcc's plug-in and compares what the programs print.
 
-No decision may make gcc fail or make wrong code. Each policy draws some of the four
-decisions, and how often it leaves one to gcc. It compiles one program of csmith, or a
-file of bzip2, Lua or zlib::
+No decision may make gcc fail or make wrong code. Each policy draws which of the four
+decisions it makes, and how often it leaves a decision to gcc. It compiles one file of
+bzip2, Lua, zlib or a program of csmith::
 
     python -m mlbridge_optimizations.gcc_speed.fuzz --policies 1000
 
@@ -39,7 +39,7 @@ from .models import (
 
 REAL = ("bzip2", "lua", "zlib")
 GENERATED = 40
-"""The programs of csmith that are used. Each is compiled without models, too."""
+"""The maximum number of csmith programs, because each also needs a stock build."""
 
 CHOICES = {
     "inline": (0, 1),

@@ -2,8 +2,8 @@
 """Learns from the search which calls to inline and which loops to unroll.
 
 The network's output is the chance that a choice is made. Training maximises the saved
-instructions minus a price for the bytes, both relative to the program. A site that the
-search did not measure is cold, so it saves nothing and costs its estimated size.
+instructions minus a price for the added bytes, both relative to the program. A site
+that the search did not measure is cold: it saves nothing, and adds its estimated size.
 """
 
 import json
@@ -22,7 +22,7 @@ from .models import GCC_DECIDES
 from .search import FACTOR, Searched, Site
 
 CHOICES = {"inline": 1, "unroll": FACTOR}
-"""What the models choose, or leave to gcc."""
+"""The choice that a model makes, or leaves to gcc, by decision."""
 
 FEATURES = {
     "inline": {
@@ -143,7 +143,7 @@ def _site(
 
 
 def write_search(searched: Searched, file: Path) -> None:
-    """Appends what a search found to a file, as a line of JSON."""
+    """Appends the results of a search to a file, as a line of JSON."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as log:
         print(json.dumps(asdict(searched)), file=log)
@@ -164,7 +164,7 @@ def table(searches: Iterable[Searched], decision: str) -> tuple[Tensor, Tensor, 
     rows, gains, growths = [], [], []
     for searched in searches:
         sites = [site for site in searched.sites if site.key[1] == decision]
-        # Sites between the same functions were measured together.
+        # Sites with the same functions and the same gain count once: divide the gain.
         shares: dict[tuple[object, ...], int] = {}
         for site in sites:
             pair = site.functions, site.gains.get(CHOICES[decision])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The programs, their split, and how stock gcc builds and valgrind counts them.
+"""Builds the programs with stock gcc, and counts their instructions with valgrind.
 
-Only C programs are used. The split was fixed before any result was known: the corpus's
-held-out programs, and each fifth one of the others in the order of their names.
+Only C programs are used. Their split was fixed before any result was known. The
+corpus's held-out programs are held out here, too, and so is every fifth other program
+in alphabetical order.
 """
 
 import re
@@ -40,7 +41,8 @@ Plugin = Annotated[
 
 COUNT_SECONDS = 600.0
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
-# The first characters of a line of costs: a line number, absolute or relative.
+# The first characters of a line of costs in valgrind's files: a line number, absolute
+# or relative.
 _COST = tuple("0123456789+-*")
 
 HELD_OUT = frozenset(
@@ -63,7 +65,7 @@ def names_of(split: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Counted:
-    """What valgrind counts in all steps of a test.
+    """Valgrind's counts in all steps of a test.
 
     Attributes:
         instructions: executed instructions.
@@ -111,7 +113,7 @@ class SmallTester(Tester):
 
 
 def _edit(folder: Path, edits: Sequence[str]) -> None:
-    """Makes the program for an interpreter shorter."""
+    """Makes interpreters' scripts shorter. `edits` are pairs of old and new texts."""
     for before, after in zip(edits[::2], edits[1::2], strict=True):
         for file in folder.iterdir():
             if (SCRIPTS / file.name).exists():

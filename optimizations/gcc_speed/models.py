@@ -39,7 +39,7 @@ class Served:
         return np.int32(self.answer(decision, features))
 
     def flags(self, plugin: Path, decisions: Sequence[str] = DECISIONS) -> list[str]:
-        """Returns gcc's flags by which it asks this server."""
+        """Returns the flags with which gcc asks this server."""
         arguments = (f"-fplugin-arg-mlbridge-{one}={self.spec}" for one in decisions)
         return [f"-fplugin={plugin.resolve()}", *arguments]
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Finds how much each decision about inlining and unrolling is worth.
 
-gcc unrolls loops after inlining, and functions do not affect each other's counts. So
-one run under valgrind measures a decision in each function at once, by the instructions
-that each function executes. Calls are measured in groups that share no function.
+gcc unrolls loops after inlining, and a decision changes only the counts of its own
+functions. So one run under valgrind measures a decision in each function, by the
+instructions that the function executes. Calls are measured in groups. The calls of a
+group have no function in common.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,15 +34,15 @@ LARGEST_TEXT = 1.05
 """The maximum size of a program's code relative to stock gcc -O2."""
 
 HOT = 0.002
-"""A function is searched if it executes this share of a program's instructions."""
+"""A function is searched if it executes more than this share of the instructions."""
 CALL_INSTRUCTIONS = 8
 """A rough number of instructions that inlining saves per call."""
 HOT_CALLS = 0.0005
-"""A call is searched if inlining may save this share of the instructions."""
+"""A call is searched if inlining may save more than this share of the instructions."""
 MOST_LOOPS = 2
-"""The loops of a function that are measured separately."""
+"""The maximum number of loops of a function that are measured, each in its own run."""
 MOST_GROUPS = 4
-"""The groups of calls that are measured. A group takes a minute or so."""
+"""The maximum number of groups of calls. To measure a group takes about a minute."""
 
 Key = tuple[str, str, int]
 """A source, a decision, and the number of the request in this compile."""
@@ -68,14 +69,14 @@ class Site:
 
 @dataclass
 class Searched:
-    """What the search knows of a program.
+    """The results of the search of a program.
 
     Attributes:
         instructions: executed instructions of stock gcc -O2.
-        text: bytes of its code.
+        text: bytes of the program's code by stock gcc -O2.
         choices: the number of the best choices that the search found.
-        ratio: executed instructions with them, relative to stock gcc -O2.
-        size: the size of the code with them, relative to stock gcc -O2.
+        ratio: executed instructions with these choices, relative to stock gcc -O2.
+        size: the size of the code with these choices, relative to stock gcc -O2.
     """
 
     program: str
@@ -88,7 +89,7 @@ class Searched:
 
 
 def plain(name: str) -> str:
-    """Returns a function's name without the suffixes of gcc's copies, as .isra.0."""
+    """Returns a function's name without suffixes of gcc's copies, such as .isra.0."""
     return name.partition(".")[0]
 
 
@@ -182,7 +183,7 @@ class Searcher:
         return instructions, text_and_constants(executable) / self.text
 
     def measure(self, tried: Sequence[tuple[Site, int]]) -> None:
-        """Tries choices at once. Sites of the same functions share the result."""
+        """Tries all choices in one compile. A site gets the result of its functions."""
         if not tried:
             return
         counted, executable = self.try_choices({s.key: c for s, c in tried})
@@ -230,7 +231,7 @@ def hot_loops(searcher: Searcher, sites: Iterable[Site]) -> list[Site]:
 
 
 def search_calls(searcher: Searcher, sites: Iterable[Site]) -> None:
-    """Measures the inlining of frequent calls, in groups that share no function."""
+    """Measures the inlining of frequent calls. A group's calls share no function."""
     groups: list[tuple[set[str], list[tuple[Site, int]]]] = []
     for site in frequent_calls(searcher, sites):
         free = (one for one in groups if not one[0] & set(site.functions))
@@ -246,7 +247,7 @@ def search_calls(searcher: Searcher, sites: Iterable[Site]) -> None:
 
 
 def best_choices(sites: Iterable[Site], bytes_left: float) -> dict[Key, int]:
-    """Takes the choices that save most instructions per byte, while bytes are left."""
+    """Returns the choices that save most per byte, until `bytes_left` are used."""
     found = [
         (site, choice, gain)
         for site in sites
@@ -274,7 +275,8 @@ def search(searcher: Searcher) -> Searched:
     found = Searched(
         searcher.program.name, searcher.base.instructions, searcher.text, sites
     )
-    for part in (0.95, 0.5, 0.2):  # The sizes of parts do not add up exactly.
+    # Try smaller parts of the limit, because the choices' sizes do not add up exactly.
+    for part in (0.95, 0.5, 0.2):
         left = part * (LARGEST_TEXT - 1) * searcher.text
         chosen = best_choices(sites, left)
         found.choices = len(chosen)

@@ -43,9 +43,10 @@ class Outcome:
 
 
 def promises(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
-    """Returns, for each condition on the builds with a model, whether it is met.
+    """Returns a dict from each condition on the builds to whether it is met.
 
-    One condition is that later builds have the same object files as the first.
+    One condition is that later builds have the same object files as the first build
+    with a model.
     """
     first, *others = builds
     by = f"by {first.way}"
@@ -66,7 +67,7 @@ def text_change(stock: Build, build: Build) -> float:
 
 
 def cost_rule(table: Table) -> Agreement:
-    """Returns the agreement of the rule `cost < threshold` with LLVM's decisions."""
+    """Returns the agreement of `cost < max(1, threshold)` with LLVM's decisions."""
     threshold = np.maximum(1, table.column("threshold"))
     return Agreement.of(table.column("cost_estimate") < threshold, table.decisions)
 

@@ -127,8 +127,9 @@ class LoopEnv(MultiAgentEnv):
     def _is_legal(self, node: int, is_new: bool) -> bool:
         """Whether a legal distribution puts `node` in the current loop or a new loop.
 
-        It must put all seeds without a loop in this loop or in later loops. `Placement`
-        in compilers/llvm/LoopDistribution/LoopModels.cpp has the same rule.
+        That distribution must put every other unassigned seed in the same loop or in a
+        later loop. `Placement` in compilers/llvm/LoopDistribution/LoopModels.cpp has
+        the same rule.
         """
         seeds = np.array(self._loop.features["seeds"])
         known = self._loop_of[seeds]
@@ -186,7 +187,7 @@ class LoopEnv(MultiAgentEnv):
     def _end(self, ratio: float) -> tuple[Any, Any, Any, Any, Any]:
         reward = min(max(-math.log(ratio), -1.0), 1.0)
         done = {"__all__": True}
-        # Each agent sees a last observation, which RLlib requires with a reward.
+        # RLlib requires an observation with each reward, so send a last observation.
         self._node = int(self._loop.features["seeds"][0])
         seen = {agent: self._observe(agent) for agent in self._padded}
         rewards = dict.fromkeys(seen, reward)

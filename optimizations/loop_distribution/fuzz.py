@@ -41,8 +41,8 @@ from .random_programs import program
 
 RUN_SECONDS = 60.0
 # One of this many compiles uses the whole pipeline, and verifies the code after each
-# pass. All other compiles share the passes before vectorisation, and do not optimise
-# the code that they generate, so they are several times as fast.
+# pass. All other compiles are several times as fast: they begin with the bitcode before
+# vectorisation, and generate machine code without optimisation.
 THOROUGH = 8
 PREPARE = (
     *("-passes=default<O3>", "-vectorize-loops=false", "-vectorize-slp=false"),

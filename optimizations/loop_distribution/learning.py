@@ -3,7 +3,7 @@
 
 The legal choices of each loop have been measured (table.py), so the loss of a loop uses
 all its choices, rather than samples. The loss has two parts: the error of the estimated
-times, and the expected time if choices with low estimates are likelier.
+times, and the expected time if a softmax of the estimates draws the choice.
 """
 
 import random

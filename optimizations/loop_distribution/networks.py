@@ -3,9 +3,9 @@
 
 A gated graph network (Li et al., "Gated Graph Sequence Neural Networks", ICLR 2016)
 gives each node of the dependence graph a state, as in the bridge's paper. The edges are
-a list, so a graph may have any number of nodes. A second part
-estimates the time of each legal choice. The choice with the lowest estimate wins if it
-saves more than `margin`.
+a list, so a graph may have any number of nodes. A second network estimates the time of
+each legal choice. The choice with the lowest estimate is made if it saves more than
+`margin`. Otherwise, the first choice is made.
 """
 
 from abc import abstractmethod

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Evaluates a model on the held-out kernels.
 
-The model decides in the stock mlir-opt. Its result is measured beside the untiled
-kernel, the best choice of the brute force, and the best fixed choice of the training
-kernels of the same kind and number of loops.
+The model decides in the stock mlir-opt. Its choice is measured together with the
+untiled kernel, the best choice of the brute force, and the best fixed choice for the
+training kernels of the same kind and number of loops.
 """
 
 import math
@@ -174,7 +174,10 @@ def compare_all(
 
 
 def mean_speeds(results: Sequence[Result]) -> tuple[float, float, float]:
-    """Returns geometric means: relative to untiled, to the best, and to the fixed."""
+    """Returns geometric mean speeds of the model's choices.
+
+    They are relative to the untiled kernel, the best choice and the best fixed choice.
+    """
     return (
         geometric_mean(one.model for one in results),
         geometric_mean(one.model / one.best for one in results),

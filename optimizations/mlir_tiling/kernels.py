@@ -19,12 +19,12 @@ NOINLINE = 'attributes {passthrough = ["noinline"]}'
 """The attribute of functions that LLVM does not inline."""
 
 MOST_ITERATIONS, LEAST_ITERATIONS = 1 << 23, 1 << 14
-"""The iterations of a training kernel's nest."""
+"""The largest and the smallest number of iterations of a training kernel's nest."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """What a kernel computes, without sizes.
+    """The computation of a kernel, without sizes.
 
     Attributes:
         kind: the kind of kernel, for which the best fixed choice is found.
@@ -222,7 +222,7 @@ class Kernel:
         return f"func.func @{name}({arguments}) {NOINLINE} {{\n{body}  return\n}}\n"
 
     def _combine(self, reads: Sequence[str]) -> tuple[list[str], str]:
-        """Returns the lines that combine the reads and %o, and the result's name."""
+        """Returns the lines that combine the reads and %old, and the result's name."""
         kind, body, lines = self.element, self.pattern.body, []
         if body == "product":
             lines = [
@@ -264,7 +264,7 @@ class Kernel:
         return "\n".join(lines) + "\n" + "}" * len(self.loops) + "\n"
 
     def _linalg(self) -> str:
-        """Only for patterns that read no operand twice."""
+        """Returns the body as a `linalg.generic`, if `can_be_linalg` is true."""
         dims = ", ".join(self.loops)
         used = "".join(self.pattern.out)
         maps = ", ".join(
@@ -316,7 +316,7 @@ def random_kernel(pattern: Pattern, draw: random.Random) -> Kernel:
 def training_kernels(count: int, seed: int = 0) -> list[Kernel]:
     """Returns kernels of the training kinds, alternating between the patterns.
 
-    No kernel has the sizes of a held-out one.
+    No kernel has the sizes of a held-out kernel.
     """
     draw = random.Random(seed)
     patterns = [one for one in PATTERNS.values() if one.ranges]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs variants of a kernel with the stock mlir-opt and mlir-runner.
 
-All variants are functions of one program. It runs them alternately, measures their CPU
-time without the JIT, and compares all elements of their results with the source's.
+All variants are functions of one program. The program runs them alternately, measures
+their CPU time without the JIT, and compares all elements of their results with the
+results of the source kernel.
 """
 
 import shutil
@@ -24,16 +25,17 @@ from .kernels import NOINLINE, Kernel
 
 OPT, RUNNER = "mlir-opt-22", "mlir-runner-22"
 SECONDS = 120.0
-"""The time limit of a compiler's run and of a program's."""
+"""The time limit of one run of a compiler or of a program."""
 
 LOWERING = (
     "func.func(convert-linalg-to-affine-loops),lower-affine,convert-scf-to-cf,"
     "convert-to-llvm,reconcile-unrealized-casts"
 )
-"""The passes from loops to LLVM, without any optimisation of MLIR's."""
+"""The passes from loops to LLVM's dialect, without MLIR's optimisations."""
 
 NANOSECONDS_OF_A_CLOCK, NANOSECONDS_OF_A_SAMPLE = 1000, 300_000
-"""The unit of `clock`; shorter kernels are called several times for a sample."""
+"""The unit of `clock`, and the least time of a sample. Shorter kernels are called
+several times for a sample."""
 
 Features = dict[str, NDArray[Any]]
 Answer = Callable[[Features], NDArray[np.int64]]
@@ -45,18 +47,19 @@ class Measured:
 
     Attributes:
         nanoseconds: float64 [rounds, variants].
-        differences: int64 [variants], the elements that differ from the first variant.
+        differences: int64 [variants], the number of elements that differ from the first
+            variant's.
     """
 
     nanoseconds: NDArray[np.float64]
     differences: NDArray[np.int64]
 
     def ratio(self, variant: int) -> float:
-        """Returns the median ratio of a variant's time to that of the first one."""
+        """Returns the median of a variant's time relative to the first variant's."""
         return float(np.median(self.nanoseconds[:, variant] / self.nanoseconds[:, 0]))
 
     def shortest(self) -> NDArray[np.float64]:
-        """Returns the shortest time of each variant relative to the first one's.
+        """Returns the shortest time of each variant relative to the first variant's.
 
         Few rounds suffice, because other programs only lengthen times.
         """
@@ -108,7 +111,7 @@ def tile_with(plugin: Path, text: str, answer: Answer) -> str:
 
 
 def features_of(plugin: Path, kernel: Kernel) -> Features:
-    """Returns what a model sees of a kernel's nest."""
+    """Returns the features of a kernel's nest that a model receives."""
     seen: list[Features] = []
 
     def answer(features: Features) -> NDArray[np.int64]:

@@ -16,8 +16,8 @@ COLUMNS = 44
 class CostNetwork(nn.Module):
     """Estimates log(time) of choices relative to the first one.
 
-    Each choice is described by its columns, and by their difference from those of the
-    first choice, which leaves the nest as it is.
+    Each choice is described by its columns, and by their difference from the columns of
+    the first choice, which leaves the nest as it is.
     """
 
     mean: Tensor

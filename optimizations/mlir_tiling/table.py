@@ -30,8 +30,9 @@ class Entry:
 
     Attributes:
         kind: the kind of kernel.
-        choices: the measured choices, [c, 2n+1]. The first one leaves the nest.
-        features: what a model sees of each choice, [c, columns].
+        choices: the measured choices, [c, 2n+1]. The first choice leaves the nest as it
+            is.
+        features: the features of each choice, [c, columns].
         ratios: the time of each choice relative to the untiled kernel, [c].
         nanoseconds: the time of a call of the untiled kernel.
         again: the ratio of two equal variants, which is the noise.
@@ -58,7 +59,7 @@ class Entry:
 def measure_kernel(kernel: Kernel, plugin: Path, rounds: int, most: int = 0) -> Entry:
     """Measures all choices about a kernel, or ``most`` random choices if not 0.
 
-    Each result must be equal to the source's. Raises ModelError if one differs.
+    Raises ModelError if a variant computes other results than the source kernel.
     """
     kind = kernel.pattern.kind
     try:
@@ -96,9 +97,9 @@ def make_table(
     most: int = 0,
     advance: Callable[[Entry], None] = quiet,
 ) -> int:
-    """Measures kernels and appends them to a file. Skips what the file already has.
+    """Measures kernels that a file lacks, and appends them to the file.
 
-    Measures all choices of a kernel, or at most `most` random ones.
+    Measures all choices of a kernel, or at most `most` random choices.
 
     Returns the number of kernels that were measured.
     """

@@ -50,7 +50,8 @@ class Kernel:
         suite: ``tsvc`` or ``polybench``.
         family: the file that contains the kernel.
         exercises: the special property of the kernel.
-        work: how the work grows, for PolyBench, or an empty string.
+        work: for PolyBench, how the work grows with the size of the data, such as
+            ``linear``. Otherwise an empty string.
         text: the function, with its macro.
         constants: definitions of macros, such as the number of steps.
         element: the type of TSVC's elements.

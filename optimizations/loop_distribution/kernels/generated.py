@@ -2,8 +2,8 @@
 """Generates kernels with random loops, on which models are trained.
 
 The kernels use TSVC's arrays but none of its loops, because TSVC is for the evaluation.
-Sums and differences are halved, so that floating-point values stay bounded, except in
-reductions. Integers wrap.
+Except in reductions, sums and differences are halved, so that floating-point values
+stay bounded. Integers wrap.
 """
 
 import random
@@ -32,7 +32,7 @@ class _Shape:
     Attributes:
         outer: the heads of the outer loops.
         inner: the head of the innermost loop, whose variable is `variable`.
-        indices: indices of elements, with a place for an offset.
+        indices: indices of elements, with a placeholder for an offset.
         fixed: elements that each iteration of the innermost loop uses.
     """
 
