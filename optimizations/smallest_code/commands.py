@@ -89,7 +89,9 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     ```
     """
     need("mlbridge search smallest-code", ("elftools",))
-    from .build import link_units, run_build
+    from mlbridge_optimizations.corpus.user_build import link_units, run_build
+    from mlbridge_optimizations.corpus.wrapper import COMPILE, LINK
+
     from .decisions import Decisions
     from .files import FileProgress, FileSearch
     from .pipelines import read_pipelines
@@ -103,7 +105,6 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
         search,
     )
     from .searched import FLIPS, Searched
-    from .wrapper import COMPILE, LINK
 
     plugin = plugin_of(options.plugin)
     build = run_build(options.command, options.folder)

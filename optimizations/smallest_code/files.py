@@ -19,8 +19,8 @@ from elftools.elf.sections import SymbolTableSection
 
 from mlbridge.errors import CompilerFailed, Timeout
 from mlbridge_optimizations.corpus.toolchain import run
+from mlbridge_optimizations.corpus.user_build import Build, Link, Unit
 
-from .build import Build, Link, Unit
 from .decisions import STOCK, Decisions, FileDecisions
 from .linking import bitcode_command, relink, source_of
 from .search import Sizes, plugin_replay_flags

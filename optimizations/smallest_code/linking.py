@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlbridge_optimizations.corpus.toolchain import run
-
-from .build import LLVM_AR, Build, Link, Unit
-from .wrapper import without_output
+from mlbridge_optimizations.corpus.user_build import LLVM_AR, Build, Link, Unit
+from mlbridge_optimizations.corpus.wrapper import without_output
 
 
 def bitcode_command(unit: Unit) -> list[str]:

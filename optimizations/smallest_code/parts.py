@@ -15,13 +15,19 @@ from statistics import geometric_mean
 from mlbridge.errors import CompilerFailed
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_flags
+from mlbridge_optimizations.corpus.user_build import (
+    Build,
+    Link,
+    link_units,
+    read,
+    run_build,
+)
+from mlbridge_optimizations.corpus.wrapper import RECORDS
 from mlbridge_optimizations.evaluation.tables import write_json
 
-from .build import Build, Link, link_units, read, run_build
 from .decisions import Decisions
 from .files import FileProgress, FileSearch
 from .search import Progress, Sizes, plugin_replay_flags, rebuild, search
-from .wrapper import RECORDS
 
 STOCK = "clang -Oz"
 THRESHOLDS = (-25, 0, 10, 25, 75, 225)

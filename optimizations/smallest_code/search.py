@@ -14,8 +14,8 @@ from elftools.elf.elffile import ELFFile
 
 from mlbridge.errors import CompilerFailed
 from mlbridge_optimizations.corpus.toolchain import OPT, mllvm, plugin_flags, run
+from mlbridge_optimizations.corpus.user_build import Build, Link, Unit
 
-from .build import Build, Link, Unit
 from .linking import bitcode_command, relink
 
 _PROGRESS = re.compile(

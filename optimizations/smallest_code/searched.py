@@ -19,8 +19,8 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.files import spec_of
 from mlbridge.log import read_log
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
+from mlbridge_optimizations.corpus.user_build import Build, Link, read
 
-from .build import Build, Link, read
 from .search import rebuild
 
 SEARCH = "search.json"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from mlbridge.cli import app
 from mlbridge.errors import CompilerFailed, InvalidArgument
-from mlbridge_optimizations.smallest_code.build import (
+from mlbridge_optimizations.corpus.user_build import (
     Build,
     link_units,
     run_build,

@@ -24,9 +24,9 @@ COMPILE = (
 LINK = ("-fuse-ld=lld", "-Wl,--gc-sections")
 BITCODE = ("-Xclang", "-disable-llvm-passes", "-emit-llvm", "-w")
 
-FOLDER = "MLBRIDGE_SIZE_FOLDER"
+FOLDER = "MLBRIDGE_BUILD_FOLDER"
 """The environment variable that names the folder of the records."""
-CLANG = "MLBRIDGE_SIZE_CLANG"
+CLANG = "MLBRIDGE_BUILD_CLANG"
 """The environment variable that names clang."""
 RECORDS = "records.jsonl"
 

@@ -12,15 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, InvalidArgument, OSFailure
-from mlbridge_optimizations.corpus.manifest import sha256
-from mlbridge_optimizations.corpus.toolchain import (
-    CLANG,
-    LLVM_LINK,
-    link_bitcode,
-    run,
-)
 
 from . import wrapper
+from .manifest import sha256
+from .toolchain import CLANG, LLVM_LINK, link_bitcode, run
 
 LLVM_AR = "llvm-ar-22"
 COMPILERS = {
