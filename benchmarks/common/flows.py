@@ -31,6 +31,16 @@ def in_process_spec(runner: str, model: Path, folder: Path) -> str:
     return spec_of(runner, model)
 
 
+def rotated(names: Iterable[str], turn: int) -> list[str]:
+    """Returns the names in another order each turn.
+
+    The first flow on a module may be slower, so each flow is sometimes the first.
+    """
+    order = list(names)
+    start = turn % len(order)
+    return order[start:] + order[:start]
+
+
 class _Timed(Protocol):
     @property
     def seconds(self) -> float: ...

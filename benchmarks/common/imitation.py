@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlbridge.files import spec_of
-
+from .flows import in_process_spec
 from .processes import in_checkout
 
 MODEL = "models/inlining-imitation/inliner.onnx"
@@ -31,14 +30,8 @@ class Source:
 
 def models(runners: Sequence[str], folder: Path) -> list[Model]:
     """Returns the imitation inliner for each runner. For aot, compiles it."""
-    from mlbridge.aot import compile_model
-
-    source, library = in_checkout(MODEL), folder / "libinliner.so"
-    specs = {
-        "llvm": "",
-        "onnx": spec_of("onnx", source),
-        "aot": spec_of("aot", library),
-    }
-    if "aot" in runners:
-        compile_model(source, library)
-    return [Model(name, specs[name]) for name in runners]
+    source = in_checkout(MODEL)
+    return [
+        Model(name, "" if name == "llvm" else in_process_spec(name, source, folder))
+        for name in runners
+    ]

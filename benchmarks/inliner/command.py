@@ -14,11 +14,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from mlbridge import aot
 from mlbridge.errors import ModelError
-from mlbridge.files import spec_of
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common.flows import in_process_spec
 from mlbridge_benchmarks.common.imitation import MODEL
 from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build, timed
 from mlbridge_benchmarks.common.tables import plain_table
@@ -293,15 +292,12 @@ def inliner_command(
         lua = unpack(["lua"], WORKLOADS)["lua"]
         source, flags = lua.folder / "lparser.c", shlex.join(lua.flags)
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
-        library = Path(folder, "libinliner.so")
-        if "aot" in chosen:
-            aot.compile_model(model, library)
-        known = {
-            "builtin": "builtin:imitation",
-            "aot": spec_of("aot", library),
-            "onnx": spec_of("onnx", model.resolve()),
+        specs = {
+            name: "builtin:imitation"
+            if name == "builtin"
+            else in_process_spec(name, model, Path(folder))
+            for name in chosen
         }
-        specs = {name: known[name] for name in chosen}
         what = Compile(source, tuple(shlex.split(flags)), plugin, modules)
         compiles = runs * (2 + 2 * len(specs)) + count * (4 + 4 * len(specs))
         with cli.progress_on(console) as progress:

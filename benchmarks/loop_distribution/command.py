@@ -30,6 +30,7 @@ from mlbridge_benchmarks.common.flows import (
     SERVED,
     in_process_spec,
     mean_ratio,
+    rotated,
 )
 from mlbridge_benchmarks.common.processes import listening, runtimes, timed
 from mlbridge_benchmarks.common.tables import Bound, bounds_table, number, plain_table
@@ -137,13 +138,11 @@ def measure(
 ) -> Runs:
     """Compiles each module with each flow alternately. Checks the objects."""
     runs: Runs = {name: {module: [] for module in modules} for name in flows}
-    names = list(flows)
     for turn in range(-1, rounds):
-        start = turn % len(names)
         # Round -1 fills the disk cache.
         for module in modules if turn >= 0 else modules[:1]:
             expected: bytes | None = None
-            for name in names[start:] + names[:start]:
+            for name in rotated(flows, turn):
                 done = flows[name].compile(module, folder / "module.o")
                 if name != STOCK:
                     expected = expected or done.code

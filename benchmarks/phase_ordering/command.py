@@ -156,19 +156,19 @@ def measure_flows(
         cli.progress_on(CONSOLE) as progress,
     ):
         folder = Path(temporary)
-        task = progress.add_task("the model", total=None)
+        advance = cli.begin(progress, "the model", 1)
         deployed = prepare(folder, compiled.model, options, setting.seed)
         inside = [name for name in names if name not in gym_flow.OUTSIDE]
         made = compile_time.flows(inside, deployed, folder)
         made |= gym_flow.flows(names, deployed, sample.modules)
+        advance()
         total = setting.rounds * len(sample.files) * len(names)
-        progress.update(task, description="compiles", total=total)
         results = compile_time.measure(
             sample,
             {name: made[name] for name in names},
             rounds=setting.rounds,
             folder=folder,
-            on_compile=lambda: progress.advance(task),
+            on_compile=cli.begin(progress, "compiles", total),
             **more,
         )
     steps = deployed.compiler.steps
@@ -325,7 +325,6 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
         where = training.Setting(options, folder)
         parts = setting.rounds * len(numbers) * len(names)
         parts *= 1 + bool(by.iterations)
-        task = progress.add_task("training", total=parts)
         results = training.measure(
             where,
             names,
@@ -335,7 +334,7 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
             iterations=by.iterations,
             iteration_steps=by.iteration_steps,
             seed=setting.seed,
-            on_part=lambda: progress.advance(task),
+            on_part=cli.begin(progress, "training", parts),
         )
     CONSOLE.print(
         f"{sample}, {results.states} actions, {setting.rounds} rounds; learning: "

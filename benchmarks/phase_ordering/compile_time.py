@@ -21,7 +21,7 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
-from mlbridge_benchmarks.common.flows import IN_PROCESS, SERVED, mean_ratio
+from mlbridge_benchmarks.common.flows import IN_PROCESS, SERVED, mean_ratio, rotated
 from mlbridge_benchmarks.common.processes import Server, own_cpu_seconds, timed
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_optimizations.corpus import toolchain
@@ -214,16 +214,13 @@ def measure(
         # Compile once before, to fill the disk cache and make the first request.
         for flow in made.values():
             flow.compile(sample.modules[0], folder / "warm.o")
-        names = list(made)
         target = folder / "module.o"
         for turn in range(rounds):
             for flow in made.values():
                 flow.renew()
-            # Rotate the order, because the first flow on a module may be slower.
-            start = turn % len(names)
             for module in sample.files:
                 found: dict[str, tuple[str, str]] = {}
-                for name in names[start:] + names[:start]:
+                for name in rotated(made, turn):
                     done = made[name].compile(module, target)
                     results.runs[name][module].append(done)
                     if name != STOCK:
