@@ -104,25 +104,27 @@ def shown(part: str, view: View, rows: Sequence[Row]) -> Shown | None:
 
 def comparison(part: str, view: View, rows: Sequence[Row]) -> Image | None:
     """Draws the published figures of a view beside ours."""
-    names, values, colours = list[str](), list[float](), list[str]()
-    titles = set[str]()
-    for row in view.rows(rows):
-        for column in view.columns:
-            found, ours = figure_of(part, column.key, row), column.value(row)
-            if found is None or not isinstance(ours, int | float):
-                continue
-            titles.add(column.title)
-            said = [c.cell(row) for c in view.columns if c.is_text]
-            label = ", ".join([*said, *([column.title] if len(titles) > 1 else [])])
-            names += [f"{label}: ours", f"{label}: {PUBLISHED}"]
-            values += [float(ours), found.value]
-            colours += ["C0", "C7"]
-    if not names:
+    pairs = [
+        (row, column, ours, found.value)
+        for row in view.rows(rows)
+        for column in view.columns
+        if (found := figure_of(part, column.key, row)) is not None
+        and isinstance(ours := column.value(row), int | float)
+    ]
+    if not pairs:
         return None
+    titles = {column.title for _, column, _, _ in pairs}
+    names, values = list[str](), list[float]()
+    for row, column, ours, theirs in pairs:
+        words = [one.cell(row) for one in view.columns if one.is_text]
+        label = ", ".join([*words, *([column.title] if len(titles) > 1 else [])])
+        names += [f"{label}: ours", f"{label}: {PUBLISHED}"]
+        values += [float(ours), theirs]
 
     def draw(path: Path) -> None:
         with panels_of(path, size=(8, 1 + 0.35 * len(names))) as (panel,):
-            label = titles.pop() if len(titles) == 1 else ""
+            label = "" if len(titles) > 1 else min(titles)
+            colours = ["C0", "C7"] * len(pairs)
             draw_bars(panel, names, values, colours, "%.3g", label)
 
     return _drawn(draw, f"{view.caption}: our figures beside the published ones")

@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import time
+from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,13 @@ from commands import check_command
 from mlbridge import Malformed, ModelError
 from mlbridge_benchmarks.report import machine, published
 from mlbridge_benchmarks.report.measure import Results, steps_of
-from mlbridge_benchmarks.report.page import command_text, duration, shown, write
+from mlbridge_benchmarks.report.page import (
+    command_text,
+    comparison,
+    duration,
+    shown,
+    write,
+)
 from mlbridge_benchmarks.report.parts import MLBRIDGE, PARTS, Step
 from mlbridge_benchmarks.report.runners import runner_table
 from programs import CLI, PATIENCE, ROOT, Started, until
@@ -213,6 +220,10 @@ def test_published_figures_are_beside_ours() -> None:
     assert table.rows[1] == ["gRPC", "2.00", "6.50", "4.4", "6.50"]
     assert table.rows[2][3] == "-"
     assert table.numbers == {1, 2, 3, 4}
+    image = comparison(part.name, part.views[0], rows)
+    assert image is not None
+    assert b64decode(image.url.partition(",")[2]).startswith(b"\x89PNG")
+    assert comparison(part.name, part.views[0], rows[::2]) is None
     assert shown(part.name, part.views[0], []) is None
 
 
