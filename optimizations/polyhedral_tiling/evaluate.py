@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Evaluates a model on held-out kernels and sizes.
 
-The model decides in mlbridge-polyhedral. Its choice, the original order,
-tiles of 32, and the best candidate of an earlier brute force run alternately.
+The model decides in mlbridge-polyhedral. Four variants run alternately: the model's
+choice, the original order, tiles of 32, and the best candidate of an earlier brute
+force.
 """
 
 import json
@@ -31,7 +32,7 @@ class Result:
 
     Attributes:
         choice: the model's choice.
-        again: the 95 % interval of the ratio of the original order with itself.
+        again: the 95 % interval of the ratio of two runs in the original order.
         low: the lower end of the 95 % interval of `model`.
     """
 
@@ -113,7 +114,7 @@ class Summary:
     """Geometric means over cases.
 
     Attributes:
-        share: the speed of the model's choices relative to the brute force's.
+        share: the speed of the model's choices relative to the brute force's choices.
         slower: the cases that became slower by more than the noise.
     """
 

@@ -55,7 +55,7 @@ def _product(draw: random.Random, depth: int) -> Nest:
 
 
 def _copy(draw: random.Random) -> Nest:
-    """A matrix, or the sum of two, in another order of subscripts."""
+    """A copy of a matrix, or of the sum of two, with subscripts in another order."""
     extents = _extents(draw, 2)
     subscripts = [draw.choice(["[i][j]", "[j][i]"]) for _ in "CAB"]
     read = [f"A{subscripts[1]}", f"B{subscripts[2]}"][: draw.randint(1, 2)]

@@ -16,8 +16,8 @@ FEATURES = 29
 class CostNetwork(nn.Module):
     """Estimates log(time) of candidates relative to the first one, float [c].
 
-    The first candidate is the original order. The others are described by their
-    features, and by the difference from its features.
+    The first candidate is the original order. Each candidate is described by its
+    features, and by their difference from the first candidate's features.
     """
 
     mean: Tensor
@@ -35,7 +35,7 @@ class CostNetwork(nn.Module):
             nn.Tanh(),
             nn.Linear(hidden, 1),
         )
-        # With few kernels, a linear model is a better start.
+        # Add a linear model, because few kernels suffice to train it.
         self.linear = nn.Linear(2 * FEATURES, 1, bias=False)
 
     def forward(self, rows: Tensor) -> Tensor:

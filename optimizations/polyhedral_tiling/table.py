@@ -33,8 +33,8 @@ class Entry:
         choices: the candidates as in the tool's option ``--choice``. The first one is
             the original order.
         features: [candidates][features].
-        ratios: the time of each candidate relative to the original order's. Each time
-            is that of the fastest run, because other programs only slow it down.
+        ratios: the time of each candidate relative to the original order's. Only the
+            fastest run counts, because other programs only slow runs down.
         milliseconds: the time of the original order.
         again: the ratio of the original order, measured twice.
     """
@@ -79,7 +79,7 @@ def candidates_of(tool: Path, case: Case) -> tuple[list[str], NDArray[np.float32
 
 
 def measure(tool: Path, case: Case, rounds: int) -> Entry:
-    """Measures all candidates. Raises ModelError if one has other results."""
+    """Measures all candidates. Raises ModelError if a candidate's results are wrong."""
     options = ("--measure", f"--rounds={rounds}", f"--seconds={SECONDS}")
     found: dict[str, Any] = json.loads(
         run(command_of(tool, case, *options), seconds=2 * SECONDS + 60)[0]
@@ -108,7 +108,7 @@ def make_table(
 ) -> int:
     """Measures cases that the file lacks, and appends them to the file.
 
-    Returns their number.
+    Returns the number of cases that were measured.
     """
     known = {entry.case for entry in read_table([file])} if file.exists() else set()
     added = tables.extend_table(

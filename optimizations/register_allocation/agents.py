@@ -48,7 +48,7 @@ class AgentNetwork(nn.Module):
         rows: the feature with the rows, or None if no action has a row.
         columns: the number of columns of `rows`.
         count: the number of rows of `rows`.
-        has_range: whether the observation has the live range itself.
+        has_range: whether the observation has the features of a single live range.
         others: the initial logits of the actions without a row, which come last.
         slope: the decrease of the initial logit from each row to the next.
         summary: the feature whose mean over the rows is part of the context.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Estimates how much a model of register allocation can gain.
 
-Many networks with random weights allocate each function. The lowest cost is an upper
-bound on the cost of the best network.
+Many networks with random weights allocate each function. A function's lowest cost is an
+upper bound on its cost with the best network.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -71,7 +71,7 @@ class Iteration:
     Attributes:
         decisions: the number of imitated decisions.
         shares: for each policy, the share of functions in which it is the best.
-        agreement: the share of the decisions that the network makes, too.
+        agreement: the share of the imitated decisions that the network also makes.
         validation: the network's loss on the validation modules.
     """
 

@@ -2,8 +2,9 @@
 """The networks that decide about register allocation in LLVM.
 
 The kinds `eviction` and `priority` have the features and advice of LLVM's own ML
-advisors. The other kinds have those of `-mlbridge-regalloc`. An evolution strategy
-finds the weights, so a network is a function from a vector of weights to an ONNX model.
+advisors. The other kinds have the features and advice of `-mlbridge-regalloc`. An
+evolution strategy finds the weights, so a network is a function from a vector of
+weights to an ONNX model.
 Each network starts as a heuristic and learns changes to it.
 """
 
@@ -287,8 +288,9 @@ COLUMNS = (
 class AllocatorNetwork(Network):
     """Computes preferences for each live range of a function, float [n] each.
 
-    A graph network: each range has a state, and receives the mean of the states of the
-    ranges that it interferes with. At first, all ranges are left to greedy.
+    The network is a graph network: each range has a state, and receives the mean of the
+    states of the ranges that it interferes with. At first, all ranges are left to
+    greedy.
     """
 
     kind = "allocator"

@@ -29,7 +29,7 @@ _WHOLE = re.compile(r"file '([^']+)' does not outline from '([^']+)'")
 class FileDecisions:
     """The decisions about a source file."""
 
-    pipeline: str = STOCK  # A name.
+    pipeline: str = STOCK  # The name of a pipeline.
     least: int = 0  # The shortest outlined sequence. 0 if nothing is outlined.
     whole: frozenset[str] = frozenset()  # Functions from which nothing is outlined.
 
@@ -38,7 +38,7 @@ class FileDecisions:
 class Decisions:
     """The decisions about a program."""
 
-    inlining: tuple[str, ...] = ()  # Lines as LLVM's remarks.
+    inlining: tuple[str, ...] = ()  # Lines in the form of LLVM's remarks.
     pipelines: Mapping[str, str] = field(default_factory=dict)  # Passes by name.
     files: Mapping[str, FileDecisions] = field(default_factory=dict)  # By source.
 
@@ -48,7 +48,7 @@ class Decisions:
         return self.files.get(source, default)
 
     def with_file(self, source: str, decided: FileDecisions) -> "Decisions":
-        """Returns these decisions, with others about a source file."""
+        """Returns a copy with other decisions about a source file."""
         return replace(self, files={**self.files, source: decided})
 
     @property

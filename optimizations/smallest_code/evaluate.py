@@ -24,7 +24,7 @@ ONE_USE = "merged, one use"
 THRESHOLD = "threshold"
 SEARCH = "search"
 THRESHOLDS = (-25, 0, 25, 75)
-"""The fixed thresholds. That of clang -Oz is 5."""
+"""The fixed thresholds of the inliner. The threshold of clang -Oz is 5."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def compare(
     jobs: int,
     advance: Callable[[], None] = lambda: None,
 ) -> Comparison:
-    """Links a program by policies, each with its flags of clang."""
+    """Compiles and links a program by each policy. `flags` has clang's flags."""
     sizes = {}
     with TemporaryDirectory(prefix="mlbridge-size-") as folder:
         for name, given in flags.items():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains a network to inline as searches do, weighted by what each call gains.
+"""Trains a network to make the inlining decisions that searches have found.
 
-A call's label is the decision with which the search has ended. Its weight is what the
-decision gains in bytes. Calls that the search has not tried have a small weight.
+A call's label is the decision with which the search has ended. The call's weight is the
+number of bytes that this decision saves. Calls that the search has not tried have a
+small weight.
 """
 
 from collections.abc import Sequence
@@ -21,20 +22,21 @@ from .searched import DEFAULT, Calls
 from .settings import ImitationOptions
 
 OF_MODULE = ("node_count", "edge_count", "callsite_height")
-"""Features that describe a whole module. With few programs, they identify programs."""
+"""Features that describe a whole module. They are dropped, because they would identify
+the program if there are few programs."""
 
 
 def weights_of(calls: Calls, options: ImitationOptions) -> NDArray[np.float64]:
     """Returns the weight of each decision in bytes, float64 [n]."""
     gains = np.minimum(np.abs(np.nan_to_num(calls.gains)), options.most)
-    # A decision whose gain has the other sign only helps together with others.
+    # Alone, a decision whose gain has the other sign does not help.
     is_better = (calls.gains > 0) == calls.decisions
     gains = np.where(is_better, gains, 0)
     return np.maximum(gains, options.least) * calls.weights
 
 
 def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwork:
-    """Trains a network on the calls of programs, which weigh the same.
+    """Trains a network on the calls of programs. All programs have the same weight.
 
     The same calls and options give the same network on the same kind of machine.
     """
@@ -67,7 +69,9 @@ def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwo
 
 
 class OneUse(nn.Module):
-    """Inlines as LLVM does, and also every merged function with one use.
+    """Inlines what LLVM inlines, and every merged function with one use.
+
+    The linker keeps only one of several copies of a merged function.
 
     ``names`` are the names of the features.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains cost models: networks that estimate the time of each choice about a kernel.
 
-All choices of a kernel have been measured, so the loss uses all of them. It has two
-parts: the error of the estimated times, and the expected time if choices with low
-estimates are likelier.
+All choices of a kernel have been measured, so the loss uses all of them. The loss has
+two parts: the error of the estimated times, and the expected time if a softmax of the
+estimates draws the choice.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,7 @@ class Examples:
     Attributes:
         rows: the features of the choices, float [k, c, columns].
         logs: log(time) relative to the first choice, float [k, c].
-        mask: true where there is a choice, bool [k, c].
+        mask: true for choices, false for padding, bool [k, c].
     """
 
     rows: Tensor
@@ -91,8 +91,8 @@ def train(
 ) -> list[Network]:
     """Trains an ensemble.
 
-    `make` returns a new network. Its argument is the rows of all choices, float [n,
-    columns].
+    `make` returns a new network. Its argument has the features of all choices, float
+    [n, columns].
     """
     members = []
     for number in range(options.members):
@@ -107,10 +107,10 @@ def train(
 class Chooser(nn.Module):
     """Makes the choice with the lowest estimate, or the first choice.
 
-    Several networks estimate log(time) of each choice relative to the first one. The
-    estimate is their mean plus `deviations` standard deviations, because the networks
-    disagree about inputs that are unlike those of the training. The first choice is
-    kept unless log(time) falls by more than `margin`.
+    Several networks estimate log(time) of each choice relative to the first choice. The
+    estimate is their mean plus `deviations` standard deviations. The deviation is large
+    for inputs that are unlike the training data. The first choice is made unless the
+    estimate of another choice is below -`margin`.
     """
 
     features: ClassVar[tuple[FeatureSpec, ...]]

@@ -3,8 +3,8 @@
 """Makes the data files of phase ordering from the -Oz pipeline of clang.
 
 ``.venv/bin/python derive.py FOLDER`` writes the action spaces oz.json, odg.json and
-passes.json, and changes.json. It reads the pipeline that ``clang-22`` prints. The lists
-of passes to insert in changes.json are copied from the old file.
+passes.json, and changes.json. It reads the pipeline that ``clang-22`` prints.
+changes.json also lists passes to insert. These lists are copied from the old file.
 """
 
 import argparse
@@ -34,8 +34,9 @@ PROLOGUE = (
     "always-inline,coro-cond(coro-early,cgscc(coro-split),coro-cleanup),globaldce"
 )
 
-# A pass with at least this many neighbours ends a walk. POSET-RL used 8, which gave 34
-# walks in LLVM 10. In LLVM 22, 8 would give only two such passes, and 218 walks.
+# A walk is an action of `odg`. It ends at a critical pass: a pass with at least this
+# many neighbours. POSET-RL used 8, which gave 34 walks in LLVM 10. In LLVM 22, 8 would
+# give only two critical passes, and 218 walks.
 CRITICAL_DEGREE = 4
 
 # Passes that do not change code.

@@ -234,7 +234,7 @@ class PhaseOrderingEnv(CompilerEnv):
         self._has_answered = False
         self._module = ""
         self._taken: list[int] = []
-        # For each state: the number of actions before, the last action, and the info.
+        # For each state: the number of earlier actions, the last action, and the info.
         self._rows: list[tuple[int, int | None, Mapping[str, Any]]] = []
 
     def reset(

@@ -77,7 +77,8 @@ def measure(
         reward = "text-size" if with_oz else "none"
         file = Path(folder, "actions.json")
         options = EpisodeOptions.of(space, file, reward=reward, plugin=plugin)
-        # Put an empty space in the log's key: a size depends on its own pipeline only.
+        # Put an empty space in the log's key, because a size depends only on its own
+        # pipeline.
         alone = Path(folder, "nothing.json")
         space_of((), prologue)[0].save(alone)
         kept = Kept(log, replace(options, actions=str(alone)), {})

@@ -39,10 +39,11 @@ from ..environment.compiler import (
 from ..environment.kept import Kept
 from ..environment.runners import Runners
 
-SPACES = ("oz", "odg", "passes")  # Random policies use one of these, by their seeds.
+SPACES = ("oz", "odg", "passes")  # The seed of a random policy selects one of these.
 
 DIFFERENT, UNSTEADY, LATE, NONE = "different", "unsteady", "late", "none"
-# Faults of a policy. ``none`` means that clang cannot compile the program with a model.
+# Faults of a policy. ``none`` means that clang failed to compile the program with a
+# model.
 FAULTS = (DIFFERENT, UNSTEADY, LATE, NONE)
 OWN = "own fault"  # The program has a fault itself, for example undefined behaviour.
 
@@ -75,7 +76,7 @@ class Finding:
     """An unexpected output, or a failure of a compiler."""
 
     policy: str
-    kind: str  # One of `FAULTS`, `OWN`, or for a compiler `SequenceFailed.kind`.
+    kind: str  # One of `FAULTS`, `OWN`, or `SequenceFailed.kind` for a failure.
     problem: str
     see: str  # A folder or a command line with which to reproduce it.
 
@@ -88,7 +89,8 @@ class Outcome:
     policies: int = 0  # The number of policies with which the program was compiled.
     executables: int = 0  # The number of different executables.
     findings: list[Finding] = field(default_factory=list)  # Unexpected outputs.
-    # Failures of compilers. The module was then compiled with stock -Oz.
+    # Failures of compilers with random policies. The module was then compiled with
+    # stock -Oz.
     failures: list[Finding] = field(default_factory=list)
     error: str = ""  # The reason if the program could not be tested.
 

@@ -152,7 +152,8 @@ class Library:
         kind -= _REPLACEMENTS
         if kind < _IN_FUNCTIONS:
             lists = self.function_lists
-            # Weight by the root, because long lists have more places but run later.
+            # Weight each list by the square root of its length: long lists have more
+            # places, but run later in the pipeline.
             weights = [length**0.5 for _, length in lists]
             ((at, length),) = draw.choices(lists, weights)
             place = (*at, draw.randrange(length + 1))

@@ -97,7 +97,7 @@ class Pool:
             return replace(known, sequences=sequences, ratios=ratios), chosen
         space = self.options.space
         if self.random is not None:
-            # Remove pipelines from the action space that are not in the core set.
+            # Keep only the core set's pipelines in the action space.
             kept = tuple(space.actions[action] for (action,) in sequences)
             space = replace(space, actions=kept)
             sequences = tuple((number,) for number in range(len(kept)))
@@ -302,7 +302,10 @@ def _plot(
 def _of_actions(
     settings: CoreSetSettings, small: Mapping[Path, int], show: ShowStage
 ) -> Pool:
-    """Searches for the best sequence for each module. Adds the space's own order."""
+    """Searches for the best sequence for each module.
+
+    Adds the sequence that runs the actions in the order of the action space.
+    """
     how = settings.search
     options = EpisodeOptions(
         settings.actions, ("step",), "none", how.length, plugin=settings.plugin

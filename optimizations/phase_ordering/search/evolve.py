@@ -28,7 +28,7 @@ _PREFERENCE = (6, 4, 3, 2, 2, 2)
 
 _MATES = 20  # The number of best candidates from which a child may get all changes.
 _STARTS, _AMONG = 8, 60  # A module starts from 8 of the 60 best joint candidates.
-_FEW = 100  # The number of tried changes from which experience is used.
+_FEW = 100  # Experience is used after this many different changes were tried.
 _CLEARLY = 1e-4  # The minimum gain for which a change counts as helpful.
 _PATIENCE = 10  # The maximum number of draws per new candidate.
 

@@ -22,7 +22,7 @@ from .settings import ByActions
 class SearchSettings(ByActions):
     """The settings of a search."""
 
-    population: int = 4  # The number of best sequences from which new ones are made.
+    population: int = 4  # New sequences are made from this number of best sequences.
     seed: int = 0
 
 
@@ -38,10 +38,10 @@ class Best:
 def search_module(
     runner: SequenceRunner, module: Path, settings: SearchSettings
 ) -> Best:
-    """Improves the order of the action space and random sequences step by step.
+    """Improves sequences step by step: the action space's own order and random ones.
 
     The result depends only on the seed and the module. Use a runner with the reward
-    ``none``, because no other state than the last is measured.
+    ``none``, because only the last state is measured.
     """
     draw = random.Random(f"{settings.seed} {module.parent.name}/{module.name}")
     actions = len(runner.options.space.actions)

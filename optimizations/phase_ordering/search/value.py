@@ -2,9 +2,10 @@
 """The value model, which predicts how good each sequence of a core set is for a module.
 
 The model averages a few small networks. Cross-validation over programs finds the number
-of epochs: for each program, a core set is chosen and a model is trained without the
-program and the sequences found on it. The estimate is too optimistic if the program has
-influenced other sequences, for example in the joint search for pipelines.
+of epochs. For each program, a core set is chosen and a model is trained without the
+program, and without the sequences that were found on it. The estimate is too optimistic
+if the program has influenced other sequences, for example in the joint search for
+pipelines.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernels and their sizes, and which of them no model may be trained on.
+"""The kernels, their sizes, and their split into training and held-out cases.
 
 Each kernel is a JSON file for ``mlbridge-polyhedral``, written from the definition of a
-problem like PolyBench's. A case is a kernel with a size. The cases of a split:
+problem like PolyBench's. A case is a kernel with a size. No model may be trained on
+held-out cases. The cases of each split:
 
 =================  ==================================================================
 training           the kernels in ``SIZES`` with their first two sizes
@@ -38,7 +39,7 @@ SIZES: Mapping[str, tuple[str, str, str]] = {
     "floyd_warshall": ("N=80", "N=180", "N=130"),
     "covariance": ("N=100", "N=240", "N=160"),
 }
-"""Kernels to train on, with three sizes each. The third one is held out."""
+"""Kernels to train on, with three sizes each. The third size is held out."""
 
 HELD_OUT: Mapping[str, tuple[str, ...]] = {
     "matmul_bt": ("N=150", "N=256"),
@@ -63,7 +64,7 @@ class Case:
 
     Attributes:
         kernel: the kernel's name.
-        parameters: values of parameters, as in ``T=10,N=300``.
+        parameters: values of parameters, such as ``T=10,N=300``.
         file: the kernel's JSON.
         split: ``training``, ``generated``, ``held-out-sizes`` or ``held-out-kernels``.
     """
