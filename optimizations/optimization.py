@@ -12,6 +12,7 @@
     )
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from traceback import extract_tb
@@ -84,6 +85,10 @@ class NoSettings:
     """The settings of an environment that has none."""
 
 
+def _returns(total: float, info: Mapping[str, Any]) -> float:
+    return total
+
+
 @dataclass(frozen=True)
 class Metric:
     """The measure with which episodes are compared."""
@@ -91,10 +96,22 @@ class Metric:
     name: str = "return"  # One word. A column's title.
     label: str = ""  # The label of plots, by default the name.
     # Maps an episode's sum of rewards and its last info to a value.
-    of: Callable[[float, Mapping[str, Any]], float] = lambda total, info: total
+    of: Callable[[float, Mapping[str, Any]], float] = _returns
     stock: float | None = None  # The value of the compiler's own heuristic.
     stock_label: str = "the compiler"
     is_cost: bool = False  # True if lower is better.
+
+    def __post_init__(self) -> None:
+        if self.name == "steps" or (self.name == "return" and self.of is not _returns):
+            raise InvalidArgument(
+                f"metric '{self.name}': learning curves have another column of that"
+                " name; rename the metric"
+            )
+
+    def value(self, total: float, info: Mapping[str, Any]) -> float:
+        """Returns an episode's value. Raises InvalidArgument if ``of`` fails."""
+        what = f"metric '{self.name}'"
+        return guarded(what, lambda: float(self.of(total, info)))
 
 
 @dataclass(frozen=True)
@@ -111,7 +128,7 @@ class Optimization(Generic[S]):
     """A learned decision: its environment, networks, baselines and metric.
 
     Attributes:
-        name: the name on the command line.
+        name: the name on the command line: letters, digits, hyphens and underscores.
         help: one line of help, which completes the sentence "The model decides ...".
         make_env: makes a worker's environment, whose compiler starts at the first
             reset. With a `MultiAgentCompilerEnv`, a model is trained for each agent.
@@ -147,6 +164,13 @@ class Optimization(Generic[S]):
     model_file: Callable[[S, int], ModelFile] = lambda settings, seed: ModelFile()
     packages: tuple[str, ...] = ()
     commands: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", self.name):
+            raise InvalidArgument(
+                "an optimisation's name: expected letters, digits, hyphens and"
+                f" underscores, found {self.name!r}"
+            )
 
     def environment(self, settings: S, worker: int = 0) -> Any:
         """Makes an environment. Its compiler starts at the first reset."""

@@ -122,7 +122,10 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
         )
     names = ", ".join(str(one.path) for one in exported.values())
     plural = "models are" if len(exported) > 1 else "model is"
-    console.print(f"The {plural} {names}; the curve is {settings.out}/curve.png.")
+    curve = settings.out / "curve.png"
+    # Without a complete episode, there is no curve.
+    shown = f"the curve is {curve}" if curve.exists() else "no episode is complete"
+    console.print(f"The {plural} {names}; {shown}.")
     if find_spec("tensorboard") is not None:
         console.print(f"TensorBoard: tensorboard --logdir {settings.out}/tensorboard")
 

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ def compare(
     CompilerFailed is raised if the compiler crashes, and SchemaMismatch if the
     observations do not fit the model.
     """
+    if taken := optimization.baselines.keys() & {MODEL, CHANCE}:
+        raise InvalidArgument(
+            f"baseline '{taken.pop()}': another row of the table has that name; rename"
+            " the baseline"
+        )
     baselines = {
         name: guarded(f"baseline '{name}'", make, environment)
         for name, make in optimization.baselines.items()
@@ -70,7 +76,10 @@ def compare(
             }
             for name, choices in ways.items():
                 found[name] = []
-                by_agent = {agent: of_agent(choices, agent) for agent in agents}
+                by_agent = {
+                    agent: partial(guarded, "its choice", of_agent(choices, agent))
+                    for agent in agents
+                }
                 for number in range(episodes):
                     try:
                         value = _play(optimization, env, by_agent, seed + number)
@@ -114,7 +123,7 @@ def _play(
             raise CompilerFailed(f"in the episode of seed {seed}: {info['error']}")
         total += float(reward)
         is_over = terminated or truncated
-    return optimization.metric.of(total, info)
+    return optimization.metric.value(total, info)
 
 
 def _chance(actions: Any) -> Choice:

@@ -55,6 +55,7 @@ def read_table(file: Path, make: Callable[..., Row], command: str) -> Iterator[R
 
 
 def write_json(file: Path | None, value: Any) -> None:
-    """Writes a value as JSON, if a file is given."""
+    """Writes a value as JSON, if a file is given. Makes the file's folder."""
     if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -130,7 +130,7 @@ class _Episodes(RLlibCallback):
         before = self._before.pop(episode.id_, 0.0)
         if "error" not in info:
             total = before + float(episode.get_return())
-            value = type(self).metric.of(total, info)
+            value = type(self).metric.value(total, info)
             log.log_value("returns", total, reduce="item_series")
             log.log_value("values", value, reduce="item_series")
 

@@ -55,15 +55,17 @@ def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> 
     The policy raises SchemaMismatch if a feature is missing, has a wrong shape or
     dtype, or violates ``mlbridge.finite``. It raises ModelError if a score is NaN.
     """
-    expect_regular_file(path)
     return batched(_OnnxModel(fspath(path), threads, seed))
 
 
 def open_session(model: str | bytes, *, threads: int = 1, log_level: int = 2) -> Any:
     """Opens an ONNX Runtime session on the CPU, for an .onnx file or its bytes.
 
-    Raises Malformed if ONNX Runtime cannot load the file.
+    Raises InvalidArgument or OSError if the path is not a regular file, and Malformed
+    if ONNX Runtime cannot load the file.
     """
+    if isinstance(model, str):
+        expect_regular_file(model)
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -30,9 +30,12 @@ import mlbridge
 import mlbridge_optimizations
 from mlbridge.cli import app
 from mlbridge.errors import Error, InvalidArgument, Malformed, Unsupported
-from mlbridge_optimizations import Optimization, registry
+from mlbridge_optimizations import Metric, Optimization, registry
 from mlbridge_optimizations.commands import evaluate, groups, progress, search
 from mlbridge_optimizations.commands import train as train_
+from mlbridge_optimizations.evaluation.episodes import compare
+from mlbridge_optimizations.evaluation.tables import write_json
+from mlbridge_optimizations.phase_ordering.model.model import Model
 from mlbridge_optimizations.registry import known, of_file
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
@@ -298,6 +301,59 @@ def test_broken_environments_of_other_distributions(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for why in ("gone (no_such_module:register) is left out: Modul", "SystemExit: 3"):
         assert why in done.stderr
+
+
+@pytest.mark.parametrize("name", ["", "../x", "mine.py", "--help", "a b"])
+def test_names_that_no_command_has(name: str) -> None:
+    with pytest.raises(InvalidArgument, match="expected letters, digits, hyphens"):
+        Optimization[Any](name, "")
+
+
+def test_metrics_with_the_name_of_another_column() -> None:
+    for name in ("steps", "return"):
+        with pytest.raises(InvalidArgument, match="have another column of that name"):
+            Metric(name, of=lambda total, info: 2 * total)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"baselines": {"model": Mock()}}, "baseline 'model': another row"),
+        ({"baselines": {"b": lambda _: lambda _: 1 // 0}}, "'b': its choice failed: Z"),
+        ({"metric": Metric("m", of=lambda _, info: info["m"])}, "'m' failed: KeyError"),
+        ({"metric": Metric("m", of=lambda *_: sys.exit(0))}, "'m' failed: SystemExit"),
+        ({"metric": Metric("m", of=lambda *_: Mock())}, "'m' failed: TypeError"),
+    ],
+)
+def test_evaluations_that_fail(
+    spills: Path, change: dict[str, Any], problem: str
+) -> None:
+    described = of_file(spills / "spills.py")
+    settings = described.settings(registers=3)
+    with pytest.raises(InvalidArgument, match=problem):
+        compare(replace(described, **change), settings, spills / "out", 1, 0)
+
+
+def test_a_model_that_is_a_fifo(spills: Path, tmp_path: Path) -> None:
+    os.mkfifo(fifo := tmp_path / "model.onnx")
+    described = of_file(spills / "spills.py")
+    with pytest.raises(InvalidArgument, match="found a FIFO"):
+        compare(described, described.settings(registers=3), fifo, 1, 0)
+    with pytest.raises(InvalidArgument, match="found a FIFO"):
+        Model(fifo)
+
+
+def test_a_training_without_a_complete_episode(spills: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = train(spills / "spills.py", out, "--steps", "4", "--rollout", "4")
+    assert result.exit_code == 0, result.output
+    assert "; no episode is complete" in " ".join(result.output.split())
+    assert not (out / "curve.png").exists()
+
+
+def test_results_in_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    write_json(tmp_path / "new/results.json", [1])
+    assert json.loads((tmp_path / "new/results.json").read_text()) == [1]
 
 
 def test_a_folder_that_another_training_writes_to(spills: Path, tmp_path: Path) -> None:

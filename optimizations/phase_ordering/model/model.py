@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge.errors import SchemaMismatch
+from mlbridge.onnx import open_session
 from mlbridge.printable import names
 from mlbridge_optimizations.corpus.manifest import sha256
 
@@ -75,15 +76,12 @@ class Model:
     """An .onnx file that returns one score per action. The highest score is best."""
 
     def __init__(self, path: Path) -> None:
-        """Loads an .onnx file. Raises SchemaMismatch if its metadata are not a task."""
-        import onnxruntime
+        """Loads an .onnx file, as `open_session` does.
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        Raises SchemaMismatch if the metadata are not a task.
+        """
         self.path = path
-        self._session = onnxruntime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(str(path))
         about: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
         if KEY not in about or "mlbridge.decide" not in about:
             raise SchemaMismatch(
