@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Says whether a database has changed since a model was trained on it."""
+"""Compares a database with its description from the training of a model."""
 
 import json
 from bisect import bisect_left, bisect_right
@@ -20,17 +20,18 @@ KEY = "sqlite-selectivity.tables"
 DECILES = 10
 MOST_TEXT = 60
 SHARE = 0.1
-"""A column has drifted if a share of its rows has changed by more than this."""
+"""A column has drifted if the share of nulls, or of values up to one of the old
+deciles, has changed by more than this."""
 ROWS = 2.0
 """A table has drifted if its number of rows has changed by more than this factor."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What has changed: the rows of a table, or the values of a column.
+    """A change in a table's number of rows, or in the values of a column.
 
     Attributes:
-        amount: a factor for rows, a share for values.
+        amount: for rows, the factor. For values, the change of a share.
     """
 
     table: str
@@ -76,7 +77,7 @@ def _short(value: Value) -> Value:
 
 
 def _shares(given: Sequence[Any], limits: Sequence[Any]) -> list[list[Any]]:
-    """Returns each limit with two shares of values: below it, and at most it."""
+    """Returns each limit, the share of values below it, and the share up to it."""
     count = max(1, len(given))
     return [
         [limit, bisect_left(given, limit) / count, bisect_right(given, limit) / count]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares builds of SQLite with and without a model on queries.
 
-The protocol is that of Lehmann et al. ("Is Your Learned Query Optimizer Behaving As You
-Expect?", 2023): the splits are fixed, hot and cold times are apart, and the plain
-system runs first.
+The protocol follows Lehmann et al. ("Is Your Learned Query Optimizer Behaving As You
+Expect?", 2023). The splits are fixed. Hot and cold times are reported separately. The
+system without a model (the plain system) runs first.
 """
 
 import shutil
@@ -25,10 +25,10 @@ from .settings import EvaluationOptions, LearningOptions
 from .workloads import WORKLOADS, Queries, Query, make_database
 
 LONG = 1e-3
-"""Seconds from which a query is compared by the ratio of its times."""
+"""The ratio of times counts for queries that take at least this many seconds."""
 SLOWER, LATER = 1.1, 100e-6
 TRIES = 3
-"""The number of measurements in which a query must be slower."""
+"""The number of measurements that must all find a query slower."""
 SPLITS = {"training": 1, "held-out": 3}
 """The seed of the queries of each split."""
 
@@ -45,12 +45,13 @@ class Subject:
 
 @dataclass
 class Result:
-    """The times of queries by a system, and of the plain system.
+    """The times of queries by a system with a model, and by the plain system.
 
     Attributes:
-        slow: queries of `LONG` or more that are slower than `SLOWER`.
-        slowest: the greatest ratio of those.
-        late: shorter queries that are `LATER` slower.
+        slow: the number of queries of `LONG` or more whose ratio of times is above
+            `SLOWER`.
+        slowest: the greatest ratio of these queries.
+        late: the number of shorter queries that take over `LATER` seconds longer.
     """
 
     times: list[tuple[Query, Timed]] = field(default_factory=list)
@@ -70,7 +71,7 @@ class Result:
         return [timed for query, timed in self.times if not query.is_plain]
 
     def long(self) -> list[Timed]:
-        """Returns those of `ours` that take `LONG` or more without a model."""
+        """Returns the queries of `ours` that take `LONG` or more without a model."""
         return [timed for timed in self.ours() if timed.hot[0] >= LONG]
 
     def all_long(self) -> list[Timed]:
@@ -96,7 +97,7 @@ def geomean(timed: Sequence[Timed], *, cold: bool = False) -> str:
 def subjects(
     options: EvaluationOptions, learning: LearningOptions, show: ShowStage
 ) -> list[Subject]:
-    """Makes databases and models unless they exist, and draws queries."""
+    """Makes missing databases and models, and draws queries."""
     if options.split not in SPLITS:
         raise InvalidArgument(
             f"--split: expected training or held-out, found {options.split!r}"
@@ -137,7 +138,7 @@ def own_subject(database: Path, spec: str, statements: Path) -> Subject:
 def compare(
     subject: Subject, options: EvaluationOptions, show: Show
 ) -> dict[str, Result]:
-    """Measures all queries, by system with the model."""
+    """Measures all queries. Returns the results by build of SQLite with the model."""
     extension = find_extension(options.extension)
     kinds = [STAT4, STOCK] if options.stock else [STAT4]
     libraries = {kind: options.out / f"bench-{kind}.so" for kind in kinds}
@@ -164,7 +165,7 @@ def compare(
 
 
 def _copy(extension: Path, folder: Path) -> Path:
-    """Copies the extension, which keeps the functions of one SQLite in a process."""
+    """Copies the extension: a loaded copy works with only one build of SQLite."""
     folder.mkdir(exist_ok=True)
     copied = shutil.copy(extension, folder / extension.name)
     return Path(copied).resolve()

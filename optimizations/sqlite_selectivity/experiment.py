@@ -22,7 +22,7 @@ from .synopsis import known_of, summarise
 from .tables import expressions, read_tables
 
 _CHECKED = 8
-"""Random requests for which the exported model is compared with PyTorch."""
+"""The number of random requests for which the model is compared with PyTorch."""
 
 
 def _counter(show: ShowStage, stage: str, total: int) -> Callable[[], None]:

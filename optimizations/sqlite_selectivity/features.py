@@ -46,7 +46,8 @@ def features_of(
 ) -> list[Rows | None]:
     """Returns the features of each statement, or None if it has no terms.
 
-    The stock shell `sqlite3` loads the extension. Raises CompilerFailed if it fails.
+    The stock shell `sqlite3` loads the extension. Raises CompilerFailed if the shell
+    fails.
     """
     shell = shutil.which("sqlite3")
     if shell is None:

@@ -21,12 +21,12 @@ from .tables import Table, quoted
 from .terms import Term, draw_term
 
 COLUMNS = 200
-"""Conditions that one query evaluates."""
+"""The number of conditions that one query evaluates."""
 MOST_TERMS = 4
 TOGETHER = 64
-"""Conjunctions that are evaluated together."""
+"""The number of conjunctions that are evaluated together."""
 VALIDATED = 0.1
-"""The share of conjunctions for validation."""
+"""The share of examples for validation."""
 
 Ask = Callable[[Sequence[str]], list[Rows | None]]
 
@@ -36,9 +36,9 @@ class Pool:
     """Conditions on a table.
 
     Attributes:
-        features: those of each condition alone.
+        features: the features of each condition alone.
         accepts: bool [terms, rows], whether a row satisfies a condition.
-        groups: conditions whose literals are of the same row.
+        groups: groups of conditions whose literals come from the same row.
     """
 
     table: Table
@@ -87,11 +87,12 @@ def _accepts(table: Table, terms: Sequence[str], rows: int) -> NDArray[np.bool_]
 
 @dataclass
 class Examples:
-    """The network's inputs, float [n, INPUTS], and what it should find, float [n].
+    """The training data of the network: n terms.
 
     Attributes:
-        base: the logarithms of the estimates without the network.
-        wanted: the logarithms of the selectivities.
+        inputs: the network's inputs, float [n, INPUTS].
+        base: the logarithms of the estimates without the network, float [n].
+        wanted: the logarithms of the counted selectivities, float [n].
     """
 
     inputs: Tensor
@@ -102,7 +103,10 @@ class Examples:
 def examples_of(
     model: SelectivityModel, pool: Pool, options: LearningOptions
 ) -> Examples:
-    """Joins conditions to conjunctions. Each term is an example, given the earlier."""
+    """Joins conditions to conjunctions. Each term of a conjunction is an example.
+
+    Its selectivity is counted among the rows that satisfy all earlier terms.
+    """
     draw = random.Random(f"{options.seed} {pool.table.name} conjunctions")
     numbers = range(len(pool.features))
     rows = pool.accepts.shape[1]
@@ -119,7 +123,7 @@ def examples_of(
         for number in chosen:
             before = both.sum()
             both = both & pool.accepts[number]
-            # Half a row, because the logarithm of none is not finite.
+            # Add half a row, because log(0) is not finite.
             wanted.append(np.log((both.sum() + 0.5) / (before + 1.0)))
         together = joined([pool.features[number] for number in chosen])
         together["tables"][:] = 0
@@ -148,10 +152,10 @@ class Epoch:
 
     Attributes:
         loss: the mean loss of the training.
-        median: the median of other conjunctions.
-        most: their 90th percentile.
-        base_median: the median of estimates without the network.
-        base_most: their 90th percentile.
+        median: the median error of the validation examples.
+        most: the 90th percentile of their errors.
+        base_median: the median error of estimates without the network.
+        base_most: the 90th percentile of errors without the network.
     """
 
     loss: float
@@ -175,7 +179,7 @@ def train(
     """Trains the model's network. Returns its learning curve."""
     torch.manual_seed(options.seed)
     count = len(examples.wanted)
-    # The last examples are of other conjunctions.
+    # Draw the validation examples at random.
     order = torch.randperm(count)
     held = int(VALIDATED * count)
     checked, learned = order[:held], order[held:]
@@ -212,7 +216,7 @@ def _batches(given: Tensor, size: int) -> Iterator[Tensor]:
 
 
 def _loss(model: SelectivityModel, examples: Examples, chosen: Tensor) -> Tensor:
-    """Returns the error of estimates, and the error of the expected errors."""
+    """Returns the error of the estimates, plus the error of the expected errors."""
     found = model.layers(examples.inputs[chosen])
     wanted = examples.wanted[chosen]
     estimates = examples.base[chosen] + found[:, 0]

@@ -14,7 +14,7 @@ from mlbridge.errors import CompilerFailed, InvalidArgument
 from mlbridge.files import replacing
 
 HERE = Path(__file__).resolve().parent
-# The options of Debian's libsqlite3 that matter to planning, and STAT4.
+# Options of Debian's libsqlite3 that affect query plans, and the option for STAT4.
 FLAGS = (
     *("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-w"),
     *("-DSQLITE_THREADSAFE=1", "-DSQLITE_ENABLE_MATH_FUNCTIONS"),
@@ -101,10 +101,10 @@ class System:
     def seconds(
         self, sql: str, limit: float = 60.0, *, cold: bool = False
     ) -> tuple[float, float]:
-        """Runs a query. Returns its seconds, and those of the preparation.
+        """Runs a query. Returns the seconds of the run, and of the preparation.
 
-        The seconds are negative if there was an error, or the limit was reached. They
-        are the processor's, or include waiting for the disk if `cold` is true.
+        The run's seconds are negative after an error, or if the limit was reached. They
+        are CPU time. If `cold` is true, they include waiting for the disk.
         """
         preparing = ctypes.c_double()
         found = self._run(
@@ -114,7 +114,7 @@ class System:
         return found, preparing.value
 
     def rows(self, sql: str, limit: float = 60.0) -> list[str] | None:
-        """Returns the rows of a query in any order, or None if it did not end."""
+        """Returns the sorted rows of a query, or None if it failed or did not end."""
         text, preparing = ctypes.c_void_p(), ctypes.c_double()
         found = self._run(
             *(self.connection, sql.encode(), int(self.extension is not None)),
@@ -127,13 +127,13 @@ class System:
 
 @dataclass(frozen=True)
 class Timed:
-    """The times of one query in seconds: of the plain system, and with a model.
+    """Pairs of times of one query in seconds: without a model, and with a model.
 
     Attributes:
-        hot: medians of the processor's time in alternating runs.
+        hot: medians of the CPU time in alternating runs.
         preparing: medians of the preparation, which includes the rewriting.
         cold: the time of the first run with empty caches.
-        is_same: whether the plans are the same.
+        is_same: whether both query plans are the same.
     """
 
     hot: tuple[float, float]
@@ -161,8 +161,8 @@ def measure(
         plain: the system without a model.
         learned: the system with a model.
         sql: the query.
-        budget: the seconds that the repetitions take, at most.
-        limit: the seconds after which the plain system's query is left out.
+        budget: the maximum total seconds of repeated runs, beyond 5 runs.
+        limit: the query is left out if the plain system takes more seconds than this.
     """
     expected = plain.rows(sql, limit)
     if expected is None:

@@ -21,7 +21,7 @@ from .settings import LearningOptions
 from .synopsis import BUCKETS, QUANTILES, SAMPLE, Synopsis
 
 LITERALS, TRIGRAMS = 8, 8
-"""As in Statement.h and Rewrite.c."""
+"""The numbers of hashes for each term, as in Statement.h and Rewrite.c."""
 OPERATORS = 17
 """The number of constants of TermOperator in Statement.h."""
 OTHER, EQUAL, DIFFERENT, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(7)
@@ -34,7 +34,8 @@ PRIOR = 8.0
 INPUTS = 12 + OPERATORS
 NO_ADVICE = -1.0
 ASSUMED_EQUAL, ASSUMED = 0.25, 0.93
-"""What SQLite assumes of a column's equality with a literal, and of other terms."""
+"""SQLite's assumed selectivity of a column's equality with a literal, and of any other
+term."""
 DOUBT = 0.8
 """The expected error, as a logarithm, above which a term counts as unknown."""
 
@@ -54,14 +55,14 @@ _SETS = {
     "null": (IS_NULL,),
     "not null": (NOT_NULL,),
 }
-"""Names of sets of operators."""
+"""Sets of operators, by name."""
 
 Flags = Mapping[str, Tensor]
-"""For each set, 1 for the terms with an operator of the set: float [n]."""
+"""Maps each set to float [n]: 1 for the terms with an operator of the set."""
 
 
 def _sets() -> Tensor:
-    """Returns a row for each operator: its number as a vector, and its sets."""
+    """Returns a row for each operator: its number and its sets as one-hot vectors."""
     found = torch.zeros(OPERATORS, len(_SETS))
     for i, operators in enumerate(_SETS.values()):
         found[list(operators), i] = 1
@@ -69,11 +70,11 @@ def _sets() -> Tensor:
 
 
 class Terms(NamedTuple):
-    """What is known of n terms without the network.
+    """The description of n terms before the network runs.
 
     Attributes:
-        inputs: those of the network, float [n, INPUTS].
-        base: the logarithms of the estimates, float [n].
+        inputs: the inputs of the network, float [n, INPUTS].
+        base: the logarithms of the estimates without the network, float [n].
         known: 1 for each term of a known expression, float [n].
         indexed: 1 for each term for which SQLite can use an index, float [n].
     """
@@ -85,7 +86,10 @@ class Terms(NamedTuple):
 
 
 class SelectivityModel(nn.Module):
-    """Estimates the selectivity of each term, given the earlier ones of its table."""
+    """Estimates each term's selectivity among rows that satisfy all earlier terms.
+
+    The earlier terms are those on the same table.
+    """
 
     features: ClassVar[tuple[FeatureSpec, ...]] = (
         FeatureSpec("tables", "int32", ("n",), low=0, high=7),
@@ -166,7 +170,8 @@ class SelectivityModel(nn.Module):
         error = torch.exp(found[:, 1])
         equal = (operators[0] == EQUAL) & (expressions[0] == 0)
         assumed = torch.where(equal, log(ASSUMED_EQUAL), log(ASSUMED))
-        # An error that is larger than SQLite's own does not help.
+        # Use an estimate only if it differs from SQLite's assumption by more than its
+        # expected error.
         sure = (torch.abs(logs - assumed) > self.unsure * error).to(logs.dtype)
         sure = sure * terms.known * (1 - terms.indexed)
         sure = sure * pays(tables[0], logs, error, sure, terms, self.share)
@@ -197,7 +202,7 @@ class SelectivityModel(nn.Module):
         text = self.texts[index]
         place = self.places[index]
         known = self._known(same.amax(dim=1), flags, operands, text, place)
-        # Numbers of quantiles: [n].
+        # For each term, the number of quantiles below the value, and up to it: [n].
         quantiles = self.quantiles[index]
         below, upto = _position(quantiles, values[:, :1], values[:, 1:2])
         _, second = _position(quantiles, values[:, 2:3], values[:, 3:4])
@@ -206,7 +211,7 @@ class SelectivityModel(nn.Module):
         high = torch.where(flags["greater"] > 0, QUANTILES, upto)
         high = torch.where(flags["below"] > 0, below, high)
         high = torch.where(flags["between"] > 0, second, high)
-        # Rows of the tables of trigrams. The last one of each is for no trigram.
+        # Indices into the tables of trigrams. A table's last row stands for no trigram.
         bucket = torch.where(trigrams < 0, torch.full_like(trigrams, BUCKETS), trigrams)
         grams = place.unsqueeze(1) * (BUCKETS + 1) + bucket.to(torch.int64)
         summary, details = self._summary(
@@ -239,7 +244,10 @@ class SelectivityModel(nn.Module):
         text: Tensor,
         place: Tensor,
     ) -> Tensor:
-        """Returns 1 for terms that compare a known expression with its own kind."""
+        """Returns 1 for each term that the summaries can estimate, and 0 otherwise.
+
+        They contain the expression, whose values are texts or numbers like the operand.
+        """
         has_text = (operands == TEXT).to(torch.float32)
         fits = 1 - torch.abs(text - has_text)
         any_kind = ((operands == LIST) | (operands == COLUMN) | (operands == 0)).to(
@@ -259,10 +267,11 @@ class SelectivityModel(nn.Module):
         low: Tensor,
         high: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """Returns estimates of terms alone, float [n], and details, float [n, 5]."""
+        """Returns estimates by summaries, float [n], and other inputs, float [n, 5]."""
         nulls = self.nulls[index]
         given = 1 - nulls
-        # Of equality: the shares of frequent values, or of another one.
+        # For equality, use the share of the frequent value, or the mean share of values
+        # that are not frequent.
         hits = (literals.unsqueeze(2) == self.frequent[index].unsqueeze(1)).to(
             torch.float32
         )
@@ -307,7 +316,7 @@ class SelectivityModel(nn.Module):
         order = ((ranks > low.unsqueeze(1)) & (ranks <= high.unsqueeze(1))).to(
             torch.float32
         )
-        # The rows of lists are not known: all rows may satisfy them.
+        # For a list (IN), the matching rows are unknown, so assume that all rows match.
         likes, lists = flags["like"].unsqueeze(1), flags["list"].unsqueeze(1)
         orders = 1 - likes - lists
         found = likes * self._having(grams) + orders * order + lists * valid
@@ -334,20 +343,20 @@ def pays(
     terms: Terms,
     share: float,
 ) -> Tensor:
-    """Returns 1 if estimates of a statement's terms make it faster, else 0.
+    """Returns 1 if estimates of the terms probably make the statement faster, else 0.
 
-    SQLite assumes that a row found by an index costs as much as a row of a scan, but
-    it takes several times as long. Slightly better estimates therefore often lead to a
-    slower plan. They pay if a table's terms accept few rows, and no larger share than
-    the terms that SQLite can estimate by an index. They do not pay if a term on another
-    table is unknown, because it may accept still fewer rows.
+    SQLite assumes that a row found through an index costs as much as a row of a scan,
+    but it takes several times as long. Slightly better estimates therefore often lead
+    to a slower plan. Estimates pay if the terms on a table accept few rows, and no
+    larger share than the terms that SQLite can estimate by an index. Estimates do not
+    pay if a term on another table is unknown, because it may accept still fewer rows.
 
     Args:
         tables: the table of each term, int32 [n].
         logs: the logarithms of the estimates, float [n].
-        error: their expected errors, float [n].
+        error: the expected errors of the estimates, float [n].
         sure: 1 for each term that would have advice, float [n].
-        terms: what is known of the terms.
+        terms: the description of the terms.
         share: the logarithm of the largest share of rows that pays.
     """
     same = (tables.unsqueeze(1) == tables.unsqueeze(0)).to(logs.dtype)
@@ -362,7 +371,7 @@ def pays(
 
 
 def _position(quantiles: Tensor, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns how many quantiles are below a value, and at most the value."""
+    """Returns how many quantiles are below a value, and how many are up to it."""
     first, second = quantiles[:, :, 0], quantiles[:, :, 1]
     less, same = first < high, first == high
     below = (less | (same & (second < low))).to(torch.float32).sum(dim=1)
@@ -371,9 +380,9 @@ def _position(quantiles: Tensor, high: Tensor, low: Tensor) -> tuple[Tensor, Ten
 
 
 def _conjunctions(tables: Tensor, bits: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns how many rows of the sample satisfy the earlier terms of its table.
+    """Returns, per term, how many sampled rows satisfy its table's earlier terms.
 
-    Also returns how many of them satisfy the term: float [n] each.
+    Also returns how many of these rows satisfy the term itself: float [n] each.
     """
     count = tables.shape[0]
     place = torch.arange(count)

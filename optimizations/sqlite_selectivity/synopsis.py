@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Summarises the values of expressions: quantiles, frequent values, trigrams, a sample.
 
-The summaries are constants of the model. The hashes are those of
+The summaries are constants of the model. The hash function is the same as in
 compilers/sqlite/Statement.c and Rewrite.c.
 """
 
@@ -24,7 +24,8 @@ FREQUENT = 64
 SAMPLE = 256
 TRIGRAMS, SHORT = 512, 256
 BUCKETS = TRIGRAMS + SHORT
-"""The number of hashes of trigrams, and of one or two characters. See Rewrite.c."""
+"""The number of hashes of trigrams, plus the number of hashes of one or two characters.
+See Rewrite.c."""
 MOST_TRIGRAMS = 200
 
 _PRIME, _START, _MASK = 16777619, 2166136261, (1 << 32) - 1
@@ -49,7 +50,7 @@ def hash_of(value: float | str) -> int:
 
 
 def codes_of(values: Sequence[float | str]) -> NDArray[np.float64]:
-    """Returns two numbers for each value, [n, 2], in the order of the values."""
+    """Returns a pair of numbers per value, [n, 2]. Pairs compare like the values."""
     if not values or not isinstance(values[0], str):
         found = np.zeros((len(values), 2))
         found[:, 0] = values
@@ -65,9 +66,9 @@ _trigrams: dict[bytes, int] = {}
 
 
 def trigrams_of(text: str) -> set[int]:
-    """Returns the hashes of a text's trigrams, and of one or two of its characters.
+    """Returns the hashes of a text's substrings of one, two and three characters.
 
-    The beginning and the end are characters.
+    The beginning and the end of the text count as characters.
     """
     marked = b"\2" + text.encode("utf-8", "surrogateescape").lower() + b"\3"
     found = set()
@@ -95,12 +96,12 @@ class Synopsis:
         places: int64 [c], the row in the tables of trigrams, 0 for none.
         quantiles: float64 [c, QUANTILES, 2], the codes of values in order.
         frequent: int32 [c, FREQUENT], hashes of frequent values.
-        shares: float32 [c, FREQUENT], their shares of all rows.
-        rare: float32 [c], the share of another value.
+        shares: float32 [c, FREQUENT], the frequent values' shares of all rows.
+        rare: float32 [c], the mean share of a value that is not frequent.
         nulls: float32 [c], the share of rows that are null.
         trigrams: float32 [t + 1, BUCKETS + 1], the share of texts with a trigram.
-        ranks: float32 [c, SAMPLE], the number of quantiles up to the value, -1 for
-            null.
+        ranks: float32 [c, SAMPLE], the number of quantiles up to the value of each
+            sampled row, -1 for null.
         present: int32 [t + 1, BUCKETS + 1, SAMPLE / 32], a bit for each row of the
             sample, which is 1 if the row's text has a trigram.
     """
@@ -138,7 +139,7 @@ def known_of(
 
     Args:
         tables: the tables with samples.
-        ask: returns the features of statements, as `features_of`.
+        ask: returns the features of statements, like `features_of`.
         advance: is called after each table.
     """
     found = []
@@ -158,7 +159,7 @@ def known_of(
 
 
 def _plain(value: Value) -> Value:
-    """Returns a finite value. Others are as null."""
+    """Returns a value, or None if it is infinite or NaN."""
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
@@ -208,7 +209,8 @@ def summarise(
 def _places(known: Sequence[Known]) -> list[int]:
     """Returns each expression's row in the tables of trigrams, or 0 for none.
 
-    Columns have trigrams, and expressions that only change the case.
+    A column of texts has a row. An expression that only changes the case uses the row
+    of its column.
     """
     own: dict[tuple[str, str], int] = {}
     found = []
@@ -261,7 +263,7 @@ def _fill(
 def _ranks(
     quantiles: NDArray[np.float64], codes: NDArray[np.float64]
 ) -> NDArray[np.float32]:
-    """Returns how many quantiles are at most each code, [n]."""
+    """Returns how many quantiles are up to each code, [n]."""
     high, low = quantiles[None, :, 0], quantiles[None, :, 1]
     first, second = codes[:, :1], codes[:, 1:]
     upto = (high < first) | ((high == first) & (low <= second))

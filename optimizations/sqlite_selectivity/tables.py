@@ -41,9 +41,9 @@ class Column:
     """A column of a table.
 
     Attributes:
-        kind: what the values are. A date is a text that begins like 2024-12-31.
-        is_key: whether rows of other tables refer to it, or it refers to other tables.
-        is_indexed: whether it is the first column of an index.
+        kind: the kind of the values. A date is a text that begins like 2024-12-31.
+        is_key: whether other tables refer to the column, or it refers to other tables.
+        is_indexed: whether the column is the first column of an index.
     """
 
     name: str
@@ -54,11 +54,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Expression:
-    """What a term compares: a column, or a function of one or two columns.
+    """An expression that terms compare: a column, or a function of one or two columns.
 
     Attributes:
-        left: the SQL that is compared with literals.
-        right: instead of literals, a column. Then `value` is -1, 0 or 1.
+        left: the SQL that is compared with literals, or with `right`.
+        right: a column, or an empty string. With a column, `value` is -1, 0 or 1.
         kind: the kind of the values.
     """
 
@@ -69,7 +69,7 @@ class Expression:
 
     @property
     def value(self) -> str:
-        """The SQL of the value."""
+        """The SQL of the expression's value in a row."""
         if not self.right:
             return self.left
         return f"({self.left} > {self.right}) - ({self.left} < {self.right})"

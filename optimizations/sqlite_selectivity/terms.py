@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws conditions on a table, with literals from its rows and beside them."""
+"""Draws conditions on a table, whose literals are values in its rows or similar."""
 
 import random
 import re
@@ -46,7 +46,7 @@ def draw_term(
 
 
 def beside(draw: random.Random, value: Value) -> Value:
-    """Returns a value that the data may lack."""
+    """Returns a similar value, which the data may lack."""
     if isinstance(value, str):
         at = draw.randrange(len(value) + 1)
         return value[:at] + draw.choice("aeioxz059 -") + value[at + 1 :]

@@ -2,7 +2,8 @@
 """Generates databases with skewed and correlated columns, and queries on them.
 
 ``retail`` is like TPC-H, with long comments. ``films`` is like the Join Order
-Benchmark: names, titles and notes, for LIKE. Both are drawn from a seed.
+Benchmark, with names, titles and notes for conditions with LIKE. Both are drawn from a
+seed.
 """
 
 import random
@@ -313,8 +314,8 @@ class Queries:
     """Draws queries on a database from a seed.
 
     A query joins up to five tables along foreign keys. Each table has up to three
-    terms, whose literals often come from the same row, because users ask for what
-    exists.
+    terms, whose literals often come from the same row, because users often ask for
+    values that exist.
     """
 
     def __init__(self, path: Path, seed: int) -> None:
@@ -387,7 +388,7 @@ class Queries:
                         row = self.draw.randrange(rows)
                     new = self._term(table, row, choice)
                     terms.append(new)
-                    # A column has one condition.
+                    # Put at most one condition on each column.
                     used = new.expression.columns
                     choice = [e for e in choice if e.columns[0] not in used]
         order = [*tables]
