@@ -151,14 +151,8 @@ def csmith(
     from mlbridge_optimizations import corpus
 
     with ProgressBars() as bars:
-        task = bars.add_task("Generating", total=count)
-        corpus.generate(
-            folder,
-            count,
-            seed,
-            jobs=jobs,
-            show=lambda done: bars.update(task, completed=done),
-        )
+        advance = bars.steps("Generating", count)
+        corpus.generate(folder, count, seed, jobs=jobs, show=advance)
     console.print(f"{folder} has csmith-{seed} and so on: {count} programs.")
 
 
@@ -180,14 +174,14 @@ def run(
     wanted = program or [each.name for each in found.select()]
     table = Table("program", "user s", "result", title=f"clang {level}")
     with ProgressBars() as bars:
-        task = bars.add_task("Running", total=len(wanted))
+        advance = bars.steps("Running", len(wanted))
         failures = 0
         for name in wanted:
             outcome = corpus.run_stock(found, name, level)
             failures += not outcome.passed
             result = "as expected" if outcome.passed else outcome.problem
             table.add_row(name, f"{outcome.seconds:.2f}", result)
-            bars.update(task, advance=1)
+            advance()
     console.print(table)
     if failures:
         raise typer.Exit(1)

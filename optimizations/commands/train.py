@@ -136,13 +136,8 @@ def _tuned(experiment: Experiment, how: How) -> Experiment:
 
     by = experiment.settings
     with ProgressBars() as bars:
-        task = bars.add_task(f"Trials ({by.algo}, {by.engine})", total=how.tune)
-        best, table = tune(
-            experiment,
-            how.tune,
-            address=how.address,
-            show=lambda done: bars.update(task, completed=done),
-        )
+        advance = bars.steps(f"Trials ({by.algo}, {by.engine})", how.tune)
+        best, table = tune(experiment, how.tune, address=how.address, show=advance)
     shown = Table("learning rate", "gamma", "entropy", "hidden", "mean return")
     shown.title = "Mean sum of rewards in the last 100 episodes of each trial"
     for row in table:
