@@ -33,6 +33,12 @@ inline bool isComponentScheme(std::string_view Scheme) {
          std::end(ComponentSchemes);
 }
 
+/// Returns whether a component of this project provides \p Scheme in a module.
+/// The library itself contains `aot`, and each program adds its own `builtin`.
+inline bool isModuleScheme(std::string_view Scheme) {
+  return isComponentScheme(Scheme) && Scheme != "aot" && Scheme != "builtin";
+}
+
 } // namespace MLBridge
 
 #endif // MLBRIDGE_LIB_FACTORY_COMPONENTSCHEMES_H

@@ -8,6 +8,7 @@
 
 #include "Factory/ModuleLoader.h"
 
+#include "Factory/ComponentSchemes.h"
 #include "MLCompilerBridge/Extend/LibraryCheck.h"
 #include "Support/LibraryFolders.h"
 #include "Support/PrintableText.h"
@@ -50,7 +51,11 @@ std::string modules::describeMissing(std::string_view Scheme) {
                                     : "=" + printable(Named, 5 * MostPrinted));
   for (const std::string &Folder : libraryFolders())
     Text += ", " + printable(Folder, 5 * MostPrinted);
-  return Text + " or the folders of the dynamic linker";
+  Text += " or the folders of the dynamic linker";
+  if (isModuleScheme(Scheme))
+    Text += "; run `mlbridge doctor` to find or install the module, and set "
+            "MLBRIDGE_MODULES to its folder";
+  return Text;
 }
 
 /// Returns the path of the module's file. If the file is in none of the

@@ -52,9 +52,12 @@ RunnerFactory::resolve(std::string_view Text) const {
     Found = *InModule;
   }
   if (!Found) {
-    Error E = invalidSpec(Text, "unknown scheme '" + printable(Spec->Scheme) +
-                                    "'; this build has " + Known + "; found " +
-                                    modules::describeMissing(Spec->Scheme));
+    const std::string Name = "'" + printable(Spec->Scheme) + "'";
+    Error E = invalidSpec(
+        Text, (isModuleScheme(Spec->Scheme)
+                   ? "scheme " + Name + " needs a module"
+                   : "unknown scheme " + Name + "; this build has " + Known) +
+                  "; found " + modules::describeMissing(Spec->Scheme));
     return isComponentScheme(Spec->Scheme)
                ? Error(ErrorCode::Unsupported, E.message())
                : E;

@@ -140,7 +140,10 @@ TEST_F(ModuleLoaderTest, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
   EXPECT_THAT(E.message(), HasSubstr("MLBridge-text.so"));
   // A scheme that the module lacks.
-  EXPECT_EQ(Factory.check("test+more:x").code(), ErrorCode::InvalidArgument);
+  E = Factory.check("test+more:x");
+  EXPECT_EQ(E.code(), ErrorCode::InvalidArgument);
+  EXPECT_THAT(E.message(), HasSubstr("scheme 'test+more': MLBridge-test.so has "
+                                     "only test, test+counted, "));
 }
 
 TEST_F(ModuleLoaderTest, MissingModulesAreNamed) {
@@ -151,7 +154,7 @@ TEST_F(ModuleLoaderTest, MissingModulesAreNamed) {
   EXPECT_THAT(E.message(),
               HasSubstr("found no module MLBridge-nowhere.so in "
                         "MLBRIDGE_MODULES=" MLBRIDGE_TEST_MODULES ", /"));
-  EXPECT_THAT(E.message(), HasSubstr(" or the folders of the dynamic linker"));
+  EXPECT_TRUE(E.message().ends_with(" or the folders of the dynamic linker"));
 }
 
 TEST_F(ModuleLoaderTest, TruncatedModulesAreNotLoaded) {

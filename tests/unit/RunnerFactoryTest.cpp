@@ -27,6 +27,7 @@
 using namespace MLBridge;
 using namespace MLBridge::test;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::StartsWith;
 
 static std::string createError(const RunnerFactory &Factory,
@@ -265,7 +266,18 @@ TEST(RunnerFactoryTest, AMissingComponentIsNotAnInvalidSpec) {
   // Its module is not installed beside this program.
   Error E = createModelRunner("aoti:model.pt2").takeError();
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
-  EXPECT_THAT(E.message(), HasSubstr("MLBridge-aoti.so"));
+  EXPECT_THAT(
+      E.message(),
+      MatchesRegex(
+          "model spec 'aoti:model\\.pt2': scheme 'aoti' needs a module; found "
+          "no module MLBridge-aoti\\.so in MLBRIDGE_MODULES \\(not set\\), /.* "
+          "or the folders of the dynamic linker; run `mlbridge doctor` to find "
+          "or install the module, and set MLBRIDGE_MODULES to its folder"));
+
+  // A program adds its own compiled models, without a module.
+  E = createModelRunner("builtin:policy").takeError();
+  EXPECT_EQ(E.code(), ErrorCode::Unsupported);
+  EXPECT_THAT(E.message(), HasSubstr("unknown scheme 'builtin'; this build"));
 }
 
 TEST(RunnerFactoryTest, TakesAdditionalSchemes) {
