@@ -32,7 +32,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MODEL = "model"
-"""The name of a single agent's model file. Several agents' labels name their files."""
+"""The name of a single agent's model file, without the suffix. With several agents, the
+name of each agent's file is the agent's label."""
 
 Choice = Callable[[Any], Any]
 """Maps an observation to an action."""

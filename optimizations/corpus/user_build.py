@@ -50,7 +50,7 @@ class Link:
         return "-shared" in self.command
 
     def inputs(self) -> list[Path]:
-        """Returns the objects and archives of the command, in its order.
+        """Returns the objects and archives of the link, in the command's order.
 
         An archive that is named with -l is found in the folders of -L.
         """
@@ -95,7 +95,7 @@ class Build:
         return chosen[0]
 
     def units_of(self, link: Link) -> list[list[Unit]]:
-        """Returns the units of each input of a link, a list for each input.
+        """Returns a list of units for each input of a link.
 
         Objects that this build has not compiled, such as assembly, have no unit.
         """
@@ -179,7 +179,7 @@ def read(folder: Path) -> Build:
 def link_units(units: Sequence[Sequence[Unit]], to: Path) -> None:
     """Links the bitcode of a program. ``units`` has one list per input of the link.
 
-    Links all objects, and from archives only members that they need.
+    Links all objects. Of archives, links only the members that the program needs.
     """
     objects = [group[0].bitcode for group in units if len(group) == 1]
     archives = [unit.bitcode for group in units if len(group) > 1 for unit in group]

@@ -40,7 +40,7 @@ WITH_VALUE = DEPENDENCY_FILES | {
 }
 """Options whose value is the next word."""
 LINKER_ONLY = ("-l", "-L", "-Wl,")
-"""How options begin that compiling does not use."""
+"""The beginnings of options that only the linker uses."""
 OTHER_MODES = frozenset({"-E", "-S", "-M", "-MM", "-fsyntax-only", "-r"})
 
 
@@ -89,7 +89,7 @@ def compile_source(
         for option in options
         if not is_source(option)
         and option[0] != "-c"
-        # clang warns about them, which -Werror makes an error.
+        # clang warns about linker options, and -Werror makes the warning an error.
         and not option[0].startswith(LINKER_ONLY)
         for word in without_output(option)
     ]

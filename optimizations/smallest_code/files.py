@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches the passes of each source file, and from which functions to outline.
+"""Searches for each source file's passes, and for the functions to outline from.
 
-The inlining decisions of a search of the whole program stay as they are. Each trial
-compiles one file with clang and the plug-in, and lld links the program. Therefore, the
-measure is exact, whatever the linker removes or merges.
+The inlining decisions of the earlier search of the whole program stay as they are. Each
+trial compiles one file with clang and the plug-in, and lld links the program.
+Therefore, the measured size is exact, whatever the linker removes or merges.
 """
 
 import random
@@ -26,8 +26,9 @@ from .linking import bitcode_command, relink, source_of
 from .search import Sizes, plugin_replay_flags
 
 LEAST = (1, 4)
-"""The shortest sequences that a search outlines. LLVM takes each instruction, and each
-call of a sequence, for a byte, so longer ones are safer."""
+"""The minimum lengths of outlined sequences that a search tries, as LLVM counts them.
+LLVM counts one byte for each instruction and for each call of an outlined sequence, so
+longer sequences save bytes more reliably."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class FileProgress:
 class FileSearch:
     """A search of one program.
 
-    ``decisions`` are those at the start. ``pipelines`` are further passes by name.
-    ``show`` is called after each trial. ``folder`` receives objects.
+    ``decisions`` are the decisions at the start. ``pipelines`` are further pipelines by
+    name. ``show`` is called after each trial. ``folder`` receives objects.
     """
 
     def __init__(
@@ -95,9 +96,9 @@ class FileSearch:
         return self.decisions
 
     def _by_size(self) -> list[Unit]:
-        """Returns the units to decide about, those with the largest objects first.
+        """Returns the units to decide about. Units with large objects come first.
 
-        Two files with the same name would share the decisions, so they are left out.
+        Files with the same name are left out, because they would share the decisions.
         """
         names = Counter(map(source_of, self._units))
         return sorted(
@@ -125,16 +126,16 @@ class FileSearch:
         return made
 
     def _measure(self, changed: Mapping[Path, Path]) -> int:
-        """Returns the linked .text with some other objects."""
+        """Returns the linked .text if some objects are replaced."""
         to = self._folder / "program"
         relink(self._build, self._link, {**self._objects, **changed}, to)
         return Sizes.of(to).text
 
     def _try(self, unit: Unit, decided: FileDecisions, *, ties: bool = False) -> bool:
-        """Keeps other decisions about a file if the program is smaller.
+        """Tries decisions about a file. Keeps them if they make the program smaller.
 
-        With ``ties``, keeps them also if its size is the same. A pipeline with which
-        the compiler fails is left out.
+        With ``ties``, also keeps them if the program's size is the same. Decisions with
+        which the compiler fails are not kept.
         """
         if self._is_over() or decided == self.decisions.of(source_of(unit)):
             return False
@@ -159,7 +160,11 @@ class FileSearch:
             self._try(unit, replace(now, pipeline=name))
 
     def _choose_outlining(self, unit: Unit) -> None:
-        """Outlines from all functions, and then leaves out some, in ever less."""
+        """Outlines from all functions, and then excludes groups of functions.
+
+        A group stays excluded if this does not make the program larger. The groups
+        become smaller and smaller.
+        """
         whole = self._objects[unit.object]
         for least in LEAST:
             now = self.decisions.of(source_of(unit))

@@ -11,7 +11,7 @@ from mlbridge_optimizations.corpus.wrapper import without_output
 
 
 def bitcode_command(unit: Unit) -> list[str]:
-    """Returns the command that compiles a file's bitcode, without an output."""
+    """Returns the command that compiles a file's bitcode, without the option -o."""
     return [*unit.command[:-1], "-x", "ir", str(unit.bitcode)]
 
 
@@ -21,7 +21,7 @@ def source_of(unit: Unit) -> str:
 
 
 def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> None:
-    """Links a program with other objects, given by the objects that they replace."""
+    """Links a program again. `objects` maps replaced objects to new objects."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-link-") as folder:
         groups = zip(link.inputs(), build.units_of(link), strict=True)
         inputs = {
@@ -34,7 +34,7 @@ def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> 
 
 
 def _again(path: Path, objects: Sequence[Path], folder: str) -> Path:
-    """Returns the object that replaces an input, or makes the archive that does."""
+    """Returns the object that replaces an input, or makes an archive to replace it."""
     if path.suffix != ".a":
         return objects[0].resolve()
     made = Path(tempfile.mkdtemp(dir=folder), path.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches inlining decisions for a program's linked size, and replays them."""
+"""Searches for inlining decisions that reduce a program's linked size."""
 
 import re
 import shlex
@@ -47,13 +47,13 @@ def search(
     is_shared: bool = False,
     show: Callable[[Progress], None] = lambda _: None,
 ) -> Progress | None:
-    """Searches decisions for a program's module, and writes them to a file.
+    """Searches for decisions about a program's module, and writes them to a file.
 
     Returns the last state, or None if there was no time for a trial. ``start`` is a
-    file of decisions to start with. ``flips`` receives each decision that is turned
-    over, and the change of the size, as lines of JSON. ``pipelines`` is an action space
-    in JSON, whose pipelines are tried in place of that of -Oz. Raises CompilerFailed if
-    opt fails.
+    file of decisions to start with. ``flips`` receives each trial as a line of JSON:
+    the reversed decisions, and the change of the size. ``pipelines`` is an action space
+    in JSON, whose pipelines are tried in place of -Oz's pipeline. Raises CompilerFailed
+    if opt fails.
     """
     options = [f"size-output={decisions}", f"size-seconds={seconds}"]
     options += [f"size-seed={seed}", *([f"size-start={start}"] if start else [])]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A searched program: its build, its decisions, and the features of its calls.
 
-Logs of features are made file by file, as a compiler with a model sees a program. The
-decisions and the changes of size come from the search of the whole program.
+The features are logged file by file, because a compiler with a model sees one file at a
+time. The decisions and the changes of size come from the search of the whole program.
 """
 
 import json
@@ -28,7 +28,7 @@ DECISIONS = "decisions.txt"
 FLIPS = "flips.jsonl"
 CALLS = "calls"
 FLAGS = ("inliner-include-linkage", "inliner-include-default")
-"""The plug-in's options with which models receive the features that are learned."""
+"""The plug-in's options that add the features on which models are trained."""
 DEFAULT = "inlining_default"
 
 Key = tuple[str, str]
@@ -39,8 +39,8 @@ Key = tuple[str, str]
 class Calls:
     """The calls of a program with the decisions of a policy, n rows of d features.
 
-    A function of a header gives each file that includes it the same calls, so there are
-    rows with the same key. Their weights sum to 1.
+    A function in a header has the same calls in each file that includes the header, so
+    several rows have the same key. The weights of these rows sum to 1.
 
     Attributes:
         names: the names of the features.
@@ -65,7 +65,7 @@ class Calls:
 
     @property
     def differ(self) -> NDArray[np.bool_]:
-        """Returns where the policy differs from LLVM, bool [n]."""
+        """Returns for each call whether the policy differs from LLVM, bool [n]."""
         differ: NDArray[np.bool_] = self.decisions != (self.column(DEFAULT) != 0)
         return differ
 
@@ -141,8 +141,8 @@ class Searched:
     def gains(self) -> dict[Key, float]:
         """Returns the bytes that inlining each call takes off the program.
 
-        Calls that were turned over together share the change equally. A call that was
-        turned over more than once has the mean.
+        If a trial reversed several decisions, their calls share the change of size
+        equally. A call that was tried several times has the mean of its gains.
         """
         found: defaultdict[Key, list[float]] = defaultdict(list)
         path = self.folder / FLIPS
@@ -185,8 +185,9 @@ def read_calls(logs: Iterable[Path], gains: dict[Key, float]) -> Calls:
 def write_decisions(calls: Calls, path: Path) -> int:
     """Writes the decisions that differ from LLVM's, and returns their number.
 
-    A search can start with the file, and clang replays it. A call has one decision in
-    all files: the one with which most of its rows differ from LLVM's, if any does.
+    A search can start with the file, and clang can replay it. A call has the same
+    decision in all files: the most frequent decision of its rows. Calls in which no row
+    differs from LLVM's decision are left out.
     """
     chosen: dict[Key, Counter[bool]] = defaultdict(Counter)
     for key, decision in zip(calls.keys, calls.decisions, strict=True):

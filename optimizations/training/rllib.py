@@ -350,7 +350,8 @@ def train(
 
 
 def _policies(algorithm: Any, checkpoint: Path) -> dict[str, Any]:
-    # Read the checkpoint, because APPO's learner may have changed its weights since.
+    # Read the checkpoint, because APPO's learner may have changed its weights since the
+    # checkpoint was written.
     if not algorithm.config.is_multi_agent:
         return {MODEL: load(checkpoint).module}
     return {n: load(checkpoint, n).module for n in sorted(algorithm.config.policies)}
