@@ -73,10 +73,100 @@ def list_(folder: Folder = DEFAULT) -> None:
     for name, recipe in corpus.RECIPES.items():
         version = here[name].version if name in here else "-"
         table.add_row(name, recipe.package, corpus.split_of(name), version)
-    console.print(table)
+    for name, program in here.items():
+        if program.package == corpus.OWN:
+            table.add_row(name, corpus.OWN, program.split, program.version)
     generated = sum(program.split == "generated" for program in here.values())
+    console.print(table)
     if generated:
         console.print(f"and {generated} programs of csmith")
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Name of the program in the corpus.")],
+    build: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Command that builds the program from scratch with the compilers {cc}"
+            " and {cxx}. They are also in CC, CXX and PATH.",
+        ),
+    ] = None,
+    compile_commands: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.json", help="Compile database, instead of --build."),
+    ] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--run",
+            metavar="ARGUMENTS",
+            help="Arguments of a run of the program. <FILE, >FILE and =STATUS are its"
+            " stdin, stdout and expected exit status, and {tree} is --source. May be"
+            " repeated.",
+        ),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="File that the runs write, in addition to stdout. May be repeated.",
+        ),
+    ] = None,
+    source: Annotated[
+        Path,
+        typer.Option(
+            help="The program's folder, in which the build runs.", file_okay=False
+        ),
+    ] = Path(),
+    binary: Annotated[
+        str | None,
+        typer.Option(help="Program to add, if the build links several programs."),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--leave-out",
+            metavar="GLOB",
+            help="Sources to omit, such as 'tests/*'. May be repeated.",
+        ),
+    ] = None,
+    libraries: Annotated[
+        str, typer.Option(help="Flags of the linker, in addition to the build's.")
+    ] = "",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="Part of the corpus: training, training-size, held-out or"
+            " held-out-allocation."
+        ),
+    ] = "training",
+    folder: Folder = DEFAULT,
+    jobs: Jobs = None,
+) -> None:
+    """Add your own program to a corpus, from its build or its compile database.
+
+    ```sh
+    mlbridge corpus add mine --source src --build "make clean all CC={cc}" \
+      --run "-9 <{tree}/sample.txt >packed" --run "-d <packed"
+    ```
+    """
+    from mlbridge_optimizations import corpus
+    from mlbridge_optimizations.corpus.recipes import words
+
+    own = corpus.Own(
+        *(name, source, build, binary, compile_commands),
+        *(tuple(leave_out or ()), words(libraries), tuple(run or ())),
+        *(tuple(output or ()), split),
+    )
+    with ProgressBars() as bars:
+        added = corpus.add(folder, own, jobs=jobs, show=bars.show_stage)
+    console.print(
+        f"{folder} has {name}: {len(added.modules)} modules,"
+        f" {added.linked.instructions:,} instructions."
+    )
 
 
 @app.command()
@@ -171,7 +261,11 @@ def run(
     from mlbridge_optimizations import corpus
 
     found = corpus.load(folder)
-    wanted = program or [each.name for each in found.select()]
+    wanted = program or [
+        each.name
+        for each in found.select()
+        if each.steps or each.name in corpus.RECIPES
+    ]
     table = Table("program", "user s", "result", title=f"clang {level}")
     with ProgressBars() as bars:
         advance = bars.steps("Running", len(wanted))

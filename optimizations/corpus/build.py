@@ -159,7 +159,7 @@ def _compile_all(
             show("Compiling", done, total)
         if units and it.name not in fetched.failed:
             try:
-                fetched.corpus.programs[it.name] = _linked(it, modules, into)
+                fetched.corpus.programs[it.name] = link_modules(it, modules, into)
                 fetched.corpus.save()
                 fetched.made.append(it.name)
             except Error as error:
@@ -184,7 +184,8 @@ def describe(path: Path, folder: Path, source: str = "") -> Module:
     return Module(name, source, *toolchain.size_of(path), sha256(path))
 
 
-def _linked(program: Program, modules: Sequence[Module], into: Path) -> Program:
+def link_modules(program: Program, modules: Sequence[Module], into: Path) -> Program:
+    """Links a program's modules into one. Returns the program with all modules."""
     in_order = tuple(sorted(modules, key=lambda module: module.path))
     target = into / LINKED / f"{program.name}.bc"
     target.parent.mkdir(exist_ok=True)

@@ -21,7 +21,7 @@ SPLITS = ("training", SIZE, *HELD_OUT, "generated")
 
 def is_cpp(source: str) -> bool:
     """True if a source file needs the C++ compiler."""
-    return source.endswith((".cpp", ".cc", ".cxx"))
+    return source.endswith((".cpp", ".cc", ".cxx", ".C", ".c++", ".cp"))
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Module:
     functions: int  # The number of functions with a body.
     instructions: int  # The number of instructions.
     sha256: str  # The hash of the file.
+    # Compiler flags in addition to the program's, if the sources have different flags.
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,18 @@ class Program:
     """A program as one module per source file, and as one linked module."""
 
     name: str
-    package: str  # The Debian package, or the generator.
+    package: str  # The Debian package, the generator, or `own`.
     version: str  # The package's version.
     split: str  # One of `SPLITS`.
-    flags: tuple[str, ...]  # All compiler flags.
+    flags: tuple[str, ...]  # All compiler flags that the sources share.
     libraries: tuple[str, ...]  # Linker flags for libraries.
     root: str  # The compiler's working directory, which contains the sources.
     modules: tuple[Module, ...]  # One module for each source file.
     linked: Module  # All modules linked into one.
     key: str  # A hash of recipe, version and flags, to detect changes.
+    # The run test of a program that a user has added, as in programs.toml.
+    steps: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()  # Files that the steps write, in addition to stdout.
 
     @property
     def is_cpp(self) -> bool:
@@ -97,7 +102,7 @@ class Corpus:
         return found
 
     def all_but_generated(self) -> list[Program]:
-        """Returns the programs that come from Debian, sorted by name."""
+        """Returns the programs that csmith did not generate, sorted by name."""
         found = sorted(self.programs.items())
         return [program for _, program in found if program.split != "generated"]
 
@@ -173,8 +178,12 @@ def load(folder: str | os.PathLike[str]) -> Corpus:
 
 
 def _program(found: Mapping[str, Any]) -> Program:
-    lists = {name: tuple(found[name]) for name in ("flags", "libraries")}
-    modules = [Module(**module) for module in (found["linked"], *found["modules"])]
+    names = ("flags", "libraries", "steps", "outputs")
+    lists = {name: tuple(found[name]) for name in names if name in found}
+    modules = [
+        Module(**{**module, "flags": tuple(module.get("flags", ()))})
+        for module in (found["linked"], *found["modules"])
+    ]
     linked = {"linked": modules[0], "modules": tuple(modules[1:])}
     return Program(**{**found, **lists, **linked})
 

@@ -21,6 +21,7 @@ from mlbridge.files import OwnFolder
 from . import inputs, toolchain
 from .manifest import Corpus, Program, sha256
 from .recipes import FILE, PROGRAMS, words
+from .sources import filled
 
 SECONDS = 300.0  # The time limit of a step. Unoptimised programs take 20 s.
 LEAST_SECONDS = 20.0  # `generous_limit` adds 20 times the time at -O0.
@@ -31,7 +32,7 @@ LARGEST = 2 << 30  # The maximum bytes of a file that a program writes.
 class Step:
     """One run of the program."""
 
-    arguments: tuple[str, ...]  # ``{tree}`` is the package's folder.
+    arguments: tuple[str, ...]  # ``{tree}`` is the program's folder, also in stdin.
     stdin: str | None = None  # stdin and stdout are file names.
     stdout: str = "out"
     status: int = 0  # The expected exit status.
@@ -158,6 +159,10 @@ def test_of(program: Program) -> RunTest:
     """Returns a program's test. Raises InvalidArgument if it has no test."""
     if program.split == "generated":  # The test compares stdout.
         return RunTest(lambda folder: None, (Step(()),))
+    if program.steps:
+        steps = tuple(map(_step, program.steps))
+        outputs = dict.fromkeys([*(step.stdout for step in steps), *program.outputs])
+        return RunTest(lambda folder: None, steps, tuple(outputs))
     if program.name not in RUN_TESTS:
         raise InvalidArgument(f"there is no run test for '{program.name}'")
     return RUN_TESTS[program.name]
@@ -227,8 +232,9 @@ def _run(
     step: Step, program: Program, executable: Path, folder: Path, limit: float
 ) -> float:
     """Runs a step. Returns its CPU time in user mode, or raises CompilerFailed."""
-    words = [word.replace("{tree}", program.root) for word in step.arguments]
-    stdin = folder / step.stdin if step.stdin else Path(os.devnull)
+    places = {"tree": program.root}
+    words = [filled(word, places) for word in step.arguments]
+    stdin = folder / filled(step.stdin or os.devnull, places)
     with stdin.open("rb") as source, (folder / step.stdout).open("wb") as target:
         process = subprocess.Popen(
             [executable.resolve(), *words],

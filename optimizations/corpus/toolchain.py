@@ -166,7 +166,9 @@ def source_command(
     """Returns the command that compiles sources of one language in the root."""
     sources = [module.source for module in modules]
     clang = CLANGXX if any(map(is_cpp, sources)) else CLANG
-    return [clang, level, "-w", *program.flags[len(UNOPTIMISED) :], *more, *sources]
+    flags = [flag for module in modules for flag in module.flags]
+    common = program.flags[len(UNOPTIMISED) :]
+    return [clang, level, "-w", *common, *flags, *more, *sources]
 
 
 def codegen_command(

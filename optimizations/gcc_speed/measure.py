@@ -171,7 +171,9 @@ class Build:
     def compile(self, source: str, to: Path, more: Sequence[str] = ()) -> str:
         """Compiles one source. Returns gcc's messages."""
         # The first flags are clang's, which make unoptimised bitcode.
-        flags = self.program.flags[len(toolchain.UNOPTIMISED) :]
+        flags = list(self.program.flags[len(toolchain.UNOPTIMISED) :])
+        for module in self.program.modules:
+            flags += module.flags if module.source == source else ()
         command = [GCC, "-O2", "-w", *flags, *more, "-c", source]
         _, said = toolchain.run(
             [*command, "-o", to.resolve()], folder=Path(self.program.root)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
 
-from mlbridge.errors import CompilerFailed
+from mlbridge.errors import CompilerFailed, InvalidArgument
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_flags
 from mlbridge_optimizations.corpus.user_build import (
@@ -57,6 +57,11 @@ class Built:
 
 def build_program(program: Program, folder: Path) -> Built:
     """Builds a program of the corpus with its bitcode, unless the folder has it."""
+    if any(module.flags for module in program.modules):
+        raise InvalidArgument(
+            f"{program.name}: its sources have different flags; expected one list of"
+            " flags: use `mlbridge search smallest-code` with the program's own build"
+        )
     to = folder.resolve() / program.name
     if not (to / RECORDS).is_file():
         compiler = "c++" if program.is_cpp else "cc"

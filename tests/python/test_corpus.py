@@ -14,7 +14,12 @@ from typing import Any
 import pytest
 
 from mlbridge.envs.machine_code import text_size
-from mlbridge.errors import InvalidArgument, SchemaMismatch
+from mlbridge.errors import (
+    CompilerFailed,
+    InvalidArgument,
+    Malformed,
+    SchemaMismatch,
+)
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import csmith, recipes, runs, sources, toolchain
 from mlbridge_optimizations.corpus.build import compile_module
@@ -333,3 +338,134 @@ def test_a_run_test_covers_half_of_the_functions(name: str, tmp_path: Path) -> N
     ]
     covered, count = (sum(f[key] for f in functions) for key in ("covered", "count"))
     assert covered >= count / 2 > 0
+
+
+COUNT = """
+#include <stdio.h>
+int count(FILE *f) {
+  int n = 0, c, in = 0;
+  while ((c = getc(f)) != EOF)
+    if (c == ' ' || c == 10) in = 0;
+    else if (!in) in = 1, n++;
+  printf(GREETING, n);
+  return n;
+}
+"""
+MAIN = """
+#include <math.h>
+#include <stdio.h>
+#include "sums.h"
+int count(FILE *);
+int main(int number, char **arguments) {
+  int words = count(stdin);
+  printf("%d %.0f", sum(words * BASE), sqrt(words));
+  FILE *log = fopen("log", "w");
+  fputs(arguments[1], log);
+  fclose(log);
+  return 3;
+}
+"""
+OWN_FILES = {
+    "main.c": MAIN,
+    "count.c": COUNT,
+    "other.c": "int main(void) { return 0; }\n",
+    "include/sums.h": "int sum(int);\n",
+    "lib/sum.c": '#include "sums.h"\nint sum(int n) { return n * n; }\n',
+    # The linker leaves this member out, because nothing calls it.
+    "lib/unused.c": "int missing(void);\nint unused(void) { return missing(); }\n",
+    "text": "some words in a file\n",
+    "Makefile": r"""
+CFLAGS = -O2 -g -Wall -Werror -MMD
+count: main.o count.o lib/libsums.a other
+	$(CC) main.o count.o -Llib -lsums -lm -o $@
+other: other.c
+	$(CC) $(CFLAGS) other.c -o $@
+main.o: main.c
+	$(CC) $(CFLAGS) -Iinclude -DBASE=10 -c main.c
+count.o: count.c
+	$(CC) $(CFLAGS) '-DGREETING="words: %d\n"' -c count.c
+lib/libsums.a:
+	cd lib && $(CC) $(CFLAGS) -I../include -c sum.c unused.c
+	ar rcs $@ lib/sum.o lib/unused.o
+""",
+}
+OWN_RUN = ("--run", "hello <{tree}/text =3", "--output", "log")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """The folder of a user's own program."""
+    for name, text in OWN_FILES.items():
+        path = tmp_path / "own" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "own"
+
+
+def test_a_users_program_joins_by_its_build(own: Path, tmp_path: Path) -> None:
+    into = ("--source", own, "--folder", tmp_path / "corpus")
+    build = ("--build", "make -s CC={cc}", "--binary", "count")
+    said = run_cli("corpus", "add", "mine", *into, *build, *OWN_RUN)
+    assert "mine: 3 modules" in said
+    found = corpus.load(tmp_path / "corpus")
+    mine = found.programs["mine"]
+    assert {m.source for m in mine.modules} == {"main.c", "count.c", "lib/sum.c"}
+    flags = {module.source: module.flags for module in mine.modules}
+    assert flags["main.c"] == ("-I", str(own / "include"), "-DBASE=10")
+    assert found.select("training") == [mine]
+    assert len(list(found.modules())) == 3
+    assert "mine" in run_cli("corpus", "run", "--folder", found.folder)
+    wrong = shell_script(tmp_path / "wrong", 'echo "words: 5"; exit 3')
+    (run,) = corpus.run_tests(found, {"mine": wrong})
+    assert run.problem == "not as expected: log, out"
+
+
+def test_a_users_program_joins_by_its_compile_database(
+    own: Path, tmp_path: Path
+) -> None:
+    words = ["cc", "-Iinclude", "-DBASE=3"]
+    words += ['-DGREETING="%d"', "-c", "-o", "x.o"]
+    sources = ("main.c", "count.c", "other.c", "lib/sum.c")
+    entries = [{"directory": str(own), "arguments": [*words, s]} for s in sources]
+    database = own / "compile_commands.json"
+    database.write_text(json.dumps(entries))
+
+    def add(**changes: Any) -> Program:
+        about = {"libraries": ("-lm",), "steps": ("x =3",), "leave_out": ("other.c",)}
+        what = corpus.Own("mine", own, database=database, **{**about, **changes})
+        return corpus.add(tmp_path / "corpus", what, jobs=1)
+
+    mine = add(split="held-out")
+    assert (mine.split, len(mine.modules)) == ("held-out", 3)
+    # All sources have the same flags, so the program has these flags.
+    assert mine.flags[-1] == '-DGREETING="%d"'
+    assert {module.flags for module in mine.modules} == {()}
+    assert corpus.run_stock(corpus.load(tmp_path / "corpus"), "mine", "-Oz").passed
+    with pytest.raises(CompilerFailed, match="expected status 0, found 3"):
+        add(steps=("x",))
+    with pytest.raises(CompilerFailed, match="main"):
+        add(leave_out=())
+    again = ["cc", "-DBASE=4", "-c", "main.c"]
+    entries.append({"directory": str(own), "arguments": again})
+    database.write_text(json.dumps(entries))
+    with pytest.raises(InvalidArgument, match=r"main.c is compiled twice"):
+        add()
+    with pytest.raises(InvalidArgument, match="found none"):
+        add(leave_out=("*",))
+    database.write_text("[1]")
+    with pytest.raises(Malformed, match="not a compile database"):
+        add()
+
+
+def test_a_users_program_needs_a_name_and_a_build(tmp_path: Path) -> None:
+    wrong: list[tuple[str, dict[str, Any], str]] = [
+        ("bzip2", {}, "use another name"),
+        ("linked", {}, "expected a name"),
+        ("a/b", {}, "expected a name"),
+        ("mine", {}, "--build"),
+        ("mine", {"split": "generated"}, "no split 'generated'"),
+        ("mine", {"build": "true"}, "compiled nothing"),
+    ]
+    for name, more, says in wrong:
+        with pytest.raises(InvalidArgument, match=says):
+            corpus.add(tmp_path, corpus.Own(name, tmp_path, **more))
