@@ -19,6 +19,7 @@ COMMANDS = {
     "loop-distribution": "loop_distribution.command:loops_command",
     "threads": "threads.command:threads_command",
     "overhead": "overhead.command:overhead_command",
+    "ir2vec": "ir2vec.command:ir2vec_command",
     "compile-time": "phase_ordering.command:compile_time_command",
     "training": "phase_ordering.command:training_command",
     "gym": "phase_ordering.command:gym_command",

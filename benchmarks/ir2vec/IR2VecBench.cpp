@@ -11,10 +11,11 @@
 ///
 ///     ir2vec-bench VOCABULARY.json MODULE.bc [REPETITIONS [PIPELINE]]
 ///
-/// The first table compares this project with LLVM when a module is embedded
-/// from scratch. The second table has the times of this project after each pass
-/// of a sequence. If PIPELINE is given, such as 'default<O2>', it runs first
-/// and scatters the instructions in memory. The tables are printed as Markdown.
+/// `mlbridge bench ir2vec` runs this program. The output is an object of JSON.
+/// Its "whole" has the times of embedding a module from scratch, by this
+/// project and by LLVM. Its "passes" has the times of this project after each
+/// pass of a sequence. If PIPELINE is given, such as 'default<O2>', it runs
+/// first and scatters the instructions in memory.
 ///
 /// The benchmark measures the thread's CPU time instead of the elapsed time,
 /// because other load affects CPU time less. The thread never waits.
@@ -32,7 +33,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Error.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -40,7 +41,6 @@
 #include <ctime>
 
 using namespace MLBridge;
-using llvm::formatv;
 using llvm::outs;
 using llvm::StringRef;
 
@@ -117,11 +117,13 @@ static Times measure(unsigned Repetitions, Callable Run) {
   return {All[All.size() / 2], All.front(), All.back()};
 }
 
-static void printRow(StringRef What, const Times &T,
-                     std::uint64_t Instructions) {
-  outs() << formatv("| {0} | {1:f2} | {2:f2} | {3:f2} | {4:f1} |\n", What,
-                    T.Median, T.Best, T.Worst,
-                    1e6 * T.Median / double(Instructions));
+static void writeRow(llvm::json::OStream &J, StringRef What, const Times &T) {
+  J.object([&] {
+    J.attribute("what", What);
+    J.attribute("ms", T.Median);
+    J.attribute("best_ms", T.Best);
+    J.attribute("worst_ms", T.Worst);
+  });
 }
 
 /// Converts the vocabulary to LLVM's data structure.
@@ -150,55 +152,32 @@ static double embedByLLVM(llvm::Module &M,
   return Sum[0];
 }
 
-static void fromNothing(llvm::Module &M, const EmbeddingVocabulary &Vocabulary,
+static void fromScratch(llvm::json::OStream &J, llvm::Module &M,
+                        const EmbeddingVocabulary &Vocabulary,
                         unsigned Repetitions) {
-  const EntityHistogram Whole = EntityHistogram::of(M);
-  const std::uint64_t Instructions = Whole.instructions();
-  const auto Functions = llvm::count_if(
-      M, [](const llvm::Function &F) { return !F.isDeclaration(); });
-  outs() << formatv("{0}: {1} functions, {2} instructions; vocabulary {3} of "
-                    "dimension {4}\n\n",
-                    M.getModuleIdentifier(), Functions, Instructions,
-                    Vocabulary.name(), Vocabulary.dimension());
-  outs() << "| from scratch | ms, median | best | worst | ns / instruction |\n"
-            "| --- | ---: | ---: | ---: | ---: |\n";
   std::vector<float> Into(Vocabulary.dimension());
   for (EmbeddingKind Kind : {EmbeddingKind::Symbolic, EmbeddingKind::FlowAware,
                              EmbeddingKind::LLVMFlowAware})
-    printRow(formatv("module, {0}", embeddingKindName(Kind)).str(),
-             measure(Repetitions,
-                     [&] {
-                       Vocabulary.embed(EntityHistogram::of(M, Kind),
-                                        Normalization::PerInstruction, Into);
-                     }),
-             Instructions);
-  printRow("each function, symbolic",
-           measure(Repetitions,
-                   [&] {
-                     for (llvm::Function &F : M)
-                       if (!F.isDeclaration())
-                         Vocabulary.embed(EntityHistogram::of(F),
-                                          Normalization::PerInstruction, Into);
-                   }),
-           Instructions);
+    writeRow(J, ("module, " + embeddingKindName(Kind)).str(),
+             measure(Repetitions, [&] {
+               Vocabulary.embed(EntityHistogram::of(M, Kind),
+                                Normalization::PerInstruction, Into);
+             }));
+  writeRow(J, "each function, symbolic", measure(Repetitions, [&] {
+             for (llvm::Function &F : M)
+               if (!F.isDeclaration())
+                 Vocabulary.embed(EntityHistogram::of(F),
+                                  Normalization::PerInstruction, Into);
+           }));
   const llvm::ir2vec::Vocabulary LLVMs = forLLVM(Vocabulary);
-  double Used = 0;
+  volatile double Used = 0; // So that the compiler does not remove the calls.
   const unsigned Fewer = std::max(1U, Repetitions / 4);
-  printRow("module, symbolic, LLVM's Embedder",
-           measure(Fewer,
-                   [&] {
-                     Used += embedByLLVM(M, LLVMs, llvm::IR2VecKind::Symbolic);
-                   }),
-           Instructions);
-  printRow("module, flow-aware, LLVM's Embedder",
-           measure(Fewer,
-                   [&] {
-                     Used += embedByLLVM(M, LLVMs, llvm::IR2VecKind::FlowAware);
-                   }),
-           Instructions);
-  // Use the results, so that the compiler does not remove the calls.
-  if (Used == 1)
-    outs() << "\n";
+  writeRow(J, "module, symbolic, LLVM's Embedder", measure(Fewer, [&] {
+             Used = embedByLLVM(M, LLVMs, llvm::IR2VecKind::Symbolic);
+           }));
+  writeRow(J, "module, flow-aware, LLVM's Embedder", measure(Fewer, [&] {
+             Used = embedByLLVM(M, LLVMs, llvm::IR2VecKind::FlowAware);
+           }));
 }
 
 static std::vector<std::pair<const llvm::Function *, std::uint64_t>>
@@ -247,46 +226,36 @@ private:
 };
 } // namespace
 
-static void afterPasses(llvm::Module &M,
+static void afterPasses(llvm::json::OStream &J, llvm::Module &M,
                         const EmbeddingVocabulary &Vocabulary) {
   ModuleEmbedder Embedder(Vocabulary, {});
   PassRunner Runner(&Embedder);
   llvm::FunctionAnalysisManager &FAM = Runner.functions();
   std::vector<float> Into(Vocabulary.dimension());
   Embedder.embed(M, FAM, Into);
-  outs() << "\n| after | functions changed | counted | ms |\n"
-            "| --- | ---: | ---: | ---: |\n";
-  double OfFew = 0, OfFewModule = 0;
   for (StringRef Pass : Passes) {
     const auto Before = hashes(M);
     Runner.run(Pass, M);
     const auto After = hashes(M);
-    std::size_t Changed = 0;
-    for (const auto &Entry : After)
-      Changed += !llvm::is_contained(Before, Entry);
+    const auto Changed = llvm::count_if(After, [&](const auto &Entry) {
+      return !llvm::is_contained(Before, Entry);
+    });
     const std::size_t CountedBefore = Embedder.functionsCounted();
     const double Start = now();
     Embedder.embed(M, FAM, Into);
     const double Time = now() - Start;
-    const double Part =
-        double(Changed) / double(std::max<std::size_t>(1, After.size()));
-    const bool All =
-        Embedder.functionsCounted() - CountedBefore == After.size();
-    double &Longest = All ? OfFewModule : OfFew;
-    if (Part < 0.05)
-      Longest = std::max(Longest, Time);
-    outs() << formatv("| {0} | {1:P1} | {2} of {3} | {4:f2} |\n", Pass, Part,
-                      Embedder.functionsCounted() - CountedBefore, After.size(),
-                      Time);
+    J.object([&] {
+      J.attribute("pass", Pass);
+      J.attribute("functions", After.size());
+      J.attribute("changed", Changed);
+      J.attribute("counted", Embedder.functionsCounted() - CountedBefore);
+      J.attribute("ms", Time);
+    });
     if (MLBridge::Error E = Embedder.verify(M, FAM)) {
       llvm::errs() << Pass << ": " << E.str() << "\n";
       std::exit(1);
     }
   }
-  outs() << formatv("\nThe longest after a pass that changed under 5 % of the "
-                    "functions: {0:f2} ms; where the pass did not say which it "
-                    "changed: {1:f2} ms.\n",
-                    OfFew, OfFewModule);
 }
 
 int main(int Argc, char **Argv) {
@@ -318,7 +287,19 @@ int main(int Argc, char **Argv) {
   }
   if (Argc > 4)
     PassRunner().run(Argv[4], *M);
-  fromNothing(*M, *Vocabulary, Repetitions);
-  afterPasses(*M, *Vocabulary);
+  llvm::json::OStream J(outs());
+  J.object([&] {
+    J.attribute("module", M->getModuleIdentifier());
+    J.attribute("functions", llvm::count_if(*M, [](const llvm::Function &F) {
+                  return !F.isDeclaration();
+                }));
+    J.attribute("instructions", EntityHistogram::of(*M).instructions());
+    J.attribute("vocabulary", Vocabulary->name());
+    J.attribute("dimension", Vocabulary->dimension());
+    J.attributeArray("whole",
+                     [&] { fromScratch(J, *M, *Vocabulary, Repetitions); });
+    J.attributeArray("passes", [&] { afterPasses(J, *M, *Vocabulary); });
+  });
+  outs() << "\n";
   return 0;
 }

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench_build import build_or_skip, measured, refused, run_bench
-from mlbridge import ModelError, OSFailure, PeerClosed
+from mlbridge import CompilerFailed, ModelError, OSFailure, PeerClosed
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge_benchmarks.common.imitation import Model, Source
 from mlbridge_benchmarks.common.processes import placements
@@ -303,8 +303,32 @@ def test_what_burdens_clang(build: Path, tmp_path: Path) -> None:
     assert "stock clang" in output
 
 
+def test_embeddings(build: Path, tmp_path: Path) -> None:
+    if not (build / "ir2vec-bench").exists():
+        pytest.skip("ir2vec-bench is not built")
+    module, vocabulary = tmp_path / "a.bc", tmp_path / "small.json"
+    toolchain.run([CLANG, "-O0", "-emit-llvm", "-c", PROGRAM, "-o", module])
+    vocabulary.write_text('{"Opcodes":{"Add":[1,2]},"Types":{},"Arguments":{}}')
+    words = ("--vocabulary", vocabulary, "--rounds", "3", "--build", build)
+    output, rows = measured(tmp_path, "ir2vec", module, *words)
+    whole = [row for row in rows if "what" in row]
+    assert len(whole) == 6
+    assert all(0 < row["best_ms"] <= row["ms"] <= row["worst_ms"] for row in whole)
+    passes = [row for row in rows if "pass" in row]
+    assert max(row["changed"] for row in passes) > 0
+    assert all(row["counted"] <= row["functions"] for row in passes)
+    assert "small.json has 2 dimensions" in output
+    with pytest.raises(CompilerFailed, match="expected top-level entity"):
+        run_bench("ir2vec", PROGRAM, *words)
+
+
 @pytest.mark.parametrize(
-    ("command", "client"), [("threads", "threads-client"), ("overhead", "run-client")]
+    ("command", "client"),
+    [
+        ("threads", "threads-client"),
+        ("overhead", "run-client"),
+        ("ir2vec", "ir2vec-bench"),
+    ],
 )
 def test_a_missing_build_says_how_to_get_it(
     command: str, client: str, tmp_path: Path
