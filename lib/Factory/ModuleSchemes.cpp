@@ -9,6 +9,7 @@
 #include "Factory/ModuleSchemes.h"
 
 #include "Factory/ModuleLoader.h"
+#include "Support/PrintableText.h"
 
 using namespace MLBridge;
 
@@ -28,8 +29,13 @@ modules::ModuleSchemes::find(std::string_view Name) {
     // have only some of them if memory runs out.
     Known = Loaded.try_emplace(*Module, std::move(Added.Schemes)).first;
   }
-  for (const RunnerFactory::Scheme &S : Known->second)
+  std::string Names;
+  for (const RunnerFactory::Scheme &S : Known->second) {
     if (S.Name == Name)
       return &S;
-  return nullptr;
+    Names += (Names.empty() ? "" : ", ") + S.Name;
+  }
+  return Error(ErrorCode::InvalidArgument,
+               "scheme '" + printable(Name) + "': " + moduleFileFor(Name) +
+                   " has " + (Names.empty() ? "no scheme" : "only " + Names));
 }
