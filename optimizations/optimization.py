@@ -146,8 +146,8 @@ class Optimization(Generic[S]):
         metric: the measure with which episodes are compared. The default is the return.
         model_file: maps the training's seed to further contents of a model's file.
         packages: further packages that the environment imports.
-        commands: further commands by their words, ``VERB NAME`` or ``VERB NAME-WHAT``.
-            ``evaluate NAME`` replaces the general command.
+        commands: further commands by name, ``VERB NAME`` or ``VERB NAME-WHAT``. A
+            command ``evaluate NAME`` or ``train NAME`` replaces the general command.
     """
 
     name: str

@@ -18,7 +18,8 @@ Plugin = Annotated[
 Split = Annotated[
     str,
     Option(
-        help="Part of the corpus: training, held-out, held-out-allocation or generated."
+        help="Part of the corpus: training, training-size, held-out,"
+        " held-out-allocation or generated."
     ),
 ]
 Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files of measurements, with one JSON object for each entry, and of results."""
+"""Reads and writes files of measurements, and writes files of results.
+
+A file of measurements has one JSON object for each entry.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +25,7 @@ def extend_table(
     measure: Callable[[Case], Row],
     advance: Callable[[Row], object],
 ) -> list[Row]:
-    """Measures cases, and appends each result to a file at once.
+    """Measures cases, and appends each result to a file as soon as it is known.
 
     Returns the entries that were added.
     """
@@ -40,8 +43,8 @@ def extend_table(
 def read_table(file: Path, make: Callable[..., Row], command: str) -> Iterator[Row]:
     """Yields the entries of a file. `make` receives the members of an object.
 
-    Raises InvalidArgument if there is no such file, which `command` writes, and
-    Malformed if it is damaged.
+    Raises InvalidArgument if the file is missing, and Malformed if it is damaged.
+    `command` is the command that writes the file.
     """
     if not file.exists():
         raise InvalidArgument(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles with random policies of gcc's plug-in and compares what the programs print.
+"""Compiles with random policies of gcc's plug-in and compares the programs' outputs.
 
 No decision may make gcc fail or make wrong code. Each policy draws which of the four
 decisions it makes, and how often it leaves a decision to gcc. It compiles one file of
@@ -55,7 +55,7 @@ class Round:
 
     Attributes:
         requests: how often gcc asked.
-        problem: what went wrong, or an empty string.
+        problem: describes the problem, or is an empty string.
     """
 
     policy: int

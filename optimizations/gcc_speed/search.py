@@ -50,7 +50,7 @@ Key = tuple[str, str, int]
 
 @dataclass
 class Site:
-    """A request of gcc, and what the choices are worth.
+    """A request of gcc, and the measured results of its choices.
 
     Attributes:
         key: which request it is.
@@ -153,7 +153,7 @@ class Searcher:
             ]
 
     def try_choices(self, choices: Mapping[Key, int]) -> tuple[Counted, Path]:
-        """Compiles and counts the program with choices. gcc decides about the rest."""
+        """Compiles and counts the program with choices. gcc makes all other choices."""
         made = {}
         for number, source in enumerate(dict.fromkeys(key[0] for key in choices)):
             numbers = {"inline": count(), "unroll": count()}

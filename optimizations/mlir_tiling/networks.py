@@ -14,7 +14,7 @@ COLUMNS = 44
 
 
 class CostNetwork(nn.Module):
-    """Estimates log(time) of choices relative to the first one.
+    """Estimates log(time) of choices relative to the first choice.
 
     Each choice is described by its columns, and by their difference from the columns of
     the first choice, which leaves the nest as it is.

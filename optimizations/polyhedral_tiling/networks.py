@@ -14,7 +14,7 @@ FEATURES = 29
 
 
 class CostNetwork(nn.Module):
-    """Estimates log(time) of candidates relative to the first one, float [c].
+    """Estimates log(time) of candidates relative to the first candidate, float [c].
 
     The first candidate is the original order. Each candidate is described by its
     features, and by their difference from the first candidate's features.

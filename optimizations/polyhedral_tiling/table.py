@@ -30,8 +30,8 @@ class Entry:
 
     Attributes:
         case: the name of the case.
-        choices: the candidates as in the tool's option ``--choice``. The first one is
-            the original order.
+        choices: the candidates as values of the tool's option ``--choice``. The first
+            candidate is the original order.
         features: [candidates][features].
         ratios: the time of each candidate relative to the original order's. Only the
             fastest run counts, because other programs only slow runs down.

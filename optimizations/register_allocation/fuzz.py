@@ -101,7 +101,7 @@ class Round:
         decisions: the number of the policy's decisions.
         left: the number of live ranges that the policy left to greedy.
         problem: why the program is wrong, or an empty string.
-        command: compiles one file of the program as in this round.
+        command: a command that compiles one file of the program as in this round.
     """
 
     program: str

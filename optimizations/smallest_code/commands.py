@@ -265,8 +265,8 @@ def _evaluate(
 ) -> None:
     """Compare models and simple rules for inlining by the programs' linked sizes.
 
-    The programs are those of earlier searches. Without --model, the command trains a
-    model for each program on all other programs.
+    The programs come from earlier searches. Without --model, the command trains a model
+    for each program on all other programs.
     """
     need("mlbridge evaluate smallest-code", PACKAGES)
     from . import evaluate as by

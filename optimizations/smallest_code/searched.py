@@ -32,7 +32,7 @@ FLAGS = ("inliner-include-linkage", "inliner-include-default")
 DEFAULT = "inlining_default"
 
 Key = tuple[str, str]
-"""A call: the callee, and the location as in a file of decisions."""
+"""A call: the callee, and the location in the form of a file of decisions."""
 
 
 @dataclass(frozen=True)

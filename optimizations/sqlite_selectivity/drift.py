@@ -86,7 +86,7 @@ def _shares(given: Sequence[Any], limits: Sequence[Any]) -> list[list[Any]]:
 
 
 def drifts(database: Path, model: Path, rows: int, seed: int) -> Iterator[Drift]:
-    """Yields how the tables of a database differ from those of the training.
+    """Yields the differences between the tables of a database and of the training.
 
     Raises InvalidArgument if the file has no description of tables.
     """

@@ -67,7 +67,7 @@ def _pipelines(
 ) -> None:
     """Find good variants of clang's -Oz (a core set), and train a model that picks one.
 
-    A sequence is such a variant: the passes of a whole pipeline. A joint search finds
+    Here, a sequence is such a variant: all passes of a pipeline. A joint search finds
     sequences that are good for many modules. Then a search for each module starts from
     these sequences.
     """

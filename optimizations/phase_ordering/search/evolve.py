@@ -3,7 +3,8 @@
 
 First a joint search finds a few pipelines for all modules. Each pipeline is the best
 addition to the earlier pipelines. Then an evolutionary search for each module starts
-from these pipelines. Changes that helped one module are tried more often on others.
+from these pipelines. Changes that helped one module are tried more often on other
+modules.
 
 All modules proceed in waves, and share experience only between two waves. Therefore,
 the result does not depend on the number or the speed of the compilers.

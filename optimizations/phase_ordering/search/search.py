@@ -38,7 +38,7 @@ class Best:
 def search_module(
     runner: SequenceRunner, module: Path, settings: SearchSettings
 ) -> Best:
-    """Improves sequences step by step: the action space's own order and random ones.
+    """Improves sequences step by step: the space's own order and random sequences.
 
     The result depends only on the seed and the module. Use a runner with the reward
     ``none``, because only the last state is measured.

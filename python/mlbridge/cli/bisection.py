@@ -87,8 +87,8 @@ def first_failing(count: int, fails: Callable[[int], str | None]) -> int:
         raise InvalidArgument("the log contains no decision")
     works, broken = 0, count
     while broken - works > 1:
-        # Make the part at an end of the log the smaller one, because a result there
-        # needs one more call.
+        # While the range touches an end of the log, the part at that end is the smaller
+        # part, because a result at an end costs one more call of `fails`.
         is_last = works > 0 and broken == count
         middle = (works + broken + is_last) // 2
         if fails(middle) is None:
