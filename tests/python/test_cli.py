@@ -176,7 +176,7 @@ def test_doctor_prescribes_a_serdes(
     monkeypatch: pytest.MonkeyPatch, name: str, package: str, built: bool
 ) -> None:
     known = [NoLibrary(name)] if built else []
-    monkeypatch.setattr(doctor._core, "formats", lambda: known)
+    monkeypatch.setattr("mlbridge._core.formats", lambda: known)
     (check,) = (c for c in doctor.checks() if c.name == f"serdes={name}")
     assert check.found is None
     assert f"apt-get install {package}" in check.hint
