@@ -78,8 +78,8 @@ def ir2vec_command(
     pipeline: Annotated[
         str,
         typer.Option(
-            help="Passes that run first and scatter the instructions in memory. Empty:"
-            " no pass."
+            help="Pipeline that runs on the module first, because passes scatter the"
+            " instructions in memory. '': no pipeline."
         ),
     ] = "default<O2>",
     vocabulary: Annotated[
@@ -97,8 +97,9 @@ def ir2vec_command(
     """Measure how long it takes to embed a module with IR2Vec.
 
     The first table compares this project with LLVM's Embedder when a module is embedded
-    from scratch. The second table has the time of this project's update after each pass
-    of -Oz. All times are CPU times of one thread.
+    from scratch. The second table has the time in which this project updates the
+    embedding after each pass of -Oz. "counted" is the number of functions whose
+    instructions were counted again. All times are CPU times of one thread.
     """
     console = TableConsole(highlight=False)
     client = find_build(build, ["ir2vec-bench"]) / "ir2vec-bench"

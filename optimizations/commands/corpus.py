@@ -89,22 +89,25 @@ def add(
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="Command that builds the program from scratch with the compilers {cc}"
-            " and {cxx}. They are also in CC, CXX and PATH.",
+            help="Command that builds the program from scratch. {cc} and {cxx} stand"
+            " for the compilers to use, which are also in CC, CXX and PATH.",
         ),
     ] = None,
     compile_commands: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.json", help="Compile database, instead of --build."),
+        typer.Option(
+            metavar="FILE.json",
+            help="Compile database (compile_commands.json) to use instead of --build.",
+        ),
     ] = None,
     run: Annotated[
         list[str] | None,
         typer.Option(
             "--run",
             metavar="ARGUMENTS",
-            help="Arguments of a run of the program. <FILE, >FILE and =STATUS are its"
-            " stdin, stdout and expected exit status, and {tree} is --source. May be"
-            " repeated.",
+            help="Arguments of a test run of the program. <FILE, >FILE and =STATUS name"
+            " its stdin, its stdout and its expected exit status. {tree} stands for"
+            " --source. May be repeated.",
         ),
     ] = None,
     output: Annotated[
@@ -112,7 +115,8 @@ def add(
         typer.Option(
             "--output",
             metavar="FILE",
-            help="File that the runs write, in addition to stdout. May be repeated.",
+            help="File of output that the runs write besides stdout. The tests compare"
+            " it, too. May be repeated.",
         ),
     ] = None,
     source: Annotated[
@@ -123,7 +127,7 @@ def add(
     ] = Path(),
     binary: Annotated[
         str | None,
-        typer.Option(help="Program to add, if the build links several programs."),
+        typer.Option(help="File name of the program, if the build links several."),
     ] = None,
     leave_out: Annotated[
         list[str] | None,
@@ -134,7 +138,7 @@ def add(
         ),
     ] = None,
     libraries: Annotated[
-        str, typer.Option(help="Flags of the linker, in addition to the build's.")
+        str, typer.Option(help="Further linker flags, in addition to the build's.")
     ] = "",
     split: Annotated[
         str,
@@ -147,6 +151,9 @@ def add(
     jobs: Jobs = None,
 ) -> None:
     """Add your own program to a corpus, from its build or its compile database.
+
+    Each C or C++ source becomes a module of bitcode. The outputs of the unoptimised
+    program in the runs of --run become the expected outputs of its test.
 
     ```sh
     mlbridge corpus add mine --source src --build "make clean all CC={cc}" \

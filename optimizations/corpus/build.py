@@ -77,7 +77,7 @@ def fetch(
 
 
 def open_corpus(folder: Path) -> Corpus:
-    """Reads a folder's corpus. Returns an empty one if another compiler made it."""
+    """Reads a folder's corpus. Returns an empty corpus if another compiler made it."""
     compiler = toolchain.compiler_version()
     try:
         corpus = load(folder)

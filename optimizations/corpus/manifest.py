@@ -51,7 +51,7 @@ class Program:
     modules: tuple[Module, ...]  # One module for each source file.
     linked: Module  # All modules linked into one.
     key: str  # A hash of recipe, version and flags, to detect changes.
-    # The run test of a program that a user has added, as in programs.toml.
+    # For a program that a user has added: the run test's steps, as in programs.toml.
     steps: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()  # Files that the steps write, in addition to stdout.
 

@@ -50,11 +50,11 @@ class Own:
     name: str
     source: Path  # The program's folder.
     build: str | None = None  # A command line that runs in this folder.
-    binary: str | None = None  # The program, if the build links several.
-    database: Path | None = None  # A compile_commands.json, instead of `build`.
+    binary: str | None = None  # The program's file name, if the build links several.
+    database: Path | None = None  # A compile_commands.json to use instead of `build`.
     leave_out: Sequence[str] = ()  # Globs of sources to omit.
     libraries: Sequence[str] = ()  # Additional flags of the linker.
-    steps: Sequence[str] = ()  # The run test, as in programs.toml.
+    steps: Sequence[str] = ()  # The steps of the run test, as in programs.toml.
     outputs: Sequence[str] = ()  # Files that the steps write, in addition to stdout.
     split: str = "training"
 
@@ -237,7 +237,7 @@ def _of_command(unit: Unit, root: Path) -> list[Source]:
 
 
 def _absolute(option: tuple[str, ...], folder: Path) -> tuple[str, ...]:
-    """Makes a file or folder absolute, because modules are compiled in another one."""
+    """Makes a path absolute, because modules are compiled in another folder."""
     for name in _FOLDER_OPTIONS:
         value = "".join(option).removeprefix(name)
         if option[0].startswith(name) and (folder / value).exists():

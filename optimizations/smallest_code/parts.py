@@ -2,7 +2,7 @@
 """Measures what each part of size optimisation is worth in linked programs.
 
 A row is a way to compile a program. Each result is kept in the program's folder, so
-that a later run continues.
+that a later run does not measure it again.
 """
 
 import json
@@ -31,7 +31,7 @@ from .search import Progress, Sizes, plugin_replay_flags, rebuild, search
 
 STOCK = "clang -Oz"
 THRESHOLDS = (-25, 0, 10, 25, 75, 225)
-"""Fixed thresholds of the inliner. That of clang -Oz is 5."""
+"""Fixed thresholds of the inliner. The threshold of clang -Oz is 5."""
 ICF = "lld --icf=safe, beside"
 INLINING = "searched inlining"
 ORDER = "searched inlining and pipeline"
@@ -137,7 +137,7 @@ def measure_stock_rows(
     jobs: int,
     advance: Callable[[], None] = lambda: None,
 ) -> Results:
-    """Measures the rows that need no search, as far as they are not known."""
+    """Measures the rows that need no search, except rows with a known result."""
     results = Results(built.results)
     empty = built.folder / "empty.txt"
     empty.touch()
@@ -166,10 +166,10 @@ def search_parts(
     jobs: int,
     show: Show = lambda _: None,
 ) -> Results:
-    """Searches a program in three stages, as far as the results are not known.
+    """Searches a program in three stages. Skips stages with a known result.
 
-    Each stage has a third of the ``seconds`` of CPU time and starts with the decisions
-    of the one before. ``space`` is the file of the ``pipelines``.
+    Each stage has a third of the ``seconds`` of CPU time, and starts with the decisions
+    of the previous stage. ``space`` is the file of the ``pipelines``.
     """
     results = Results(built.results)
     module = built.folder / "program.bc"
@@ -218,7 +218,7 @@ def replayed(built: Built, decisions: Path, plugin: Path, to: Path, jobs: int) -
 def ratio(sizes: Mapping[str, Sizes | None], row: str) -> float | None:
     """Returns the linked .text of a row, relative to clang -Oz.
 
-    Returns None if it is unknown.
+    Returns None if one of the sizes is unknown.
     """
     stock, found = sizes.get(STOCK), sizes.get(row)
     return found.text / stock.text if stock and found else None
