@@ -138,13 +138,14 @@ class Optimization(Generic[S]):
             with ``typer.Option`` defines their help.
         encoder: makes the first part of a network for an observation space: a module
             from observations to [N, ``out_features``]. None means the engine's encoder.
-        network: makes a whole network instead (ppo, a2c, appo): a module from
-            observations to logits [N, actions] and values [N, 1]. The number of actions
-            may vary if each row of an observation has a logit. If ``network`` or its
-            result is None, the engine's network is used.
+        network: makes a whole network instead of an encoder (ppo, a2c, appo): a module
+            from observations to logits [N, actions] and values [N, 1]. The number of
+            actions may vary if each row of an observation has a logit. If ``network``
+            or its result is None, the engine's network is used.
         baselines: heuristics by name. Models are compared with them.
         metric: the measure with which episodes are compared. The default is the return.
-        model_file: maps the training's seed to further contents of a model's file.
+        model_file: maps the settings and the training's seed to further contents of a
+            model's file.
         packages: further packages that the environment imports.
         commands: further commands by name, ``VERB NAME`` or ``VERB NAME-WHAT``. A
             command ``evaluate NAME`` or ``train NAME`` replaces the general command.

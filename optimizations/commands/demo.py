@@ -62,7 +62,10 @@ def demo_on(console: Console, *failures: type[Exception]) -> Iterator[Steps]:
 def side_by_side(
     title: str, ways: Sequence[str], rows: Mapping[str, Sequence[str]]
 ) -> Table:
-    """Makes a table. Each way to a model has a column. Each property has a row."""
+    """Makes a table with a column for each way to reach a model.
+
+    Each property has a row.
+    """
     table = Table(title=title, title_justify="left")
     table.add_column("")
     for way in ways:

@@ -23,9 +23,9 @@ Make = Callable[[Optimization[Any]], Callable[..., None] | None]
 def group_of(verb: str, make: Make, text: str) -> typer.Typer:
     """Makes ``mlbridge VERB``, with a command for each known optimisation.
 
-    NAME can also be a Python file that describes an optimisation. ``make`` returns an
-    optimisation's command for `typer.Typer.command`, or None. An optimisation's own
-    command with the same name replaces this command. ``text`` is the group's help.
+    NAME can also be a Python file that describes an optimisation. ``make`` returns the
+    function of an optimisation's command, or None. An optimisation's own command with
+    the same name replaces this command. ``text`` is the group's help.
     """
 
     class Group(TyperGroup):

@@ -43,9 +43,10 @@ def run(
     The command's input is ``text``, or else the file ``stdin``.
 
     With ``own_session``, the command gets its own session, as in `mlbridge.envs`. This
-    makes times comparable, because Linux may schedule by session. Raises CompilerFailed
-    with the end of the output if the command fails, OSFailure if the program is
-    missing, and Timeout after ``seconds``.
+    makes times comparable, because Linux may divide CPU time between sessions.
+
+    Raises CompilerFailed with the end of the output if the command fails, OSFailure if
+    the program is missing, and Timeout after ``seconds``.
     """
     words = " ".join(map(str, command))
     try:

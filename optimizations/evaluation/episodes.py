@@ -40,7 +40,7 @@ def compare(
     seed: int,
     show: ShowStage = quiet,
 ) -> dict[str, list[float]]:
-    """Returns the metric of each episode for the model, each baseline and chance.
+    """Returns the metric of each episode for the model, baselines and random actions.
 
     The model is an .onnx file, or a folder with ``AGENT.onnx`` for each agent. The
     runner is the same as in a compiler. The seeds of the episodes start at ``seed``.

@@ -91,7 +91,7 @@ class SpeedNetwork(nn.Module):
 
 
 class Decision(nn.Module):
-    """The model that gcc asks: several networks, and the reply of the plug-in."""
+    """The model that gcc asks. The mean of several networks decides the reply."""
 
     def __init__(self, members: Sequence[SpeedNetwork], decision: str) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ from mlbridge_optimizations.show import Show, quiet
 from .kernels import Kernel
 from .measure import loops_of, measure
 
-# The maximum number of loops of a kernel, and of distributions of a loop.
+# The maximum number of measured loops of a kernel, and distributions of a loop.
 MEASURED_LOOPS, MEASURED_DISTRIBUTIONS = 6, 32
 
 AGAIN, LLVM = "again", "llvm"

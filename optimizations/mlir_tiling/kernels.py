@@ -34,7 +34,7 @@ class Pattern:
         body: how the reads are combined: ``product`` and ``sum`` add to the output,
             ``max`` takes the maximum with it, and ``mean`` replaces it.
         orders: the orders in which the source's loops may be written.
-        ranges: the sizes of each loop from which training kernels are drawn.
+        ranges: for each loop, the range from which a training kernel's size is drawn.
     """
 
     name: str

@@ -50,7 +50,7 @@ from mlbridge_optimizations.show import Show, quiet
 LEVEL = "-O2"
 # One of this many rounds verifies the machine code after each pass.
 THOROUGH = 8
-# The C library overwrites freed memory, so that its use is likely to crash.
+# The C library overwrites freed memory, so that a later use probably crashes.
 ENVIRONMENT = ("env", "MALLOC_PERTURB_=165")
 
 

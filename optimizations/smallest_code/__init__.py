@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Code size of whole programs: searches of decisions that stock clang replays."""
+"""Code size of whole programs: searches for decisions that stock clang can replay."""

@@ -86,9 +86,10 @@ class Terms(NamedTuple):
 
 
 class SelectivityModel(nn.Module):
-    """Estimates each term's selectivity among rows that satisfy all earlier terms.
+    """Estimates the selectivity of each term of a statement.
 
-    The earlier terms are those on the same table.
+    A term's selectivity is its share of the rows that satisfy all earlier terms on the
+    same table.
     """
 
     features: ClassVar[tuple[FeatureSpec, ...]] = (
@@ -246,7 +247,8 @@ class SelectivityModel(nn.Module):
     ) -> Tensor:
         """Returns 1 for each term that the summaries can estimate, and 0 otherwise.
 
-        They contain the expression, whose values are texts or numbers like the operand.
+        The summaries must contain the expression. Its values must be texts or numbers
+        like the operand.
         """
         has_text = (operands == TEXT).to(torch.float32)
         fits = 1 - torch.abs(text - has_text)

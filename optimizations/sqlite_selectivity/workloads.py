@@ -348,7 +348,11 @@ class Queries:
         return draw_term(self.draw, expression, values[row], self.draw.choice(values))
 
     def _choice(self, table: str, *, plain: bool) -> Sequence[Expression]:
-        """Returns the expressions to choose from. Columns alone are more likely."""
+        """Returns the expressions to draw from.
+
+        If `plain` is true, these are indexed columns. Otherwise, 75 % of the calls
+        return only columns.
+        """
         known = self.expressions[table]
         own = [e for e in known if not e.columns[0].is_key]
         columns = [e for e in own if e.is_column]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the code sizes of a model, of stock clang and of simple baselines.
 
-The size of each file is measured after a sequence of passes. There are two rules:
+The size of each file is measured after a sequence of passes. There are two rules to
+choose the sequence:
 
 - ``alone``: one sequence is chosen, without a measurement.
 - ``best of K``: the sizes after K sequences and after -Oz are measured, and the

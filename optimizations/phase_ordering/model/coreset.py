@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A core set: a few sequences, at least one of which is good for each module."""
+"""A core set: a few sequences. For each module, at least one of them is good."""
 
 import json
 from dataclasses import asdict, dataclass
