@@ -136,7 +136,7 @@ def _fit(
     widths: Mapping[str, int],
     ridge: float,
 ) -> Array:
-    """Fits differences in size from the first sequence, by weighted ridge regression."""
+    """Fits differences in size from the first sequence, by ridge regression."""
     sizes = table.sizes[inside, : rows.shape[1]]
     count = widths["histogram"] + widths["counts"]
     states = rows[inside, :, :count].astype(np.float64)
