@@ -25,14 +25,15 @@ void PendingSession::refuse(const std::string &Why) const {
 
 Expected<std::unique_ptr<AcceptQueue>>
 AcceptQueue::open(const std::string &Address, const Methods &Known,
-                  const CallServer::Options &Options) {
+                  std::string OwnMethod, const CallServer::Options &Options) {
   if (Error E = checkProcess())
     return E;
   Expected<std::shared_ptr<RequestQueueOwner>> Owner =
       RequestQueueOwner::create();
   if (!Owner)
     return Owner.takeError();
-  std::unique_ptr<AcceptQueue> Made(new AcceptQueue(Known, std::move(*Owner)));
+  std::unique_ptr<AcceptQueue> Made(
+      new AcceptQueue(Known, std::move(OwnMethod), std::move(*Owner)));
   Expected<std::unique_ptr<CallServer>> Calls =
       CallServer::listen(Address, Options, [Q = Made.get()](const auto &Call) {
         Q->receive(Call);
@@ -70,14 +71,17 @@ void AcceptQueue::enqueue(PendingSession Session) {
 }
 
 void AcceptQueue::receive(const std::shared_ptr<ServerCall> &Call) {
-  if (Call->method() == Known.Unary)
-    receiveUnary(Call);
-  else if (Call->method() == Known.Stream)
-    receiveStream(Call);
-  else
-    Call->finish({grpc::StatusCode::UNIMPLEMENTED,
-                  std::string("expected ") + Known.Stream + " or " +
-                      Known.Unary + ", found " + printable(Call->method())});
+  const bool HasOwn = !OwnMethod.empty();
+  const std::string Unary = HasOwn ? OwnMethod : Known.Unary;
+  if (Call->method() == Unary)
+    return receiveUnary(Call);
+  if (!HasOwn && Call->method() == Known.Stream)
+    return receiveStream(Call);
+  const std::string Stream =
+      HasOwn ? std::string() : std::string(Known.Stream) + " or ";
+  Call->finish(
+      {grpc::StatusCode::UNIMPLEMENTED,
+       "expected " + Stream + Unary + ", found " + printable(Call->method())});
 }
 
 void AcceptQueue::receiveStream(const std::shared_ptr<ServerCall> &Call) {

@@ -41,10 +41,11 @@ struct PendingSession {
 /// server's thread removes them.
 class AcceptQueue {
 public:
-  /// Listens at \p Address for calls of the methods \p Known. Returns the
-  /// errors of checkProcess() and CallServer::listen().
+  /// Listens at \p Address for calls of the methods \p Known, or of \p
+  /// OwnMethod unless it is empty. Returns the errors of checkProcess() and
+  /// CallServer::listen().
   static Expected<std::unique_ptr<AcceptQueue>>
-  open(const std::string &Address, const Methods &Known,
+  open(const std::string &Address, const Methods &Known, std::string OwnMethod,
        const CallServer::Options &Options);
 
   ~AcceptQueue();
@@ -64,14 +65,17 @@ public:
   const std::string &address() const { return Calls->address(); }
 
 private:
-  AcceptQueue(const Methods &Known,
+  AcceptQueue(const Methods &Known, std::string OwnMethod,
               std::shared_ptr<const RequestQueueOwner> Owner)
-      : Known(Known), Owner(std::move(Owner)) {}
+      : Known(Known), OwnMethod(std::move(OwnMethod)), Owner(std::move(Owner)) {
+  }
   void receive(const std::shared_ptr<ServerCall> &Call);
   void receiveStream(const std::shared_ptr<ServerCall> &Call);
   void receiveUnary(const std::shared_ptr<ServerCall> &Call);
 
   const Methods &Known;
+  /// The path of the only accepted method, or empty.
+  std::string OwnMethod;
   std::shared_ptr<const RequestQueueOwner> Owner;
   std::mutex Mutex;
   std::vector<PendingSession> Pending;

@@ -25,10 +25,10 @@ namespace {
 
 class GRPCListener final : public Listener {
 public:
-  GRPCListener(std::string Name, ListenerOptions Options,
+  GRPCListener(std::string Name, ListenerOptions Options, ServerSpec Spec,
                std::unique_ptr<AcceptQueue> Pending)
       : Name(std::move(Name)), Options(std::move(Options)),
-        Pending(std::move(Pending)) {}
+        Spec(std::move(Spec)), Pending(std::move(Pending)) {}
 
   const std::string &name() const override { return Name; }
   void addPolls(std::vector<pollfd> &Watched) const override {
@@ -41,6 +41,7 @@ private:
 
   std::string Name;
   ListenerOptions Options;
+  ServerSpec Spec;
   std::unique_ptr<AcceptQueue> Pending;
 };
 
@@ -48,19 +49,27 @@ private:
 
 Expected<std::unique_ptr<Listener>>
 MLBridge::openGRPCListener(std::string_view Text, ListenerOptions Options) {
-  Expected<ServerSpec> Spec =
-      ServerSpec::parse(Text, Options.MaxMessage, Options.MaxSessions);
+  Expected<ServerSpec> Spec = ServerSpec::parse(
+      Text, Options.MaxMessage, Options.MaxSessions, Options.Formats);
   if (!Spec)
     return Spec.takeError();
+  // Check the SerDes of a user's own service now rather than in the first
+  // session.
+  if (!Spec->Method.empty())
+    if (Error E =
+            Options.Formats.create(Spec->DefaultSerDes, SerDes::Side::Model)
+                .takeError())
+      return E;
   Options.MaxMessage = Spec->MaxMessage;
   Options.MaxSessions = Spec->MaxSessions;
   Expected<std::unique_ptr<AcceptQueue>> Pending = AcceptQueue::open(
-      Spec->Address, Inference,
+      Spec->Address, Inference, Spec->Method,
       {Options.MaxMessage, Options.PeerTimeout, Spec->Credentials});
   if (!Pending)
     return Pending.takeError();
-  return std::make_unique<GRPCListener>(
-      nameOf((*Pending)->address()), std::move(Options), std::move(*Pending));
+  return std::make_unique<GRPCListener>(nameOf((*Pending)->address()),
+                                        std::move(Options), std::move(*Spec),
+                                        std::move(*Pending));
 }
 
 void GRPCListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
@@ -85,8 +94,7 @@ Error GRPCListener::begin(const PendingSession &Session,
   if (Error E = Sessions.checkRoom(Options.MaxSessions))
     return E;
   Expected<std::unique_ptr<BaseSerDes>> Codec = Options.Formats.create(
-      Call.metadata(Metadata::SerDes, defaultSerDes(Options.Formats)),
-      SerDes::Side::Model);
+      Call.metadata(Metadata::SerDes, Spec.DefaultSerDes), SerDes::Side::Model);
   if (!Codec)
     return Codec.takeError();
   ServerSession::Identity Identity;
@@ -95,8 +103,8 @@ Error GRPCListener::begin(const PendingSession &Session,
   const std::string Pid = Call.metadata(Metadata::Pid, {});
   std::from_chars(Pid.data(), Pid.data() + Pid.size(), Identity.Pid);
   auto Channel = std::make_unique<GRPCServerChannel>(
-      Session.Requests, Session.Stream, Identity.describe(),
-      Options.MaxMessage);
+      Session.Requests, Session.Stream, Identity.describe(), Options.MaxMessage,
+      !Spec.Method.empty());
   Sessions.add(
       std::make_unique<ServerSession>(std::move(Identity), std::move(Channel),
                                       std::move(*Codec), Options.PeerTimeout));

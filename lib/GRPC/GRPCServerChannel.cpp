@@ -8,6 +8,8 @@
 
 #include "GRPC/GRPCServerChannel.h"
 
+#include "GRPC/GRPCProtocol.h"
+#include "GRPC/GRPCStatus.h"
 #include "Support/Abandon.h"
 #include "Transport/MessageLimit.h"
 
@@ -16,9 +18,11 @@ using namespace MLBridge::GRPC;
 
 GRPCServerChannel::GRPCServerChannel(std::shared_ptr<RequestQueue> Requests,
                                      std::shared_ptr<ServerCall> Stream,
-                                     std::string Peer, std::size_t MaxMessage)
+                                     std::string Peer, std::size_t MaxMessage,
+                                     bool HasOwnMethod)
     : Requests(std::move(Requests)), Stream(std::move(Stream)),
-      Current(this->Stream), Peer(std::move(Peer)), MaxMessage(MaxMessage) {
+      Current(this->Stream), Peer(std::move(Peer)), MaxMessage(MaxMessage),
+      HasOwnMethod(HasOwnMethod) {
   if (!this->Stream)
     IdleUntil = Deadline::in(MaxIdle);
 }
@@ -90,6 +94,17 @@ Error GRPCServerChannel::commit(std::size_t Size, Duration Within) {
     IdleUntil = Deadline::in(MaxIdle);
   }
   return Error::success();
+}
+
+bool GRPCServerChannel::sendFailure(std::string_view Name,
+                                    std::string_view Text) {
+  if (!HasOwnMethod || Stream || !Current ||
+      !Current->metadata(Metadata::Protocol, {}).empty())
+    return false;
+  Current->finish(statusOf(Name, Text));
+  Current.reset();
+  IdleUntil = Deadline::in(MaxIdle);
+  return true;
 }
 
 bool GRPCServerChannel::isSending() const {

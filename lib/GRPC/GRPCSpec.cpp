@@ -10,6 +10,7 @@
 
 #include "Core/InvalidSpec.h"
 
+#include <algorithm>
 #include <charconv>
 #include <sys/un.h>
 
@@ -55,6 +56,53 @@ Expected<gRPCCredentials> GRPC::credentialsOf(const ModelSpec &Spec) {
   return Files;
 }
 
+/// Returns true if \p Name consists of words of letters, digits and
+/// underscores. \p Dots is true if dots separate the words.
+static bool isProtoName(std::string_view Name, bool Dots) {
+  auto IsWordCharacter = [](char C) {
+    return (C >= 'a' && C <= 'z') || (C >= 'A' && C <= 'Z') ||
+           (C >= '0' && C <= '9') || C == '_';
+  };
+  return !Name.empty() && Name.front() != '.' && Name.back() != '.' &&
+         std::ranges::all_of(Name, [&](char C) {
+           return IsWordCharacter(C) || (Dots && C == '.');
+         });
+}
+
+Expected<std::string> GRPC::methodOf(const ModelSpec &Spec) {
+  const std::string_view Service = Spec.option("service", {});
+  const std::string_view Method = Spec.option("method", {});
+  if (!Service.data() && !Method.data())
+    return std::string();
+  if (!isProtoName(Service, /*Dots=*/true) ||
+      !isProtoName(Method, /*Dots=*/false))
+    return invalidSpec(Spec, "expected 'service' and 'method' together, such "
+                             "as service=my.Advisor&method=Decide; found "
+                             "service='" +
+                                 std::string(Service) + "' and method='" +
+                                 std::string(Method) + "'");
+  return "/" + std::string(Service) + "/" + std::string(Method);
+}
+
+Expected<std::string> GRPC::serDesOf(const ModelSpec &Spec,
+                                     const SerDesFactory &Formats) {
+  const std::string_view Named = Spec.option("serdes", {});
+  if (Named.data())
+    return std::string(Named);
+  std::string Found;
+  if (Spec.option("service", {}).data())
+    for (const SerDesFactory::Format &F : Formats.formats()) {
+      if (!F.Name.starts_with("protobuf:"))
+        continue;
+      if (!Found.empty())
+        return invalidSpec(Spec, "expected the option 'serdes', because there "
+                                 "are messages for several methods: " +
+                                     Found + " and " + F.Name);
+      Found = F.Name;
+    }
+  return Found.empty() ? std::string(defaultSerDes(Formats)) : Found;
+}
+
 std::string GRPC::nameOf(const std::string &Address) {
   constexpr std::string_view Local = "unix:";
   return Address.starts_with(Local) ? Address.substr(Local.size())
@@ -64,12 +112,18 @@ std::string GRPC::nameOf(const std::string &Address) {
 Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
                                        std::size_t MaxMessage,
                                        std::size_t MaxSessions,
+                                       const SerDesFactory &Formats,
                                        bool IsTraining) {
   static constexpr std::string_view OfInference[] = {
-      "tls", "cert", "key", "max-message", "max-sessions"};
+      "tls", "cert", "key", "max-message", "max-sessions", "service", "method"};
+  // The method's messages are those of a SerDes, which a stock client does not
+  // name.
+  static constexpr std::string_view OfOwnService[] = {
+      "tls",          "cert",    "key",    "max-message",
+      "max-sessions", "service", "method", "serdes"};
   static constexpr std::string_view OfTraining[] = {
-      "tls",     "cert",     "key",  "max-message", "serdes",
-      "connect", "announce", "call", "keepalive"};
+      "tls",      "cert", "key",       "max-message", "serdes", "connect",
+      "announce", "call", "keepalive", "service",     "method"};
   Expected<ModelSpec> Spec = ModelSpec::parse(Text);
   if (!Spec)
     return Spec.takeError();
@@ -81,9 +135,16 @@ Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
   Expected<std::string> Address = addressOf(*Spec);
   if (!Address)
     return Address.takeError();
-  if (Error E = IsTraining ? Spec->checkOptions(OfTraining)
-                           : Spec->checkOptions(OfInference))
+  Expected<std::string> Method = methodOf(*Spec);
+  if (!Method)
+    return Method.takeError();
+  if (Error E = IsTraining        ? Spec->checkOptions(OfTraining)
+                : Method->empty() ? Spec->checkOptions(OfInference)
+                                  : Spec->checkOptions(OfOwnService))
     return E;
+  Expected<std::string> SerDes = serDesOf(*Spec, Formats);
+  if (!SerDes)
+    return SerDes.takeError();
   Expected<gRPCCredentials> Credentials = credentialsOf(*Spec);
   if (!Credentials)
     return Credentials.takeError();
@@ -96,8 +157,13 @@ Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
   Expected<std::size_t> Sessions = Spec->number("max-sessions", MaxSessions);
   if (!Sessions)
     return Sessions.takeError();
-  return ServerSpec{std::move(*Address), std::move(*Credentials), *Limit,
-                    *Sessions, std::string(Spec->option("announce", {}))};
+  return ServerSpec{std::move(*Address),
+                    std::move(*Credentials),
+                    *Limit,
+                    *Sessions,
+                    std::move(*Method),
+                    std::move(*SerDes),
+                    std::string(Spec->option("announce", {}))};
 }
 
 std::string_view GRPC::defaultSerDes(const SerDesFactory &Formats) {

@@ -30,6 +30,18 @@ Expected<std::string> addressOf(const ModelSpec &Spec);
 /// Parses the options `tls`, `cert` and `key`, without reading the files.
 Expected<gRPCCredentials> credentialsOf(const ModelSpec &Spec);
 
+/// Returns the path of the method that the options `service` and `method` name,
+/// such as "/my.Advisor/Decide". Returns an empty string if \p Spec has neither
+/// option, and an InvalidArgument error if it has one alone or an invalid name.
+Expected<std::string> methodOf(const ModelSpec &Spec);
+
+/// Returns the SerDes that \p Spec names. Without the option `serdes`, this is
+/// defaultSerDes(). But with the options `service` and `method`, it is the one
+/// in \p Formats that has messages of the user. Returns an InvalidArgument
+/// error if there are several.
+Expected<std::string> serDesOf(const ModelSpec &Spec,
+                               const SerDesFactory &Formats);
+
 /// Converts the address `host:port` or `unix:PATH` to the form of
 /// Listener::name().
 std::string nameOf(const std::string &Address);
@@ -39,6 +51,10 @@ struct ServerSpec {
   gRPCCredentials Credentials;
   std::size_t MaxMessage;
   std::size_t MaxSessions;
+  /// The path of the method of the user's own service, or empty.
+  std::string Method;
+  /// The SerDes of clients that do not name theirs.
+  std::string DefaultSerDes;
   /// The file to which the server writes its address. Used only in training.
   std::string Announce;
 
@@ -47,10 +63,9 @@ struct ServerSpec {
   /// training, there is only one session. The server then also accepts the
   /// trainer's options and ignores them, so that both ends can use the same
   /// spec.
-  static Expected<ServerSpec> parse(std::string_view Text,
-                                    std::size_t MaxMessage,
-                                    std::size_t MaxSessions,
-                                    bool IsTraining = false);
+  static Expected<ServerSpec>
+  parse(std::string_view Text, std::size_t MaxMessage, std::size_t MaxSessions,
+        const SerDesFactory &Formats, bool IsTraining = false);
 };
 
 /// Returns the name of the default SerDes. This is "protobuf", which stock

@@ -8,6 +8,7 @@
 
 #include "GRPC/GRPCStatus.h"
 
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
 #include "Support/PrintableText.h"
 
 using namespace MLBridge;
@@ -44,6 +45,21 @@ Error GRPC::errorOf(const grpc::Status &Status, const std::string &Peer) {
     // UNKNOWN, which a stock server returns after an exception.
     return {ErrorCode::Model, Peer + ": " + Why};
   }
+}
+
+Error GRPC::errorOfOwnMethod(const grpc::Status &Status,
+                             const std::string &Peer) {
+  if (Status.error_code() != grpc::StatusCode::ABORTED)
+    return errorOf(Status, Peer);
+  return {ErrorCode::Deferred, printable(Status.error_message(), 1000)};
+}
+
+grpc::Status GRPC::statusOf(std::string_view Name, std::string_view Text) {
+  // gRPC refuses metadata of more than 8 KiB, and escapes bytes that are not
+  // printable, to three bytes each.
+  return {Name == ReplyNames::Deferred ? grpc::StatusCode::ABORTED
+                                       : grpc::StatusCode::UNKNOWN,
+          printable(Text, 1000)};
 }
 
 Error GRPC::certificateError(const std::string &Reason,

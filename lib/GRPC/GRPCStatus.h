@@ -18,12 +18,22 @@
 
 #include <grpcpp/support/status.h>
 #include <string>
+#include <string_view>
 
 namespace MLBridge::GRPC {
 
 /// Returns the error for a call to \p Peer that ended with \p Status and
 /// without a reply.
 Error errorOf(const grpc::Status &Status, const std::string &Peer);
+
+/// Returns the error for a call of a method of the user's own service. The
+/// status ABORTED leaves the decision to the compiler.
+Error errorOfOwnMethod(const grpc::Status &Status, const std::string &Peer);
+
+/// Returns the status for the reply \p Name (see ReplyNames) to a call of a
+/// method of the user's own service. errorOfOwnMethod() converts the status
+/// back.
+grpc::Status statusOf(std::string_view Name, std::string_view Text);
 
 /// Returns a System error if a connection failed because of a certificate.
 /// Otherwise returns success. \p Reason is gRPC's explanation of the failure.

@@ -29,8 +29,9 @@ namespace {
 class CompilerTransport final : public Transport {
 public:
   CompilerTransport(std::unique_ptr<AcceptQueue> Trainers,
-                    std::size_t MaxMessage)
-      : Trainers(std::move(Trainers)), MaxMessage(MaxMessage) {
+                    std::size_t MaxMessage, bool HasOwnMethod)
+      : Trainers(std::move(Trainers)), MaxMessage(MaxMessage),
+        HasOwnMethod(HasOwnMethod) {
     const std::string &Address = this->Trainers->address();
     Spec = (Address.starts_with("unix:") ? "grpc+" : "grpc://") + Address;
   }
@@ -59,6 +60,7 @@ private:
   ForkDetector Fork;
   std::unique_ptr<AcceptQueue> Trainers;
   std::size_t MaxMessage;
+  bool HasOwnMethod;
   bool IsUnary = false;
   /// True if a request waits for its reply. commit() checks this, because a
   /// unary call can be answered only once.
@@ -84,8 +86,8 @@ Expected<SessionTerms> CompilerTransport::connect(const SessionRequest &Request,
       // another one.
       if (Session.Requests->isClosed())
         continue;
-      const std::string Theirs =
-          Session.First->metadata(Metadata::SerDes, "protobuf");
+      const std::string Theirs = Session.First->metadata(
+          Metadata::SerDes, HasOwnMethod ? Request.SerDes : "protobuf");
       if (Channel) {
         Session.refuse(AlreadyTaken);
       } else if (Theirs != Request.SerDes) {
@@ -97,7 +99,7 @@ Expected<SessionTerms> CompilerTransport::connect(const SessionRequest &Request,
         HasRequest = false;
         Channel = std::make_unique<GRPCServerChannel>(
             Session.Requests, Session.Stream, "the trainer at " + Spec,
-            MaxMessage);
+            MaxMessage, HasOwnMethod);
       }
     }
     if (Channel)
@@ -184,18 +186,19 @@ static Error writeAnnouncement(const std::string &Path,
 
 Expected<std::unique_ptr<Transport>>
 MLBridge::listenForTrainer(std::string_view Text) {
+  // No formats are needed, because the caller chooses the SerDes.
   Expected<ServerSpec> Spec =
       ServerSpec::parse(Text, TransportOptions().MaxMessage, /*MaxSessions=*/1,
-                        /*IsTraining=*/true);
+                        SerDesFactory(), /*IsTraining=*/true);
   if (!Spec)
     return Spec.takeError();
   Expected<std::unique_ptr<AcceptQueue>> Trainers = AcceptQueue::open(
-      Spec->Address, Training,
+      Spec->Address, Training, Spec->Method,
       {Spec->MaxMessage, std::chrono::seconds(10), Spec->Credentials});
   if (!Trainers)
     return Trainers.takeError();
-  auto Made = std::make_unique<CompilerTransport>(std::move(*Trainers),
-                                                  Spec->MaxMessage);
+  auto Made = std::make_unique<CompilerTransport>(
+      std::move(*Trainers), Spec->MaxMessage, !Spec->Method.empty());
   if (!Spec->Announce.empty())
     if (Error E = writeAnnouncement(Spec->Announce, Made->describe()))
       return E;
@@ -222,8 +225,11 @@ static Error serveAt(Environment &Env, std::string_view Text,
   if (!Command)
     return Command.takeError();
   Options.CommandTimeout = *Command;
-  Expected<std::unique_ptr<BaseSerDes>> Codec = Formats.create(
-      Spec->option("serdes", defaultSerDes(Formats)), SerDes::Side::Compiler);
+  Expected<std::string> SerDesName = serDesOf(*Spec, Formats);
+  if (!SerDesName)
+    return SerDesName.takeError();
+  Expected<std::unique_ptr<BaseSerDes>> Codec =
+      Formats.create(*SerDesName, SerDes::Side::Compiler);
   if (!Codec)
     return Codec.takeError();
   Expected<std::unique_ptr<Transport>> Channel = listenForTrainer(Text);

@@ -139,7 +139,10 @@ public:
   std::string describe() const override { return Peer; }
 
 private:
-  bool isUnary() const { return Options.Style == gRPCOptions::Call::Unary; }
+  bool isUnary() const {
+    return Options.Style == gRPCOptions::Call::Unary || hasOwnMethod();
+  }
+  bool hasOwnMethod() const { return !Options.Method.empty(); }
   Error notConnected() const {
     return {ErrorCode::PeerClosed, Peer + " is not connected"};
   }
@@ -398,7 +401,8 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
     Open = makeCall();
     Open->Context.set_deadline(timeOf(Until));
     Open->Unary = Live->Stub.PrepareUnaryCall(
-        &Open->Context, Known.Unary, Out.asByteBuffer(Size), Waiting.queue());
+        &Open->Context, hasOwnMethod() ? Options.Method : Known.Unary,
+        Out.asByteBuffer(Size), Waiting.queue());
     Open->Unary->StartCall();
     Open->Unary->Finish(&Open->Reply, &Open->Status,
                         Waiting.begin(Completions::Finish));
@@ -434,7 +438,7 @@ Expected<Span<const std::byte>> GRPCTransport::take() {
 Expected<Span<const std::byte>> GRPCTransport::receiveUnary(Deadline Until) {
   Live->Waiting.waitForPeer(Completions::Finish, Until);
   if (grpc::Status S = Live->Open->awaitStatus(Until); !S.ok())
-    return errorOf(S, Peer);
+    return hasOwnMethod() ? errorOfOwnMethod(S, Peer) : errorOf(S, Peer);
   return take();
 }
 

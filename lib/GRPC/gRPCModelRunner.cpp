@@ -25,9 +25,11 @@ gRPCModelRunner::gRPCModelRunner(std::string Address,
 //===----------------------------------------------------------------------===//
 
 static Expected<std::unique_ptr<BaseSerDes>>
-codecOf(const ModelSpec &Spec, const SerDesFactory &Formats) {
-  return Formats.create(Spec.option("serdes", defaultSerDes(Formats)),
-                        SerDes::Side::Compiler);
+codecOf(const ModelSpec &Spec, const SerDesFactory &Formats, SerDes::Side Our) {
+  Expected<std::string> Name = serDesOf(Spec, Formats);
+  if (!Name)
+    return Name.takeError();
+  return Formats.create(*Name, Our);
 }
 
 static Expected<gRPCOptions> optionsOf(const ModelSpec &Spec) {
@@ -44,11 +46,20 @@ static Expected<gRPCOptions> optionsOf(const ModelSpec &Spec) {
   if (!Keepalive)
     return Keepalive.takeError();
   Options.Keepalive = *Keepalive;
-  const std::string_view Call = Spec.option("call", "stream");
+  Expected<std::string> Method = methodOf(Spec);
+  if (!Method)
+    return Method.takeError();
+  Options.Method = std::move(*Method);
+  const std::string_view Call =
+      Spec.option("call", Options.Method.empty() ? "stream" : "unary");
   if (Call != "stream" && Call != "unary")
     return invalidSpec(Spec,
                        "option 'call': expected stream or unary, found '" +
                            std::string(Call) + "'");
+  if (Call == "stream" && !Options.Method.empty())
+    return invalidSpec(Spec, "option 'call': expected unary, because a method "
+                             "of your own service is called once for each "
+                             "request; found stream");
   if (Call == "unary")
     Options.Style = gRPCOptions::Call::Unary;
   return Options;
@@ -56,8 +67,8 @@ static Expected<gRPCOptions> optionsOf(const ModelSpec &Spec) {
 
 static Error check(const ModelSpec &Spec) {
   static constexpr std::string_view Known[] = {
-      "serdes", "connect", "max-message", "tls",
-      "cert",   "key",     "call",        "keepalive"};
+      "serdes", "connect", "max-message", "tls",     "cert",
+      "key",    "call",    "keepalive",   "service", "method"};
   if (Error E = addressOf(Spec).takeError())
     return E;
   if (Error E = Spec.checkOptions(Known))
@@ -65,22 +76,23 @@ static Error check(const ModelSpec &Spec) {
   return optionsOf(Spec).takeError();
 }
 
-static Expected<gRPCParts> partsOf(const ModelSpec &Spec,
-                                   const SerDesFactory &Formats) {
+static Expected<gRPCParts>
+partsOf(const ModelSpec &Spec, const SerDesFactory &Formats, SerDes::Side Our) {
   Expected<std::string> Address = addressOf(Spec);
   if (!Address)
     return Address.takeError();
   Expected<gRPCOptions> Options = optionsOf(Spec);
   if (!Options)
     return Options.takeError();
-  Expected<std::unique_ptr<BaseSerDes>> Codec = codecOf(Spec, Formats);
+  Expected<std::unique_ptr<BaseSerDes>> Codec = codecOf(Spec, Formats, Our);
   if (!Codec)
     return Codec.takeError();
   return gRPCParts{std::move(*Address), std::move(*Codec), std::move(*Options)};
 }
 
 Expected<gRPCParts> MLBridge::parseGRPC(std::string_view Text,
-                                        const SerDesFactory &Formats) {
+                                        const SerDesFactory &Formats,
+                                        SerDes::Side Our) {
   Expected<ModelSpec> Spec = ModelSpec::parse(Text);
   if (!Spec)
     return Spec.takeError();
@@ -88,12 +100,13 @@ Expected<gRPCParts> MLBridge::parseGRPC(std::string_view Text,
     return invalidSpec(*Spec, "expected grpc://HOST:PORT or grpc+unix:PATH");
   if (Error E = check(*Spec))
     return E;
-  return partsOf(*Spec, Formats);
+  return partsOf(*Spec, Formats, Our);
 }
 
 static Expected<std::unique_ptr<MLModelRunner>>
 make(const ModelSpec &Spec, const RunnerFactory &Factory) {
-  Expected<gRPCParts> Parts = partsOf(Spec, Factory.formats());
+  Expected<gRPCParts> Parts =
+      partsOf(Spec, Factory.formats(), SerDes::Side::Compiler);
   if (!Parts)
     return Parts.takeError();
   if (!Spec.option("connect", {}).data())
@@ -106,7 +119,8 @@ void MLBridge::addGRPC(RunnerFactory &Factory) {
   Factory.add({"grpc",
                "grpc://HOST:PORT?serdes=protobuf&connect=30s&"
                "max-message=1GiB&call=stream|unary&keepalive=10s&tls=CA.pem&"
-               "cert=OURS.pem&key=OURS.key: a model on this machine or another",
+               "cert=OURS.pem&key=OURS.key&service=my.Service&method=Method: "
+               "a model on this machine or another",
                make, /*IsDecorator=*/false, check});
   Factory.add({"grpc+unix",
                "grpc+unix:PATH: the same, through a socket of this machine",

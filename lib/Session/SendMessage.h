@@ -20,13 +20,22 @@
 
 namespace MLBridge {
 
-/// Sends \p Tensors through \p Channel. If this saves a copy, sends the tensors
+/// Sends \p Tensors through \p Channel. If the tensors are a reply that is not
+/// advice, and the channel has its own form of such replies, uses that form. If
+/// this saves a copy, sends the tensors
 /// directly from their memory. Otherwise, writes the message to memory from
 /// acquire(). \p Until is a Deadline for a Transport, and a Duration for a
 /// ServerChannel.
 template <typename ChannelT, typename UntilT>
 Error sendMessage(BaseSerDes &Codec, ChannelT &Channel,
                   Span<const TensorView> Tensors, UntilT Until) {
+  if constexpr (requires { Channel.sendFailure("", ""); })
+    for (const TensorView &Tensor : Tensors)
+      if ((Tensor.Name == ReplyNames::Error ||
+           Tensor.Name == ReplyNames::Deferred) &&
+          Tensor.Type == ElementType::String && Tensor.Dims.isScalar() &&
+          Channel.sendFailure(Tensor.Name, Tensor.text()))
+        return Error::success();
   Codec.cleanUp();
   for (const TensorView &Tensor : Tensors)
     Codec.setFeature(Tensor);

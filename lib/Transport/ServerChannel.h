@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <memory>
 #include <poll.h>
+#include <string_view>
 
 namespace MLBridge {
 
@@ -66,6 +67,14 @@ public:
   /// Sends the concatenation of \p Pieces. The pieces are not used after the
   /// call. The default implementation copies them to a region.
   virtual Error send(Span<const Span<const std::byte>> Pieces, Duration Within);
+  /// Sends the reply \p Name, which is in ReplyNames, with the text \p Text in
+  /// the channel's own form.
+  /// Returns false if the channel has none, so that the SerDes encodes the
+  /// reply.
+  virtual bool sendFailure(std::string_view /*Name*/,
+                           std::string_view /*Text*/) {
+    return false;
+  }
   /// Returns true if a reply was sent in part and the rest is lost. In this
   /// case, no other reply can follow.
   virtual bool isInsideReply() const { return false; }

@@ -181,7 +181,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("protoc") is None:
         pytest.skip("protoc is not installed")
     folder = tmp_path_factory.mktemp("protoc")
-    protos = "tests/unit/features", "tests/unit/graph"
+    protos = "tests/unit/features", "tests/unit/graph", "tests/training/steps"
     for name in (*protos, "include/MLCompilerBridge/mlcompilerbridge"):
         path = ROOT / f"{name}.proto"
         described = f"--descriptor_set_out={folder / path.stem}.desc"

@@ -18,6 +18,10 @@
 #ifdef MLBRIDGE_HAS_GRPC
 #include "MLCompilerBridge/Training/gRPCTraining.h"
 #endif
+#ifdef MLBRIDGE_HAS_PROTOBUF
+#include "MLCompilerBridge/SerDes/ProtobufSerDes.h"
+#include "steps.pb.h"
+#endif
 
 #include <csignal>
 #include <cstdio>
@@ -122,6 +126,9 @@ int main(int argc, char **argv) {
   EnvironmentServer Server;
 #ifdef MLBRIDGE_HAS_GRPC
   addGRPC(Server);
+#endif
+#ifdef MLBRIDGE_HAS_PROTOBUF
+  addProtobuf<::test::StepObservation, ::test::StepAction>(Server.formats());
 #endif
   if (Error E = Server.serve(Env, Spec)) {
     std::fprintf(stderr, "test environment: %s\n", E.str().c_str());

@@ -41,9 +41,12 @@ struct gRPCParts {
   std::unique_ptr<BaseSerDes> Codec;
   gRPCOptions Options;
 };
-/// Parses a client's spec. Returns InvalidArgument if \p Spec is invalid.
+/// Parses a client's spec. Returns InvalidArgument if \p Spec is invalid. The
+/// client is the compiler's side in inference, and the model's side in
+/// training.
 Expected<gRPCParts> parseGRPC(std::string_view Spec,
-                              const SerDesFactory &Formats = {});
+                              const SerDesFactory &Formats = {},
+                              SerDes::Side Our = SerDes::Side::Compiler);
 
 /// Adds the schemes `grpc` and `grpc+unix` to \p Factory.
 void addGRPC(RunnerFactory &Factory);

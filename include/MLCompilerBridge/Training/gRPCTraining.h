@@ -30,7 +30,8 @@ namespace MLBridge {
 /// loopback address, and PORT 0 selects a free port. The spec can have the
 /// options of openGRPCListener() and `announce=FILE`. With `announce=FILE`, the
 /// compiler writes the spec for the trainer to FILE when a trainer can connect.
-/// describe() also contains this spec.
+/// describe() also contains this spec. With `service=` and `method=`, the
+/// trainer calls a unary method of the user's own service.
 Expected<std::unique_ptr<Transport>> listenForTrainer(std::string_view Spec);
 
 /// Adds the schemes `grpc` and `grpc+unix` to \p Server. With these schemes,

@@ -48,6 +48,10 @@ struct gRPCOptions : TransportOptions {
     Unary,  ///< One call per request: `getAdvice`.
   };
   Call Style = Call::Stream;
+  /// The path of a unary method of the user's own service, such as
+  /// "/my.Advisor/Decide". If it is empty, the calls are those of
+  /// mlcompilerbridge.proto. If it is not, Style must be Unary.
+  std::string Method;
   gRPCCredentials Credentials;
   /// The interval between pings to a silent peer. Pings detect a dead
   /// connection even if the wait has no deadline.

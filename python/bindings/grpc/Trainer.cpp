@@ -66,7 +66,8 @@ SerDesFactory Python::formatsOf(nb::handle Formats) {
 
 Trainer::Trainer(const nb::str &Text, nb::handle Formats)
     : Spec(toString(Text)),
-      Parts(valueOrRaise(parseGRPC(Spec, formatsOf(Formats)))),
+      Parts(valueOrRaise(
+          parseGRPC(Spec, formatsOf(Formats), SerDes::Side::Model))),
       Channel(createGRPCTrainerTransport(Parts.Address, Parts.Options)) {}
 
 void Trainer::connect(std::optional<double> Timeout) {
