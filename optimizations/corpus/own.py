@@ -20,7 +20,7 @@ from mlbridge_optimizations.show import ShowStage, quiet
 
 from . import runs, toolchain, wrapper
 from .build import alone, compile_module, link_modules, open_corpus
-from .manifest import LINKED, SPLITS, Module, Program
+from .manifest import LINKED, SPLITS, Module, Program, sha256
 from .recipes import RECIPES
 from .user_build import LLVM_AR, Build, Link, Unit, run_build
 
@@ -176,7 +176,7 @@ def _linked(build: Build, link: Link, temporary: Path) -> tuple[list[Unit], list
 def _hash(path: Path, member: str | None) -> str:
     """Returns the SHA-256 of an object, or of an archive's member."""
     if member is None:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return sha256(path)
     printed, _ = toolchain.run([LLVM_AR, "p", path, member])
     return hashlib.sha256(printed).hexdigest()
 

@@ -259,3 +259,19 @@ def test_mistakes_are_named() -> None:
         compiler_env("grpc://a:1-2", command=[], worker=2) as env,
     ):
         env.reset()
+
+
+def test_mistakes_in_the_settings_of_a_training(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="needs scripts/make-venv train")
+    from mlbridge_optimizations.training.settings import TrainingSettings
+
+    with pytest.raises(mlbridge.InvalidArgument, match=r"3 workers.*found 2"):
+        TrainingSettings(tmp_path, workers=3, compilers=["grpc://a:1-2"])
+    with pytest.raises(mlbridge.InvalidArgument, match="--device: expected cpu"):
+        TrainingSettings(tmp_path, device="gpu")
+    assert not TrainingSettings(tmp_path).on_gpu()
+    found = torch.cuda.is_available()
+    assert TrainingSettings(tmp_path, device="auto").on_gpu() == found
+    if not found:
+        with pytest.raises(mlbridge.InvalidArgument, match="PyTorch found no GPU"):
+            TrainingSettings(tmp_path, device="cuda").on_gpu()
