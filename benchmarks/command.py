@@ -44,7 +44,7 @@ class _Benchmarks(TyperGroup):
 app = typer.Typer(
     cls=_Benchmarks,
     no_args_is_help=True,
-    help="Measure the cost of requests to a model on this machine.",
+    help="Run benchmarks of requests, compiles and trainings on this machine.",
 )
 
 

@@ -287,11 +287,18 @@ class _Options:
     only: Annotated[cli.Names, cli.only("--only", PARTS, "part")] = None
     program: Annotated[
         list[str] | None,
-        Option(metavar="|".join(PROGRAMS), help="Compile only this program."),
+        Option(
+            metavar="|".join(PROGRAMS),
+            help="Compile only this program. May be repeated.",
+        ),
     ] = None
     source: Annotated[
         list[Path] | None,
-        Option(metavar="FILE.c", exists=True, help="Compile this file instead."),
+        Option(
+            metavar="FILE.c",
+            exists=True,
+            help="Compile this file instead of the programs. May be repeated.",
+        ),
     ] = None
     seconds: Annotated[
         float, Option(min=0.05, help="Seconds per measurement of decisions.")

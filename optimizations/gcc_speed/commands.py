@@ -138,6 +138,8 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
 def _train(context: typer.Context, options: ModelOptions) -> None:
     r"""Train models of inlining and unrolling on the results of searches.
 
+    `mlbridge search gcc-speed-decisions` has written these results to --folder.
+
     ```sh
     mlbridge train gcc-speed
     gcc -O2 -fplugin=build/release/compilers/gcc/mlbridge.so \

@@ -56,7 +56,10 @@ class TimesOptions:
     count: Annotated[int, Option(min=0, help="The number of training kernels.")] = 256
     most: Annotated[
         int,
-        Option(min=1, help="Number of choices measured for each of the other kernels."),
+        Option(
+            min=1,
+            help="Number of choices measured for each training kernel beyond --complete.",
+        ),
     ] = 16
     held_out: Annotated[bool, Option(help="Also measure the held-out kernels.")] = True
     rounds: Annotated[int, Option(min=1, help="Measurements of each choice.")] = 5

@@ -57,7 +57,7 @@ class TimesOptions:
         ),
     ] = field(default_factory=lambda: [TRAINING, GENERATED])
     count: Annotated[
-        int, Option(min=1, help="The number of random kernels (generated).")
+        int, Option(min=1, help="Number of random kernels in the split `generated`.")
     ] = 60
     rounds: Annotated[int, Option(min=1, help="Measurements of each candidate.")] = 5
     tool: Tool = None

@@ -57,7 +57,11 @@ class TrainingSettings:
 
     out: Annotated[Path, Option(help="Folder for the results.")]
     engine: Annotated[
-        str, Option(help="Library: sb3 (Stable-Baselines3) or rllib.")
+        str,
+        Option(
+            help="Library: sb3 (Stable-Baselines3), or rllib, which an optimisation with"
+            " several agents needs."
+        ),
     ] = "sb3"
     algo: Annotated[
         str,
