@@ -58,7 +58,8 @@ class TimesOptions:
         int,
         Option(
             min=1,
-            help="Number of choices measured for each training kernel beyond --complete.",
+            help="Number of choices measured for each training kernel beyond"
+            " --complete.",
         ),
     ] = 16
     held_out: Annotated[bool, Option(help="Also measure the held-out kernels.")] = True

@@ -59,8 +59,8 @@ class TrainingSettings:
     engine: Annotated[
         str,
         Option(
-            help="Library: sb3 (Stable-Baselines3), or rllib, which an optimisation with"
-            " several agents needs."
+            help="Library: sb3 (Stable-Baselines3), or rllib, which an optimisation"
+            " with several agents needs."
         ),
     ] = "sb3"
     algo: Annotated[
