@@ -140,7 +140,8 @@ class TrainingChannel:
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
             self._socket = folder.path / "env"
             spec = f"{spec_of('grpc+unix', self._socket)}?{options}".rstrip("?")
-            spec = with_default(spec, "serdes=bitstream")
+            if not formats:
+                spec = with_default(spec, "serdes=bitstream")
         self.spec = spec
         self._trainer = _module().Trainer(spec, [*_core.formats(), *formats])
 

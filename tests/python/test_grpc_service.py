@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import mlbridge
-from compilers import PROGRAM
+from compilers import PROGRAM, compiler_env
 from mlbridge import create_model_runner, protobuf, serving
 from mlbridge.codec import Format
 
@@ -225,3 +225,18 @@ def test_our_trainer_trains_our_compiler(compiler: str, steps: Any) -> None:
         assert channel.receive(10, alive=lambda: True)["_code"] == "InvalidArgument"
     finally:
         channel.close()
+
+
+@pytest.mark.parametrize("spec", [f"grpc:?{STEP}", "pipe:?serdes={name}"])
+def test_an_environment_with_own_messages(spec: str, steps: Any) -> None:
+    if not Path(PROGRAM).exists():
+        pytest.skip("test-environment is not built")
+    messages = protobuf.messages(steps.StepObservation, steps.StepAction)
+    spec = spec.format(name=messages.name)
+    with compiler_env(spec, formats=[messages]) as env:
+        observation, info = env.reset(seed=5)
+        assert (observation["count"], info["seed"]) == (0, 5)
+        for step in range(1, 11):
+            observation, reward, terminated, _, info = env.step(2)
+            assert (observation["count"], reward, info["action"]) == (step, step, 2)
+        assert terminated

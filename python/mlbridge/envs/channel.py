@@ -3,7 +3,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
 
@@ -64,18 +64,18 @@ class EnvironmentChannel(Protocol):
         """Ends the session and frees its resources."""
 
 
-def open_channel(spec: str) -> EnvironmentChannel:
+def open_channel(spec: str, formats: Sequence[_core.Format] = ()) -> EnvironmentChannel:
     """Opens a channel for one compiler. Raises InvalidArgument for an invalid spec.
 
     The spec is a model spec, for example ``shm:/tmp/trainer?serdes=json``. If it has no
     name (``pipe``, ``shm:?serdes=json``), the channel listens at a private name, which
-    is removed after the handshake.
+    is removed after the handshake. ``formats`` are additional SerDes.
     """
     scheme = spec.partition(":")[0].partition("?")[0]
     if scheme in ("pipe", "shm"):
-        return LocalChannel(spec)
+        return LocalChannel(spec, formats)
     if scheme in ("grpc", "grpc+unix"):
-        return grpc.TrainingChannel(spec)
+        return grpc.TrainingChannel(spec, formats=formats)
     raise InvalidArgument(
         f"spec {spec!r}: expected pipe, shm or grpc for an environment, found"
         f" {scheme!r}"
@@ -88,7 +88,7 @@ class LocalChannel:
     The compiler's observations are sent as requests, and the commands as replies.
     """
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, formats: Sequence[_core.Format] = ()) -> None:
         """Starts to listen at the spec, which `open_channel` describes."""
         address, question_mark, options = spec.partition("?")
         scheme, _, name = address.partition(":")
@@ -108,7 +108,14 @@ class LocalChannel:
                 "?".join([address, *ours[:1]])
             )
             self._server = _core.Server(
-                [local_listener(path, bare_format="", max_message=max_message)],
+                [
+                    local_listener(
+                        path,
+                        bare_format="",
+                        max_message=max_message,
+                        formats=formats,
+                    )
+                ],
                 on_warning=lambda _, why: warnings.append(why),
             )
         except BaseException:

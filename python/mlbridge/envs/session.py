@@ -14,6 +14,7 @@ from typing import Any, Self, TypedDict
 import numpy as np
 
 from mlbridge import grpc
+from mlbridge.codec import Format
 from mlbridge.envs.channel import EnvironmentChannel, open_channel
 from mlbridge.envs.process import CompilerProcess, RemoteCompiler
 from mlbridge.errors import (
@@ -52,6 +53,8 @@ class CompilerOptions(TypedDict, total=False):
         variables: additional environment variables for the compiler.
         folder: the working directory of the compiler.
         worker: the number of the compiler, if there are several.
+        formats: additional SerDes, for example from `mlbridge.protobuf.messages`. They
+            cannot be sent to other processes, so they work in vectors of threads only.
     """
 
     timeout: float | None
@@ -60,6 +63,7 @@ class CompilerOptions(TypedDict, total=False):
     variables: Mapping[str, str] | None
     folder: str | PathLike[str] | None
     worker: int
+    formats: Sequence[Format]
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ class CompilerSettings:
     variables: Mapping[str, str] | None = None
     folder: str | PathLike[str] | None = None
     worker: int = 0
+    formats: Sequence[Format] = ()
 
     @property
     def is_remote(self) -> bool:
@@ -119,10 +124,10 @@ class _Running:
 
     def __init__(self, settings: CompilerSettings) -> None:
         address = grpc.pick(settings.spec, settings.worker)
-        if grpc.is_named_in(address):
+        if grpc.is_named_in(address) and not settings.formats:
             # The compiler's own default depends on its libraries.
             address = grpc.with_default(address, "serdes=bitstream")
-        self.channel: EnvironmentChannel = open_channel(address)
+        self.channel: EnvironmentChannel = open_channel(address, settings.formats)
         self.process: CompilerProcess | RemoteCompiler = RemoteCompiler()
         self.is_connected = False
         self.is_asked = False
