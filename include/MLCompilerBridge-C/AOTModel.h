@@ -9,7 +9,8 @@
 /*!
  * \file
  * The C interface of a model that `mlbridge compile` has compiled from an ONNX
- * file. A compiled model is one constant descriptor and several functions. The
+ * file, or that mlbridge_add_tf_aot_model() has compiled from a SavedModel. A
+ * compiled model is one constant descriptor and several functions. The
  * functions do not allocate memory or keep state, so any number of threads can
  * call them at the same time. The caller owns all memory.
  *

@@ -30,8 +30,16 @@
 /// **Failures.** A function that can fail returns an MLBridgeStatus. If the
 /// status is not Success, the function has written nothing through its
 /// pointers, and mlbridgeGetLastErrorMessage() returns a message. A function
-/// returns InvalidArgument if a required pointer is null. No function ends the
-/// process, throws an exception, or waits without a deadline.
+/// returns InvalidArgument if a required pointer is null, and System if memory
+/// runs out. No function throws an exception.
+///
+/// **Waits.** Each wait for a model has a deadline, unless the time limit is
+/// infinite (`timeout=inf` in the spec, or MLBRIDGE_FOREVER). A wait for a
+/// trainer's command has no deadline by default.
+///
+/// **End of the process.** A call ends the process in only two cases. If memory
+/// runs out, ONNX Runtime may end the process. If pthread_cancel() cancels a
+/// thread during a call, the process also ends.
 ///
 /// **Threads.** Only one thread at a time may use a handle and the objects that
 /// belong to it. Different threads can use different handles at the same time.
@@ -411,7 +419,8 @@ typedef struct MLBridgeRunnerCallbacks {
   /// null, the scheme accepts no path, and the other functions receive \p User.
   MLBridgeStatus (*Create)(void *User, const char *Path, void **Runner);
   /// Evaluates \p Request within \p Nanoseconds and sets the advice in
-  /// \p Reply. \p Nanoseconds may be MLBRIDGE_FOREVER.
+  /// \p Reply. \p Request has the type of an advice, because Evaluate reads its
+  /// tensors. \p Nanoseconds may be MLBRIDGE_FOREVER.
   MLBridgeStatus (*Evaluate)(void *Runner, MLBridgeAdviceRef Request,
                              int64_t Nanoseconds, MLBridgeFeatureSetRef Reply);
   /// Destroys the runner that Create returned. Dispose may be null.
@@ -580,8 +589,9 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 ///   mlbridgeEvaluateInt32Vector(Runner, const int32_t **Values,
 ///                               size_t *Count)
 /// \endcode
-/// The functions are inline, so that the ABI needs only one function for all
-/// eleven types.
+/// The functions are inline and call an exported function with an
+/// MLBridgeElementType. Therefore, the ABI needs one function for all eleven
+/// types.
 #define MLBRIDGE_FUNCTIONS_OF(NAME, TYPE)                                      \
   static inline MLBridgeStatus mlbridgeSet##NAME(                              \
       MLBridgeFeatureSetRef Features, const char *Name, TYPE Value) {          \

@@ -29,8 +29,8 @@
 namespace MLBridge {
 
 /// The type of advice that a caller of evaluate<T> expects. Runners and peers
-/// need this type for replies that do not contain a type, such as raw replies
-/// and JSON numbers.
+/// need this type for replies that do not contain a type, such as JSON numbers,
+/// or the raw bytes from a foreign model.
 struct AdviceSpec {
   enum class Form : std::uint8_t {
     Any,    ///< Accept any reply, because T is Advice.

@@ -66,8 +66,8 @@ std::string_view errorCodeName(ErrorCode Code);
 /// A failure: a code and a message. The message is one sentence that names the
 /// peer or the feature, and states what was expected and what was found. A
 /// default-constructed Error is success.
-// Expected stores an Error in a std::variant, which the analyzer does not
-// understand. The analyzer therefore reports an uninitialized Error here.
+// The class Expected stores an Error in a std::variant, which the analyzer does
+// not understand. The analyzer therefore reports an uninitialized Error here.
 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign)
 class [[nodiscard]] Error {
 public:

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines call(), through which every function of the C API runs its code. It
-/// converts an Error to a status and the thread's last message. It also
+/// Defines call(), through which every function of the C API runs its code.
+/// call() converts an Error to a status and the thread's last message. It also
 /// converts exceptions to a status.
 ///
 //===----------------------------------------------------------------------===//

@@ -36,7 +36,7 @@ public:
   }
 
   /// Calls the user's Create. The constructor does not call Create, because an
-  /// exception in a constructor would skip the destructor, and so Dispose.
+  /// exception in a constructor would skip the destructor, which calls Dispose.
   Error open(const ModelSpec &Spec) {
     if (Callbacks.Create) {
       void *User = Self;

@@ -122,7 +122,7 @@ RunnerFactory::RunnerFactory()
        "decisions",
        makeRecord, /*IsDecorator=*/true, checkRecord});
   add({"replay",
-       "replay:FILE?until=N: the decisions that record: logged in FILE; after "
+       "replay:FILE?until=N: replies with the decisions in the log FILE; after "
        "N requests, leaves every decision to the compiler",
        makeReplay, /*IsDecorator=*/false, checkReplay});
   add({"fallback",

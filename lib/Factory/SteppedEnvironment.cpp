@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Implements the switching between the two threads. They share one lock, and a
-/// variable states whose turn it is.
+/// Implements the switching between the two threads. The threads share one
+/// lock, and a variable states which thread may run.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -28,9 +28,9 @@ public:
   /// Whether a model may be a folder.
   enum class Folders { Refused, Allowed };
 
-  /// Returns the stamp of \p Path. Returns a System error if the file does not
-  /// exist. Returns an InvalidArgument error if it cannot be a model, in these
-  /// cases:
+  /// Returns the stamp of \p Path. Returns a System error if \p Path does not
+  /// exist. Returns an InvalidArgument error if \p Path cannot be a model, in
+  /// these cases:
   /// - It is a folder, but \p Allowed is Refused.
   /// - It is a folder with too many files.
   /// - It is a FIFO. Opening a FIFO could block forever.

@@ -213,8 +213,8 @@ void Watchdog::lookBy(Ticks When) {
 Watch::~Watch() {
   if (!Dog)
     return;
-  // In a forked child, do not destroy the parent's watchdog. That would wait
-  // for a thread that does not exist in the child.
+  // In a forked child, do not destroy the parent's watchdog. The destructor
+  // would wait for a thread that does not exist in the child.
   if (Dog->isForked())
     abandon(std::move(Dog));
   else

@@ -15,10 +15,10 @@
 /// until the earliest deadline.
 ///
 /// An evaluation usually costs two atomic exchanges and no system call. The
-/// first exchange stores the evaluation's deadline and the second one marks its
-/// end. An evaluation wakes the thread only if its deadline is before the time
-/// at which the thread wakes anyway. This is rare, because evaluations with
-/// equal timeouts are due in the order in which they begin.
+/// first exchange stores the evaluation's deadline. The second exchange marks
+/// the evaluation's end. An evaluation wakes the thread only if its deadline is
+/// before the time at which the thread wakes anyway. This is rare, because
+/// evaluations with equal timeouts are due in the order in which they begin.
 ///
 //===----------------------------------------------------------------------===//
 

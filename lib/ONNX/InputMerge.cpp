@@ -265,8 +265,8 @@ bool Graph::readType(Range Message, FileInput &Input) {
 
 std::optional<std::int64_t> Graph::onlyNumber(const std::string &Name) const {
   constexpr unsigned Type = 2, Raw = 9, Int64 = 7;
-  // Do not use a constant whose name is also the name of an input. It is only
-  // the default value of that input.
+  // Do not use a constant whose name is also the name of an input. Such a
+  // constant is only the default value of the input.
   auto Found = Constants.find(Name);
   if (Found == Constants.end() || Makers.contains(Name))
     return std::nullopt;

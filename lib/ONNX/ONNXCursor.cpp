@@ -24,7 +24,8 @@ static constexpr std::size_t MostCopied = std::size_t(16) << 10;
 Expected<std::unique_ptr<ModelCursor>>
 ONNXCursor::open(std::shared_ptr<const ONNXModel> M) {
   const Runtime &Library = M->runtime();
-  // Create run options once. Otherwise, each evaluation would create its own.
+  // Create run options once. Otherwise, each evaluation would create its own
+  // options.
   auto Options = Library.make<OrtRunOptions>(
       M->name(), ErrorCode::Model, [&](OrtRunOptions **Made) {
         return Library.api().CreateRunOptions(Made);
@@ -177,7 +178,8 @@ Error ONNXCursor::merge(Input &In, const SessionInput &What,
     if (Error E = check(API.GetTensorMutableData(In.Value.get(), &In.Copy)))
       return E;
   }
-  // The pointer is null if there are no rows. It is not dereferenced then.
+  // The pointer is null if there are no rows. In this case, the loop does not
+  // use it.
   char *const Rows = static_cast<char *>(In.Copy);
   std::size_t Column = 0;
   for (std::size_t P = 0; P < What.Parts.size(); ++P) {

@@ -160,7 +160,7 @@ std::vector<std::string> onnx::partsOf(const std::string &File) {
   return Paths;
 }
 
-/// Returns whether \p Path is in \p Folder or in a folder of \p Folder. Both
+/// Returns whether \p Path is in \p Folder or in one of its subfolders. Both
 /// paths are absolute, without links and "..".
 static bool isInside(const std::filesystem::path &Path,
                      const std::filesystem::path &Folder) {
@@ -169,7 +169,7 @@ static bool isInside(const std::filesystem::path &Path,
 
 Error onnx::checkParts(const std::string &File) {
   namespace fs = std::filesystem;
-  // After an error, these paths are empty, and the path of the part, too.
+  // After an error, these paths and the path of the external file are empty.
   std::error_code Failed;
   const fs::path Folder = fs::path(File).parent_path();
   const fs::path Real = fs::canonical(Folder.empty() ? "." : Folder, Failed);

@@ -22,7 +22,8 @@ using namespace MLBridge::onnx;
 //===----------------------------------------------------------------------===//
 
 static std::string lowerCase(std::string Text) {
-  // Use no function of the C library, because these depend on the locale.
+  // Use no function of the C library, because these functions depend on the
+  // locale.
   for (char &C : Text)
     if (C >= 'A' && C <= 'Z')
       C = static_cast<char>(C - 'A' + 'a');
@@ -84,7 +85,7 @@ static OrtStatus *appendProvider(const std::string &Name,
     return append(Options, API.CreateTensorRTProviderOptions,
                   API.SessionOptionsAppendExecutionProvider_TensorRT_V2,
                   API.ReleaseTensorRTProviderOptions);
-  // This function spells some names in capitals.
+  // SessionOptionsAppendExecutionProvider() expects two names in capitals.
   const char *Spelt = Name == "Azure"     ? "AZURE"
                       : Name == "Xnnpack" ? "XNNPACK"
                                           : Name.c_str();
@@ -132,7 +133,7 @@ static Error setProviders(const std::vector<std::string> &Wanted,
 static Error addOperators(const std::string &Path, OrtSessionOptions *Options,
                           const std::string &Name, const Runtime &Library) {
   const std::string What = Name + ": operators '" + printable(Path) + "'";
-  // ONNX Runtime would end the process for a truncated library.
+  // ONNX Runtime would end the process if the library was truncated.
   if (Error E = checkLibrary(Path))
     return {E.code(), What + ": " + E.message()};
   // A path without a slash would be a name for the dynamic linker.
@@ -155,7 +156,8 @@ onnx::makeSessionOptions(const ONNXOptions &Chosen, const std::string &Name,
       [&](OrtSessionOptions **Made) { return API.CreateSessionOptions(Made); });
   if (!Options)
     return Options;
-  // Use no further threads, because they would wait for each other by spinning.
+  // Use no additional threads, because the threads would wait for each other by
+  // spinning.
   for (OrtStatus *Status : {API.SetIntraOpNumThreads(Options->get(), 1),
                             API.SetInterOpNumThreads(Options->get(), 1)})
     if (Error E = Library.check(Status, Name, ErrorCode::Model))

@@ -24,7 +24,7 @@
 
 namespace MLBridge::onnx {
 
-/// The position of a message or a string in the file.
+/// The range of bytes that a message or a string occupies in the file.
 struct Range {
   std::uint64_t Begin = 0;
   std::uint64_t End = 0;
@@ -113,17 +113,17 @@ public:
   }
 
   /// Returns true if the field has the number \p Wanted and contains bytes,
-  /// which are a message or a string. Because this checks the kind too, callers
-  /// skip a field that has the right number but the wrong kind.
+  /// which are a message or a string. The function also checks the kind, so
+  /// that callers skip a field with the right number but the wrong kind.
   bool isBytes(std::uint64_t Wanted) const {
     return Number == Wanted && !HasNumber;
   }
   bool isVarint(std::uint64_t Wanted) const {
     return Number == Wanted && HasNumber;
   }
-  /// Returns the position of the field's bytes, which is empty for a varint.
+  /// Returns the range of the field's bytes. The range is empty for a varint.
   Range content() const { return Content; }
-  /// Returns the position of the whole field, including its number and length.
+  /// Returns the range of the whole field, including its number and length.
   Range whole() const { return Whole; }
   /// Returns the value of a varint.
   std::int64_t value() const { return static_cast<std::int64_t>(Value); }

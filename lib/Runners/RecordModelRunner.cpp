@@ -59,11 +59,12 @@ public:
   void useAdvice(const Advice &Given);
   Error decide(const TensorView &Decision);
   Error reward(double Value);
-  /// Adds the model's metadata to the header, unless it has been written.
+  /// Adds the model's metadata to the header, unless the header has been
+  /// written.
   void addMetadata(std::string_view Key, const std::string &Value) {
     Metadata.insert_or_assign(std::string(Key), Value);
   }
-  /// Closes the request. Writes it if it has a decision.
+  /// Closes the open request, and writes it if it has a decision.
   Error finish();
   Error flush();
   /// Returns \p E with the log's name in front of the message. Does not add the

@@ -232,9 +232,10 @@ private:
 /// get the first of these types that fits all of them: int64_t, uint64_t,
 /// double.
 ///
-/// If one number has a fraction or an exponent or is not finite, integers are
-/// rounded to the nearest double. If all numbers are integers, each must be
-/// representable as a double without rounding.
+/// For the type double, integers are rounded to the nearest double if at least
+/// one number has a fraction, has an exponent or is not finite. If all numbers
+/// are integers, each integer must be representable as a double without
+/// rounding.
 class NaturalElements {
 public:
   NaturalElements(ElementStore &Store)

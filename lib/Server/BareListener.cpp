@@ -82,7 +82,8 @@ void BareListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
 }
 
 void BareListener::begin(PendingConnection Connection, SessionTable &Sessions) {
-  // Only report a refusal, because the compiler cannot receive the reason.
+  // Only record a refusal, because a foreign compiler cannot receive the
+  // reason.
   if (Error E = Sessions.checkRoom(Options.MaxSessions))
     return Sessions.refuse(std::move(E));
   Expected<std::unique_ptr<BaseSerDes>> Codec =

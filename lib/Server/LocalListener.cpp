@@ -42,7 +42,8 @@ private:
   };
 
   void acceptConnections();
-  /// Continues the handshake with \p C. Returns true if it has not ended yet.
+  /// Continues the handshake with \p C. Returns true if the handshake has not
+  /// ended yet.
   bool handshake(PendingConnection &C, SessionTable &Sessions);
   Error begin(PendingConnection &C, const Hello &H, SessionTable &Sessions);
   Expected<std::unique_ptr<ServerChannel>> makePipes(PendingConnection &C,

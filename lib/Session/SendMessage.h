@@ -20,12 +20,11 @@
 
 namespace MLBridge {
 
-/// Sends \p Tensors through \p Channel. If the tensors are a reply that is not
-/// advice, and the channel has its own form of such replies, uses that form. If
-/// this saves a copy, sends the tensors
-/// directly from their memory. Otherwise, writes the message to memory from
-/// acquire(). \p Until is a Deadline for a Transport, and a Duration for a
-/// ServerChannel.
+/// Sends \p Tensors through \p Channel. If the tensors are an error or a
+/// deferral, and the channel has its own form of such replies, uses that form.
+/// If sending the tensors directly from their memory saves a copy, does so.
+/// Otherwise, writes the message to memory from acquire(). \p Until is a
+/// Deadline for a Transport, and a Duration for a ServerChannel.
 template <typename ChannelT, typename UntilT>
 Error sendMessage(BaseSerDes &Codec, ChannelT &Channel,
                   Span<const TensorView> Tensors, UntilT Until) {

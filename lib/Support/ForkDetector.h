@@ -25,7 +25,7 @@ namespace MLBridge {
 /// must not use. isForked() reads a mark in a page that the kernel clears in
 /// every child (MADV_WIPEONFORK). Therefore, isForked() is fast enough to be
 /// called for every message. If the kernel does not support MADV_WIPEONFORK,
-/// isForked() is a system call.
+/// isForked() makes a system call.
 class ForkDetector {
 public:
   ForkDetector();

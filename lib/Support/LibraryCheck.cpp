@@ -40,8 +40,9 @@ static std::string findDamage(int FD, std::uint64_t FileSize) {
           (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
       Head.e_type != ET_DYN || Head.e_phentsize != sizeof(ElfW(Phdr)))
     return "expected a shared library for this machine";
-  std::string CutShort = "the file ends at byte " + std::to_string(FileSize) +
-                         ", before what its own header lists: it was cut short";
+  std::string CutShort =
+      "the file ends at byte " + std::to_string(FileSize) +
+      ", but its header lists more contents: it was cut short";
   // Check the section headers, because linkers write them at the end of a file.
   if (!isInside(Head.e_shoff, std::uint64_t(Head.e_shnum) * Head.e_shentsize,
                 FileSize))
@@ -56,11 +57,11 @@ static std::string findDamage(int FD, std::uint64_t FileSize) {
 }
 
 /// Returns a path to \p FD that no other file has while the library is loaded.
-/// The dynamic linker does not load a file whose name is the name of a loaded
-/// library. "/proc/self/fd/N" alone is not unique, because another file may
-/// later have the same descriptor number. Therefore, the path also encodes the
-/// file's device and inode as a sequence of "./" and "/". A loaded file keeps
-/// its inode.
+/// Such a path is necessary, because the dynamic linker does not load a file
+/// whose name is the name of a loaded library. "/proc/self/fd/N" alone is not
+/// unique, because another file may later have the same descriptor number.
+/// Therefore, the path also encodes the file's device and inode as a sequence
+/// of "./" and "/". A loaded file keeps its inode.
 static std::string nameOf(int FD, const struct stat &Status) {
   std::string Name = "/proc/self/fd/";
   for (std::uint64_t Number :

@@ -42,8 +42,8 @@ public:
                         Deadline Until);
   /// Waits for the reply to the last request.
   Expected<Span<const std::byte>> receive(Deadline Until);
-  /// Leaves unread spliced pages in the pipe. A forked child calls this
-  /// function because the pipe belongs to its parent.
+  /// Leaves unread spliced pages (see PipeWriter) in the pipe. A forked child
+  /// calls this function because the pipe belongs to its parent.
   void disown() { Writer.disown(); }
 
 private:

@@ -109,9 +109,9 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
     // Ignore the FIFOs if the server is dead and only its child still holds
     // them. The child never answers.
     if (*Opened && !isOrphaned(Name + ".sock")) {
-      // Repeat the handshake. A server of this library may have started between
-      // the two checks. Such a server creates its socket before its FIFOs, so
-      // the handshake succeeds now.
+      // Repeat the handshake. A server of this library may have started after
+      // the first handshake failed. Such a server creates its socket before its
+      // FIFOs, so the handshake succeeds now.
       Ends = tryHandshake(Request, Until);
       if (!Ends)
         return Ends.takeError();

@@ -82,7 +82,7 @@ ssize_t PipeWriter::splice(Span<const iovec> Pieces) {
   if (Written >= 0 || errno == EAGAIN || errno == EINTR || errno == EPIPE)
     return Written;
   // Fall back to write(). A sandbox may forbid vmsplice(2), and some memory,
-  // for example a device's, has no pages to splice.
+  // for example the memory of a device, has no pages to splice.
   State = Splicing::Fails;
   return write(Pieces);
 }

@@ -67,10 +67,9 @@ public:
   /// Sends the concatenation of \p Pieces. The pieces are not used after the
   /// call. The default implementation copies them to a region.
   virtual Error send(Span<const Span<const std::byte>> Pieces, Duration Within);
-  /// Sends the reply \p Name, which is in ReplyNames, with the text \p Text in
-  /// the channel's own form.
-  /// Returns false if the channel has none, so that the SerDes encodes the
-  /// reply.
+  /// Sends the reply \p Name, one of ReplyNames, with the text \p Text in the
+  /// channel's own form. Returns false if the channel has no such form. The
+  /// SerDes then encodes the reply.
   virtual bool sendFailure(std::string_view /*Name*/,
                            std::string_view /*Text*/) {
     return false;

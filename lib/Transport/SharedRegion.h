@@ -79,7 +79,7 @@ private:
     std::uint32_t HeaderSize;
     std::uint64_t Capacity;
     /// The words that the writer changes share a cache line. The word that the
-    /// reader changes is on another one.
+    /// reader changes is in another cache line.
     alignas(64) std::atomic<std::uint32_t> Sequence;
     std::atomic<std::uint32_t> WriterCore;
     alignas(64) std::atomic<std::uint32_t> Sleeps;

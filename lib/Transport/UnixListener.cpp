@@ -72,8 +72,9 @@ Expected<UniqueFD> MLBridge::tryConnect(const std::string &Path, int Type) {
 //===----------------------------------------------------------------------===//
 
 /// Locks the directory of \p Path. Without the lock, two servers could replace
-/// a dead server's socket at the same time, and one could remove the other's
-/// new socket. A lock on the directory leaves no lock file behind.
+/// a dead server's socket at the same time, and one server could remove the new
+/// socket of the other server. A lock on the directory leaves no lock file
+/// behind.
 static UniqueFD lockDirectoryOf(const std::string &Path) {
   UniqueFD Directory(::open(posix::parentOf(Path).c_str(),
                             O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines the schemes `aot:` and `builtin:` for models that `mlbridge compile`
-/// has compiled. docs/guides/compile.md shows how to compile an .onnx file for
-/// each scheme.
+/// Defines the schemes `aot:` and `builtin:` for compiled models. `mlbridge
+/// compile` compiles an .onnx file for either scheme (docs/guides/compile.md).
+/// The CMake function mlbridge_add_tf_aot_model() compiles a SavedModel for
+/// `builtin:` (docs/guides/tensorflow.md).
 ///
 //===----------------------------------------------------------------------===//
 

@@ -34,8 +34,8 @@ struct TensorSpec {
   ElementType Type = ElementType::Float;
   /// The extents. A negative extent is free, that is, each request chooses it.
   /// Two free extents with the same negative number must be equal in a request,
-  /// such as n in "n nodes and an n x n matrix". AnyExtent is an exception: it
-  /// is independent of all other extents.
+  /// such as n in "n nodes and an n x n matrix". An extent of AnyExtent (-1) is
+  /// an exception: it is independent of all other extents.
   Shape Dims;
 
   /// True for an output whose rank is known only after the evaluation. Dims is
@@ -56,9 +56,9 @@ public:
   virtual ~ModelCursor();
 
   /// Evaluates the model. \p Inputs have the order, names, types and ranks of
-  /// Model::inputs(), and matching extents. Their data is borrowed for this
-  /// call. The outputs have the order of Model::outputs(). Their views are
-  /// valid until the next call.
+  /// Model::inputs(), and matching extents. The data of the inputs is borrowed
+  /// for this call. The returned outputs have the order of Model::outputs().
+  /// Their views are valid until the next call.
   ///
   /// Returns the error Model if the runtime fails, or System if memory runs
   /// out.

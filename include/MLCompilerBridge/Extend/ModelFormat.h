@@ -32,7 +32,7 @@ namespace MLBridge {
 /// models.
 struct ModelFormat {
   std::string Scheme;
-  /// The line that --help and `mlbridge doctor` print.
+  /// The line that describes the scheme in --help and in `mlbridge doctor`.
   std::string Help;
   /// Loads the model \p File. \p Spec contains the options.
   std::function<Expected<std::shared_ptr<const Model>>(const std::string &File,
@@ -43,7 +43,8 @@ struct ModelFormat {
   // The initializer avoids a compiler warning when users omit this member.
   // NOLINTNEXTLINE(readability-redundant-member-init)
   std::vector<std::string_view> Options = {};
-  /// Checks the values of these options. It is called before Load.
+  /// Checks the values of these options. The library calls this function before
+  /// Load.
   RunnerFactory::Inspect Check = nullptr;
   /// True if FILE is the path of a file. If false, FILE is another kind of
   /// name, and each runner calls Load instead of sharing the model.

@@ -44,11 +44,12 @@ public:
   using Inspect = std::function<Error(const ModelSpec &)>;
   struct Scheme {
     std::string Name;
-    /// The line that --help and `mlbridge doctor` print, such as
-    /// "pipe:NAME?serdes=...".
+    /// The line that describes the scheme in --help and in `mlbridge doctor`,
+    /// such as "pipe:NAME?serdes=...".
     std::string Help;
     Create Make;
-    /// True if the scheme decorates another runner, as in "name|SPEC".
+    /// True if the scheme decorates the runner of another spec, as in
+    /// "name|SPEC".
     bool IsDecorator = false;
     /// Checks the path and the options of a spec without opening files or
     /// connections. The factory calls this function before Make, and in

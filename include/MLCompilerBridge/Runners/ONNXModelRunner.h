@@ -20,8 +20,8 @@
 ///   Expected<double> Return = runEpisode(Env, Players);
 /// \endcode
 /// This component does not link ONNX Runtime. Instead, the first request loads
-/// the library of ONNX Runtime. docs/guides/in-process.md lists the places
-/// where the library is searched for.
+/// the library of ONNX Runtime. docs/guides/in-process.md lists the folders
+/// that are searched for the library.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,8 @@ struct ONNXOptions {
   /// The execution providers for the model's operators, in order of preference,
   /// such as {"cuda", "cpu"}. The names are ONNX Runtime's, in upper or lower
   /// case and with or without "ExecutionProvider". The CPU executes each
-  /// operator that no earlier provider supports. Empty for only the CPU.
+  /// operator that no earlier provider supports. If the list is empty, the CPU
+  /// executes all operators.
   std::vector<std::string> Providers;
   /// The paths of libraries with custom operators. Each library exports the
   /// function RegisterCustomOps(), which onnxruntime_c_api.h describes.
@@ -58,8 +59,9 @@ struct ONNXOptions {
 /// Loads the model in \p File. Any number of threads and runners can share the
 /// model, so an InProcessModelRunner::Load may return it several times.
 ///
-/// The model is evaluated in the calling thread and starts no threads. Outputs
-/// of types that advice cannot hold (maps, sequences, float16) are omitted.
+/// The model is evaluated in the calling thread, and the evaluation starts no
+/// threads. Outputs of types that advice cannot hold (maps, sequences, float16)
+/// are omitted.
 ///
 /// Returns one of these errors:
 /// - Unsupported if ONNX Runtime was not found or lacks an execution provider,

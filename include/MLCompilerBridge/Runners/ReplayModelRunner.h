@@ -28,8 +28,8 @@ namespace MLBridge {
 /// the path of a file.
 ///
 /// The first request that differs fails with an error that contains the number
-/// of the request, the feature, the logged and the actual value. The code is
-/// SchemaMismatch if the names, types or shapes differ, and Model if a value
+/// of the request, the feature, the logged value and the actual value. The code
+/// is SchemaMismatch if the names, types or shapes differ, and Model if a value
 /// differs or the log has no more requests. After an error, all requests return
 /// this error, because the compilation no longer follows the log.
 class ReplayModelRunner final : public MLModelRunner {

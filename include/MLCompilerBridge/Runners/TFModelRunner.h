@@ -18,8 +18,8 @@
 ///   bool ShouldInline = Runner.evaluate<bool>();
 /// \endcode
 /// This component does not link TensorFlow. Instead, the first request loads
-/// TensorFlow's library. docs/guides/tensorflow.md lists the places where the
-/// library is searched for.
+/// TensorFlow's library. docs/guides/tensorflow.md lists the folders that are
+/// searched for the library.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -65,8 +65,9 @@ loadTFModel(const std::string &Folder, const TFOptions &Options = {});
 /// InProcessModelRunner documents which features a model receives and how its
 /// outputs become advice. A model is loaded at its first request. A runner that
 /// is constructed directly does not share its models. Runners that come from
-/// one RunnerFactory or its copies share a model. After a file in its folder
-/// has changed, only runners that make their first request load it again.
+/// one RunnerFactory or its copies share a model. After a file in a model's
+/// folder has changed, only runners that make their first request load the new
+/// model.
 class TFModelRunner final : public InProcessModelRunner {
 public:
   explicit TFModelRunner(const std::string &Folder,

@@ -85,15 +85,15 @@ public:
 
   /// Returns a number that identifies the layout of the last message. Two
   /// messages have the same number only if their tensors have the same names,
-  /// types and shapes. Tensors whose data are outside the message, see
-  /// memory(), must also have the same addresses. If the messages also have the
+  /// types and shapes. Tensors whose data are outside the message (see
+  /// memory()) must also have the same addresses. If the messages also have the
   /// same address, their views have the same pointers. Callers may then reuse
   /// objects that they made from the views. By default, every message has a new
   /// number.
   virtual std::uint64_t layout() const { return Messages; }
-  /// Some views may point to memory that is not part of the message. Returns an
-  /// owner of this memory, or null if there are no such views. The owner keeps
-  /// the memory alive, but the next message overwrites its contents.
+  /// Returns an owner of the memory outside the message to which some views
+  /// point, or null if there are no such views. The owner keeps the memory
+  /// alive, but the next message overwrites its contents.
   virtual std::shared_ptr<const void> memory() const { return nullptr; }
 
   /// Returns whether deserialize() accepts a message that the peer can still

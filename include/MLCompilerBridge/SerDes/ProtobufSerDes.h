@@ -49,16 +49,15 @@ public:
   /// "protobuf:my.Features/my.Decision", so the handshake fails if the two
   /// sides use different messages.
   ///
-  /// A field can be a number, a bool, an enum, a string, bytes or a message, a
-  /// repeated field of one of these types except bytes, a map, or in a oneof.
-  /// An enum is read as its number, and written from its number or its name.
-  /// Bytes are elements of type uint8_t, and a repeated field has rank 1. The
-  /// fields of a message in a message are features with the field's path as the
-  /// name, such as "graph.nodes[].weight", which contains the weights of all
-  /// nodes. docs/reference/wire-format.md describes these names. Returns
-  /// Unsupported if a message contains itself, is in more than 16 messages, or
-  /// has a field of another kind. The descriptors may be destroyed after this
-  /// call.
+  /// A field can be a number, a bool, an enum, a string, bytes, a message or a
+  /// map. It can be in a oneof. It can be repeated unless its type is bytes. An
+  /// enum is read as its number, and written from its number or its name. Bytes
+  /// are elements of type uint8_t, and a repeated field has rank 1. A field of
+  /// a nested message is a feature whose name is the field's path. For example,
+  /// "graph.nodes[].weight" contains the weights of all nodes.
+  /// docs/reference/wire-format.md describes these names. Returns Unsupported
+  /// if a message contains itself, is in more than 16 messages, or has a field
+  /// of another kind. The caller may destroy the descriptors after this call.
   ///
   /// Writing a message fails with SchemaMismatch in these cases:
   /// - A feature has no field.

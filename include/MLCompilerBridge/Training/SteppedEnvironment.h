@@ -58,19 +58,19 @@ public:
   /// null.
   bool waitForReset();
 
-  /// Sends an observation to \p Agent, and waits for the action. \p Reward is
-  /// the reward of the previous action. Returns null if the trainer has
-  /// abandoned the episode or has left.
+  /// Sends the observation that \p Observe writes to \p Agent, and waits for
+  /// the action. \p Reward is the reward of the previous action. Returns null
+  /// if the trainer has abandoned the episode or has left.
   ///
   /// The action is valid until the next call of a function of this class. Data
   /// borrowed by \p Observe must stay unchanged until then.
   const Advice *act(const Observer &Observe, std::string Agent = "",
                     double Reward = 0);
 
-  /// Sends the last reward and the last observation, for the agent that acted
-  /// last. \p Info is a JSON object or empty (see Environment::info()). Data
-  /// borrowed by \p Observe must stay unchanged until the next waitForReset()
-  /// has returned.
+  /// Ends the episode. Sends the last reward, and the last observation, which
+  /// \p Observe writes. Both are for the agent that acted last. \p Info is a
+  /// JSON object or empty (see Environment::info()). Data borrowed by
+  /// \p Observe must stay unchanged until the next waitForReset() has returned.
   void endEpisode(double Reward, const Observer &Observe,
                   std::string Info = "");
   /// Ends the episode with an error, which the trainer receives.

@@ -8,9 +8,8 @@
 ///
 /// \file
 /// Implements training through gRPC. The compiler is the gRPC server, and a
-/// trainer on this or another machine connects to it. Both
-/// ends are Transports. This header belongs to the component
-/// MLCompilerBridge::gRPC.
+/// trainer on this or another machine connects to it. Both ends are Transports.
+/// This header belongs to the component MLCompilerBridge::gRPC.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -13,9 +13,10 @@
 /// after 0.2-2 us. But a thread that spins on the peer's core delays the peer
 /// by a time slice.
 ///
-/// Therefore, a thread spins for up to 50 us. After an unsuccessful spin, it
-/// sleeps without spinning for the next 1, then 3, 7, ... up to 1023 waits. A
-/// successful spin resets this number to 0.
+/// Therefore, a thread spins for up to 50 us. After an unsuccessful spin, the
+/// next wait sleeps without spinning. After further unsuccessful spins, the
+/// next 3, 7, ..., and at most 1023 waits do so. A successful spin resets this
+/// number to 0.
 ///
 /// AdaptiveWait never calls sched_yield, because each call costs a full time
 /// slice (4 ms) if another process is busy on the core.

@@ -17,7 +17,7 @@
 ///     Reply.clear();
 ///     Reply.set("out", decide(Request->Features));
 ///     if (Error E = (*Server)->reply(Reply.tensors()))
-///       std::cerr << E.str() << '\n'; // The compiler did not receive it.
+///       std::cerr << E.str() << '\n'; // The compiler got no reply.
 ///   }
 /// \endcode
 ///

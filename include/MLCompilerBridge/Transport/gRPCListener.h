@@ -37,11 +37,11 @@ namespace MLBridge {
 /// compiler does not name its SerDes, as stock gRPC clients do not, the session
 /// uses Protobuf.
 ///
-/// With `service=my.Advisor` and `method=Decide`, compilers call a unary method
-/// of the user's own service instead of those of mlcompilerbridge.proto. Its
-/// messages are those that addProtobuf() has added to \p Options. If the model
-/// fails or defers, a client without this library receives the status UNKNOWN
-/// or ABORTED.
+/// With `service=my.Advisor` and `method=Decide`, compilers call this unary
+/// method of the user's own service instead of a method of
+/// mlcompilerbridge.proto. The method has the message types that addProtobuf()
+/// has added to \p Options. If the model fails or defers, a client without this
+/// library receives the status UNKNOWN or ABORTED.
 ///
 /// This function starts threads of gRPC, so fork before calling it.
 Expected<std::unique_ptr<Listener>>

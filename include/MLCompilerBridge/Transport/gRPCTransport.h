@@ -49,8 +49,8 @@ struct gRPCOptions : TransportOptions {
   };
   Call Style = Call::Stream;
   /// The path of a unary method of the user's own service, such as
-  /// "/my.Advisor/Decide". If it is empty, the calls are those of
-  /// mlcompilerbridge.proto. If it is not, Style must be Unary.
+  /// "/my.Advisor/Decide". If the path is empty, the transport calls the
+  /// methods of mlcompilerbridge.proto. Otherwise, Style must be Unary.
   std::string Method;
   gRPCCredentials Credentials;
   /// The interval between pings to a silent peer. Pings detect a dead

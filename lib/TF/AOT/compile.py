@@ -94,7 +94,7 @@ class Variant:
 
 
 def find(pattern: str, header: str, what: str) -> str:
-    """Returns the match of the pattern's group. The error for no match names `what`."""
+    """Returns the match of the pattern's group. Without a match, raises with `what`."""
     match = re.search(pattern, header, re.DOTALL)
     if not match:
         raise Failure(f"expected {what} in the header that TensorFlow wrote")
@@ -204,7 +204,7 @@ def table(kind: str, found: list[Tensor]) -> str:
 
 
 def places(function: Function) -> tuple[list[str], int]:
-    """Returns C code for the address of each buffer, and their total size in bytes."""
+    """Returns C code for the buffers' addresses, and the buffers' total size in bytes."""
     addresses, size = [], 0
     for kind, nbytes in function.buffers:
         if kind in (CONSTANT, ON_STACK):
@@ -241,7 +241,7 @@ static int run_{number}(const int64_t *free_extents, const void *const *inputs,
   void *buffers[] = {{{", ".join(addresses)}}};
   (void)free_extents;
   (void)inputs;
-  /* They may be aligned to less than what the function reads at once. */
+  /* Copy the inputs, because the function may need a larger alignment. */
 {newline.join(copies_in)}
   mlbridge_xla_run({function.symbol}, buffers[{function.result}], buffers);
 {newline.join(copies_out)}
@@ -319,7 +319,7 @@ const MLBridgeAOTModel mlbridge_aot_model_{name};
 def compile_model(
     model: Path, folder: Path, name: str, signature: str, cpu: str
 ) -> Function:
-    """Runs TensorFlow's compiler, which writes NAME.o and a header that is parsed."""
+    """Runs TensorFlow's compiler, which writes NAME.o and a header. Parses the header."""
     command = [
         str(Path(sys.executable).with_name("saved_model_cli")),
         "aot_compile_cpu",
