@@ -46,7 +46,8 @@ function(mlbridge_add_aot_model TARGET MODEL)
   set(_options --name ${ARG_NAME} --header ${_header})
   if(CMAKE_C_COMPILER AND NOT CMAKE_CROSSCOMPILING)
     set(_cc ${CMAKE_C_COMPILER_LAUNCHER} ${CMAKE_C_COMPILER})
-    # Sanitizers do not see this code. ccache has it from a build without them.
+    # Sanitizers do not instrument this code, so use the command of a build without
+    # sanitizers, whose results ccache has.
     if(MLBRIDGE_SANITIZE)
       set(_cc ${CMAKE_C_COMPILER_LAUNCHER} cc)
     endif()

@@ -80,7 +80,7 @@ option(MLBRIDGE_ENABLE_BENCHMARKS "The benchmarks' C++ side"
   ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_PYTHON "The Python module (pip install . sets this)" OFF)
 option(MLBRIDGE_PYTHON_IN_PLACE
-  "The Python module is built for .venv, where there is one, in python/mlbridge" OFF)
+  "Build the Python module for .venv, if it exists, in python/mlbridge" OFF)
 if(MLBRIDGE_PYTHON_IN_PLACE)
   if(EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
     set(MLBRIDGE_ENABLE_PYTHON ON)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The ways to run a model that benchmarks of whole compiles share."""
+"""Ways to run a model, for the benchmarks of whole compiles."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -51,7 +51,7 @@ def mean_ratio(
 ) -> float:
     """Returns the geometric mean of the modules' median ratios of time.
 
-    Each element of `ours` and `theirs` has the rounds of one module.
+    Each element of `ours` and `theirs` has the times of one module, one per round.
     """
     return geometric_mean(
         median(a.seconds / b.seconds for a, b in zip(mine, base, strict=True))

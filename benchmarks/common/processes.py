@@ -30,7 +30,7 @@ START_SECONDS = 120.0  # The time limit for a server's start.
 ENDING_SECONDS = 5.0
 # The clients of `mlbridge bench rtt`, `serve` and `neighbour`.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
-# Use one thread, because a single product is too short to benefit from two threads.
+# Use one thread, because a single matrix product is too short to benefit from two.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -264,7 +264,8 @@ def timed(
             stdout=subprocess.DEVNULL,
             stderr=said,
             env={**os.environ, **(runtimes() if variables is None else variables)},
-            # Use a session as environments do, because Linux may schedule by session.
+            # Start a session, as environments do, because Linux may schedule by
+            # session.
             start_new_session=True,
         ) as process:
             usage = toolchain.wait_for(process, words, seconds)

@@ -12,10 +12,10 @@
 ///     ir2vec-bench VOCABULARY.json MODULE.bc [REPETITIONS [PIPELINE]]
 ///
 /// `mlbridge bench ir2vec` runs this program. The output is an object of JSON.
-/// Its "whole" has the times of embedding a module from scratch, by this
-/// project and by LLVM. Its "passes" has the times of this project after each
-/// pass of a sequence. If PIPELINE is given, such as 'default<O2>', it runs
-/// first and scatters the instructions in memory.
+/// The key "whole" has the times of embedding a module from scratch, by this
+/// project and by LLVM. The key "passes" has the times of this project after
+/// each pass of a sequence. If PIPELINE is given, such as 'default<O2>', it
+/// runs first and scatters the instructions in memory.
 ///
 /// The benchmark measures the thread's CPU time instead of the elapsed time,
 /// because other load affects CPU time less. The thread never waits.

@@ -43,7 +43,7 @@ WRAPPER, STOCK = "wrapper", "clang -O3"
 FLOWS = (WRAPPER, *SERVED, *IN_PROCESS, STOCK)
 PROCESSES = "mlbridge_benchmarks.loop_distribution"
 
-# The limit on the time with an in-process model, relative to the wrapper.
+# The limit on the time with an in-process model, relative to the time of the wrapper.
 LIMIT = 1 / 16
 LEVEL = "L1"
 

@@ -47,7 +47,7 @@ LIMITS = {
 
 _ADDRSIG = 0x6FFF4C03
 _NOT_COMPARED = ("SHT_SYMTAB", "SHT_STRTAB", _ADDRSIG)
-# The limit on a compile with a machine-code model, relative to clang -Oz.
+# The limit on the time of a compile with a machine-code model, relative to clang -Oz.
 DEPLOYED_LIMIT = 2.0
 
 
@@ -244,7 +244,7 @@ def _digest(file: Path) -> str:
 
 
 def _note(module: Path, found: dict[str, tuple[str, str]], results: Results) -> None:
-    """Checks that all flows agree.
+    """Checks that all flows choose the same actions, and plug-ins make equal objects.
 
     Flows that drive the compiler from outside may produce another object, because
     information that passes have computed is lost when a module is written and read.

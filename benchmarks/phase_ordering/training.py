@@ -333,7 +333,7 @@ def measure(
     seed: int,
     on_part: Callable[[], None],
 ) -> Results:
-    """Plays and trains in each flow with each number of workers, alternately."""
+    """Plays and trains with each pair of a flow and a number of workers, in turn."""
     results = Results(sum(len(episode.actions) for episode in wanted))
     modules = list(dict.fromkeys(episode.module for episode in wanted))
     turns = [(name, count) for count in workers for name in names] * rounds

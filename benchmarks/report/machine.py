@@ -14,7 +14,7 @@ SHOWN = (
     *("python", "clang-22", "cc", "onnxruntime", "torch", "tensorflow"),
     *("stable_baselines3", "ray"),
 )
-"""The parts of ``mlbridge doctor`` that change times."""
+"""The parts of ``mlbridge doctor`` on which times depend."""
 
 
 def _first(path: str, pattern: str) -> str:

@@ -33,9 +33,9 @@ class Result:
 
     Attributes:
         command: the words of the command, with placeholders instead of paths.
-        started: the time of its start, in UTC.
-        seconds: its duration.
-        load: the load average of the minute before it.
+        started: the time when the step started, in UTC.
+        seconds: the duration of the step.
+        load: the load average of the minute before the step.
         commit: the commit of the checkout.
         machine: the machine, as `machine.describe` returns it.
         rows: the measured rows.

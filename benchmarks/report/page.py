@@ -76,7 +76,7 @@ def command_text(words: Sequence[str]) -> str:
 
 
 def shown(part: str, view: View, rows: Sequence[Row]) -> Shown | None:
-    """Returns a view's table, with a column of published figures after their column."""
+    """Returns a view's table. A column of published figures follows our column."""
     wanted = view.rows(rows)
     # Other rows of the same step may have other columns.
     columns = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The table of the runners by their characteristics, with what the report measured."""
+"""The table of the runners' characteristics and of their times in the report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

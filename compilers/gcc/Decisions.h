@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The four decisions. Each function makes gcc ask a model about its decision.
-/// Include this header after those of gcc.
+/// Declares the four kinds of decisions that a model can make in gcc. Each
+/// function decide...() makes gcc ask the model about one kind. Include this
+/// header after gcc's headers.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -17,17 +18,20 @@
 
 #include "Model.h"
 
-/// Asks about each call that gcc may inline: 0 keeps it, 1 inlines it, and 2
-/// leaves it to gcc.
+/// Asks about each call that gcc may inline. The reply 0 keeps the call, 1
+/// inlines it, and 2 leaves the decision to gcc.
 void decideInlining(const char *Plugin, Model &Asked);
-/// Asks about each innermost loop: an unroll factor, or 0 to leave it to gcc.
+/// Asks for the unroll factor of each innermost loop. The reply 0 leaves the
+/// loop to gcc.
 void decideUnrolling(const char *Plugin, Model &Asked);
-/// Asks about each function: a row of the menu in Flags.cpp.
+/// Asks for the optimisation flags of each function. The reply is a row of the
+/// menu in Flags.cpp.
 void decideFlags(const char *Plugin, Model &Asked);
-/// Asks about each optional pass on a function: 0 skips it, and 1 runs it.
+/// Asks about each optional pass on a function. The reply 0 skips the pass, and
+/// 1 runs it.
 void decideGates(const char *Plugin, Model &Asked);
 
-/// Counts of a function, with the names that LLVM gives them.
+/// Numbers that describe a function. They have the names that LLVM uses.
 struct FunctionCounts {
   int32_t BasicBlocks = 0;
   /// Blocks that are the target of a conditional jump.
@@ -51,7 +55,7 @@ FunctionCounts countFunction(function *Function);
 void addPass(const char *Plugin, opt_pass *Pass, const char *Reference,
              pass_positioning_ops Where);
 
-/// Returns the name of a function in the assembly.
+/// Returns the name of \p Function in the assembly.
 const char *nameOf(tree Function);
 
 #endif // MLBRIDGE_GCC_DECISIONS_H

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// A model chooses optimisation flags for each function. The pass runs after
-/// inlining, because gcc does not inline between functions with other flags.
+/// inlining, because gcc does not inline between functions whose flags differ.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -102,7 +102,7 @@ unsigned FlagsPass::execute(function *Function) {
   Asked.log(Choice);
   if (Choice == LeaveFlags)
     return 0;
-  // These are the options of the current function.
+  // global_options contains the options of the current function.
   gcc_options Options = global_options;
   gcc_options Given = global_options_set;
   choose(Options, Choice);

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Counts what a function contains, and other helpers of the decisions.
+/// Counts the blocks, instructions and calls of a function. Also defines
+/// helpers that the decisions share.
 ///
 //===----------------------------------------------------------------------===//
 

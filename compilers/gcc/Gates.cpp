@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A model may skip optional passes on a function. It cannot run a pass that
-/// gcc would skip.
+/// A model decides which optional passes gcc skips for each function. It cannot
+/// run a pass that gcc would skip.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -131,8 +131,9 @@ constexpr pass_data AboutPass = {GIMPLE_PASS,
                                  0,
                                  0};
 
-/// Counts the blocks and statements of each function before gcc optimises it,
-/// because the function may have no GIMPLE left when gcc asks a gate.
+/// Counts the blocks and statements of each function before gcc optimises it.
+/// When gcc later asks whether to run a pass, the function may have no GIMPLE
+/// left.
 class GatesPass final : public gimple_opt_pass {
 public:
   explicit GatesPass(Model &Asked)
@@ -148,7 +149,8 @@ public:
 
 private:
   Model &Asked;
-  /// By DECL_UID, because gcc may free declarations.
+  /// The counts of functions. The key is DECL_UID, because gcc may free
+  /// declarations.
   std::unordered_map<unsigned, FunctionCounts> Known;
 };
 
@@ -172,7 +174,8 @@ void GatesPass::decide(bool &IsOpen) {
     return;
   int32_t Index = indexOf(Pass.name);
   auto Counts = Known.find(DECL_UID(current_function_decl));
-  // gcc makes some functions later, for example outlined parts of others.
+  // gcc creates some functions later, for example by outlining. These have no
+  // counts.
   if (Index < 0 || Counts == Known.end())
     return;
   Asked.set("pass", Index)

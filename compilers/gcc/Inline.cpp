@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A model decides about each call before gcc's inliner does. Callees come
-/// before their callers, as in LLVM. gcc's early inliner runs before, unless
-/// -fno-early-inlining is given. With -flto, gcc decides at link time.
+/// A model decides about each call before gcc's inliner does. The calls in a
+/// function's callees come before the calls in the function, as in LLVM. gcc's
+/// early inliner runs even before the model, unless -fno-early-inlining is
+/// given. With -flto, gcc decides at link time.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,9 +51,9 @@ namespace {
 /// The replies of a model.
 enum InlineChoice : int { KeepCall, InlineCall, LeaveCall };
 
-/// The size of a function beyond which no more calls are inlined, in gcc's
-/// units. It limits the compile time. gcc's own limit, large-function-insns, is
-/// 2700 instructions of 2 units each.
+/// If a function is larger than this, no more calls are inlined into it. The
+/// unit is gcc's. The limit bounds the compile time. gcc's own limit,
+/// large-function-insns, is 2700 instructions of 2 units each.
 constexpr int MostFunctionSize = 40'000;
 /// The factor by which inlining may enlarge the whole file.
 constexpr int MostUnitGrowth = 4;
@@ -92,7 +93,7 @@ static cgraph_node &calleeOf(const cgraph_edge &Call) {
   return *Call.callee->ultimate_alias_target();
 }
 
-/// Returns the function that contains a call, after the inlining up to now.
+/// Returns the function that contains \p Call after the inlining so far.
 static cgraph_node &rootOf(const cgraph_edge &Call) {
   return Call.caller->inlined_to ? *Call.caller->inlined_to : *Call.caller;
 }
@@ -148,7 +149,7 @@ void InlinePass::describe(cgraph_edge &Call) {
   const ipa_call_summary &About = *ipa_call_summaries->get(&Call);
   const Node &From = Nodes[&Caller];
   const Node &To = Nodes[&Callee];
-  // These names and types are those of LLVM's inliner.
+  // LLVM's inliner uses the same names and types for these features.
   Asked
       .set("callee_basic_block_count",
            static_cast<int64_t>(To.Counts.BasicBlocks))
@@ -164,7 +165,7 @@ void InlinePass::describe(cgraph_edge &Call) {
       .set("edge_count", Edges)
       .set("nr_ctant_params", static_cast<int64_t>(numConstants(Call)))
       .set("cost_estimate", static_cast<int64_t>(estimate_edge_growth(&Call)));
-  // These are gcc's own.
+  // LLVM's inliner does not have these features.
   sreal Unspecialised;
   sreal Time = estimate_edge_time(&Call, &Unspecialised);
   Asked.set("callee_size", ipa_size_summaries->get(&Callee)->size)
@@ -203,7 +204,8 @@ void InlinePass::decide(cgraph_edge &Call) {
   }
 }
 
-/// Counts the functions of the file, and returns the calls, callees first.
+/// Counts the functions of the file. Returns their calls. The calls in a callee
+/// precede the calls in its callers.
 std::vector<cgraph_edge *> InlinePass::findCalls() {
   std::vector<cgraph_node *> Order(symtab->cgraph_count);
   int Count = ipa_reverse_postorder(Order.data());

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The file that gcc loads. The decisions work only with the gcc that they were
-/// built for, and another gcc cannot even load them. So this file compares the
-/// versions first. It needs nothing of gcc but the check of the version.
+/// gcc loads this file. The decisions work only with the gcc version for which
+/// they were built, and another gcc cannot even load them. So this file
+/// compares the versions before it loads the decisions. It uses only the
+/// version check of gcc.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,8 @@
 // gcc refuses plug-ins without this symbol.
 int plugin_is_GPL_compatible;
 
-/// Prints one warning. gcc's own function would make it an error with -Werror.
+/// Prints a warning. gcc's warning() is not used, because -Werror would turn it
+/// into an error.
 static int leaveToGcc(const std::string &Why) {
   fprintf(stderr, "mlbridge: warning: %s; gcc decides\n", Why.c_str());
   return 0;

@@ -32,7 +32,7 @@ Model::Model(const char *Name, const char *Spec)
 Model *Model::open(const char *Name, const char *Spec) {
   auto *Opened = new Model(Name, Spec);
   MLBridgeRunnerFactoryRef Factory = nullptr;
-  // The status of success is 0.
+  // Each function of the C API returns 0 for success.
   bool HasFailed =
       mlbridgeCreateRunnerFactory(&Factory) ||
       mlbridgeSetConnectTimeout(Factory, ConnectTimeout) ||

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The model of one decision, and what its failures mean: one note, and gcc
-/// decides from then on.
+/// Defines Model, which asks the model of one kind of decision. After a failure
+/// of the model, gcc prints one note and makes all further decisions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,9 @@ public:
   /// the first request.
   static Model *open(const char *Name, const char *Spec);
 
-  /// False for the spec `none`, which always defers, and after a failure, so
-  /// that the compile does not wait again. If false, send no requests.
+  /// False if the spec is `none`, which always defers. Also false after a
+  /// failure, so that the compile does not wait again. If false, send no
+  /// requests.
   bool isActive() const { return IsActive; }
 
   /// Sets a feature of the next request.
@@ -57,7 +58,7 @@ public:
 
 private:
   Model(const char *Name, const char *Spec);
-  /// Reports the error of the last call of the bridge.
+  /// Reports the error of the last call of the C API.
   void fail(MLBridgeStatus Status);
   /// Reports a failure and makes gcc decide from then on.
   void leaveToGcc(const std::string &Why);

@@ -26,7 +26,8 @@ namespace {
 
 struct Decision {
   const char *Name;
-  /// The variable for specs that contain `=`, which gcc refuses in arguments.
+  /// The environment variable that contains the spec if no argument does. gcc
+  /// refuses arguments whose value contains `=`.
   const char *Variable;
   void (*Start)(const char *Plugin, Model &Asked);
 };

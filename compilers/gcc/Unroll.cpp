@@ -84,7 +84,7 @@ void UnrollPass::describe(function *Function, class loop &Loop) {
   double Frequency = Loop.header->count.to_sreal_scale(Entry).to_double();
   bool HasTripCount = single_exit(&Loop) &&
                       number_of_latch_executions(&Loop) != chrec_dont_know;
-  // The estimate of the iterations is -1 if gcc has none.
+  // gcc's estimate of the iterations is -1 if it has none.
   Asked.set("instructions", Instructions)
       .set("blocks", static_cast<int32_t>(Loop.num_nodes))
       .set("depth", static_cast<int32_t>(loop_depth(&Loop)))

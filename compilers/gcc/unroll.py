@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model for gcc's plug-in, which unrolls small loops with many iterations.
+"""A model that makes gcc's plug-in unroll small loops with many iterations.
 
 Run this program first, and then gcc as README.md describes.
 """

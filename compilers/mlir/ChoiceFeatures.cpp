@@ -25,21 +25,21 @@ namespace MLBridge {
 namespace {
 
 constexpr double LineBytes = 64, PageBytes = 4096;
-/// The capacities for which misses are estimated: L1, parts of L2, L2 and the
-/// pages that the TLB reaches.
+/// The capacities for which misses are estimated: the bytes of L1, of a part of
+/// L2 and of L2, and the pages that the TLB reaches.
 constexpr double CacheBytes[] = {32e3, 256e3, 1.5e6};
 constexpr double TLBPages = 64;
-/// The trip count that stands for an unknown one.
+/// Replaces an unknown trip count.
 constexpr double TypicalTrips = 256;
 
-/// A loop of the nest that a choice makes.
+/// A loop of the nest that a choice makes from the source nest.
 struct NewLoop {
-  unsigned Source; ///< The number of the source's loop.
+  unsigned Source; ///< The number of a loop of the source.
   double Trips;
   double Step; ///< Iterations of the source's loop per iteration.
 };
 
-/// The nest that a choice makes, and estimates about it.
+/// The nest that a choice makes, and the estimates for it.
 class NewNest {
 public:
   NewNest(const LoopNest &Nest, const TilingChoice &Choice);
@@ -51,9 +51,11 @@ private:
   /// Returns how many units of \p Unit bytes the innermost \p Depth loops touch
   /// through one access.
   double units(const Access &One, size_t Depth, double Unit) const;
-  /// Returns, for each number of innermost loops, the sum over the memories.
+  /// Returns, for each number of innermost loops, how many units of \p Unit
+  /// bytes these loops touch in all memories.
   SmallVector<double, 16> footprints(double Unit) const;
-  /// Returns how many units are moved into a cache of \p Capacity units.
+  /// Returns how many units are moved into a cache of \p Capacity units. \p
+  /// Footprints is the result of footprints().
   double moved(double Capacity, ArrayRef<double> Footprints) const;
   void describeLoop(unsigned Loop, double Trips,
                     SmallVectorImpl<float> &Row) const;
@@ -66,7 +68,7 @@ private:
   const TilingChoice &Choice;
   SmallVector<NewLoop, 16> Loops;          ///< The outermost loop is first.
   SmallVector<const Access *, 8> Memories; ///< One access for each memory.
-  unsigned Inner, Around;                  ///< The two innermost loops.
+  unsigned Inner, Around;                  ///< Innermost, and around it.
   double InnerTrips = 1, AroundTrips = 1, Iterations = 1;
 };
 
@@ -131,7 +133,7 @@ double NewNest::moved(double Capacity, ArrayRef<double> Footprints) const {
   size_t Depth = 0;
   while (Depth < Loops.size() && Footprints[Depth + 1] <= Capacity)
     ++Depth;
-  // The next loop still reuses what does not depend on it.
+  // The next outer loop still reuses the units that do not depend on it.
   const size_t Reused = std::min(Depth + 1, Loops.size());
   double Outside = 1;
   for (const NewLoop &Loop : ArrayRef(Loops).drop_back(Reused))
@@ -139,7 +141,7 @@ double NewNest::moved(double Capacity, ArrayRef<double> Footprints) const {
   return Outside * Footprints[Reused];
 }
 
-/// Describes how accesses move along a loop: 8 columns.
+/// Appends 8 columns, which describe how accesses move along a loop.
 void NewNest::describeLoop(unsigned Loop, double Trips,
                            SmallVectorImpl<float> &Row) const {
   float Reads[3] = {}, Writes[3] = {};
@@ -154,7 +156,8 @@ void NewNest::describeLoop(unsigned Loop, double Trips,
   Row.append(std::begin(Writes), std::end(Writes));
 }
 
-/// Describes one vector iteration of the innermost loop: 9 columns.
+/// Appends 9 columns, which describe one vector iteration of the innermost
+/// loop.
 void NewNest::describeRegisters(SmallVectorImpl<float> &Row) const {
   const double Unroll = Choice.Unroll;
   double Bytes = 1;
@@ -166,7 +169,8 @@ void NewNest::describeRegisters(SmallVectorImpl<float> &Row) const {
   }
   const bool IsVector = Nest.isParallel(Inner) && IsContiguous;
   const double Lanes = IsVector ? std::min(32 / Bytes, InnerTrips) : 1;
-  // Accesses per iteration of the source that no register avoids.
+  // Count the accesses per iteration of the source that remain if registers
+  // keep values.
   double Loads = 0, Stores = 0, Gathers = 0;
   for (const Access &One : Nest.Accesses) {
     const double Stride = stride(One, Inner);
@@ -179,7 +183,8 @@ void NewNest::describeRegisters(SmallVectorImpl<float> &Row) const {
   const double Vectors = InnerTrips / Lanes;
   Row.append({float(IsVector), float(log2of(Lanes)), float(Loads),
               float(Stores), float(Gathers), float(log2of(Unroll)),
-              // Iterations that fill no vector, and starts of the loop.
+              // The share of iterations that fill no vector, and starts of the
+              // innermost loop.
               float(std::ceil(Vectors) / Vectors - 1),
               float(log2of(Unroll / InnerTrips)), float(log2of(Bytes))});
 }
@@ -193,14 +198,15 @@ void NewNest::describe(SmallVectorImpl<float> &Row) const {
   for (double Capacity : CacheBytes)
     Row.push_back(log2of(moved(Capacity / LineBytes, Lines) / Iterations));
   Row.push_back(log2of(moved(TLBPages, Pages) / Iterations));
-  // Bytes that the innermost loops, a tile and the whole nest touch.
+  // The bytes that the innermost loops, a tile and the whole nest touch.
   for (size_t Depth :
        {size_t(1), size_t(2), size_t(3), size_t(Nest.size()), Loops.size()})
     Row.push_back(log2of(LineBytes * Lines[std::min(Depth, Loops.size())]));
   Row.push_back(log2of(Iterations));
   Row.append({float(Nest.Counts.Additions), float(Nest.Counts.Multiplications),
               float(Nest.Counts.Divisions), float(Nest.Counts.Others)});
-  // Tiles that do not divide the trip counts, and loops over tiles.
+  // Count the tile sizes that do not divide the trip counts. The next number
+  // counts the loops over tiles.
   float Ragged = 0;
   for (auto [Trips, Tile] : zip(Nest.TripCounts, Choice.Tiles))
     Ragged += Tile > 0 && (Trips < 0 || Trips % Tile != 0);

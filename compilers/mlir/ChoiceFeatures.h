@@ -31,7 +31,7 @@ struct NestTensors {
   llvm::SmallVector<std::int64_t, 64> Strides; ///< [a,n], in bytes.
   /// [a,3]: the bytes of an element, Access::Memory, 1 for a write.
   llvm::SmallVector<std::int32_t, 24> Accesses;
-  llvm::SmallVector<std::int32_t, 4> Counts;  ///< [4], Operations.
+  llvm::SmallVector<std::int32_t, 4> Counts;  ///< [4], as in Operations.
   llvm::SmallVector<std::int64_t, 0> Choices; ///< [c,2n+1]
   llvm::SmallVector<float, 0> Features;       ///< [c,NumColumns]
   std::int64_t NumAccesses = 0;

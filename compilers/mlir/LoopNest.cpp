@@ -68,7 +68,8 @@ bool LoopNest::isTileable(unsigned Loop) const {
   });
 }
 
-/// Returns why the loop around the innermost one cannot be unrolled.
+/// Returns the reason why the loop around the innermost one cannot be unrolled,
+/// or nullopt if it can.
 static std::optional<std::string> illegalUnroll(const LoopNest &Nest,
                                                 const TilingChoice &Choice) {
   if (!Nest.CanUnroll || Nest.size() < 2)
@@ -83,7 +84,8 @@ static std::optional<std::string> illegalUnroll(const LoopNest &Nest,
                    "loop {1}",
                    Choice.Unroll, Outer)
         .str();
-  // Jammed iterations run as if the innermost loop were outside.
+  // The iterations of an unrolled and jammed loop run as if this loop were the
+  // innermost one.
   SmallVector<unsigned, 8> Swapped(Choice.Order);
   std::swap(Swapped.back(), Swapped[Nest.size() - 2]);
   if (!Nest.isLegalOrder(Swapped))
@@ -119,10 +121,11 @@ static constexpr unsigned MaxChoices = 160;
 static constexpr std::int64_t TileSizes[] = {8, 32, 128};
 static constexpr std::int64_t UnrollFactors[] = {1, 4};
 
-/// Returns legal orders. In nests of up to three loops, each loop becomes the
-/// innermost one. In deeper nests, only loops along which an access is
-/// contiguous do. Then each other loop becomes the loop around it. The
-/// remaining loops keep their order.
+/// Returns the legal orders to try. In nests of up to three loops, each loop
+/// becomes the innermost one. In deeper nests, only a loop along which an
+/// access is contiguous becomes the innermost one. For each innermost loop,
+/// each other loop becomes the loop around it. The remaining loops keep their
+/// order.
 static SmallVector<SmallVector<unsigned, 8>, 0> orders(const LoopNest &Nest) {
   const TilingChoice Leave = TilingChoice::leave(Nest.size());
   SmallVector<SmallVector<unsigned, 8>, 0> Found{Leave.Order};

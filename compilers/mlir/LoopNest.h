@@ -42,11 +42,11 @@ struct TilingChoice {
   bool isLeave() const;
 };
 
-/// The bounds of a dependence's distance along one loop.
+/// The distance of a dependence along one loop, as far as it is known.
 struct Distance {
   static constexpr std::int64_t Unbounded =
       std::numeric_limits<std::int64_t>::min();
-  /// The lowest distance.
+  /// The lower bound of the distance.
   std::int64_t Low = Unbounded;
   /// True if the distance is 0.
   bool IsZero = false;
@@ -78,11 +78,11 @@ struct LoopNest {
   /// The trip count of each loop, or Unknown. The outermost loop is first.
   llvm::SmallVector<std::int64_t, 8> TripCounts;
   llvm::SmallVector<Access, 8> Accesses;
-  /// The distances of each dependence along the loops.
+  /// For each dependence, its distance along each loop.
   llvm::SmallVector<llvm::SmallVector<Distance, 8>, 8> Dependences;
   Operations Counts;
-  /// True if the nest will be loops, which can be unrolled. A linalg operation
-  /// on tensors stays an operation.
+  /// True if the transformed nest consists of loops, which can be unrolled.
+  /// False for a linalg operation on tensors, which stays an operation.
   bool CanUnroll = true;
 
   unsigned size() const { return TripCounts.size(); }

@@ -30,10 +30,11 @@ using namespace mlir::affine;
 
 namespace MLBridge {
 
-/// The stride in elements that stands for an unknown one.
+/// Replaces an unknown stride, in elements.
 static constexpr int64_t TypicalStride = 1024;
 
-/// Returns the size of an element in bytes, or nullopt if it is not a number.
+/// Returns the size of an element in bytes, or nullopt if \p Element is not a
+/// type of numbers.
 static std::optional<int64_t> bytesOf(Type Element) {
   if (Element.isIndex())
     return 8;
@@ -63,8 +64,9 @@ static std::optional<SmallVector<int64_t>> stridesOf(ShapedType Type) {
   return Strides;
 }
 
-/// Returns how far the address moves per iteration of each loop, in bytes.
-/// \p Positions has the number of each loop's operand in \p Map, or none.
+/// Returns how far the address moves per iteration of each loop, in bytes. \p
+/// Positions has, for each loop, the number of its operand in \p Map, or
+/// nullopt.
 static SmallVector<int64_t, 8>
 stridesAlong(AffineMap Map, ArrayRef<std::optional<unsigned>> Positions,
              ArrayRef<int64_t> Strides, int64_t ElementBytes) {
@@ -114,8 +116,8 @@ static void count(Operation &Op, Operations &Counts) {
   Counts.Others += Kind == Other;
 }
 
-/// Returns what names the memory of \p Buffer: the operation, symbol or
-/// argument that made it. Null if that is unknown.
+/// Returns a pointer that identifies the memory of \p Buffer: the operation,
+/// symbol or argument that made it. Returns null if that is unknown.
 static void *originOf(Value Buffer) {
   while (Operation *Made = Buffer.getDefiningOp()) {
     if (auto View = dyn_cast<ViewLikeOpInterface>(Made)) {
@@ -269,8 +271,8 @@ std::optional<LoopNest> describeLinalg(linalg::LinalgOp Op) {
   for (int64_t Range : Op.getStaticLoopRanges())
     Nest.TripCounts.push_back(ShapedType::isDynamic(Range) ? LoopNest::Unknown
                                                            : Range);
-  // Sizes of buffers that are only known at run time need not be symbols of
-  // affine loops.
+  // Refuse sizes that are known only at run time, because they need not be
+  // valid symbols of affine loops.
   if (Nest.size() == 0 || is_contained(Nest.TripCounts, 0) ||
       (Nest.CanUnroll && is_contained(Nest.TripCounts, LoopNest::Unknown)))
     return std::nullopt;

@@ -34,7 +34,8 @@ public:
 
   /// Requests a choice for \p Nest in the function \p Function. If the model
   /// defers, fails or replies with an illegal choice, returns the choice that
-  /// leaves the nest. In the last two cases, also sets \p Failure.
+  /// leaves the nest as it is. If the model fails or its choice is illegal,
+  /// also sets \p Failure.
   TilingChoice choose(const LoopNest &Nest, llvm::StringRef Function,
                       std::string &Failure);
 

@@ -41,7 +41,7 @@ struct TilingPass : PassWrapper<TilingPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TilingPass)
 
   TilingPass() = default;
-  /// Copies for another thread, which opens its own session.
+  /// Copies the pass for another thread. The copy opens its own session.
   TilingPass(const TilingPass &Other)
       : PassWrapper(Other), HasFailed(Other.HasFailed) {}
 
@@ -60,12 +60,12 @@ struct TilingPass : PassWrapper<TilingPass, OperationPass<func::FuncOp>> {
       llvm::cl::init("none")};
 
 private:
-  /// Requests a choice. Returns the choice that leaves the nest if the model
-  /// fails.
+  /// Requests a choice. If the model fails, returns the choice that leaves the
+  /// nest as it is.
   TilingChoice choose(Operation *Op, const LoopNest &Nest);
   void decide(AffineForOp Root);
   void decide(linalg::LinalgOp Op);
-  /// Warns about the first failure of all threads.
+  /// Prints the first warning of all threads, and drops all others.
   void warn(Operation *Op, const Twine &Why);
 
   TilingModel Model;
@@ -100,7 +100,7 @@ void TilingPass::decide(AffineForOp Root) {
   affine::getPerfectlyNestedLoops(Loops, Root);
   std::optional<LoopNest> Nest = describeAffine(Loops);
   if (!Nest) {
-    // Perhaps the loops in its body are nests of their own.
+    // The loops in the innermost body may be nests of their own.
     for (AffineForOp Inner :
          llvm::to_vector(Loops.back().getBody()->getOps<AffineForOp>()))
       decide(Inner);
@@ -129,7 +129,7 @@ void TilingPass::decide(linalg::LinalgOp Op) {
 }
 
 void TilingPass::runOnOperation() {
-  // Analyse nothing for the spec that leaves all nests as they are.
+  // Analyse nothing if the spec leaves all nests as they are.
   if (Spec == "none")
     return;
   SmallVector<Operation *> Found;
@@ -140,7 +140,7 @@ void TilingPass::runOnOperation() {
   });
   if (Found.empty())
     return;
-  // A mistake in the command line is an error, a failing model is not.
+  // A mistake in the command line is an error, but a model's failure is not.
   if (!Model.isOpen())
     if (const std::string Mistake = Model.open(Spec); !Mistake.empty()) {
       getOperation().emitError("mlbridge-tile: " + Mistake);

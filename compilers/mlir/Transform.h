@@ -27,9 +27,9 @@ mlir::LogicalResult
 applyToAffine(llvm::ArrayRef<mlir::affine::AffineForOp> Loops,
               const TilingChoice &Choice);
 
-/// Applies \p Choice to \p Op, which becomes a nest of affine loops if it works
-/// on buffers, and loops around a smaller operation if it works on tensors. If
-/// this fails, \p Op is unchanged.
+/// Applies \p Choice to \p Op. If \p Op works on buffers, it becomes a nest of
+/// affine loops. If it works on tensors, it becomes loops around a smaller
+/// operation. If this function fails, \p Op is unchanged.
 mlir::LogicalResult applyToLinalg(mlir::linalg::LinalgOp Op,
                                   const TilingChoice &Choice);
 

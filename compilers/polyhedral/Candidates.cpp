@@ -22,8 +22,9 @@ namespace MLBridge::polyhedral {
 
 namespace {
 
-/// Tile sizes by position inside the tile: the innermost loop is vectorized, so
-/// it may need another size. 0: not tiled.
+/// The tile size of the innermost loop inside a tile, and of the loops around
+/// it. The innermost loop is vectorized, so it may need another size. 0 leaves
+/// a loop untiled.
 struct TileSizes {
   int Outer;
   int Innermost;
@@ -34,8 +35,8 @@ constexpr std::array<TileSizes, 6> Menu = {
 
 } // namespace
 
-/// Returns all permutations of up to three loops. For deeper bands, each loop
-/// becomes the innermost one.
+/// Returns all permutations of up to three loops. For deeper bands, returns one
+/// order for each loop, which becomes the innermost one.
 static std::vector<std::vector<int>> ordersOf(int Depth) {
   std::vector<int> Order(Depth);
   std::iota(Order.begin(), Order.end(), 0);
@@ -58,7 +59,8 @@ std::vector<Choice> candidatesOf(const Scheduler &S) {
   std::vector<Choice> Found = {Choice()};
   for (int Number = 1; Number < S.numSchedules(); ++Number) {
     std::vector<std::vector<int>> Orders = ordersOf(S.depth(Number));
-    // Where fusion is a choice, the fused loops keep isl's order.
+    // If there is also a schedule without fusion, the fused loops keep isl's
+    // order.
     if (Number + 1 < S.numSchedules())
       Orders.resize(1);
     for (const std::vector<int> &Order : Orders)

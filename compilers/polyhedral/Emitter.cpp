@@ -72,7 +72,8 @@ static std::string initialOf(const Array &A) {
   return "0.5 + (" + Sum + ") % 101 / 101.0";
 }
 
-/// Returns the arrays of the program and the function that fills them.
+/// Returns the definitions of the arrays, and of the functions that fill, copy
+/// and compare them.
 static std::string dataOf(const Kernel &K) {
   std::string Fill = "static void fill(void) {\n";
   std::string Keep = "static void keep(void) {\n";

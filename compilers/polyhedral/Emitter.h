@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Prints kernels as C functions, and programs that compare such functions.
+/// Prints C functions that run kernels, and C programs that compare such
+/// functions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@ namespace MLBridge::polyhedral {
 std::string functionOf(const Kernel &K, const isl::ast_node &Loops,
                        const std::string &Name);
 
-/// Returns the definitions on which functions depend.
+/// Returns the definitions that the results of functionOf() need.
 std::string preamble(const Kernel &K);
 
 /// Returns a program that runs \p Functions alternately, and compares their

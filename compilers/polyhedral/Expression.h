@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Splits C assignments into tokens and finds the accesses to arrays. Only
-/// assignments whose accesses are visible pass, so dependences cannot be
+/// Splits C assignments into tokens and finds the accesses to arrays. Accepts
+/// an assignment only if all its accesses are visible, so that no dependence is
 /// missed.
 ///
 //===----------------------------------------------------------------------===//
@@ -22,7 +22,7 @@
 
 namespace MLBridge::polyhedral {
 
-/// An access to an array as it is written.
+/// An access to an array, as the C text names it.
 struct WrittenAccess {
   std::string Array;
   std::vector<std::string> Subscripts;
@@ -30,13 +30,13 @@ struct WrittenAccess {
 };
 
 /// Returns \p Text, in which the names of \p Values are replaced by numbers.
-/// Throws UserError if the text has a character that no expression has.
+/// Throws UserError if the text has a character that cannot be in an
+/// expression.
 std::string substitute(std::string_view Text, const Parameters &Values);
 
-/// Returns the accesses of the assignment \p Body to \p Arrays.
-/// \p Iterators are the other names that the body may use. Throws UserError
-/// for anything but an assignment to an element of an array, and for a side
-/// effect inside the assignment.
+/// Returns the accesses to \p Arrays in the assignment \p Body. \p Iterators
+/// are the other names that the body may use. Throws UserError unless the body
+/// is an assignment to an element of an array without other side effects.
 std::vector<WrittenAccess>
 findAccesses(const std::string &Body, const std::vector<Array> &Arrays,
              const std::vector<std::string> &Iterators);

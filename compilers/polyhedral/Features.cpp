@@ -174,7 +174,7 @@ static Nest nestOf(const Statement &S, const std::vector<Row> &Rows) {
   return Found;
 }
 
-/// Appends the rows of a band to those of the statements inside it.
+/// Appends the rows of a band to the rows of each statement inside it.
 static void appendRows(const isl::schedule_node &Node, int Number,
                        const std::vector<Statement> &Statements,
                        std::vector<std::vector<Row>> &Rows) {
@@ -303,7 +303,7 @@ static Vector missesOf(const std::vector<Reference> &References,
       break;
     --Fits;
   }
-  // The loop around those that fit reuses the blocks that it does not leave.
+  // The next outer loop reuses the blocks that its iterations share.
   const std::size_t Begin = Fits > 0 ? Fits - 1 : 0;
   double Inside = 1;
   for (std::size_t L = Begin; L < Loops.size(); ++L)

@@ -20,7 +20,7 @@
 namespace MLBridge::polyhedral {
 
 /// The numbers that describe a choice. Averages are over all instances of all
-/// statements. README.md describes each.
+/// statements. README.md describes each number.
 enum Feature : int {
   Instances,
   Bytes,
@@ -67,7 +67,7 @@ public:
     /// How far one iteration moves each iterator.
     std::vector<double> Step;
     double Trips = 1;
-    /// The loop of a band that may be tiled, or -1.
+    /// The number of the loop in its band, or -1 if the band cannot be tiled.
     int Member = -1;
     /// The number of the band.
     int Band = -1;

@@ -31,8 +31,8 @@ namespace MLBridge::polyhedral {
 
 namespace {
 
-/// The limit of isl's work for one kernel, which is a minute or less.
-/// Dependences of irregular loops can take very long.
+/// The limit of isl's operations for one kernel, which take a minute or less.
+/// Without it, the dependences of irregular loops could take very long.
 constexpr unsigned long MaxOperations = 100'000'000;
 
 constexpr const char *Help =
@@ -233,8 +233,8 @@ std::vector<Choice> Session::chosen() {
   return Found;
 }
 
-/// Returns the different functions. Numbers receives the function of each
-/// choice.
+/// Returns the different functions. \p Numbers receives, for each choice, the
+/// number of its function.
 std::vector<std::string>
 Session::functionsOf(const std::vector<Choice> &Choices,
                      std::vector<std::size_t> &Numbers) const {
@@ -367,7 +367,8 @@ static int runTool(int Count, char **Arguments) {
 } // namespace MLBridge::polyhedral
 
 int main(int Count, char **Arguments) {
-  // A file at the limit of `ulimit -f` is then an error of the write.
+  // Without the signal, writing beyond the limit of `ulimit -f` is an ordinary
+  // error.
   std::signal(SIGXFSZ, SIG_IGN); // NOLINT(cert-err33-c)
   try {
     return MLBridge::polyhedral::runTool(Count, Arguments);

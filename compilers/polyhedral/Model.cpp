@@ -16,8 +16,8 @@
 
 namespace MLBridge::polyhedral {
 
-/// The maximum time for a model to start, which is the same in the compilers
-/// that use this bridge.
+/// The maximum time for a model to start. The plug-ins of compilers use the
+/// same time.
 static constexpr int64_t ConnectTimeout = 5'000'000'000; // ns
 
 static void setMatrix(MLBridgeFeatureSetRef Features, const char *Name,

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// All code of this tool that speaks to the bridge, through the C API.
+/// Contains all code of this tool that uses the bridge, through the C API.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 
 namespace MLBridge::polyhedral {
 
-/// What a model is asked: which row is best.
+/// The question that a model answers: which row is best.
 struct Question {
   /// The number of rows.
   std::size_t Count = 0;
@@ -29,9 +29,9 @@ struct Question {
   std::vector<float> Features;
 };
 
-/// Asks the model at \p Spec and returns the index of a candidate. If the model
-/// fails or returns another number, returns 0 and sets \p Warning. 0 is the
-/// original order, which a model may also choose or defer to.
+/// Asks the model at \p Spec and returns the index of a candidate. Returns 0,
+/// the original order, if the model chooses it or defers. If the model fails or
+/// replies with another number, returns 0 and sets \p Warning.
 int askModel(const std::string &Spec, const Question &Q, std::string &Warning);
 
 } // namespace MLBridge::polyhedral

@@ -40,7 +40,8 @@ struct PlutoContextDeleter {
   void operator()(PlutoContext *Context) const { pluto_context_free(Context); }
 };
 
-/// The number of loops for which tile sizes are given. Pluto ignores the rest.
+/// The number of tile sizes in Pluto's file. Pluto ignores sizes that it does
+/// not need.
 constexpr int MostTileSizes = 16;
 
 } // namespace
@@ -79,8 +80,8 @@ static isl::union_map plutoSchedule(const Kernel &K, int Tile) {
       pluto_context_alloc());
   Context->options->tile = 1;
   Context->options->silent = 1;
-  // Without this, libpluto expects the accesses' names in the statements'
-  // names.
+  // By default, libpluto expects the names of statements to contain the names
+  // of accesses.
   Context->options->isldepaccesswise = 0;
   const isl::union_map Names = plutoNames(K);
   const isl::union_map Order = K.Order.apply_domain(Names);

@@ -35,7 +35,7 @@ struct Choice {
   bool operator==(const Choice &) const = default;
 };
 
-/// The most loops of a band.
+/// The maximum number of loops in a band.
 constexpr int MaxDepth = 6;
 
 /// The schedules of one kernel.
@@ -46,7 +46,8 @@ public:
 
   /// The number of schedules, the original order included.
   int numSchedules() const { return static_cast<int>(Schedules.size()) + 1; }
-  /// The most loops of a permutable band, or 0 if no band can be changed.
+  /// The largest number of loops in a permutable band, or 0 if no band can be
+  /// changed.
   int depth(int Schedule) const;
   /// The largest trip count of the loops at each depth.
   const std::vector<std::int64_t> &extents(int Schedule) const {
@@ -68,8 +69,8 @@ private:
   std::vector<std::vector<std::int64_t>> Extents;
 };
 
-/// Returns the pairs of instances whose order must stay. \p Flow receives those
-/// in which the second one reads what the first one wrote.
+/// Returns the pairs of instances whose order must stay. \p Flow receives the
+/// pairs in which the second instance reads what the first instance wrote.
 isl::union_map dependencesOf(const Kernel &K, isl::union_map &Flow);
 
 /// Returns whether \p Node is a band whose loops may be permuted and tiled.

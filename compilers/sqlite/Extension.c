@@ -13,7 +13,7 @@
 ///   mlbridge_rewrite(sql)  returns the statement with selectivities
 ///   mlbridge_terms(sql)    describes the terms, one in a line
 ///
-/// The variable MLBRIDGE_SQLITE_MODEL has the first spec.
+/// The environment variable MLBRIDGE_SQLITE_MODEL contains the first spec.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ SQLITE_EXTENSION_INIT1
 
 #include <stdlib.h>
 
-/// What the functions of one connection share.
+/// The state that the functions of one connection share.
 typedef struct Connection {
   Advisor *Model; // or null
 } Connection;
@@ -85,7 +85,7 @@ sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
     return SQLITE_NOMEM;
   const char *const Spec = getenv("MLBRIDGE_SQLITE_MODEL");
   C->Model = Spec && *Spec ? createAdvisor(Spec) : NULL;
-  // SQLite disposes of the connection when it removes this function.
+  // SQLite frees the Connection when it removes this function.
   const int Flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
   int Status = sqlite3_create_function_v2(DB, "mlbridge_model", 1, Flags, C,
                                           model, NULL, NULL, disposeConnection);

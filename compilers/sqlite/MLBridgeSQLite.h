@@ -23,7 +23,7 @@
 #include <string.h>
 
 /// Prepares a statement as sqlite3_prepare_v3() does, with the same arguments
-/// and results. If the connection has a model, SQLite plans with its
+/// and results. If the connection has a model, SQLite plans with the model's
 /// selectivities. sqlite3_sql() then returns the rewritten statement.
 static inline int mlbridgeSqlitePrepare(sqlite3 *DB, const char *SQL, int Bytes,
                                         unsigned Flags, sqlite3_stmt **Result,
@@ -38,7 +38,7 @@ static inline int mlbridgeSqlitePrepare(sqlite3 *DB, const char *SQL, int Bytes,
       const char *const New = (const char *)sqlite3_column_text(Rewrite, 0);
       if (New)
         Status = sqlite3_prepare_v3(DB, New, -1, Flags, Result, &End);
-      // What follows the first statement has not been changed.
+      // The text after the first statement is unchanged.
       if (New && Status == SQLITE_OK && Tail) {
         const char *const Nul =
             Bytes < 0 ? NULL : (const char *)memchr(SQL, 0, (size_t)Bytes);
@@ -50,7 +50,8 @@ static inline int mlbridgeSqlitePrepare(sqlite3 *DB, const char *SQL, int Bytes,
     }
     sqlite3_finalize(Rewrite);
   }
-  // Without the extension, or if SQLite refuses the new statement.
+  // Prepare the original if there is no extension or SQLite refuses the new
+  // one.
   if (Status != SQLITE_OK)
     Status = sqlite3_prepare_v3(DB, SQL, Bytes, Flags, Result, Tail);
   return Status;

@@ -19,7 +19,7 @@
 #include <dlfcn.h>
 #include <sqlite3.h>
 
-/// SQLite's own function. The one of this file calls it.
+/// SQLite's own sqlite3_prepare_v3(), which the function of this file calls.
 static int (*Prepare)(sqlite3 *, const char *, int, unsigned, sqlite3_stmt **,
                       const char **);
 
@@ -55,8 +55,8 @@ __attribute__((constructor)) static void load(void) {
   *(void **)&Prepare = real("sqlite3_prepare_v3");
 }
 
-/// SQLite itself prepares statements while it changes or reads the schema. Then
-/// no other statement may be prepared.
+/// True if SQLite itself prepares the statement, to change or read the schema.
+/// In this state, no other statement may be prepared.
 static bool isInternal(const char *SQL, int Bytes) {
   const char Own[] = "sqlite_";
   if (!SQL)

@@ -55,7 +55,8 @@ void disposeAdvisor(void *By) {
   sqlite3_free(By);
 }
 
-/// Returns the length of a wildcard at the text, or 0.
+/// Returns the length of the wildcard at the start of Text, or 0 if there is
+/// none.
 static int wildcardAt(const char *Text, bool IsGlob) {
   if (!*Text || !strchr(IsGlob ? "*?[" : "%_", *Text))
     return 0;
@@ -69,7 +70,7 @@ static int wildcardAt(const char *Text, bool IsGlob) {
 
 /// Hashes the trigrams of a pattern that have no wildcard, and texts of one or
 /// two characters between wildcards. The beginning and the end of a text count
-/// as characters. Unused numbers are -1.
+/// as characters. Unused elements of To are -1.
 static void hashTrigrams(const Token *T, TermOperator How, int32_t *To) {
   const bool IsGlob = How == OperatorGlob || How == OperatorNotGlob;
   const char Begin = 2, End = 3;
@@ -99,7 +100,7 @@ static void hashTrigrams(const Token *T, TermOperator How, int32_t *To) {
                                   : Found[I * Count / MaxTrigrams];
 }
 
-/// The features of all terms, one row for each.
+/// The features of all terms. Each array has one row for each term.
 typedef struct Rows {
   int32_t *Tables, *Columns, *Expressions, *Operators, *Operands;
   int32_t *Literals, *Trigrams;
@@ -112,7 +113,8 @@ static void *part(char **Memory, size_t Bytes) {
   return Begin;
 }
 
-/// Returns features for sqlite3_free(), the first of which begins the memory.
+/// Computes the features in one block of memory, which begins at Values. Free
+/// Values with sqlite3_free(). Returns false if memory runs out.
 static bool rowsOf(const Statement *S, Rows *Result) {
   const size_t N = (size_t)S->NumTerms;
   const size_t Size = N * (4 * sizeof(double) +

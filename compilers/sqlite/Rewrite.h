@@ -27,17 +27,18 @@ typedef struct Advisor Advisor;
 Advisor *createAdvisor(const char *Spec);
 void disposeAdvisor(void *Advisor);
 
-/// Returns the statement with the model's selectivities, for sqlite3_free(), or
-/// null if it is to be left as it is. If Explains, returns a description of the
-/// terms, or of the reason why the statement is left as it is. Behind the first
-/// statement of SQL, the text is unchanged.
+/// Returns the statement with the model's selectivities, or null to leave the
+/// statement as it is. If Explains, returns a description of the terms, or of
+/// the reason why the statement is left as it is. The text after the first
+/// statement of SQL is unchanged. Free the result with sqlite3_free().
 char *rewrite(sqlite3 *DB, Advisor *By, const char *SQL, bool Explains);
 
 /// NOLINTBEGIN(readability-identifier-naming)
 struct sqlite3_api_routines;
 
-/// Adds the extension's functions to a connection. SQLite calls this when it
-/// loads the extension, and derives the name from the file's. Returns a status.
+/// Adds the extension's functions to a connection. Returns a status. SQLite
+/// calls this function when it loads the extension, and derives the function's
+/// name from the name of the file.
 int sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
                                 const struct sqlite3_api_routines *Routines);
 /// NOLINTEND(readability-identifier-naming)

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SQLite has no public parser. This file knows SQLite's tokens, and as much of
-/// the grammar of SELECT as is needed to find terms. A statement that it does
-/// not understand is left as it is.
+/// SQLite has no public parser. This file handles SQLite's tokens, and as much
+/// of the grammar of SELECT as is needed to find terms. A statement with other
+/// syntax is left as it is.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -166,11 +166,11 @@ static const Word Words[] = {
     {"WINDOW", SetKeyword | SetOrdered},
     {"WITH", SetKeyword}};
 
-/// The table's hash table: indices plus 1, or 0.
+/// A hash table of Words. A slot contains an index plus 1, or 0 if it is empty.
 enum { NumSlots = 512, NumWords = sizeof Words / sizeof *Words };
 static uint8_t Slots[NumSlots];
 
-/// Adds a byte to a hash, without its case.
+/// Adds a byte to a hash, and ignores its case.
 INLINED uint32_t hashWord(uint32_t Hash, char C) {
   return (Hash ^ ((unsigned char)C | 0x20u)) * 16777619u;
 }
@@ -184,7 +184,7 @@ static unsigned setsOf(const char *Text, int Length, uint32_t Hash) {
   return 0;
 }
 
-// Before any thread can use the table.
+// Fill the table before any thread can use it.
 __attribute__((constructor)) static void hashWords(void) {
   for (int I = 0; I != NumWords; ++I) {
     uint32_t Hash = HashStart;
@@ -209,7 +209,7 @@ static bool isName(char C) {
   return isNameStart(C) || isdigit((unsigned char)C) || C == '$';
 }
 
-/// Returns the length of spaces and comments.
+/// Returns the length of the spaces and comments at the start of Text.
 static int spaceAt(const char *Text) {
   const char *P = Text;
   for (;;) {
@@ -301,7 +301,7 @@ static bool readToken(const char *Text, Token *Result) {
              (C == '.' && isdigit((unsigned char)Text[1]))) {
     Result->Kind = TokenNumber;
     Result->Length = numberAt(Text);
-    // SQLite rejects 1a.
+    // SQLite rejects a number that a name follows, such as 1a.
     if (isName(Text[Result->Length]))
       return false;
   } else if (C == '?' || C == ':' || C == '@' || C == '$' || C == '#') {
@@ -493,7 +493,7 @@ static bool lookUp(Parser *P, const Source *From, const Token *Column,
   return true;
 }
 
-/// Returns the index of the source whose column is named, or -1.
+/// Returns the index of the source whose column Name refers to, or -1.
 static int resolve(Parser *P, const Scope *Where, Reference Name,
                    uint32_t *Hash) {
   const Token *const T = P->S->Tokens;
@@ -562,9 +562,10 @@ static bool isLiteral(const Statement *S, int Begin, int End) {
          (T[Begin].Kind == TokenNumber || T[Begin].Kind == TokenString);
 }
 
-/// Reads a literal as two numbers, whose order is that of the literals. A text
-/// has numbers of its first six and its next six bytes. Returns the literal's
-/// hash: that of a text in lower case, or that of the bytes of a double.
+/// Reads a literal as two numbers, which compare as the literals do. For a
+/// text, they encode its first six bytes and its next six bytes. Returns the
+/// literal's hash: that of a text in lower case, or that of the bytes of a
+/// double.
 static uint32_t setValue(const Statement *S, int Begin, int End, double *To) {
   enum { Digits = 6, MaxText = 256 };
   const Token *const T = &S->Tokens[End - 1];
@@ -640,7 +641,7 @@ static const Comparison *comparisonOf(const Token *T) {
   return NULL;
 }
 
-/// Hashes tokens, with all columns as #.
+/// Hashes tokens. Every column counts as #.
 static uint32_t hashExpression(const Statement *S, int Begin, int End) {
   uint32_t Hash = HashStart;
   Reference Name;
@@ -730,7 +731,7 @@ static bool setOperand(const Statement *S, int Begin, int End, Term *To) {
 }
 
 /// Recognises ISNULL, NOTNULL, NOT NULL, IS NULL and IS NOT NULL at the end of
-/// a term. Sets \p Left to the end of what is tested.
+/// a term. Sets \p Left to the end of the tested expression.
 static TermOperator nullTest(const Statement *S, int Begin, int End,
                              int *Left) {
   const Token *const T = S->Tokens;
@@ -803,7 +804,7 @@ static bool isUnusual(const Statement *S, int Begin, int End) {
         isAnyWord(T, SetUnusual))
       return true;
   }
-  // A row value.
+  // The tokens are a row value.
   if (isOperator(&S->Tokens[Begin], "("))
     for (int I = Begin + 1; I < S->Tokens[Begin].Match; ++I) {
       if (isOperator(&S->Tokens[I], "("))
@@ -870,12 +871,12 @@ static bool beginsSelect(const Token *T) {
   return isWord(T, "SELECT") || isWord(T, "WITH") || isWord(T, "VALUES");
 }
 
-/// The clauses of one SELECT: tokens, or -1.
+/// The first tokens of the clauses of one SELECT. A missing clause is -1.
 typedef struct Clauses {
   int Select, From, Where, GroupBy, Having, End;
 } Clauses;
 
-/// Where one SELECT of a compound ends, or the end.
+/// Returns the end of one SELECT of a compound, or End.
 static int endOfCore(const Statement *S, int I, int End) {
   for (; I < End; ++I) {
     if (isOperator(&S->Tokens[I], "("))
@@ -911,7 +912,7 @@ static Clauses clausesOf(const Statement *S, int Begin, int End) {
   return C;
 }
 
-/// The first of some positions that is behind Begin, or End.
+/// Returns the first argument that is not negative.
 static int firstOf(int A, int B, int C, int End) {
   return A >= 0 ? A : B >= 0 ? B : C >= 0 ? C : End;
 }
@@ -919,12 +920,13 @@ static int firstOf(int A, int B, int C, int End) {
 /// Reads the sources of FROM, and adds the terms of inner joins' ON.
 static void readSources(Parser *P, Scope *To, int Begin, int End) {
   const Token *const T = P->S->Tokens;
-  // The conditions of ON, whose columns may belong to later sources.
+  // Remember the conditions of ON, because their columns may belong to later
+  // sources.
   int Conditions[MaxSources][2], NumConditions = 0;
   bool IsOuter = false;
   for (int I = Begin; I < End;) {
     if (isOperator(&T[I], ",") || isAnyWord(&T[I], SetJoin)) {
-      // All sources of RIGHT and FULL may be null.
+      // With RIGHT and FULL, the columns of all sources may be null.
       if (isWord(&T[I], "RIGHT") || isWord(&T[I], "FULL")) {
         To->NumInner = 0;
         IsOuter = true;
@@ -1020,7 +1022,7 @@ static bool isSameText(const Statement *S, int A, int EndA, int B, int EndB) {
   return true;
 }
 
-/// The end of an element of a list that commas separate.
+/// Returns the end of an element of a list with commas.
 static int endOfElement(const Statement *S, int I, int End) {
   while (I < End && !isOperator(&S->Tokens[I], ","))
     I = isOperator(&S->Tokens[I], "(") ? S->Tokens[I].Match + 1 : I + 1;
@@ -1056,7 +1058,7 @@ static bool hasBareColumn(const Statement *S, const Clauses *C, int Begin,
       I = T[I + 1].Match;
       continue;
     }
-    // Others are checked on their own.
+    // Skip a subquery, which is checked on its own.
     if (isOperator(&T[I], "(") && beginsSelect(&T[I + 1])) {
       I = T[I].Match;
       continue;
@@ -1102,7 +1104,7 @@ static void checkResult(Parser *P, const Clauses *C) {
   for (int I = Begin; I < End;) {
     const int Next = endOfElement(S, I, End);
     int Last = Next;
-    // Without an alias.
+    // Leave out the alias.
     if (Last - I > 2 && isWord(&T[Last - 2], "AS"))
       Last -= 2;
     else if (Last - I > 1 && isNameToken(&T[Last - 1]) &&
@@ -1136,7 +1138,7 @@ static int readNames(Parser *P, int I, int End) {
       return End;
     }
     P->Names[P->NumNames++] = &T[I++];
-    // The columns, the query, and words before it.
+    // Skip the columns and the words before the query.
     while (I < End && !isOperator(&T[I], ",") && !beginsSelect(&T[I]))
       I = isOperator(&T[I], "(") ? T[I].Match + 1 : I + 1;
     if (I < End && isOperator(&T[I], ","))
@@ -1147,7 +1149,8 @@ static int readNames(Parser *P, int I, int End) {
   return I;
 }
 
-/// Parses the subqueries of one SELECT. Those of FROM begin at a source.
+/// Parses the subqueries of one SELECT. A subquery that is a source of FROM may
+/// have several rows.
 static void parseSubqueries(Parser *P, int Begin, int End, int From,
                             int FromEnd, int Nesting) {
   const Token *const T = P->S->Tokens;
@@ -1162,8 +1165,8 @@ static void parseSubqueries(Parser *P, int Begin, int End, int From,
   }
 }
 
-/// Parses a SELECT with its WITH and its compounds. A scalar subquery has the
-/// value of its first row.
+/// Parses a SELECT with its WITH and its compounds. A scalar subquery is used
+/// as one value, which is that of its first row.
 static void parseSelect(Parser *P, int Begin, int End, int Nesting,
                         bool IsScalar) {
   Statement *const S = P->S;
@@ -1189,10 +1192,11 @@ static void parseSelect(Parser *P, int Begin, int End, int Nesting,
     P->NumTables += Here.NumSources;
     if (C.Where >= 0)
       addTerms(P, &Here, C.Where + 1, firstOf(C.GroupBy, C.Having, -1, C.End));
-    // The collations of columns matter.
+    // Check the collations of columns, because they affect comparisons of rows.
     if (P->ComparesRows)
       resolveAll(P, &Here, I, Last);
-    // SQLite underestimates the cost of a scan that gives this order.
+    // Check the order, because SQLite underestimates the cost of a scan that
+    // gives it.
     P->IsOrder = true;
     if (C.GroupBy >= 0)
       resolveAll(P, &Here, C.GroupBy, C.Having >= 0 ? C.Having : C.End);

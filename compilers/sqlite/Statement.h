@@ -71,7 +71,7 @@ typedef enum OperandKind {
 /// The maximum number of elements of a list that are described.
 enum { MaxLiterals = 8 };
 
-/// A condition on the columns of one table, which is joined to others by AND.
+/// A condition on the columns of one table. AND joins it to other conditions.
 typedef struct Term {
   int Begin, End;      // tokens
   int Table;           // terms with the same number restrict the same table

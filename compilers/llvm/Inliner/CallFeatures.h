@@ -31,8 +31,9 @@ class Function;
 
 namespace MLBridge {
 
-/// The features, each int64_t[1]. LLVM's `callee_users` adds 1 for each
-/// function that other files can see, so these count uses again.
+/// The features, each int64_t[1]. If other files can see a function, LLVM's
+/// `callee_users` is 1 higher than its number of uses. The features
+/// `callee_uses` and `caller_uses` are the number itself.
 #define MLBRIDGE_CALL_FEATURES(M)                                              \
   /* 1 if the linker merges copies of the callee (linkonce_odr, ...). */       \
   M(CalleeIsMerged, "callee_is_merged")                                        \
@@ -76,12 +77,13 @@ extern const std::array<const char *, NumCallFeatures> CallFeatureNames;
 class CalleeFiles {
 public:
   /// Reads a file with a line `COUNT NAME` for each function. Returns System if
-  /// it cannot be read, or Malformed with the number of a line of another form.
+  /// the file cannot be read, or Malformed with the number of a line that has
+  /// another form.
   static Expected<CalleeFiles> read(llvm::StringRef Path);
 
-  /// Returns the number of files that emit \p Callee. Without a line for it,
-  /// this is 0, which means unknown, for a function that the linker merges, and
-  /// 1 for all others.
+  /// Returns the number of files that emit \p Callee. If there is no line for
+  /// \p Callee, returns 0, which means unknown, for a function that the linker
+  /// merges, and 1 for any other function.
   std::int64_t of(const llvm::Function &Callee) const;
 
 private:

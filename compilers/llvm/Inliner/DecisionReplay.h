@@ -34,8 +34,8 @@ namespace MLBridge {
 
 /// The parts of a value of -mlbridge-inliner.
 struct DecisionSpec {
-  /// The spec of the model. It ends with `none` if there is a file. It is empty
-  /// for `decisions:FILE` alone, which needs no model.
+  /// The spec of the model. If there is a file, the spec ends with `none`. The
+  /// spec is empty for `decisions:FILE` alone, which needs no model.
   std::string Model;
   /// The path of a file of decisions, or an empty string.
   std::string File;

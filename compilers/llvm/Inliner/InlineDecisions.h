@@ -74,7 +74,7 @@ public:
 private:
   Error add(llvm::StringRef Line);
 
-  /// From the callee and the location to the index in Decisions.
+  /// The index in Decisions, by decisionKey().
   llvm::StringMap<int> Indices;
   std::vector<Decision> Decisions;
 };

@@ -61,7 +61,8 @@ struct InlinerState final : InlineAdvisorSource {
 
   std::unique_ptr<ModelSession> Session;
   InlinerStatistics Statistics;
-  /// Decides if the model defers. Null without `decisions:FILE`.
+  /// Makes the decisions about which the model defers. Null without
+  /// `decisions:FILE`.
   std::unique_ptr<ReplayedModule> Replay;
   CalleeFiles Files;
 };
@@ -89,7 +90,7 @@ private:
   /// Returns LLVM's own decision for \p CB in the current IR.
   bool heuristicInlines(CallBase &CB);
   /// Fills the features of a request that LLVM does not fill. Returns LLVM's
-  /// decision if it is one of them.
+  /// decision if the request contains it.
   std::optional<bool> addFeatures(CallBase &CB);
   /// Returns the decision if the model has none. \p Default is LLVM's own
   /// decision if it is known.
@@ -125,10 +126,11 @@ static std::optional<std::size_t> indexOf(ArrayRef<TensorSpec> Tensors,
   return Found - Tensors.begin();
 }
 
-/// Returns the tensors of a request: LLVM's features, with
-/// -mlbridge-inliner-include-linkage those of callFeatures(), and with
-/// -mlbridge-inliner-include-default LLVM's decision, unless LLVM's option
-/// -inliner-interactive-include-default has added that.
+/// Returns the tensors of a request. They begin with LLVM's features. The
+/// option -mlbridge-inliner-include-linkage adds the features of
+/// callFeatures(). -mlbridge-inliner-include-default adds LLVM's decision,
+/// unless LLVM's option -inliner-interactive-include-default has already added
+/// it.
 static std::vector<TensorSpec> inputsFor(std::vector<TensorSpec> FeatureMap) {
   if (inlinerIncludesLinkage())
     for (const char *Name : CallFeatureNames)

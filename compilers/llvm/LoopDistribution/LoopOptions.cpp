@@ -54,12 +54,13 @@ cl::opt<std::string, false, ModelSpecParser> LoopFactorsOpt(
     cl::desc("Let the model at <spec> decide how innermost loops are "
              "vectorized, interleaved and unrolled"));
 
-// A list would collect the numbers twice in lld, which parses options twice.
+// This is not a list, because lld parses options twice and would append the
+// numbers again.
 cl::opt<std::string, false, PartitionParser> PartitionOpt(
     "mlbridge-loop-partition", cl::cat(optionCategory()), cl::Hidden,
     cl::value_desc("n,n,..."),
-    cl::desc("Distribute each loop with this number of seeds: the number of a "
-             "new loop for each seed"));
+    cl::desc("For each seed, the number of its new loop; loops with another "
+             "number of seeds do not change"));
 cl::opt<int> FactorChoiceOpt("mlbridge-loop-choice", cl::cat(optionCategory()),
                              cl::init(-1), cl::Hidden,
                              cl::desc("The index of each loop's factors"));

@@ -35,12 +35,13 @@ class LoopPolicy {
 public:
   virtual ~LoopPolicy() = default;
   /// Returns a partition (see DistributionPlan::make()), or std::nullopt to
-  /// leave the loop as it is. \p Graph has at least two seeds. The result need
-  /// not be legal.
+  /// leave the loop as it is. \p Graph has at least two seeds. The returned
+  /// partition may be illegal.
   virtual std::optional<std::vector<std::int64_t>>
   partition(const DependenceGraph &Graph, const LoopAnalyses &Analyses) = 0;
-  /// Returns an index in factorChoices(), or std::nullopt for LLVM's choice.
-  /// \p Legal is the result of legalFactors(). The result need not be legal.
+  /// Returns an index in factorChoices(), or std::nullopt for LLVM's choice. \p
+  /// Legal comes from legalFactors(). The returned index may name an illegal
+  /// choice.
   virtual std::optional<std::int64_t> factors(const DependenceGraph &Graph,
                                               const LoopAnalyses &Analyses,
                                               llvm::ArrayRef<float> Legal) = 0;

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LoopPrinterPass prints a line of JSON to stderr for each innermost loop: all
-/// features of both models, or the key `declined` with the reason why no model
-/// decides about the loop. The keys `function`, `header` (a basic block) and,
-/// with debug information, `line` identify the loop.
+/// LoopPrinterPass prints a line of JSON to stderr for each innermost loop. The
+/// line has all features of the models for distribution and factors, or the key
+/// `declined` with the reason why no model decides about the loop. The keys
+/// `function`, `header` (a basic block) and, with debug information, `line`
+/// identify the loop.
 ///
 //===----------------------------------------------------------------------===//
 

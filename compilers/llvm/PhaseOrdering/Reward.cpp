@@ -78,7 +78,7 @@ double RewardFunction::value(const Measurements &State,
                              const Measurements &Reference) const {
   double Sum = 0;
   for (const Term &T : Terms)
-    // Avoid a division by 0, which is the measure of a module without code.
+    // A module without code measures 0, so avoid a division by this number.
     Sum -= T.Weight * valueOf(T.What, State) /
            std::max(valueOf(T.What, Reference), 1.0);
   return Sum;

@@ -58,7 +58,8 @@ StringRef whyNotReplaced(PassBuilder &PB) {
 }
 
 StringRef whyNotReplaced(const Module &M) {
-  // Keep LLVM's pipeline, because an episode does not insert these calls.
+  // Keep LLVM's pipeline, because an episode does not insert calls at the entry
+  // and exit of functions.
   if (any_of(M, [](const Function &F) {
         return F.hasFnAttribute("instrument-function-entry") ||
                F.hasFnAttribute("instrument-function-exit");

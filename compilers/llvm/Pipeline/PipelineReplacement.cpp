@@ -40,7 +40,7 @@ struct Pipeline {
   unsigned Added = 0;
 };
 
-/// Replaces the rest of the pipeline that contains it.
+/// A pass that replaces the rest of the pipeline in which it runs.
 class ReplacingPass : public PassInfoMixin<ReplacingPass> {
 public:
   ReplacingPass(OptimizationLevel Level, std::shared_ptr<Pipeline> Around,

@@ -51,9 +51,10 @@ std::shared_ptr<AllocationDriver> trainingDriver();
 /// Lets the trainer allocate each function in which some live ranges find no
 /// free register (see costWithFreeColours()). allocationReward() defines the
 /// reward. In the form Question, the last observation of an episode repeats the
-/// first one. In the form Dialogue, it is zero. The observation's information
-/// is a JSON object with the keys `module`, `function`, `greedy` (greedy's
-/// measure) and `cost` (the trainer's).
+/// first one. In the form Dialogue, the last observation is zero. The
+/// observation's information is a JSON object. Its keys are `module`,
+/// `function`, `greedy` (the measure of greedy's allocation) and `cost` (the
+/// measure of the trainer's allocation).
 class AllocationEnvironment final : public AllocationDriver,
                                     private DialoguePartner {
 public:

@@ -76,8 +76,9 @@ public:
   void build(const AllocationContext &Context,
              const llvm::RegisterClassInfo &Classes);
 
-  /// Does the same before spill weights and hints have been computed. Computes
-  /// them and then removes them, because greedy computes them later.
+  /// Does the same as build(), but before spill weights and hints have been
+  /// computed. Computes them and then removes them, because greedy computes
+  /// them later.
   void buildBefore(const AllocationContext &Context);
 
   /// Describes the instructions of all live ranges by the vectors in the file

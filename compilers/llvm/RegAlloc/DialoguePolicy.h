@@ -8,9 +8,9 @@
 ///
 /// \file
 /// In a dialogue, four agents decide about a function, as in RL4ReAl (section
-/// 4.3 of the paper). The agent `node` selects the next live range, and `task`
-/// decides whether to colour or split it. `colour` selects its register, and
-/// `split` the place of a split.
+/// 4.3 of the paper). The agent `node` selects the next live range. The agent
+/// `task` decides whether to colour or split this range. `colour` selects a
+/// register, and `split` selects the point of a split.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -213,8 +213,8 @@ bool AllocationPass::runOnMachineFunction(MachineFunction &MF) {
   return true;
 }
 
-/// Returns a line of JSON. If the function was searched, the line contains the
-/// costs of all policies.
+/// Returns a line of JSON. If a search tried several policies on the function,
+/// the line contains the cost of each policy.
 static std::string lineOf(const MachineFunction &MF, const AllocationCost &Cost,
                           ArrayRef<TriedPolicy> Trials) {
   json::Object Result{

@@ -339,7 +339,8 @@ std::string_view RegisterAllocator::applyColour(LiveInterval &Range,
 // Recolouring
 //===----------------------------------------------------------------------===//
 
-/// Assigns \p To, or no register if it is null, to \p Range. Records the move.
+/// Assigns \p To to \p Range. If \p To is null, leaves \p Range without a
+/// register. Records the move.
 void RegisterAllocator::move(LiveInterval &Range, MCRegister To) {
   const Register Reg = Range.reg();
   Moves.push_back({&Range, C.VRM.getPhys(Reg)});

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A trial optimises a whole program as clang -Oz optimises its files, with
-/// some inlining decisions and maybe other passes given, and measures the
-/// linked code.
+/// A trial optimises a whole program as clang -Oz optimises its files, and
+/// measures the linked code. Its caller can give inlining decisions, and a
+/// pipeline other than that of -Oz.
 ///
 //===----------------------------------------------------------------------===//
 

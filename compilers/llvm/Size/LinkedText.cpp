@@ -106,8 +106,8 @@ static Expected<Reachability> reachabilityOf(const Module &M,
   return Result;
 }
 
-/// True if code or data refers to \p F other than by its name, so that its body
-/// cannot be removed.
+/// True if an alias, an ifunc or a block address refers to \p F. The body of \p
+/// F must then stay.
 static bool mustKeepBody(const Function &F) {
   return any_of(F.users(), [](const User *U) {
     return isa<GlobalAlias>(U) || isa<GlobalIFunc>(U) || isa<BlockAddress>(U);

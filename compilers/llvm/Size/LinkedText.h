@@ -50,7 +50,7 @@ public:
 
 private:
   const bool KeepsExported;
-  /// From a hash of the name and the body of a function to its size.
+  /// Maps a hash of a function's name and body to the function's size.
   std::unordered_map<std::uint64_t, std::uint64_t> Known;
 };
 

@@ -17,8 +17,9 @@
 ///   file 'a.c' does not outline from 'f'
 /// \endcode
 /// `*` stands for all files without a line of the same kind, and `stock` for
-/// the pipeline of clang -Oz. A sequence is as long as the instructions that
-/// outlining it removes, see LLVM's option -outliner-benefit-threshold.
+/// the pipeline of clang -Oz. `sequences of 4` sets LLVM's option
+/// -outliner-benefit-threshold=4: the bytes that outlining a sequence must
+/// save.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +42,7 @@ class SizeDecisions {
 public:
   /// What LLVM's machine outliner does in a file.
   struct Outlining {
-    /// The shortest sequence. The outliner does not run if this is 0.
+    /// LLVM's -outliner-benefit-threshold. If 0, the outliner does not run.
     unsigned Least = 0;
     /// Functions that stay whole.
     llvm::StringSet<> Without;
@@ -56,8 +57,8 @@ public:
   /// Stands for all files without a line of their own.
   static constexpr llvm::StringLiteral Others = "*";
 
-  /// Returns the name and the passes of the pipeline for a source file, or
-  /// empty strings for that of clang -Oz.
+  /// Returns the name and the passes of the pipeline for a source file. The
+  /// strings are empty for the pipeline of clang -Oz.
   std::pair<llvm::StringRef, llvm::StringRef>
   pipelineFor(llvm::StringRef Source) const;
   /// Returns the line that pipelineFor() finds, without a newline.
@@ -70,9 +71,9 @@ public:
 private:
   Error add(llvm::StringRef Line);
 
-  /// From names to pipelines.
+  /// Maps names to pipelines.
   llvm::StringMap<std::string> Pipelines;
-  /// From source files to names of pipelines.
+  /// Maps source files to names of pipelines.
   llvm::StringMap<std::string> PipelineOf;
   llvm::StringMap<Outlining> OutliningOf;
 };

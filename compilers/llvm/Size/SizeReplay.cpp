@@ -73,8 +73,8 @@ private:
 /// The decisions about files, which are read when they are first needed.
 class DecisionsOfFile {
 public:
-  /// Returns null if the file cannot be read or has mistakes. Emits an error
-  /// the first time, but the inliner reports a file that cannot be read.
+  /// Returns null if the file cannot be read or has mistakes. The first call
+  /// reports mistakes. The inliner reports a file that cannot be read.
   const SizeDecisions *get(Module &M);
 
 private:

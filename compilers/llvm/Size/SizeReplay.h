@@ -15,8 +15,8 @@
 ///
 /// LLVM decides about everything else. -mlbridge-inliner and
 /// -mlbridge-phase-ordering, if given, take precedence. In LTO, the linker
-/// generates the code, so there only the inlining decisions and the functions
-/// from which nothing is outlined apply.
+/// generates the code. Only two kinds of decisions apply there: about inlining,
+/// and about functions from which nothing is outlined.
 ///
 //===----------------------------------------------------------------------===//
 

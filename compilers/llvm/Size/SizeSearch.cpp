@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Chooses batches of flips and attributes changes of sizes to them.
+/// Chooses batches of flips, and finds the flips that changed a function's
+/// size.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,8 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// The CPU time of this process in seconds. The machine may be shared.
+/// Returns the CPU time of this process in seconds. Elapsed time would depend
+/// on the machine's other load.
 static double cpuSeconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
@@ -84,8 +86,8 @@ std::vector<Flip> SizeSearch::candidates() {
         !Tried.contains(Callee.first()))
       Result.push_back({std::move(Callee.second)});
   std::ranges::shuffle(Result, Random);
-  // A merged function with few uses gains most often, so it is last, which is
-  // where batches are taken from.
+  // Put the flips that help most often last, because batches begin at the end.
+  // These flips inline a merged function with few uses.
   auto Promise = [&](const Flip &One) {
     const CallSite &Site = Best.Sites[One.Sites.front()];
     if (Site.Decision || Site.CalleeUses > MaxTogether)

@@ -10,7 +10,8 @@
 /// Searches the inlining decisions, and the passes, with which a whole program
 /// has the least linked code. A trial reverses many decisions of LLVM at once,
 /// at call sites whose callers and callees differ. The change of a function's
-/// size then shows which reversals help. A second trial verifies those.
+/// size then shows which reversals help. A second trial verifies these
+/// reversals.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,7 @@ namespace MLBridge {
 
 struct NamedPipeline {
   std::string Name;
-  /// As for `opt -passes=`. Empty for that of clang -Oz.
+  /// The form is that of `opt -passes=`. Empty for the pipeline of clang -Oz.
   std::string Passes;
 };
 
@@ -40,13 +41,13 @@ struct SizeSearchOptions {
   /// The largest number of call sites that a trial reverses.
   unsigned Batch = 160;
   std::uint64_t Seed = 1;
-  /// Pipelines to try in place of that of clang -Oz.
+  /// Pipelines to try in place of the pipeline of clang -Oz.
   std::vector<NamedPipeline> Pipelines;
 };
 
 /// The reversal of one or more decisions that belong together.
 struct Flip {
-  /// Indices of call sites of the trial before.
+  /// Indices of call sites in the previous trial.
   std::vector<std::size_t> Sites;
   /// The change of the linked code that is attributed to the flip, in bytes.
   double Change = 0;
@@ -63,7 +64,7 @@ public:
     std::size_t Sites = 0;
   };
   using Report = std::function<void(const Progress &)>;
-  /// Receives the trial before and the flips that were tried on it.
+  /// Receives the previous trial and the flips that were tried on it.
   using Log = std::function<Error(const TrialResult &, llvm::ArrayRef<Flip>)>;
 
   /// \p Program must outlive this object.
@@ -79,7 +80,7 @@ public:
 
   /// The best trial so far.
   const TrialResult &best() const { return Best; }
-  /// The decisions of the best trial that were given.
+  /// The decisions that the search gave to the best trial.
   const DecisionTable &decisions() const { return Table; }
   /// The pipeline of the best trial.
   const NamedPipeline &pipeline() const { return Pipeline; }

@@ -159,7 +159,7 @@ static Expected<StartingPoint> readStart(StringRef Path) {
   return Result;
 }
 
-/// Reads the pipelines to try. An empty list means that of clang -Oz only.
+/// Reads the pipelines to try. An empty list means the pipeline of clang -Oz.
 static Expected<std::vector<NamedPipeline>> readPipelines(StringRef Path) {
   std::vector<NamedPipeline> Result;
   if (Path.empty())
@@ -205,8 +205,8 @@ Error SizeSearchPass::search(Module &M) {
                                    State.Trials, State.Seconds, State.Sites,
                                    State.Stock, State.Best)
                                .str());
-        // A search that is interrupted can then continue. The last write
-        // reports failures.
+        // Write each improvement, so that an interrupted search can continue.
+        // Ignore failures, because the last write reports them.
         if (std::exchange(Written, std::min(Written, State.Best)) > State.Best)
           static_cast<void>(write(Search, OutputOpt));
       },
