@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes `aot:` and `builtin:`. Four models are linked into this program.
-/// tests/python/test_aot.py compares their outputs with ONNX Runtime's.
+/// Tests the schemes `aot:` and `builtin:`. Four models are linked into this
+/// program. tests/python/test_aot.py compares their outputs with ONNX
+/// Runtime's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -64,7 +65,7 @@ std::vector<float> randomFloats(std::size_t Count, unsigned Seed) {
   return Values;
 }
 
-/// A factory with the four models of this program.
+/// Returns a factory with the four models of this program.
 RunnerFactory builtins() {
   RunnerFactory Factory;
   addBuiltinModels(Factory,
@@ -111,7 +112,8 @@ double largestDifference(const std::vector<float> &A,
   return Largest;
 }
 
-/// Sets the features of the model "several", whose outputs are exact.
+/// Sets the features of the model "several", whose outputs have no rounding
+/// errors.
 void populateSeveral(MLModelRunner &Runner, std::int64_t Count) {
   static const std::vector<float> Sizes = {1, 2, 4, 8, 16, 32};
   static const std::array<bool, 6> Flags = {true,  false, true,
@@ -124,7 +126,7 @@ Expected<std::unique_ptr<MLModelRunner>> open(const std::string &Spec) {
   return RunnerFactory().create(Spec);
 }
 
-/// The error of loading and asking the library at \p Path.
+/// Returns the error of loading the library at \p Path and making a request.
 Error failureOf(const std::string &Path) {
   auto Runner = open("aot:" + Path);
   if (!Runner)
@@ -227,7 +229,7 @@ TEST(AOTModel, NoRequestAllocatesOnceWarm) {
               ASSERT_TRUE((*MLP)->tryEvaluate<Advice>());
             }),
             0u);
-  // No more memory is needed up to the largest graph so far.
+  // For smaller graphs than the largest so far, no more memory is needed.
   const Nodes Large(40), Small(7);
   EXPECT_EQ(allocationsOnceWarm([&] {
               for (const Nodes *Graph : {&Large, &Small}) {
@@ -268,7 +270,8 @@ TEST(AOTModel, NothingLeaks) {
 TEST(AOTModel, AFailureToAllocateIsReportedAndGotOver) {
   if (MLBRIDGE_SANITIZED)
     GTEST_SKIP() << "sanitizers end the process where memory runs out";
-  // A process of its own, because a lowered limit cannot be raised again.
+  // Use another process, because this process could not raise the lowered limit
+  // again.
   Child Poor([] {
     auto M = wrapAOTModel(mlbridge_aot_model_ggnn, "builtin:ggnn");
     auto Cursor = (*M)->open();
@@ -277,7 +280,8 @@ TEST(AOTModel, AFailureToAllocateIsReportedAndGotOver) {
     rlimit Limit = {512U << 20, 512U << 20};
     if (::setrlimit(RLIMIT_AS, &Limit) != 0)
       return 2;
-    // The runner reads only the extents of these before it allocates.
+    // Of these features, the runner reads only the extents before it allocates
+    // memory.
     auto Run = [&](std::int64_t N, const void *Data) {
       TensorView States, Adjacency;
       States.Type = Adjacency.Type = ElementType::Float;
@@ -386,14 +390,15 @@ TEST(AOTModel, ANewFileOfAnOldNameIsANewModel) {
   const std::vector<float> X = randomFloats(300, 1);
   (*New)->populateFeatures(std::pair{"x", TensorRef(X, {1, 300})});
   EXPECT_EQ(logitsOf(**New).size(), 15u);
-  // A runner keeps the model that it was created with.
+  // A runner keeps the model with which it was created.
   populateSeveral(**Old, 1);
   EXPECT_TRUE((*Old)->tryEvaluate<Advice>());
 }
 
 TEST(AOTModel, ALibraryIsNotTakenForOneThatHadItsDescriptor) {
-  // The file is opened twice and closed once: the linker keeps the library
-  // under both paths, and the next file reuses the descriptor in one of them.
+  // The file is opened under two paths and closed once, so the dynamic linker
+  // keeps the library under both. One path contains the number of a descriptor,
+  // which the next file reuses.
   auto First = loadAOTModel(MLBRIDGE_SEVERAL);
   auto Second = loadAOTModel(MLBRIDGE_SEVERAL);
   ASSERT_TRUE(First && Second);
@@ -570,7 +575,7 @@ TEST(AOTModel, AMeasureThatCannotBe) {
   Descriptor Changed(mlbridge_aot_model_ggnn);
   Changed.Model.measure = [](const std::int64_t *, std::int64_t *Extents,
                              std::uint64_t *Bytes) {
-    std::fill_n(Extents, 4, Extent); // The extents of both outputs.
+    std::fill_n(Extents, 4, Extent); // Both outputs have these extents.
     *Bytes = 64;
     return int(MLBRIDGE_AOT_OK);
   };

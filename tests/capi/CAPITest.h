@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Owning handles, and runners whose replies come from a callback.
+/// Owning handles of the C API, and runners whose replies come from a callback.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,8 @@ using EnvironmentHandle =
 
 inline std::string lastMessage() { return mlbridgeGetLastErrorMessage(); }
 
-/// The runner for \p Spec; on failure null, and the test fails.
+/// Returns the runner for \p Spec. On failure, returns null, and the test
+/// fails.
 inline RunnerHandle makeRunner(const std::string &Spec) {
   MLBridgeModelRunnerRef Made = nullptr;
   EXPECT_EQ(mlbridgeCreateModelRunner(Spec.c_str(), &Made),
@@ -50,7 +51,8 @@ inline RunnerHandle makeRunner(const std::string &Spec) {
   return RunnerHandle(Made);
 }
 
-/// A runner whose replies come from \p Reply, which must outlive the runner.
+/// Returns a runner whose replies come from \p Reply, which must outlive the
+/// runner.
 using ReplyFunction = std::function<MLBridgeStatus(
     MLBridgeAdviceRef Request, int64_t Nanoseconds, MLBridgeFeatureSetRef)>;
 inline RunnerHandle makeRunner(ReplyFunction &Reply) {
@@ -73,7 +75,7 @@ inline RunnerHandle makeRunner(ReplyFunction &Reply) {
   return RunnerHandle(Result);
 }
 
-/// Replies with the tensors of the request.
+/// A ReplyFunction that replies with the tensors of the request.
 inline MLBridgeStatus echo(MLBridgeAdviceRef Request, int64_t,
                            MLBridgeFeatureSetRef Reply) {
   for (size_t I = 0; I != mlbridgeGetNumTensors(Request); ++I) {

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Calls each function of the C API with each of its pointers null in turn:
-/// expects an InvalidArgument that names the pointer, never a crash.
+/// Calls each function of the C API with each of its pointers null in turn.
+/// Each call must return InvalidArgument with a message that names the pointer.
+/// No call may crash.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -191,7 +192,8 @@ protected:
         NULL_CASE(mlbridgeServeEnvironment, "Spec", E, nullptr),
         NULL_CASE(mlbridgeEvaluate, "Runner", nullptr,
                   (MLBridgeAdviceRef *)Room),
-        // Last, because these calls invalidate the advice of the others.
+        // These calls come last, because they invalidate the advice that other
+        // calls use.
         NULL_CASE(mlbridgeEvaluateAs, "Advice", R, MLBridgeFormAny, D, nullptr),
         NULL_CASE(mlbridgeEvaluate, "Advice", R, nullptr),
     };
@@ -207,7 +209,7 @@ protected:
 TEST_F(CArgumentsTest, NullIsAnInvalidArgumentThatIsNamed) {
   for (const NullCase &Case : cases()) {
     SCOPED_TRACE(std::string(Case.Function) + ": " + Case.Parameter);
-    // Drop an earlier case's failure to set a feature.
+    // Drop the failure of an earlier case to set a feature.
     mlbridgeClearFeatures(mlbridgeGetFeatures(Model.get()));
     EXPECT_EQ(Case.Call(), MLBridgeStatusInvalidArgument);
     EXPECT_THAT(lastMessage(), HasSubstr(Case.Parameter));
@@ -226,7 +228,7 @@ TEST_F(CArgumentsTest, NullWithoutAStatusReturnsADefault) {
 }
 
 TEST_F(CArgumentsTest, NoFunctionIsMissingHere) {
-  // Functions without pointers, or that accept null, or in the test above.
+  // These functions have no pointers, accept null, or are in the test above.
   std::set<std::string> Tested = {"mlbridgeGetVersion",
                                   "mlbridgeGetStatusName",
                                   "mlbridgeGetLastErrorMessage",

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// An environment made of callbacks, run by runners in this process and by a
-/// trainer.
+/// Tests an environment that consists of callbacks. Runners in this process use
+/// it, and so does a trainer.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Adds up the actions until a goal is reached, written as in C.
+/// Adds up the actions until the sum is Goal. Written like an environment in C.
 struct Counter {
   std::int32_t Goal = 3, Sum = 0, Last = 0;
   /// The agents act in this order, again and again.
@@ -85,7 +85,7 @@ protected:
   MLBridgeEnvironmentCallbacks Callbacks = {sizeof(Callbacks), Counter::reset,
                                             Counter::step, Counter::reward};
   EnvironmentHandle Env;
-  /// Replies 1.
+  /// Replies the action 1.
   ReplyFunction One = [](MLBridgeAdviceRef, int64_t,
                          MLBridgeFeatureSetRef Out) {
     return mlbridgeSetInt32(Out, "action", 1);
@@ -100,7 +100,8 @@ TEST_F(CEnvironmentTest, ARunnerPlaysAnEpisode) {
   EXPECT_EQ(Return, 1.5);
   EXPECT_EQ(Count.Sum, 3);
   EXPECT_TRUE(mlbridgeCheckDone(Env.get()));
-  // The next episode starts afresh; the return may be null.
+  // The next episode starts again from 0. The pointer for the return may be
+  // null.
   ASSERT_EQ(play({{"", Model.get()}}, nullptr), MLBridgeStatusSuccess);
   EXPECT_EQ(Count.Sum, 3);
 }
@@ -125,7 +126,7 @@ TEST_F(CEnvironmentTest, EachAgentInItsTurn) {
   EXPECT_EQ(Return, 3);
   EXPECT_EQ(Asked, 2);
 
-  // A single runner for all agents gets the agent's name.
+  // One runner may serve all agents. It gets the agent's name.
   std::vector<std::string> Turns;
   ReplyFunction All = [&](MLBridgeAdviceRef Request, int64_t,
                           MLBridgeFeatureSetRef Out) {
@@ -173,14 +174,14 @@ TEST_F(CEnvironmentTest, FailuresKeepTheirCodesAndMessages) {
   Count.Also = [](auto...) { return MLBridgeStatusSystem; };
   EXPECT_EQ(play({{"", Model.get()}}, nullptr), MLBridgeStatusSystem);
   EXPECT_THAT(lastMessage(), HasSubstr("Reset failed"));
-  // An observation that cannot be set.
+  // Setting this observation fails.
   Count.Also = [](MLBridgeEnvironmentRef, MLBridgeFeatureSetRef Observation) {
     mlbridgeSetString(Observation, nullptr, "x");
     return MLBridgeStatusSuccess;
   };
   EXPECT_EQ(play({{"", Model.get()}}, nullptr), MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("'Name' is null"));
-  // An action of a type that step() cannot read.
+  // step() cannot read an action of this type.
   Count.Also = nullptr;
   One = [](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
     return mlbridgeSetDouble(Out, "action", 0.5);
@@ -216,8 +217,8 @@ TEST_F(CEnvironmentTest, CallbacksMustBeComplete) {
   EXPECT_EQ(Return, 0);
 }
 
-/// A trainer for one session: \p Say gets the last observation and sets the
-/// next command; returning false closes the session.
+/// A trainer for one session. \p Say gets the last observation and sets the
+/// next command. If it returns false, the trainer closes the session.
 class Trainer {
 public:
   using Reply = std::function<bool(const MLBridge::Advice &,

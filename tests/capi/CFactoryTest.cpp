@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes of a factory, and runners made of callbacks.
+/// Tests the schemes of a factory, and runners that consist of callbacks.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +68,7 @@ TEST_F(CFactoryTest, SchemesAreListed) {
   EXPECT_THAT(Found["pipe"], HasSubstr("pipe:NAME"));
   ASSERT_EQ(add("mine"), MLBridgeStatusSuccess) << lastMessage();
   EXPECT_EQ(list()["mine"], "a line");
-  // Either pointer may be null; an index past the end is an error.
+  // Either pointer may be null. An index after the last scheme is an error.
   EXPECT_EQ(mlbridgeGetSchemeAt(Schemes.get(), 0, nullptr, nullptr),
             MLBridgeStatusSuccess);
   EXPECT_EQ(mlbridgeGetSchemeAt(Schemes.get(), 1000, nullptr, nullptr),
@@ -143,7 +143,7 @@ TEST_F(CFactoryTest, WhatEvaluateReturns) {
     MLBridgeAdviceRef Advice;
     return mlbridgeEvaluate(Model.get(), &Advice);
   };
-  // A message from before the call is not reported.
+  // The error must not contain a message from before the call.
   mlbridgeFail(MLBridgeStatusModel, "stale");
   EXPECT_EQ(Evaluate([](auto...) { return MLBridgeStatusModel; }),
             MLBridgeStatusModel);
@@ -157,7 +157,7 @@ TEST_F(CFactoryTest, WhatEvaluateReturns) {
   EXPECT_EQ(Evaluate([](auto...) { return MLBridgeStatus(77); }),
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("returned 77"));
-  // The error of a call inside Evaluate becomes the error of Evaluate.
+  // If a call inside Evaluate fails, its error becomes the error of Evaluate.
   EXPECT_EQ(
       Evaluate([](MLBridgeAdviceRef Request, int64_t, MLBridgeFeatureSetRef) {
         bool Flag;
@@ -165,7 +165,7 @@ TEST_F(CFactoryTest, WhatEvaluateReturns) {
       }),
       MLBridgeStatusSchemaMismatch);
   EXPECT_THAT(lastMessage(), HasSubstr("flag"));
-  // A reply that could not be set is an error.
+  // If setting the reply fails, the request fails.
   EXPECT_EQ(Evaluate([](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
               mlbridgeSetString(Out, "x", nullptr);
               return MLBridgeStatusSuccess;
@@ -189,7 +189,7 @@ TEST_F(CFactoryTest, ASuccessLeavesTheLastMessage) {
   mlbridgeFail(MLBridgeStatusModel, "the last that failed");
   ASSERT_EQ(mlbridgeEvaluateInt32(Model.get(), &Found), MLBridgeStatusSuccess);
   EXPECT_EQ(lastMessage(), "the last that failed");
-  // A failed call inside the callback does change the last message.
+  // A call that fails inside the callback does change the last message.
   Reply = [](MLBridgeAdviceRef Request, int64_t, MLBridgeFeatureSetRef Out) {
     int32_t Size = 7;
     mlbridgeGetInt32(Request, "size", &Size);

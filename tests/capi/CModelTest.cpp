@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which runners share a model, and what a path means.
+/// Tests which runners share a model, and how a path in a spec is resolved.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -79,7 +79,8 @@ TEST_F(CModelTest, ThreadsShareTheModelsOfAFactory) {
     Thread.join();
   EXPECT_EQ(Right, 8);
   EXPECT_TRUE(Model.again());
-  // The factory keeps the model for a ninth runner; another factory loads it.
+  // The factory keeps the model, also for a ninth runner. Another factory loads
+  // the model again.
   MLBridgeModelRunnerRef Ninth = nullptr;
   ASSERT_EQ(mlbridgeCreateModelRunnerWithFactory(Made, Spec.c_str(), &Ninth),
             MLBridgeStatusSuccess);

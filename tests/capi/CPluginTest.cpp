@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs plugin.c in host.c against served models, with and without valgrind.
+/// Runs plugin.c in host.c with served models, with and without valgrind.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,7 @@ protected:
     addSpec("pipe:" + Name, "&serdes=json");
     addSpec("shm:" + Name);
 #ifdef MLBRIDGE_HAS_GRPC
-    // TSan does not see gRPC's synchronisation: GRPCSanitizers.h.
+    // TSan does not see gRPC's synchronisation: see GRPCSanitizers.h.
     if (!MLBRIDGE_UNDER_TSAN) {
       auto Remote = openGRPCListener("grpc+unix:" + Name + ".grpc");
       EXPECT_TRUE(Remote) << Remote.takeError().str();
@@ -64,7 +64,7 @@ protected:
         .constant("c", {}, std::vector{1.0F})
         .node("Add", {"x", "c"}, {"out"})
         .output("out", ElementType::Float, {});
-    // Only with ONNX Runtime; its own tests report its absence.
+    // ONNX Runtime may be missing. Its own tests then report that.
     if (*MLBRIDGE_TEST_ONNXRUNTIME)
       Arguments.push_back("onnx:" + AddsOne.write(Folder.path("m.onnx")));
 #endif
@@ -76,7 +76,8 @@ protected:
     Arguments.push_back(Where + "?timeout=60s&connect=60s" + Options);
   }
 
-  /// Runs the plug-in in the host; \p Command precedes the host's command line.
+  /// Runs the plug-in in the host. \p Command precedes the host's command line,
+  /// for example `valgrind`.
   void run(std::vector<std::string> Command) {
     Command.insert(Command.end(),
                    {MLBRIDGE_HOST, MLBRIDGE_PLUGIN, Folder.path("x.log")});

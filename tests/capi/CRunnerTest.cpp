@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each kind of runner, with a real peer where it needs one, and each way in
-/// which a request fails.
+/// Tests each kind of runner, with a real peer if it needs a peer, and each way
+/// in which a request fails.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +55,7 @@ std::string contentsOf(const std::string &Path) {
   return Text.str();
 }
 
-/// Sends one number, which an echo model returns.
+/// Sends a number. An echo model returns the same number.
 MLBridgeStatus ask(const RunnerHandle &Model, std::int32_t Number,
                    std::int32_t *Found) {
   mlbridgeSetInt32(mlbridgeGetFeatures(Model.get()), "x", Number);
@@ -192,7 +192,7 @@ TEST_F(CRunnerTest, ALogHasContextsDecisionsAndRewards) {
   EXPECT_EQ(mlbridgeLogOutcome(Model.get(), &Reward),
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("expected one decision, found 2"));
-  // A decision that could not be set is not logged.
+  // If setting a decision fails, the decision is not logged.
   mlbridgeSetString(mlbridgeGetDecision(Model.get()), "inlined", nullptr);
   EXPECT_EQ(mlbridgeLogOutcome(Model.get(), &Reward),
             MLBridgeStatusInvalidArgument);
@@ -229,7 +229,8 @@ TEST_F(CRunnerTest, ARewardAloneIsForTheModelsOwnDecision) {
   const double Reward = 1;
   EXPECT_EQ(mlbridgeLogOutcome(Model.get(), &Reward), MLBridgeStatusSuccess);
   ASSERT_EQ(ask(Model, 3, &Found), MLBridgeStatusSuccess);
-  // Either all outcomes of a log have a reward, or none has.
+  // In a log, either all outcomes have a reward or none has. This outcome has
+  // none, so the next request fails.
   EXPECT_EQ(mlbridgeLogOutcome(Model.get(), nullptr), MLBridgeStatusSuccess);
   EXPECT_EQ(ask(Model, 3, &Found), MLBridgeStatusSchemaMismatch);
 }
@@ -354,12 +355,12 @@ TEST_F(CRunnerTest, TheLastMessageIsThisThreadsOwn) {
     EXPECT_THAT(lastMessage(), HasSubstr("other"));
   }).join();
   EXPECT_EQ(lastMessage(), Mine);
-  // A success keeps the last message.
+  // A call that succeeds keeps the last message.
   EXPECT_EQ(mlbridgeCheckModelSpec("none"), MLBridgeStatusSuccess);
   EXPECT_EQ(lastMessage(), Mine);
   EXPECT_EQ(mlbridgeFail(MLBridgeStatusModel, "mine"), MLBridgeStatusModel);
   EXPECT_EQ(lastMessage(), "mine");
-  // The new message may be the old one's memory.
+  // The new message may lie in the memory of the old message.
   mlbridgeFail(MLBridgeStatusModel, mlbridgeGetLastErrorMessage());
   EXPECT_EQ(lastMessage(), "mine");
   mlbridgeFail(MLBridgeStatusModel, nullptr);

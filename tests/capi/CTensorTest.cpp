@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The model gets what C sets, and C gets what the model replies, converted if
-/// that preserves the value.
+/// Tests that the model gets what C sets, and that C gets what the model
+/// replies. Values are converted if the conversion preserves them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// The API's functions for one C type.
+/// The functions of the API for one C type.
 template <typename T> struct FunctionsOf;
 #define FUNCTIONS_OF(NAME, TYPE)                                               \
   template <> struct FunctionsOf<TYPE> {                                       \
@@ -142,7 +142,7 @@ TYPED_TEST(CTensorTest, ItsTypeAndShapeAreThoseThatWereSet) {
 
 class CAdviceTest : public testing::Test {
 protected:
-  /// Sends the features; the model returns them under the same names.
+  /// Sends the features. The model returns them under the same names.
   MLBridgeAdviceRef evaluate() {
     MLBridgeAdviceRef Advice = nullptr;
     EXPECT_EQ(mlbridgeEvaluate(Model.get(), &Advice), MLBridgeStatusSuccess)
@@ -180,7 +180,7 @@ TEST_F(CAdviceTest, ConversionsKeepTheValueOrFail) {
             MLBridgeStatusSchemaMismatch);
   EXPECT_EQ(mlbridgeGetBool(Advice, "five", &Flag),
             MLBridgeStatusSchemaMismatch);
-  // A failed call writes nothing.
+  // A call that fails writes nothing.
   EXPECT_EQ(Small, 5);
   EXPECT_TRUE(Flag);
 }
@@ -261,7 +261,8 @@ TEST_F(CAdviceTest, StringsAndListsOfThem) {
   ASSERT_EQ(mlbridgeGetStringVector(Advice, "none", &List, &Count),
             MLBridgeStatusSuccess);
   EXPECT_EQ(Count, 0U);
-  // A string is a list of one; a list of one is not a string.
+  // A string can be read as a list of one string, but a list of one string
+  // cannot be read as a string.
   ASSERT_EQ(mlbridgeGetStringVector(Advice, "text", &List, &Count),
             MLBridgeStatusSuccess);
   ASSERT_EQ(Count, 1U);
@@ -342,7 +343,7 @@ TEST_F(CAdviceTest, AFeatureThatCouldNotBeSetFailsTheRequest) {
                               Negative, 2),
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("feature 'x': shape [2,-3]"));
-  // The request reports the first failure.
+  // Several calls fail, but the request reports the first failure.
   EXPECT_EQ(mlbridgeBorrowTensor(Features, "y", MLBridgeElementFloat, Values,
                                  TooDeep, 9),
             MLBridgeStatusInvalidArgument);
@@ -360,11 +361,11 @@ TEST_F(CAdviceTest, AFeatureThatCouldNotBeSetFailsTheRequest) {
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("feature 'x': shape [2,-3]"));
   EXPECT_EQ(Number, 7);
-  // Evaluating clears the failure.
+  // The request cleared the failure.
   mlbridgeSetInt32(Features, "z", 1);
   EXPECT_EQ(mlbridgeEvaluateInt32(Model.get(), &Number), MLBridgeStatusSuccess);
   EXPECT_EQ(Number, 1);
-  // So does clearing the features.
+  // Clearing the features also clears the failure.
   EXPECT_NE(mlbridgeSetString(Features, "x", nullptr), MLBridgeStatusSuccess);
   EXPECT_EQ(mlbridgeClearFeatures(Features), MLBridgeStatusSuccess);
   mlbridgeSetInt32(Features, "z", 2);

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The environment of docs/reference/c-api.md: three loops, each of which is
-/// unrolled by a positive factor. tests/python/test_envs.py trains on it.
+/// The environment of docs/reference/c-api.md. It has three loops, and an
+/// action unrolls one of them by a positive factor. tests/python/test_envs.py
+/// trains on it.
 ///
 //===----------------------------------------------------------------------===//
 

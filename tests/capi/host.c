@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Loads a plug-in, runs it with the remaining arguments, and unloads it. Fails
-/// if a thread of the library outlives the unloading.
+/// Loads a plug-in, runs it with the remaining arguments, and unloads it. The
+/// program fails if a thread of the library still runs afterwards.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "host: %s\n", dlerror());
     return 2;
   }
-  // C cannot cast a data pointer to a function pointer.
+  // Standard C has no cast from a data pointer to a function pointer, so copy
+  // the bytes.
   PluginMain *Main;
   memcpy((void *)&Main, (const void *)&Symbol, sizeof(Main));
   int Status = Main(argc - 1, argv + 1);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Prints the constants and struct layouts that are compiled into programs;
-/// check-abi compares them with layout.txt.
+/// Prints the constants and struct layouts that the ABI fixes. check-abi
+/// compares them with layout.txt.
 ///
 //===----------------------------------------------------------------------===//
 

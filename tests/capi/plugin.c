@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The first argument is a log to write; each other one is the spec of an echo
-/// model, which is sent every type. Also uses none, record, fallback, an
-/// environment and its own runner. Returns the number of failed checks.
+/// The first argument is a log to write. Each other argument is the spec of an
+/// echo model, which gets a tensor of every type. The plug-in also uses none,
+/// record, fallback, an environment and its own runner. It returns the number
+/// of failed checks.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@
 
 static int Failures;
 
-/// Returns \p Condition; if false, counts and prints a failure.
+/// Returns \p Condition. If it is false, counts and prints a failure.
 static bool check(bool Condition, const char *What, const char *Where) {
   if (!Condition) {
     fprintf(stderr, "plugin: %s: expected %s; last message: %s\n", Where, What,
@@ -91,7 +92,8 @@ static void sendEveryType(MLBridgeModelRunnerRef Runner, const char *Spec) {
     CHECK(Count == 3 && strcmp(Texts[1], "gvn") == 0 && !*Texts[2], Spec);
   if (SUCCEEDS(mlbridgeGetBoolVector(Advice, "mask", &Bools, &Count), Spec))
     CHECK(Count == 3 && Bools[0] && !Bools[1] && Bools[2], Spec);
-  // As double the matrix is converted; as float it is seen in place.
+  // The matrix is converted to double, but float elements are read without a
+  // copy.
   if (SUCCEEDS(mlbridgeGetDoubleVector(Advice, "matrix", &Doubles, &Count),
                Spec))
     CHECK(Count == 6 && Doubles[5] == 6, Spec);
@@ -249,7 +251,8 @@ static void playInC(void) {
   mlbridgeDisposeRunnerFactory(Factory);
 }
 
-// The host finds it by this name. NOLINTNEXTLINE(misc-use-internal-linkage)
+// The host finds the function by this name.
+// NOLINTNEXTLINE(misc-use-internal-linkage)
 __attribute__((visibility("default"))) int pluginMain(int argc, char **argv) {
   if (argc < 2)
     return 1;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What every way to reach a model must do, whatever the transport and the
-/// SerDes. A new runner or SerDes joins by one line in Subjects.
+/// Tests what every way to reach a model must do, whatever the transport and
+/// the SerDes. To test a new runner or SerDes, add a line to Subjects.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +52,7 @@ template <typename T> static std::vector<T> interestingValues() {
   return Values;
 }
 
-/// Values with random bits, from a fixed seed.
+/// Returns values with random bits, from a fixed seed.
 template <typename T> static std::vector<T> randomValues(std::size_t Count) {
   std::vector<T> Values(Count);
   std::mt19937_64 Random(Count + sizeof(T));
@@ -78,19 +78,19 @@ template <typename Fn> static void forEachNumber(Fn F) {
 
 namespace {
 
-/// A model spec; %s stands for the name that the echo model serves.
+/// A model spec, in which %s stands for the name that the echo model serves.
 struct Subject {
   const char *Name;
   const char *Spec;
 
   /// gRPC allocates memory for each message.
   bool isByGRPC() const { return std::string_view(Spec).starts_with("grpc"); }
-  /// True if numbers travel as decimal text.
+  /// True if numbers are sent as decimal text.
   bool isText() const {
     std::string_view Text(Spec);
     return Text.find("=json") != Text.npos || Text.find("=yaml") != Text.npos;
   }
-  /// The SerDes uses a library that allocates memory for each message.
+  /// True if the SerDes uses a library that allocates memory for each message.
   bool Allocates = false;
 };
 
@@ -195,7 +195,7 @@ protected:
     if (Sent.NumBytes == 0 ||
         std::memcmp(Sent.Data, Back.Data, Sent.NumBytes) == 0)
       return;
-    // Only a NaN may come back with other bits: text has one NaN.
+    // Only a NaN may come back with other bits, because text has only one NaN.
     if (Sent.Type == ElementType::Float)
       expectSameButNaN<float>(Sent, Back);
     else if (Sent.Type == ElementType::Double)
@@ -403,7 +403,7 @@ TEST_P(Conformance, FailureAndDeferralAreRepliesToo) {
     EXPECT_EQ(Runner->tryEvaluate<int>().code(), ErrorCode::Deferred);
     expectEcho("x", 1);
   }
-  // Failing and deferring kept the session.
+  // The failure and the deferral must not end the session.
   EXPECT_EQ(Model->stop().statistics().Sessions, 1u);
 }
 
@@ -411,7 +411,8 @@ TEST_P(Conformance, TheLimitIsOnMessagesAsTheyAreSent) {
   Runner = makeRunner("&max-message=4KiB");
   ASSERT_TRUE(Runner);
   for (int Round = 0; Round < 2; ++Round) {
-    // 1 KiB of text or less, even if the SerDes's bound is larger.
+    // This text has less than 1 KiB. It must be sent, even if the SerDes's
+    // upper bound for it exceeds the limit.
     expectEcho("x", std::vector<std::uint8_t>(400, 7));
     std::vector<std::uint8_t> Long(8 << 10, 77);
     Runner->populateFeatures(std::pair{"x", Span<const std::uint8_t>(Long)});
@@ -466,7 +467,7 @@ TEST_P(Conformance, OnceWarmNoMessageAllocates) {
     EXPECT_EQ(Allocations, 0u);
     return;
   }
-  // Each message allocates equally often.
+  // Each message must allocate equally often.
   AllocationCounter Again;
   for (int I = 0; I < Messages; ++I)
     AllRight &= Ask(1000 + I);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The other side creates a session's descriptors and keeps them: it may send
-/// the wrong ones, and change their flags at any time. The compiler's process
-/// may also lack room for them.
+/// Tests faults of the descriptors that the other side creates for a session.
+/// The other side keeps them: it may send wrong descriptors, and may change
+/// their flags at any time. The compiler's process may also lack room for them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -112,7 +112,7 @@ int pipeEnd(int Which) {
   int Ends[2];
   if (::pipe(Ends) != 0)
     ::_exit(5);
-  // The other end is closed: writing raises SIGPIPE.
+  // The other end is closed, so writing raises SIGPIPE.
   ::close(Ends[1 - Which]);
   return Ends[Which];
 }
@@ -137,7 +137,8 @@ const Wrong WrongOnes[] = {
 class WrongDescriptor : public DescriptorFault,
                         public testing::WithParamInterface<Wrong> {};
 
-/// Accepts a compiler and sends it \p Descriptors, in the newest version.
+/// Accepts a compiler and sends it \p Descriptors, with the newest protocol
+/// version.
 void acceptAndSend(UnixListener &Server, const std::vector<int> &Descriptors) {
   pollfd P{Server.socket(), POLLIN, 0};
   ::poll(&P, 1, 60'000);
@@ -158,14 +159,15 @@ TEST_P(WrongDescriptor, IsNoPipe) {
       int Ends[2];
       if (!Server || ::pipe2(Ends, O_NONBLOCK) != 0)
         return 5;
-      // The other end of the pipe is replaced.
+      // Replace one end of the pipe.
       Ends[IsFirst ? 0 : 1] = GetParam().Make();
       if (!IsFirst)
         Ends[0] = pipeEnd(0);
       acceptAndSend(*Server, {Ends[0], Ends[1]});
       return 0;
     });
-    // A read end is valid as the first one.
+    // The first descriptor is the end from which the compiler reads, so this
+    // one is valid.
     if (IsFirst && GetParam().What == std::string("AnEndToReadFrom"))
       continue;
     connect("pipe:" + Name);
@@ -194,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(All, WrongDescriptor, testing::ValuesIn(WrongOnes),
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-/// The model sleeps at each request, and its doorbell is full or without a
+/// When a request arrives, the model sleeps. Its doorbell is full or has no
 /// reader.
 TEST_F(DescriptorFault, ABadDoorbellNeitherBlocksNorEndsACompiler) {
   for (bool HasReader : {true, false}) {
@@ -241,7 +243,7 @@ TEST_F(DescriptorFault, ACompilerThatClosesItsDoorbellCostsNoTime) {
       << "the server must not poll in a busy loop";
 }
 
-/// Sends terms with \p Count descriptors, which sendPacket() would refuse.
+/// Sends terms with \p Count descriptors. sendPacket() would refuse that many.
 void sendTermsWith(int Socket, std::size_t Count) {
   std::string Text = Terms().encode();
   const std::vector<int> Attached(Count, STDERR_FILENO);
@@ -261,7 +263,7 @@ void sendTermsWith(int Socket, std::size_t Count) {
     ::_exit(6);
 }
 
-/// The kernel reports surplus descriptors in the same way as a lack of room.
+/// The kernel reports surplus descriptors and a lack of room in the same way.
 TEST_F(DescriptorFault, TooManyDescriptorsAreThePeersFault) {
   for (std::size_t Count : {3, 4, 5, 6}) {
     SCOPED_TRACE(Count);
@@ -316,7 +318,7 @@ TEST_F(DescriptorFault, NoRoomForASessionsDescriptorsIsReported) {
       SCOPED_TRACE(Scheme + (" with " + std::to_string(Free)));
       Child Compiler([&] {
         auto Made = createModelRunner(Scheme + Name + "?connect=5s");
-        // The first free descriptor is for the socket.
+        // The socket gets the first free descriptor.
         const int Next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         setLimit(RLIMIT_NOFILE, rlim_t(Next) + rlim_t(Free));
         ::close(Next);
@@ -344,7 +346,7 @@ TEST_F(DescriptorFault, AThreadThatOutlivesTheFirstOneIsServed) {
           "/proc/self/fd/" +
           std::to_string(::open("/dev/null", O_RDONLY | O_CLOEXEC));
       std::thread([&, Own] {
-        // The first thread's descriptors close with it.
+        // When the first thread ends, its descriptors close.
         while (::access(Own.c_str(), F_OK) == 0)
           std::this_thread::yield();
         auto Made = createModelRunner(Scheme + Name + "?connect=5s");
@@ -354,7 +356,7 @@ TEST_F(DescriptorFault, AThreadThatOutlivesTheFirstOneIsServed) {
           std::fprintf(stderr, "%s\n", Reply.takeError().str().c_str());
         ::_exit(Reply ? 0 : 4);
       }).detach();
-      // Not with pthread_exit(), which throws an exception.
+      // pthread_exit() would throw an exception, so use the system call.
       ::syscall(SYS_exit, 0);
       return 5;
     });
@@ -410,7 +412,8 @@ TEST_F(DescriptorFault, ARootModelServesCompilersOfOtherUsers) {
   for (const char *Scheme : {"pipe:", "shm:"}) {
     SCOPED_TRACE(Scheme);
     auto Made = createModelRunner(Scheme + Name);
-    // Permit access to the folder and the socket, as their owner would.
+    // Another user can reach the model only if its owner permits access to the
+    // folder and the socket.
     (**Made).populateFeatures(std::pair{"x", 1.0});
     ASSERT_TRUE((**Made).tryEvaluate<double>());
     ::chmod(std::filesystem::path(Name).parent_path().c_str(), 0755);
@@ -441,7 +444,7 @@ TEST_F(DescriptorFault, AMessageBeyondTheFileSizeLimitIsAnErrorNotASignal) {
     const std::vector<double> Large(1 << 18);
     if (int Status = failsWith(**Made, Large, ErrorCode::System, "ulimit -f"))
       return Status;
-    // The session survives.
+    // The session continues after the failure.
     (**Made).populateFeatures(std::pair{"x", 1.0});
     return (**Made).tryEvaluate<double>() ? 0 : 4;
   });

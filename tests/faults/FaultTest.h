@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the fault tests of all transports share: the model's name, the times
-/// that faults may take, and the checks on a failed request.
-///
+/// The fixture of the fault tests of all transports: the model's name, the
+/// times that faults may take, and the checks on a failed request.
 //===----------------------------------------------------------------------===//
 
 #ifndef MLBRIDGE_TESTS_FAULTS_FAULTTEST_H
@@ -31,8 +30,8 @@ namespace MLBridge::test {
 
 using Clock = std::chrono::steady_clock;
 
-/// A deadline for faults that only a timeout reveals, and the time that any
-/// fault may take in addition.
+/// ShortWait is the deadline for faults that only a timeout reveals. Slack is
+/// the additional time that any fault may take.
 constexpr auto ShortWait = std::chrono::milliseconds(300);
 constexpr auto Slack = std::chrono::seconds(1);
 
@@ -58,7 +57,7 @@ private:
   struct sigaction Before{};
 };
 
-/// A test of one runner; checks that no descriptor stays open.
+/// The fixture of tests of one runner. Checks that no descriptor stays open.
 class FaultTest : public testing::Test {
 protected:
   void SetUp() override { DescriptorsBefore = countOpenDescriptors(); }
@@ -74,15 +73,15 @@ protected:
     return Runner->tryEvaluate<T>();
   }
 
-  /// Asks, and expects a reply equal to \p X.
+  /// Sends \p X and expects an equal reply.
   void expectEcho(float X) {
     Expected<float> Reply = ask(X);
     ASSERT_TRUE(Reply) << Reply.message();
     EXPECT_EQ(*Reply, X);
   }
 
-  /// Asks, and expects an error with code \p Code that contains \p Mentions,
-  /// within \p Within.
+  /// Sends a request and expects, within \p Within, an error with the code \p
+  /// Code whose message contains \p Mentions.
   template <typename T = float>
   void expectFailure(ErrorCode Code, std::string_view Mentions,
                      Duration Within = Slack) {
@@ -100,7 +99,7 @@ protected:
 
   TemporaryDirectory Directory;
   std::string Name = Directory.path("model");
-  /// If not empty, each error must contain this.
+  /// If not empty, each error's message must contain this text.
   std::string Peer;
   std::unique_ptr<MLModelRunner> Runner;
   std::size_t DescriptorsBefore = 0;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A forked compiler has a runner in two processes. Each must get the replies
-/// to its own requests: the child opens a new session.
+/// If a compiler forks, two processes have its runner. Each must get the
+/// replies to its own requests, so the child opens a new session.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ namespace {
 class Fork : public FaultTest,
              public testing::WithParamInterface<const char *> {
 protected:
-  /// Runs an echo model in its own process until its sessions end; the exit
-  /// status is 0 if there were \p Sessions.
+  /// Runs an echo model in its own process until its sessions end. The exit
+  /// status is 0 if the number of sessions was \p Sessions.
   std::unique_ptr<Child> serve(std::uint64_t Sessions) {
     return std::make_unique<Child>([this, Sessions] {
       auto Server = ModelServer::listen(Name);
@@ -55,7 +55,7 @@ protected:
     Runner = std::move(*Made);
   }
 
-  /// True if the model echoes \p Size elements of \p X.
+  /// True if the model echoes \p Size elements with the value \p X.
   static bool isAnswered(MLModelRunner &Runner, double X, std::size_t Size) {
     const std::vector<double> Values(Size, X);
     Runner.populateFeatures(std::pair{"x", Span<const double>(Values)});
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(All, Fork, testing::Values("pipe:", "shm:"),
                            return Scheme;
                          });
 
-/// A bare model serves one compiler: here the parent.
+/// A bare model serves one compiler. In this test, the parent is that compiler.
 TEST(BareFork, AChildIsKeptOut) {
   TemporaryDirectory Directory;
   const std::string Name = Directory.path("model");
@@ -151,7 +151,7 @@ TEST(BareFork, AChildIsKeptOut) {
   EXPECT_TRUE(Ask());
 }
 
-/// A killed server's children still hold its sockets.
+/// The children of a killed server still hold its sockets.
 TEST(ServerFork, AChildOfADeadServerBlocksNoCompiler) {
   TemporaryDirectory Directory;
   const std::string Name = Directory.path("model");
@@ -162,7 +162,7 @@ TEST(ServerFork, AChildOfADeadServerBlocksNoCompiler) {
     if (!Server)
       return 5;
     if (::fork() == 0) {
-      // Ends with the test, which closes the other end.
+      // The child ends when the test closes the other end of the pipe.
       ::close(Alive[1]);
       pollfd P{Alive[0], POLLIN, 0};
       ::poll(&P, 1, 60'000);

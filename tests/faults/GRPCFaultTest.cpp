@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Models behind gRPC that are absent, die, restart, refuse or speak another
-/// protocol, and compilers that do the same. Each must end in the right error,
-/// within its deadline plus a second.
+/// Tests models behind gRPC that are absent, die, restart, refuse or speak
+/// another protocol, and compilers with the same faults. Each fault must end in
+/// the right error, at most one second after the deadline.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -47,8 +47,8 @@ static std::unique_ptr<ModelServer> serverAt(const std::string &Spec,
 
 namespace {
 
-/// What a model does with the request after its last reply: exit, or never
-/// reply.
+/// States what a model does after its last reply, when the next request
+/// arrives: exit, or never reply.
 enum class Then { Die, Hang };
 
 class GRPCFault : public FaultTest {
@@ -57,7 +57,7 @@ protected:
     MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
     awaitEndOfGRPC();
   }
-  /// gRPC keeps its own descriptors; DescriptorsAreNotLeftBehind counts them.
+  /// gRPC keeps descriptors open. DescriptorsAreNotLeftBehind counts them.
   void TearDown() override { Runner.reset(); }
 
   void connectTo(const std::string &Spec) {
@@ -69,8 +69,9 @@ protected:
     Peer = Spec.substr(0, Spec.find('?'));
   }
 
-  /// A model in its own process. It must be forked before this process uses
-  /// gRPC, so it may wait for a byte from \p StartFD.
+  /// Starts a model in its own process. The process must be forked before this
+  /// process uses gRPC. To start later, the model can wait for a byte from \p
+  /// StartFD.
   std::unique_ptr<Child> model(const std::string &Spec, int Replies, Then Last,
                                int StartFD = -1) {
     return std::make_unique<Child>([=] {
@@ -92,7 +93,7 @@ protected:
     });
   }
 
-  /// The spec of a model at this test's port.
+  /// Returns the spec of a model at this test's port.
   std::string local(const std::string &Options) const {
     return "grpc://127.0.0.1:" + std::to_string(Port) + "?serdes=bitstream&" +
            Options;
@@ -219,8 +220,7 @@ TEST_F(GRPCFault, ALargeRequestToAStoppedModelTimesOut) {
     connectTo(local("connect=30s&timeout=300ms&call=" + std::string(Call)));
     expectEcho(1.5);
     Model->signal(SIGSTOP);
-    // The request fills the connection, so the cancellation cannot be sent
-    // either.
+    // The request fills the connection, so no cancellation can be sent either.
     const Clock::time_point Start = Clock::now();
     Runner->populateFeatures(std::pair{"x", Large});
     EXPECT_EQ(Runner->tryEvaluate<float>().code(), ErrorCode::Timeout);
@@ -249,7 +249,7 @@ TEST_F(GRPCFault, ARunnerEndsWhileItsModelIsStopped) {
 TEST_F(GRPCFault, AModelThatIsRestartedBetweenTwoRequestsIsReachedAgain) {
   for (const char *Call : {"stream", "unary"}) {
     SCOPED_TRACE(Call);
-    // In its own process, which forks the models before it uses gRPC.
+    // Use a process of its own, which forks the models before it uses gRPC.
     Child Whole([&] {
       int Ends[2];
       if (::pipe(Ends) != 0)
@@ -300,7 +300,8 @@ TEST_F(GRPCFault, KeepaliveEndsAWaitThatHasNoDeadline) {
     std::this_thread::sleep_for(500ms);
     Between.stopForwarding();
   });
-  // Start, the peer's time to respond, the interval, slack.
+  // The time before the stop, the peer's time to respond, the keepalive
+  // interval, and the slack.
   expectFailure(ErrorCode::PeerClosed, "", 1s + 6s + 1s + Slack);
   Stopper.join();
   Model.join();
@@ -349,7 +350,8 @@ TEST_F(GRPCFault, MessagesBeyondTheLimitAreRefusedOnBothSides) {
   for (const char *Call : {"stream", "unary"}) {
     connectTo(local(std::string("max-message=1MiB&call=") + Call));
     EXPECT_EQ(Ask().code(), ErrorCode::InvalidArgument);
-    // The compiler's limit allows the request, the model's does not.
+    // The request is within the compiler's limit, but exceeds the model's
+    // limit.
     connectTo(local(std::string("call=") + Call));
     EXPECT_EQ(Ask().code(), ErrorCode::Malformed);
     expectEcho(1.5);
@@ -415,13 +417,14 @@ TEST_F(GRPCFault, ACompilerThatStopsReadingDelaysNoOther) {
   ListenerOptions Options;
   Options.PeerTimeout = ShortWait;
   EchoModel Model(serverAt(listening(), Options));
-  // Far larger than a flow control window.
+  // The request is far larger than a flow control window.
   RawCall Deaf(Port, "session",
                {{"mlbridge-protocol", "1"}, {"mlbridge-serdes", "json"}});
   const std::string Request = "{\"x\":\"" + std::string(8 << 20, 'x') + "\"}";
   ASSERT_TRUE(Deaf.write(Request));
   connectTo(local("timeout=5s"));
-  // The server must read and answer all of it before the timeout starts.
+  // The server must read the request and write its reply before the timeout of
+  // the reader starts.
   for (Deadline Until = Deadline::in(ShortWait + 3 * Slack); !Until.expired();)
     expectEcho(1.5);
   Error Why = Model.stop().lastSessionError();
@@ -458,8 +461,9 @@ TEST_F(GRPCFault, DescriptorsAreNotLeftBehind) {
       expectEcho(1.5);
       Runner.reset();
     }
-    // The server's end of a connection closes soon after ours, and unary
-    // sessions are kept for a while, each with an eventfd.
+    // The server closes its end of a connection soon after the compiler closes
+    // the other. The server also keeps unary sessions for a while, each with an
+    // eventfd.
     std::this_thread::sleep_for(100ms);
     return countOpenDescriptors();
   };
@@ -552,7 +556,7 @@ TEST_F(GRPCCertificates, FilesThatNeverEndAreNotRead) {
   ASSERT_EQ(::mkfifo(Directory.path("fifo").c_str(), 0600), 0);
   ASSERT_EQ(::symlink("/dev/zero", Directory.path("zeros").c_str()), 0);
   ASSERT_EQ(::mkdir(Directory.path("folder").c_str(), 0700), 0);
-  // A sparse file of 1 TiB, which must not be read into memory.
+  // The file is sparse and has 1 TiB, so it must not be read into memory.
   std::ofstream(Directory.path("large")) << "-----BEGIN ";
   std::filesystem::resize_file(Directory.path("large"), std::uintmax_t(1)
                                                             << 40);
@@ -572,7 +576,7 @@ TEST_F(GRPCCertificates, FilesThatNeverEndAreNotRead) {
                                                 : "server.pem");
       const std::string Expected =
           "cannot read " + Directory.path(Name) + " (" + Option + "=): " + Why;
-      // A read that blocks would fail the whole test by its timeout.
+      // If a read blocked, the whole test would fail by its timeout.
       connectTo(local("connect=1s" + Options));
       const auto Start = std::chrono::steady_clock::now();
       auto Reply = ask(1.5);

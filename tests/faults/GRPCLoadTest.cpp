@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// So many sessions, connections and short compilers that the server's process
-/// runs out of descriptors. Each compiler is served or refused with a reason;
-/// the server keeps working. The numbers are a tenth unless MLBRIDGE_TEST_FULL
-/// is set.
+/// Opens so many sessions and connections that the server's process runs out of
+/// descriptors, and runs many short compilers. Each compiler is served or
+/// refused with a reason, and the server keeps working. Unless
+/// MLBRIDGE_TEST_FULL is set, the numbers are divided by ten.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +55,7 @@ protected:
   void TearDown() override {
     if (!Server)
       return;
-    // The server has room again within two seconds.
+    // Within two seconds, the server must have room again.
     Expected<float> Reply = Error();
     for (Deadline Until = Deadline::in(2s); !Reply && !Until.expired();)
       Reply = ask(*runner("connect=1s"), 7);
@@ -63,7 +63,8 @@ protected:
   }
   static bool isTCP() { return GetParam() == std::string("TCP"); }
 
-  /// A model in its own process, which may open \p Descriptors.
+  /// Starts a model in its own process, which may open \p Descriptors
+  /// descriptors.
   void serve(rlim_t Descriptors = 256, const std::string &Options = {}) {
     Server = std::make_unique<Child>([=, this] {
       setDescriptorLimit(Descriptors);
@@ -122,7 +123,7 @@ TEST_P(GRPCLoad, SessionsOverOneConnection) {
 }
 
 TEST_P(GRPCLoad, ManyConnections) {
-  // More connections than descriptors, even at a tenth.
+  // Even a tenth of the connections exceeds the number of descriptors.
   const int Count = tenthOf(1000);
   serve(Count < 256 ? 96 : 256);
   std::vector<std::unique_ptr<MLModelRunner>> Runners;
@@ -143,7 +144,7 @@ TEST_P(GRPCLoad, ManyConnections) {
   }
   EXPECT_GT(NumServed, 20);
   EXPECT_LT(NumServed, Count);
-  // Compilers with a session keep it.
+  // Compilers that already have a session keep it.
   for (int I = 0; I < 20; ++I) {
     Expected<float> Reply = ask(*Runners[I], 0.5F);
     ASSERT_TRUE(Reply) << Reply.message();
@@ -153,7 +154,7 @@ TEST_P(GRPCLoad, ManyConnections) {
 
 TEST_P(GRPCLoad, ShortUnaryCompilers) {
   serve();
-  // Under a sanitizer, fewer compilers show the same.
+  // Under a sanitizer each compiler takes longer, so run fewer.
   for (int I = 0; I < tenthOf(MLBRIDGE_UNDER_ASAN ? 2'000 : 10'000); ++I) {
     Expected<float> Reply = ask(*runner("call=unary&connect=10s"), float(I));
     ASSERT_TRUE(Reply) << I << ": " << Reply.message();
@@ -165,7 +166,7 @@ TEST_P(GRPCLoad, AUnaryCompilerThatPausesIsStillServed) {
   serve();
   auto Pausing = runner("call=unary&connect=10s");
   ASSERT_TRUE(ask(*Pausing, 1));
-  // More sessions than the server keeps idle.
+  // Open more sessions than the server keeps while they are idle.
   for (int I = 0; I < 100; ++I)
     ASSERT_TRUE(ask(*runner("call=unary&connect=10s"), float(I)));
   Expected<float> Reply = ask(*Pausing, 2);
@@ -181,8 +182,8 @@ TEST_P(GRPCLoad, UnaryCompilersThatAreGoneMakeRoom) {
     ASSERT_TRUE(Reply) << I << ": " << Reply.message();
     Reply = ask(*runner("connect=10s"), float(I));
     ASSERT_TRUE(Reply) << I << ": " << Reply.message();
-    // Its session was the longest idle one and is gone; its next call opens
-    // another.
+    // The session of Last was idle for the longest time, so the server has
+    // ended it. The next call opens another.
     if (I % 5 == 0) {
       Reply = ask(*Last, float(I));
       ASSERT_TRUE(Reply) << I << ": " << Reply.message();
@@ -193,7 +194,7 @@ TEST_P(GRPCLoad, UnaryCompilersThatAreGoneMakeRoom) {
 TEST_P(GRPCLoad, ALimitOnSessionsRefusesInWords) {
   serve(256, "?max-sessions=2");
   auto First = runner("connect=10s"), Second = runner("connect=10s");
-  // The session of serve()'s request may still be open.
+  // The session of the request in serve() may still be open.
   Expected<float> Reply = Error();
   for (Deadline Until = Deadline::in(2s); !Reply && !Until.expired();)
     Reply = ask(*First, 1);
@@ -213,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(Over, GRPCLoad, testing::Values("TCP", "Unix"),
 // The compiler's process
 //===----------------------------------------------------------------------===//
 
-/// Requests in a process that lacks a resource.
+/// A process that lacks a resource makes requests.
 class GRPCScarcity : public testing::Test {
 protected:
   void SetUp() override {
@@ -221,8 +222,8 @@ protected:
     awaitEndOfGRPC();
   }
 
-  /// Returns 0 (an exit status) if both a request and opening a listener fail
-  /// with System and a message that contains \p Mentions.
+  /// Returns 0 (an exit status) if a request and the opening of a listener both
+  /// fail with the code System and a message that contains \p Mentions.
   static int fails(int Port, std::string_view Mentions) {
     const std::string Spec = "grpc://127.0.0.1:" + std::to_string(Port);
     {
@@ -345,7 +346,7 @@ TEST_P(GRPCFork, AServersChildRemovesNothing) {
       auto Request = Model->next(Deadline::in(60s));
       if (!Request || Model->reply(Request->Features))
         return 6;
-      // Fork while both sessions are open.
+      // Fork while both compilers have a session.
       if (I != 2)
         continue;
       Child Forked([&] {

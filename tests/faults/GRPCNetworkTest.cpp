@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A compiler and a model on two hosts (network namespaces), connected by a
-/// wire that delays packets, loses some, and can be cut. The wire is a process
-/// that forwards packets between two TUN devices, because not every kernel has
-/// netem. Needs root.
+/// Runs a compiler and a model on two hosts, which are network namespaces. A
+/// wire between the hosts delays packets, loses some, and can be cut. The wire
+/// is a process that forwards packets between two TUN devices, because not
+/// every kernel has netem. These tests need root.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ using posix::UniqueFD;
 
 namespace {
 
-/// State that the processes of a test share.
+/// The state that all processes of a test share.
 struct Shared {
   std::atomic<bool> IsUp = false;
   std::atomic<bool> IsCut = false;
@@ -69,8 +69,8 @@ protected:
       ::munmap(State, sizeof(Shared));
   }
 
-  /// Moves this process to its own host, whose only network is a TUN device;
-  /// returns the device.
+  /// Moves this process to its own host, whose only network is a TUN device.
+  /// Returns the device.
   static UniqueFD enterHost(const char *Address) {
     if (::unshare(CLONE_NEWNET) != 0)
       return {};
@@ -83,7 +83,7 @@ protected:
     const std::string Command = "ip link set lo up && ip address add " +
                                 std::string(Address) +
                                 "/24 dev wire && ip link set wire up";
-    // The test itself wrote the command.
+    // The command is safe, because the test itself wrote it.
     // NOLINTNEXTLINE(bugprone-command-processor)
     return std::system(Command.c_str()) == 0 ? std::move(Device) : UniqueFD();
   }
@@ -117,12 +117,12 @@ protected:
     }
   }
 
-  /// Runs \p Compiler on one host, against an echo model on the other.
+  /// Runs \p Compiler on one host and an echo model on the other host.
   int run(const std::function<int()> &Compiler) const {
     int Pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, Pair) != 0)
       return 101;
-    // The wire receives each host's device through these.
+    // Through these sockets, each host sends its device to the wire.
     UniqueFD Ends[2] = {UniqueFD(Pair[0]), UniqueFD(Pair[1])};
     Child Model([&] {
       UniqueFD Device = enterHost("10.99.0.1");
@@ -243,7 +243,7 @@ TEST_F(GRPCNetwork, DelayAndLossCostTimeAndNothingElse) {
 TEST_F(GRPCNetwork, ACutWireIsATimeoutAndMayBeRepaired) {
   EXPECT_EQ(run([&] {
               auto Runner = runner("connect=20s&timeout=500ms");
-              // Loss may delay these requests, too.
+              // If packets are lost, these requests may be late, too.
               Error E = Error(ErrorCode::Timeout, "");
               for (int I = 0; I < 5 && E; ++I)
                 E = ask(*Runner, 1);

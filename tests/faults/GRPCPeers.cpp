@@ -111,7 +111,7 @@ void Proxy::run() {
       FDs.push_back({P.From.get(), POLLIN, 0});
       FDs.push_back({P.To.get(), POLLIN, 0});
     }
-    // Bytes that are not forwarded stay in the socket.
+    // Unforwarded bytes stay in the socket.
     if (!Forwards)
       FDs.clear();
     if (::poll(FDs.data(), FDs.size(), 20) <= 0 || !Forwards)
@@ -187,7 +187,7 @@ private:
 
 grpc::ServerGenericBidiReactor *
 StatusServer::CreateReactor(grpc::GenericCallbackServerContext *) {
-  // gRPC deletes the reactor.
+  // gRPC calls OnDone() at the end, which deletes the reactor.
   return new Ending(Status, Reply);
 }
 

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Peers that are not ours: servers that do not speak HTTP/2 or that end every
-/// call with a status, clients that send arbitrary bytes, and a network that
-/// stops.
+/// Peers that do not come from this library: servers that do not speak HTTP/2
+/// or that end every call with a status, clients that send arbitrary bytes, and
+/// a network that stops.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,14 +29,14 @@
 
 namespace MLBridge::test {
 
-/// gRPC shuts down a moment after its last object is destroyed. Until then, a
-/// forked child cannot use gRPC.
+/// Waits until gRPC has shut down, a moment after its last object is destroyed.
+/// Until then, a forked child cannot use gRPC.
 void awaitEndOfGRPC();
 
-/// A loopback port on which nobody listens.
+/// Returns a loopback port on which no process listens.
 int freePort();
 
-/// Accepts connections, sends a greeting, and then nothing.
+/// Accepts connections and sends a greeting, but nothing else.
 class RawListener {
 public:
   RawListener(int Port, std::string Greeting);
@@ -50,8 +50,8 @@ private:
   std::thread Thread;
 };
 
-/// Forwards bytes to a loopback port until stopped. Then it reads no more, but
-/// both connections stay open.
+/// Forwards bytes to a loopback port until it is stopped. It then reads no more
+/// bytes, but both connections stay open.
 class Proxy {
 public:
   explicit Proxy(int Target);
@@ -70,8 +70,8 @@ private:
   std::thread Thread;
 };
 
-/// A gRPC server that answers the first message of any call with \p Reply,
-/// unless empty, and then ends the call with a status.
+/// A gRPC server that ends every call with a status. If \p Reply is not empty,
+/// the server first answers the first message with it.
 class StatusServer final : grpc::CallbackGenericService {
 public:
   explicit StatusServer(grpc::Status Status, std::string Reply = {});
@@ -106,7 +106,7 @@ private:
   std::unique_ptr<grpc::Server> Server;
 };
 
-/// One call by a client that waits for each operation, at most 10 s.
+/// One call by a client. Each operation waits for at most 10 s.
 class RawCall {
 public:
   RawCall(int Port, const std::string &Method,
@@ -114,9 +114,9 @@ public:
   ~RawCall();
 
   bool write(const std::string &Message);
-  /// The next message; empty at the end.
+  /// Returns the next message, or an empty string at the end.
   std::string read();
-  /// The status with which the server ended the call.
+  /// Returns the status with which the server ended the call.
   grpc::Status end();
 
 private:

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// No request is lost in a request queue, and a thread that sleeps on the queue
-/// is woken, however the two threads interleave.
+/// Tests that a request queue loses no request and wakes a thread that sleeps
+/// on the queue, in whatever order the two threads run.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,13 +21,13 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-/// A dummy call; a request queue does not look at calls.
+/// Returns a dummy call. A request queue does not look at calls.
 static std::shared_ptr<ServerCall> anyCall() {
   static int Dummy;
   return {std::shared_ptr<int>(), reinterpret_cast<ServerCall *>(&Dummy)};
 }
 
-/// Sleeps as a server does; returns false if nobody rings for ten seconds.
+/// Sleeps as a server does. Returns false if no ring arrives for ten seconds.
 static bool sleepAt(const RequestQueueOwner &Owner, RequestQueue &Queue) {
   Queue.setSleeping(true);
   pollfd FD{Owner.Doorbell.get(), POLLIN, 0};
@@ -46,7 +46,7 @@ TEST(GRPCRequestQueue, NoRingIsMissed) {
   std::thread GRPC([&] {
     for (int I = 0; I < Count; ++I) {
       ASSERT_TRUE(Queue->put(anyCall()).ok());
-      // Let the other thread fall asleep now and then.
+      // Pause now and then, so that the other thread falls asleep.
       if (I % 64 == 0)
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
@@ -71,7 +71,8 @@ TEST(GRPCRequestQueue, AClosedQueueAcceptsNothing) {
   ASSERT_TRUE(Queue->put(anyCall()).ok());
   EXPECT_EQ(Queue->close({grpc::StatusCode::ABORTED, "closed"}).size(), 1U);
   EXPECT_TRUE(Queue->isEmpty());
-  // Late calls end like those that close() returned.
+  // A call that is put after close() ends with the same status as the calls
+  // that close() returned.
   EXPECT_EQ(Queue->put(anyCall()).error_code(), grpc::StatusCode::ABORTED);
   EXPECT_EQ(Queue->take(), nullptr);
 }

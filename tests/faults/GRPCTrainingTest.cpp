@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler's and the trainer's gRPC transports against each other: the
-/// compiler listens, one trainer at a time connects, and either may vanish.
+/// Tests the gRPC transports of a compiler and of a trainer against each other.
+/// The compiler listens, one trainer at a time connects, and either side may
+/// vanish.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -62,12 +63,13 @@ protected:
     Address.erase(0, Address.starts_with("grpc+") ? 5 : 7);
     return createGRPCTrainerTransport(Address, Options);
   }
-  /// Connects both sides.
+  /// Connects the compiler and the trainer.
   void connectBoth(Transport &Trainer) {
     std::thread Other([&] {
       auto Terms = Trainer.connect(Request, soon());
       EXPECT_TRUE(Terms) << Terms.takeError().str();
-      // The compiler notices a unary trainer at its first command.
+      // A unary trainer must send a command, because only then does the
+      // compiler notice it.
       if (auto E = IsUnary ? send(Trainer, "act 0") : Error::success())
         ADD_FAILURE() << E.str();
     });
@@ -88,7 +90,7 @@ TEST_F(GRPCTraining, AStreamBeginsWithTheCompiler) {
   for (const std::string &Spec :
        {std::string("grpc://:0"), "grpc+unix:" + Directory.path("env")}) {
     listen(Spec);
-    // Trainers connect one after another.
+    // Three trainers connect one after another.
     for (int Round = 0; Round < 3; ++Round) {
       auto Trainer = trainer();
       connectBoth(*Trainer);
@@ -159,7 +161,7 @@ TEST_F(GRPCTraining, WaitsHaveDeadlines) {
   EXPECT_EQ(Compiler->receive(Deadline::in(100ms)).code(), ErrorCode::Timeout);
   EXPECT_EQ(Trainer->receive(Deadline::in(100ms)).code(), ErrorCode::Timeout);
   Trainer->close();
-  // The compiler closes first.
+  // This time the compiler closes first.
   Trainer = trainer();
   connectBoth(*Trainer);
   Compiler.reset();

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Faults before the first request: slow foreign compilers, models of other
-/// users, servers that start and stop, processes that fork.
+/// Tests faults before the first request: slow foreign compilers, models of
+/// other users, servers that start and stop, and processes that fork.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,7 @@ protected:
   std::string Name = Directory.path("model");
 };
 
-/// A server, and a foreign compiler that opens its FIFOs.
+/// A server. The tests open its FIFOs, as a foreign compiler does.
 class BareListener : public HandshakeFault {
 protected:
   void SetUp() override {
@@ -66,7 +66,7 @@ protected:
   posix::FileIdentity listener() const {
     return posix::FileIdentity::ofPath(Name + ".in");
   }
-  /// True if the server makes fresh FIFOs for the next compiler within \p Wait.
+  /// True if the server makes new FIFOs for the next compiler within \p Wait.
   bool isRenewed(const posix::FileIdentity &Before, Duration Wait) const {
     for (Deadline Until = Deadline::in(Wait); !Until.expired();
          std::this_thread::sleep_for(5ms))
@@ -96,7 +96,7 @@ TEST_F(BareListener, ASlowCompilerBlocksNoOther) {
   posix::UniqueFD In = open(".in", O_RDONLY), Out = open(".out", O_WRONLY);
   ASSERT_TRUE(In && Out);
   EXPECT_TRUE(isRenewed(Before, 2s));
-  // The session waits for its first request longer than PeerTimeout.
+  // The session has no request for longer than PeerTimeout.
   std::this_thread::sleep_for(2 * ShortWait);
   pollfd FD{Out.get(), POLLOUT, 0};
   EXPECT_EQ(::poll(&FD, 1, 0), 1);
@@ -149,7 +149,8 @@ TEST_F(HandshakeFault, AnAbsentModelIsAwaitedOnce) {
     EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
     EXPECT_NE(ask(**Runner, 1.0F).message().find("next attempt in"),
               std::string_view::npos);
-    // The backoff connects to a model that starts later, within a second.
+    // The runner waits longer and longer between attempts, but must connect to
+    // a model that starts later within a second.
     EchoModel Late(Name);
     Expected<float> Reply = ask(**Runner, 2.0F);
     while (!Reply && Clock::now() - Start < 5s) {
@@ -198,7 +199,7 @@ TEST_F(HandshakeFault, ABusyModelHasOnlyTheTimeout) {
     for (int I = 0; I < 2; ++I)
       EXPECT_EQ(ask(**Runner, 1.0F).code(), ErrorCode::Timeout);
     EXPECT_LT(Clock::now() - Start, 2 * ShortWait + 1s);
-    // It is reached once it is free.
+    // The runner reaches the model when the model is no longer busy.
     Expected<float> Reply = ask(**Runner, 2.0F);
     while (!Reply && Clock::now() - Start < 20s) {
       std::this_thread::sleep_for(20ms);
@@ -211,7 +212,7 @@ TEST_F(HandshakeFault, ABusyModelHasOnlyTheTimeout) {
 
 namespace {
 
-/// A server's reply to a hello, in place of terms.
+/// A server's reply to a hello, instead of terms.
 struct BadTerms {
   const char *What;
   std::string Packet;
@@ -340,7 +341,8 @@ TEST_F(HandshakeFault, ABareModelMayBeFollowedByOneOfOurs) {
 }
 
 TEST_F(HandshakeFault, OurServerIsNotTakenForABareOne) {
-  // A killed server's FIFOs are left, and a new server starts meanwhile.
+  // A killed server has left its FIFOs, and a new server starts while the
+  // compiler connects.
   for (int Round = 0; Round < 40; ++Round) {
     RawBareModel::makeFifos(Name);
     std::optional<EchoModel> Model;

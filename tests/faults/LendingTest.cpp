@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Large features are sent by lending their pages to the pipe. The model must
-/// never see what a compiler does with its memory after a request, and a system
-/// that forbids lending must make no difference.
+/// never see changes that a compiler makes to its memory after a request. If a
+/// system forbids lending, the replies must be the same.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -70,7 +70,7 @@ TEST_F(Lending, TheReaderGetsTheBytes) {
   EXPECT_EQ(read(Memory.size()), Memory);
 }
 
-// Otherwise the tests below would prove nothing.
+// If bytes were copied, the tests below would prove nothing.
 TEST_F(Lending, NothingIsCopied) {
   ASSERT_EQ(lend(Memory.size()), ssize_t(Memory.size()));
   std::ranges::fill(Memory, 'b');
@@ -112,7 +112,7 @@ TEST_F(Lending, AFullPipeTakesAPart) {
 
 TEST_F(Lending, AMissingReaderIsAnErrorNotASignal) {
   Read.reset();
-  // A SIGPIPE would end this process.
+  // If SIGPIPE were raised, it would end this process.
   EXPECT_EQ(lend(Memory.size()), -1);
   EXPECT_EQ(errno, EPIPE);
   sigset_t Pending;
@@ -154,7 +154,7 @@ TEST_F(Lending, ASandboxMayForbidIt) {
       return 1;
     if (lend(Memory.size()) != ssize_t(Memory.size()))
       return 2;
-    // The pipe has a copy, which does not change.
+    // The pipe has a copy of the bytes, which must not change.
     std::ranges::fill(Memory, 'b');
     return read(Memory.size()) == std::string(Memory.size(), 'a') ? 0 : 3;
   });
@@ -170,7 +170,7 @@ TEST(LendingRunner, AnAbandonedRequestIsTakenBack) {
     Model.awaitHello();
     Model.sendTerms();
     ::poll(nullptr, 0, 800);
-    // Exits with 4 if the pipe is empty.
+    // If the pipe is empty, this exits with the status 4.
     Model.readRequest();
     return 0;
   });

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A model that would run for centuries ends at the request's deadline, without
-/// an effect on other requests and threads.
+/// Tests that a model that would run for centuries ends at the request's
+/// deadline, without an effect on other requests and threads.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,9 +33,9 @@ using namespace MLBridge::test;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// More iterations than any deadline allows.
+/// The number of iterations of a loop that no deadline allows to end.
 static constexpr std::int64_t Centuries = std::int64_t(1) << 62;
-/// A loaded machine may add this to a wait.
+/// The additional time that a wait may take on a loaded machine.
 static constexpr auto Slack = 5s;
 
 namespace {
@@ -55,8 +55,8 @@ protected:
     return static_cast<std::size_t>(std::distance(
         std::filesystem::directory_iterator("/proc/self/task"), {}));
   }
-  /// True if the count reaches \p Wanted; joined threads stay listed for a
-  /// moment.
+  /// True if the number of threads soon is \p Wanted. Joined threads stay
+  /// listed for a moment.
   static bool reaches(std::size_t Wanted) {
     for (Deadline Until = Deadline::in(2s); !Until.expired();)
       if (numThreads() == Wanted)
@@ -108,7 +108,7 @@ TEST_F(ONNXDeadlineTest, ADeadlineMayHavePassed) {
 }
 
 TEST_F(ONNXDeadlineTest, OneThreadServesAllRunnersAndEndsWithTheLast) {
-  // TSan starts a thread along with the first one.
+  // TSan starts its own thread along with the first thread of the program.
   std::thread([] {}).join();
   const std::size_t Before = numThreads();
   {
@@ -155,7 +155,7 @@ TEST_F(ONNXDeadlineTest, OnlyLateRequestsAreInterrupted) {
 TEST_F(ONNXDeadlineTest, AReplyAtTheDeadlineIsRightOrLate) {
   auto Runner = makeRunner(1h);
   constexpr std::int64_t N = 2000;
-  // The shortest time here: other processes may slow an evaluation down.
+  // Use the shortest time, because other processes may slow an evaluation down.
   Duration Usual = Duration::max();
   for (int I = 0; I < 20; ++I) {
     const auto Start = Clock::now();
@@ -173,7 +173,7 @@ TEST_F(ONNXDeadlineTest, AReplyAtTheDeadlineIsRightOrLate) {
       ++Late;
       ASSERT_EQ(Reply.code(), ErrorCode::Timeout) << Reply.message();
     }
-    // A late request does not affect the next.
+    // A late request must not affect the next request.
     Runner->setTimeout(1h);
     ASSERT_EQ(*ask(*Runner, 1, 3), 4);
   }
@@ -183,11 +183,11 @@ TEST_F(ONNXDeadlineTest, AReplyAtTheDeadlineIsRightOrLate) {
 
 TEST_F(ONNXDeadlineTest, AProcessMayEndWhileItIsWatched) {
   Child Ending([&] {
-    // Destroyed by std::exit(), while the watchdog sleeps.
+    // std::exit() destroys this runner while the watchdog sleeps.
     static std::unique_ptr<ONNXModelRunner> Left = makeRunner(1h);
     if (!ask(*Left, 1, 3))
       return 1;
-    // Never destroyed.
+    // This runner is never destroyed.
     static ONNXModelRunner *const Leaked = makeRunner(1h).release();
     if (!ask(*Leaked, 1, 3))
       return 1;
@@ -210,7 +210,8 @@ TEST_F(ONNXDeadlineTest, AChildHasItsOwnWatchdog) {
     Expected<float> Reply = ask(*Runner, 1, 3);
     if (!Reply || *Reply != 4)
       return 4;
-    // The watchdog ends with the runner, without waiting for the parent's.
+    // The child's watchdog ends with the runner, and does not wait for the
+    // parent's watchdog.
     Runner.reset();
     return reaches(1) ? 0 : 5;
   });
@@ -244,7 +245,7 @@ TEST_F(ONNXDeadlineTest, AnUnstartableWatchdogIsAnError) {
     auto Runner = makeRunner(Duration::max());
     if (!ask(*Runner, 1, 3))
       return 1;
-    // A user without processes.
+    // The id of a user who has no processes.
     constexpr uid_t Nobody = 64'999;
     const rlimit None{1, 1};
     if (::setrlimit(RLIMIT_NPROC, &None) != 0 || ::setuid(Nobody) != 0)

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Errors of the model, of the ONNX Runtime library, of the features and of
-/// memory: each is a typed error, and the next request succeeds.
+/// Tests errors of the model, of the ONNX Runtime library, of the features and
+/// of memory. Each is a typed error, and the next request succeeds.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ using testing::HasSubstr;
 namespace {
 class ONNXFaultTest : public ONNXTest {
 protected:
-  /// The error of a request with the float x.
+  /// Returns the error of a request with the float x.
   static Error failure(MLModelRunner &Runner, float X = 1) {
     Runner.populateFeatures(std::pair{"x", X});
     return Runner.tryEvaluate<Advice>().takeError();
@@ -83,7 +83,7 @@ TEST_F(ONNXFaultTest, NamesInAModelAreEscapedAndShortened) {
     EXPECT_EQ(Message.find('\x1b'), std::string::npos) << Message;
     EXPECT_EQ(Message.find('\n'), std::string::npos) << Message;
   };
-  Check(failure(File).message()); // Its input is not set.
+  Check(failure(File).message()); // The input is not set.
   ONNXModelRunner Runner(File, {}, Options);
   Runner.populateFeatures(std::pair{Name, 1});
   Check(Runner.tryEvaluate<Advice>().takeError().message());
@@ -101,7 +101,7 @@ TEST_F(ONNXFaultTest, NamesInAModelAreEscapedAndShortened) {
 }
 
 TEST_F(ONNXFaultTest, TruncatedAndDamagedModels) {
-  // Large enough that some truncations fall within the weights.
+  // The weights are so large that some truncations fall within them.
   ONNXWriter Writer;
   Writer.input("x", ElementType::Float, {})
       .constant("w", {64}, std::vector<float>(64, 0.5f))
@@ -114,8 +114,8 @@ TEST_F(ONNXFaultTest, TruncatedAndDamagedModels) {
   int Refused = 0;
   for (std::size_t Length = 0; Length < Whole.size(); Length += 3) {
     Error E = failure(writeBytes(Whole.substr(0, Length)));
-    // A truncation may merely remove the metadata, which leaves a valid model;
-    // any other is an error with a code that names the file.
+    // If a truncation removes only the metadata, the model stays valid. After
+    // any other truncation, the error must name the file.
     if (!E)
       continue;
     ++Refused;
@@ -125,7 +125,7 @@ TEST_F(ONNXFaultTest, TruncatedAndDamagedModels) {
   for (std::size_t I = 0; I < Whole.size(); I += 7) {
     std::string Damaged = Whole;
     Damaged[I] = static_cast<char>(Damaged[I] ^ 0x5a);
-    static_cast<void>(failure(writeBytes(Damaged))); // It returns.
+    static_cast<void>(failure(writeBytes(Damaged))); // It must end.
   }
   EXPECT_EQ(failure(writeBytes(std::string(5000, '\xff'))).code(),
             ErrorCode::Malformed);
@@ -235,8 +235,7 @@ TEST_F(ONNXFaultTest, NoRuntimeOrAnotherLibrary) {
   EXPECT_EQ(NamedByTheEnvironment.wait(), 0);
 }
 
-/// Limits this process's address space to \p More bytes beyond its current
-/// size.
+/// Limits this process's address space to its current size plus \p More bytes.
 static bool limitAddressSpace(std::size_t More) {
   std::size_t Pages = 0;
   std::ifstream("/proc/self/statm") >> Pages;
@@ -263,7 +262,7 @@ TEST_F(ONNXFaultTest, OutOfMemory) {
     };
     if (!Ask(10) || !limitAddressSpace(std::size_t(1) << 30))
       return 1;
-    // 4 GiB.
+    // The tensor needs 4 GiB.
     Error E = Ask(std::int64_t(1) << 30).takeError();
     std::fprintf(stderr, "%s\n", E.str().c_str());
     if (E.code() != ErrorCode::System)
@@ -280,7 +279,7 @@ TEST_F(ONNXFaultTest, OutOfMemory) {
       .output("out", ElementType::Float, {N});
   const std::string LargeFile = write(Large, "large.onnx");
   Child Loading([&] {
-    // 64 MiB of weights do not fit.
+    // The model's 64 MiB of weights must exceed the limit.
     if (failure(File).code() != ErrorCode::SchemaMismatch ||
         !limitAddressSpace(std::size_t(8) << 20))
       return 1;
@@ -320,7 +319,7 @@ TEST_F(ONNXFaultTest, NothingLeaks) {
   Evaluate(Evaluations);
   EXPECT_EQ(countOpenDescriptors(), Descriptors);
 #if !MLBRIDGE_UNDER_ASAN && !MLBRIDGE_UNDER_TSAN
-  // A leak would be some 100 KiB a session.
+  // If sessions leaked, each would leak some 100 KiB.
   EXPECT_LT(residentBytes(), Before + (std::size_t(8) << 20));
 #else
   static_cast<void>(Before); // Sanitizers keep freed memory.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A runner works in both processes after a fork().
+/// Tests that a runner works in both processes after a fork().
 ///
 //===----------------------------------------------------------------------===//
 
@@ -97,7 +97,8 @@ TEST_F(ONNXForkTest, AChildHasASessionOfItsOwn) {
   EXPECT_EQ(Forked.wait(), 0);
   EXPECT_EQ(*Runner.model(), Parents);
 
-  // To reply, the child must load the file.
+  // A child must load the file again before it can reply, so it fails without
+  // the file.
   std::filesystem::remove(File);
   Child WithoutFile([&] {
     return ask(Runner, 1).code() == ErrorCode::System &&
@@ -113,7 +114,7 @@ TEST_F(ONNXForkTest, AChildComesToAnEnd) {
   MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   auto Runner = makeRunner("onnx:" + write(add(1)));
   ASSERT_TRUE(answers(*Runner, 10));
-  // With exit(3), which runs the libraries' exit handlers.
+  // std::exit() runs the exit handlers of the libraries.
   Child Idle([]() -> int { std::exit(7); });
   EXPECT_EQ(endOf(Idle), 7);
   if (MLBRIDGE_UNDER_ASAN)
@@ -136,7 +137,7 @@ TEST_F(ONNXForkTest, AForkDuringRequestsOfOtherThreads) {
   std::vector<std::thread> Others;
   for (int I = 0; I < 4; ++I)
     Others.emplace_back([&] {
-      // Both loading and evaluating hold locks.
+      // Loading and evaluating both hold locks.
       while (!Stop) {
         auto Own = makeRunner(Spec);
         Wrong += !answers(*Own, 50);
@@ -144,7 +145,7 @@ TEST_F(ONNXForkTest, AForkDuringRequestsOfOtherThreads) {
     });
   for (int Round = 0; Round < 40; ++Round) {
     Child Forked([&] {
-      // Let a deadlock fail rather than hang.
+      // If the child deadlocks, it must fail instead of hanging.
       ::alarm(20);
       if (!answers(*Runner, 5))
         return 1;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Every known way in which the other side of a pipe fails: each must end in a
-/// typed error within the deadline and leave nothing behind. The peers are real
-/// processes, really killed and stopped.
+/// Tests every known way in which the other side of a pipe fails. Each must end
+/// in a typed error within the deadline and leave nothing behind. The peers are
+/// real processes, which are really killed and stopped.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -112,7 +112,7 @@ TEST_F(PipeFault, TheModelMayStartLater) {
 // The model dies, stops or hangs, at every step
 //===----------------------------------------------------------------------===//
 
-/// How far a model side gets before its fault.
+/// The last step that a model side takes before its fault.
 enum class Step {
   Connected,
   SaidHello,
@@ -126,7 +126,7 @@ constexpr Step AllSteps[] = {
     Step::Connected,   Step::SaidHello,  Step::HalfARequest, Step::Request,
     Step::HalfALength, Step::HalfAReply, Step::AfterAReply};
 
-/// Runs a model side up to and including \p Last.
+/// Runs a model side until it has done the step \p Last.
 void playUntil(RawModel &Model, Step Last) {
   Model.awaitConnection();
   if (Last == Step::Connected)
@@ -163,8 +163,8 @@ TEST_P(PipeFaultAtStep, KilledModelIsPeerClosed) {
     ::kill(::getpid(), SIGKILL);
     return 0;
   });
-  // A model that dies during the handshake looks like one that has not started
-  // yet, and may be restarted.
+  // A model that dies during the handshake looks like a model that has not
+  // started yet. It may be restarted, so the error is then a timeout.
   connect(SerDes::Kind::JSON, ShortWait);
   if (GetParam() == Step::AfterAReply) {
     Expected<float> Reply = ask();
@@ -176,7 +176,7 @@ TEST_P(PipeFaultAtStep, KilledModelIsPeerClosed) {
     expectFailure(ErrorCode::Timeout, "no process listens", ShortWait + Slack);
   else
     expectFailure(ErrorCode::PeerClosed, "pipe:" + Name);
-  // The next request must not hang on the dead session either.
+  // The dead session must not block the next request either.
   expectFailure(ErrorCode::Timeout, "no process listens", ShortWait + Slack);
 }
 
@@ -202,7 +202,7 @@ TEST_F(PipeFault, ReplyToARequestThatWasGivenUpIsNeverRead) {
     RawModel M(Name);
     M.acceptAndReadRequest();
     ::poll(nullptr, 0, 600);
-    if (M.hasReader()) // A late reply would be read.
+    if (M.hasReader()) // A late reply would then be read.
       return 9;
     M.acceptAndReadRequest();
     M.writeFrame("{\"out\":2}");
@@ -237,7 +237,8 @@ TEST_F(PipeFault, ADuplicateReplyAnswersNoOtherRequest) {
       Runner->setTimeout(2s);
       if (Expected<int> First = ask<int>()) {
         EXPECT_EQ(*First, 1);
-        // Without numbers, only a reply that precedes the request is noticed.
+        // In frames without numbers, only a duplicate that arrives before the
+        // next request is noticed.
         std::this_thread::sleep_for(2 * Pause + 100ms);
         expectFailure<int>(ErrorCode::Malformed, "pipe:" + Name);
       } else {
@@ -317,7 +318,7 @@ struct BadReply {
   std::string Message;
   ErrorCode Code;
   std::string Mentions;
-  /// The announced length, if it differs from the message's.
+  /// The announced length, if it differs from the message's length.
   std::optional<std::uint64_t> Announced = std::nullopt;
 };
 

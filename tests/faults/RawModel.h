@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RawModel: a model side that shakes hands as ModelServer does and then
-/// exposes the raw ends of the session, to send arbitrary bytes.
+/// RawModel: a model side that shakes hands like ModelServer. It then gives
+/// access to the raw ends of the session, to send arbitrary bytes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +25,11 @@
 
 namespace MLBridge::test {
 
-/// Waits as long as a test may take; the test's end kills the child anyway.
+/// Waits until \p FD is readable, for as long as a test may take. The end of a
+/// test kills the child anyway.
 void awaitReadable(int FD);
 
-/// Returns \p Value; if it is an error, prints it and ends the process.
+/// Returns \p Value. If it is an error, prints it and ends the process.
 template <typename T> T must(Expected<T> Value) {
   if (Value)
     return std::move(*Value);
@@ -42,8 +43,8 @@ public:
   explicit RawModel(const std::string &Name,
                     int Version = ProtocolVersions::Newest);
 
-  /// The steps of a session. A step that fails ends the process, so a RawModel
-  /// must run in a Child.
+  /// The following functions are the steps of a session. If a step fails, it
+  /// ends the process, so a RawModel must run in a Child.
   void awaitConnection();
   Hello awaitHello();
   void sendTerms();
@@ -53,21 +54,23 @@ public:
   std::string readRequest();
   /// Writes \p Bytes as they are.
   void write(std::string_view Bytes);
-  /// Writes the frame of a reply to the last request: \p Announced as the
-  /// 8-byte length, then \p Message.
+  /// Writes the frame of a reply to the last request. The frame consists of the
+  /// 8-byte length \p Announced and \p Message.
   void writeFrame(std::string_view Message,
                   std::optional<std::uint64_t> Announced = std::nullopt);
-  /// The same, as the reply to request \p Number.
+  /// Writes the same frame, as the reply to request \p Number.
   void writeFrameAs(std::uint64_t Number, std::string_view Message,
                     std::optional<std::uint64_t> Announced = std::nullopt);
-  /// The number of the last request.
+  /// Returns the number of the last request.
   std::uint64_t request() const { return Request; }
-  /// All of the above, up to the first request.
+  /// Does all steps above, and returns the first request.
   std::string acceptAndReadRequest();
-  /// True if any process still holds the read end of write()'s pipe.
+  /// True if a process still holds the read end of the pipe to which write()
+  /// writes.
   bool hasReader() const;
 
-  /// The compiler's ends; keepCompilersEnds() keeps them open here, too.
+  /// The compiler's ends of the session. keepCompilersEnds() keeps them open in
+  /// this process, too.
   int compilersReadEnd() const { return ToCompiler.Read.get(); }
   int compilersWriteEnd() const { return FromCompiler.Write.get(); }
   void keepCompilersEnds() { KeepsCompilersEnds = true; }

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Faults of compilers, as the model side sees them, and the promise to many
-/// concurrent compilers: each gets its own replies, whatever the others do.
+/// Tests faults of compilers, as the model side sees them. Also tests the
+/// promise to many concurrent compilers: each gets its own replies, whatever
+/// the other compilers do.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -69,7 +70,8 @@ protected:
     return Server->next(Deadline::in(Within));
   }
 
-  /// A compiler that sends \p Number and exits with 0 if the reply is the same.
+  /// Starts a compiler that sends \p Number and exits with 0 if the reply is
+  /// the same number.
   std::unique_ptr<Child> compiler(int Number) {
     return std::make_unique<Child>([this, Number] {
       PipeModelRunner R(Name);
@@ -114,11 +116,12 @@ TEST_F(ServerFault, ReplyForADeadCompilerNeverReachesTheNext) {
   auto Request = next();
   ASSERT_TRUE(Request) << Request.takeError().str();
   First->kill();
-  // The reply that the model computed for the first compiler.
+  // This is the reply that the model computed for the first compiler.
   FeatureSet Stale;
   Stale.set("out", 1);
   EXPECT_EQ(Server->reply(Stale.tensors()).code(), ErrorCode::PeerClosed);
-  // The request's features stay valid, for an error message.
+  // The features of the request stay valid, so that an error message can use
+  // them.
   ASSERT_EQ(Request->Features.size(), 1u);
   EXPECT_EQ(Request->Features.front().Name, "x");
   EXPECT_EQ(*Request->Features.front().as<int>()->begin(), 1);
@@ -237,8 +240,8 @@ TEST_F(ServerFault, FiftyCompilersOneAfterAnother) {
 }
 
 TEST_F(ServerFault, StoppedCompilerDoesNotHoldUpOthers) {
-  // The compiler is stopped before it reads the reply, which does not fit into
-  // its pipe.
+  // The compiler is stopped before it reads its reply. The reply does not fit
+  // into its pipe.
   auto Stopped = compiler(1);
   auto Request = next();
   ASSERT_TRUE(Request) << Request.takeError().str();
@@ -276,7 +279,7 @@ TEST_F(ServerFault, SlowCompilerGetsItsWholeLongReply) {
     for (std::size_t I = 0; I < Length; ++I)
       if ((*Reply)[I] != float(I))
         return 2;
-    // The session still works.
+    // The session must still work.
     R.populateFeatures(std::pair{"x", 7});
     Expected<int> Next = R.tryEvaluate<int>();
     return Next && *Next == 7 ? 0 : 3;
@@ -289,7 +292,7 @@ TEST_F(ServerFault, SlowCompilerGetsItsWholeLongReply) {
   FeatureSet Reply;
   Reply.set("out", Span<const float>(Values));
   ASSERT_FALSE(Server->reply(Reply.tensors()));
-  // Unsent bytes must not depend on the model's memory.
+  // Bytes that are not sent yet must not depend on the model's memory.
   std::ranges::fill(Values, -1.0f);
   EXPECT_EQ(next(ShortWait / 3).code(), ErrorCode::Timeout);
   Slow.signal(SIGCONT);
@@ -300,8 +303,8 @@ TEST_F(ServerFault, SlowCompilerGetsItsWholeLongReply) {
 }
 
 TEST_F(ServerFault, SlowReaderIsNotTakenForDead) {
-  // The compiler reads a little of a long reply at a time, for twice as long as
-  // a peer may be idle, and then exits.
+  // The compiler reads a long reply in small parts. This takes twice as long as
+  // a peer may be idle. The compiler then exits.
   constexpr auto Pause = 30ms;
   constexpr int NumParts = 2 * ShortWait / Pause;
   Child Slow([&] {
@@ -362,7 +365,7 @@ TEST_F(ServerFault, ARelativeNameIsRemovedFromItsFolder) {
     auto Relative = ModelServer::listen("relative");
     if (!Relative || !std::filesystem::exists("relative.sock"))
       return 5;
-    // A policy may change the directory.
+    // The process may change its working directory, for example in a policy.
     std::filesystem::current_path("/");
     Relative->reset();
     for (const char *Suffix : {".sock", ".in", ".out"})
@@ -373,7 +376,7 @@ TEST_F(ServerFault, ARelativeNameIsRemovedFromItsFolder) {
   EXPECT_EQ(Elsewhere.wait(), 0);
 }
 
-/// The server's refusal of a hello.
+/// Returns the message with which the server refuses a hello.
 std::string refusalFor(const std::string &Name, const std::string &HelloText) {
   Expected<posix::UniqueFD> Socket = tryConnect(Name + ".sock");
   if (!Socket || !*Socket || sendPacket(Socket->get(), HelloText, {}))
@@ -416,7 +419,7 @@ TEST_F(ServerFault, WrongHellosAreRefusedInWords) {
       std::string Refusal = refusalFor(Name, Case.Hello);
       return Refusal.find(Case.Mentions) != std::string::npos ? 0 : 1;
     });
-    // Until the compiler has exited.
+    // Serve until the compiler has exited.
     siginfo_t Gone{};
     do
       EXPECT_EQ(next(10ms).code(), ErrorCode::Timeout);
@@ -497,7 +500,7 @@ TEST_F(ServerFault, ShortOfDescriptorsItRefusesInWordsAndGoesOn) {
     EXPECT_GT(NumServed, 5);
     EXPECT_GT(NumRefused, 5);
   }
-  // Once those compilers are gone, the server has room again.
+  // When those compilers have ended, the server must have room again.
   auto R = std::move(*createModelRunner("pipe:" + Name));
   Expected<int> Reply = Error();
   for (Deadline Until = Deadline::in(2s); !Reply && !Until.expired();) {
@@ -540,8 +543,8 @@ protected:
     ServerFault::TearDown();
   }
 
-  /// Starts \p Count compilers, over both transports, and lets them connect.
-  /// Then all run \p Body with their runners at once.
+  /// Starts \p Count compilers over both transports and lets them connect. Then
+  /// runs \p Body in all compilers at once, with their runners.
   template <typename F>
   std::vector<std::unique_ptr<Child>> compilers(int Count, F Body) {
     std::vector<std::unique_ptr<Child>> Started;
@@ -564,7 +567,7 @@ protected:
     EXPECT_EQ(::write(Gate.Write.get(), "!", 1), 1);
     return Started;
   }
-  /// The same; each compiler sends \p Rounds requests.
+  /// Starts compilers in the same way. Each sends \p Rounds requests.
   std::vector<std::unique_ptr<Child>> compilersThatAsk(int Count, int Rounds) {
     return compilers(Count, [Rounds](MLModelRunner &R, int I) {
       for (int K = 0; K < Rounds; ++K)
@@ -573,7 +576,7 @@ protected:
       return 0;
     });
   }
-  /// Sends \p Number; true if the reply is the same.
+  /// Sends \p Number. True if the reply is the same number.
   static bool asks(MLModelRunner &R, int Number) {
     R.populateFeatures(std::pair{"x", Number});
     Expected<int> Reply = R.tryEvaluate<int>();
@@ -593,7 +596,7 @@ TEST_F(ServerBatch, HoldsOneRequestOfEachWaitingCompiler) {
     for (const ModelServer::Request &Request : *Batch)
       EXPECT_TRUE(Sessions.insert(Request.Session).second)
           << "twice in one batch";
-    // Replies may be sent in any order.
+    // Replies may be sent in any order, for example from the last to the first.
     for (std::size_t I = Batch->size(); I-- > 0;)
       ASSERT_FALSE(Server->reply(I, (*Batch)[I].Features));
     Largest = std::max(Largest, Batch->size());
@@ -701,8 +704,8 @@ TEST_F(ServerFault, RestartedBetweenTwoRequestsItIsReachedAgain) {
           return 2;
         ::poll(nullptr, 0, 300);
       }
-      // The request that found the server gone fails; the runner does not
-      // silently repeat it.
+      // If the server is gone when a request is made, that request fails. The
+      // runner does not silently repeat it.
       return Failed ? 0 : 3;
     });
     auto Request = next();

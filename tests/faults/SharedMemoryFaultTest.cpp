@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Dead, stopped and lying peers at both ends of a session over shared memory:
-/// each ends in a typed error in time and leaves nothing behind.
+/// Tests dead, stopped and lying peers at both ends of a session in shared
+/// memory. Each must end in a typed error in time and leave nothing behind.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A model's end whose steps are called one by one. It must run in a Child,
-/// which ends if a step fails.
+/// A model side whose steps the test calls one by one. It must run in a Child,
+/// because a failed step ends the process.
 class RawSharedModel {
 public:
   explicit RawSharedModel(const std::string &Name)
@@ -62,7 +62,7 @@ public:
     while (Ends->Requests.sequence() != Number)
       ::poll(nullptr, 0, 1);
   }
-  /// Replies with \p Length bytes, which begin with \p Message.
+  /// Replies with \p Length bytes that begin with \p Message.
   void answer(std::uint32_t Number, std::string_view Message,
               std::uint64_t Length) {
     std::memcpy(Ends->Replies.message(), Message.data(), Message.size());
@@ -73,7 +73,7 @@ public:
     answer(Number, Message, Message.size());
   }
 
-  /// All of the above, for the first request.
+  /// Does all steps above, for the first request.
   void acceptAndAnswer(std::string_view Message) {
     accept();
     sendTerms();
@@ -213,7 +213,7 @@ TEST_F(SharedMemoryFault, AReplyToAnAbandonedRequestIsNeverRead) {
 
 namespace {
 
-/// A model's false reply to a request.
+/// A false reply that a model gives to a request.
 struct Lie {
   const char *What;
   ErrorCode Code;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// serveEnvironment() over each transport and SerDes: trainers that are late or
-/// absent, that leave, die at any point, pause for long or send nonsense. The
-/// compiler always returns and leaves nothing behind.
+/// Tests serveEnvironment() with each transport and SerDes. The trainers are
+/// late or absent, leave, die at any point, pause for long or send nonsense.
+/// The compiler must always return and leave nothing behind.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,8 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Observes its last action; ends after five steps.
+/// An environment whose observation is its last action. It ends after five
+/// steps.
 class Echo final : public Environment {
 public:
   explicit Echo(std::size_t Size = 1) : Values(Size) {}
@@ -65,7 +66,7 @@ private:
   int Steps = 0;
 };
 
-/// The trainer of a child process, which exits with 3 on a failed check.
+/// The trainer in a child process. If a check fails, the process exits with 3.
 class Trainer {
 public:
   explicit Trainer(const std::string &Name, ModelServerOptions Options = {}) {
@@ -76,7 +77,7 @@ public:
     Server = std::move(*Listening);
   }
 
-  /// The compiler's next message.
+  /// Returns the compiler's next message.
   Advice receive() {
     auto Request = Server->next(Deadline::in(std::chrono::seconds(30)));
     if (!Request)
@@ -232,7 +233,7 @@ TEST_P(TrainingFaultTest, ATrainerThatLeavesIsDone) {
       T.say("reset");
       T.receive();
     }
-    // Its process lives on.
+    // The trainer has ended, but its process lives on.
     ::pause();
     return 0;
   });
@@ -243,7 +244,8 @@ TEST_P(TrainingFaultTest, ATrainerThatLeavesIsDone) {
 }
 
 TEST_P(TrainingFaultTest, ATrainerIsKilledAtEachStep) {
-  // 0: before the first command; 1: after the reset; then after each step.
+  // The trainer is killed before the first command (0), after the reset (1), or
+  // after a later step.
   for (int At = 0; At <= 3; ++At) {
     Child Other([&] {
       Trainer T(Name);
@@ -281,7 +283,8 @@ TEST_P(TrainingFaultTest, ATrainerIsKilledWhileTheCompilerWorks) {
       return Error::success();
     }
     Error step(const Advice &, FeatureSet &) override { return {}; }
-    // Too large for a pipe without a reader.
+    // The values are too large for the pipe, so writing them waits for a
+    // reader.
     std::vector<float> Values = std::vector<float>(1 << 20);
   } Env;
   Error E = serveEnvironment(Env, spec());
@@ -396,10 +399,11 @@ TEST(TrainingServerTest, NoCommonFormat) {
   for (std::string Scheme : {"pipe:", "shm:"}) {
     Child Other([&] {
       ModelServerOptions Options;
-      // A trainer that takes bitstream for JSON.
+      // This trainer uses JSON although the compiler announces bitstream.
       Options.Formats.add<JSONSerDes>("bitstream", "");
       Trainer T(Name, Options);
-      // It replies to malformed requests with an error, as JSON.
+      // The compiler's request is malformed as JSON, so the trainer replies
+      // with an error in JSON.
       (void)T.Server->next(Deadline::in(std::chrono::seconds(30)));
       return 0;
     });
@@ -444,7 +448,7 @@ TEST(TrainingServerTest, InvalidSpecs) {
   }
 }
 
-/// The documented main(), started by hand.
+/// Runs the main() of the documentation as a user starts it by hand.
 TEST(TrainingSpec, AMissingVariablesErrorSaysHowToStart) {
   class Idle final : public Environment {
     Error reset(FeatureSet &) override { return {}; }

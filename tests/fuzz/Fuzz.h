@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Properties of a SerDes that must hold for any bytes. A fuzzer whose input
-/// breaks one prints the property and aborts.
+/// Checks properties that a SerDes must have for any bytes. If an input breaks
+/// a property, the fuzzer prints the property and aborts.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ inline void require(bool Holds, const char *Property,
 }
 
 /// Splits \p Input into up to six messages, which one reader decodes in turn.
-/// The separator FF FE occurs in no JSON. More, mostly empty messages would
-/// only take time.
+/// The separator FF FE cannot occur in JSON. More messages would be mostly
+/// empty and only take time.
 inline std::vector<Message> split(std::string_view Input) {
   constexpr std::string_view Separator = "\xff\xfe";
   constexpr std::size_t MaxMessages = 6;
@@ -52,14 +52,15 @@ inline std::vector<Message> split(std::string_view Input) {
   }
 }
 
-/// Returns one of \p Choices, selected by a hash of \p Input: trying all with
-/// every input would take several times as long and find the same.
+/// Returns one of \p Choices, selected by a hash of \p Input. To try all
+/// choices with every input would take several times as long and find the same
+/// errors.
 template <typename T, std::size_t N>
 const T &choose(const T (&Choices)[N], std::string_view Input) {
   return Choices[std::hash<std::string_view>()(Input) % N];
 }
 
-/// Requires the same tensors or the same error.
+/// Requires that both results have the same tensors or the same error.
 inline void requireSame(const Result &A, const Result &B,
                         const char *Property) {
   require(A.code() == B.code(), Property, A.message());
@@ -69,7 +70,7 @@ inline void requireSame(const Result &A, const Result &B,
             test::difference(*A, *B));
 }
 
-/// Writes \p Tensors with \p Writer, which must succeed.
+/// Writes \p Tensors with \p Writer and requires that this succeeds.
 inline Message requireWritten(BaseSerDes &Writer,
                               Span<const TensorView> Tensors) {
   Expected<Message> Written = test::serialize(Writer, Tensors);
@@ -77,13 +78,13 @@ inline Message requireWritten(BaseSerDes &Writer,
   return std::move(*Written);
 }
 
-/// The codecs of two sides, made once for each input, because their memory of
-/// earlier messages is part of the test.
+/// The codecs of both sides. They are made once for each input, because their
+/// memory of earlier messages is part of the test.
 template <typename Codec> struct Sides {
   Codec Writer, Reader, Again;
 
-  /// Writes \p Tensors, reads the message, requires equal tensors, and requires
-  /// that writing these gives the same bytes again.
+  /// Writes \p Tensors, reads the message and requires equal tensors. If these
+  /// are written again, the bytes must be the same.
   void requireRoundTrip(Span<const TensorView> Tensors) {
     Message Written = requireWritten(Writer, Tensors);
     Result Read = Reader.deserialize(Written.bytes());
@@ -96,8 +97,8 @@ template <typename Codec> struct Sides {
   }
 };
 
-/// Requires that two messages of one layout have the same views, except for the
-/// address of data \p InMessage.
+/// Requires that two messages with one layout have the same views. Only the
+/// address of data may differ, and only if \p InMessage is true.
 inline void requireSameViews(Span<const TensorView> Before,
                              Span<const TensorView> After, bool InMessage) {
   require(Before.size() == After.size(), "same layout, same number");
@@ -110,9 +111,9 @@ inline void requireSameViews(Span<const TensorView> Before,
   }
 }
 
-/// Reads the messages in \p Input in turn with SerDes from \p Make, which must
-/// have a single dialect and views that point into the message or are fresh
-/// each time.
+/// Reads the messages in \p Input in turn, with SerDes from \p Make. The SerDes
+/// must have a single dialect. Its views must point into the message, or into
+/// memory that is allocated anew for each message.
 template <typename F> void testFormat(std::string_view Input, F Make) {
   std::unique_ptr<BaseSerDes> Reader = Make(), Writer = Make(), Other = Make();
   std::vector<TensorView> Last;
@@ -133,7 +134,7 @@ template <typename F> void testFormat(std::string_view Input, F Make) {
     Result Again = Other->deserialize(Written.bytes());
     require(bool(Again), "what was written can be read", Again.message());
     std::string Changed = test::difference(*Read, *Again);
-    // YAML has only one NaN.
+    // YAML has only one NaN, so the bits of a NaN may change.
     if (Reader->name() != "yaml")
       require(Changed.empty(), "a round trip changes nothing", Changed);
     Message Same = requireWritten(*Writer, *Again);

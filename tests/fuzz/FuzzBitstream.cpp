@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as bitstream messages, one after another: ours, a foreign
-/// compiler's requests and a foreign model's replies. Whatever can be read must
-/// survive a round trip.
+/// Reads any bytes as a sequence of bitstream messages: in this library's
+/// dialect, as requests of a foreign compiler, and as replies of a foreign
+/// model. If a message can be read, it must survive a round trip.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ struct BareSides {
   }
 
   /// Requires that \p Tensors survive as a request to a foreign model, which
-  /// sees a scalar as a list of one element.
+  /// reads a scalar as a list of one element.
   void requireRoundTrip(Span<const TensorView> Tensors) {
     Message Written = requireWritten(Compiler, Tensors);
     Result Read = Model.deserialize(Written.bytes());
@@ -45,8 +45,8 @@ struct BareSides {
             test::difference(Expected, *Read));
   }
 
-  /// Requires that a raw reply read from \p M, if it can be read, gives the
-  /// same bytes when written again.
+  /// Reads \p M as a raw reply. If this succeeds, requires that the value gives
+  /// the same bytes when it is written again.
   void testReply(const Message &M, const AdviceSpec &Wanted) {
     Result Read = Compiler.deserialize(M.bytes(), Wanted);
     if (Read)
@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
   for (const Message &M : Messages) {
     Bare.testReply(M, choose(Types, Input));
     Result Read = Reader.deserialize(M.bytes());
-    // Bare requests follow the same rules as ours.
+    // Bare requests follow the same rules as requests of this library.
     requireSame(Bare.Model.deserialize(M.bytes()), Read,
                 "bare requests are read like ours");
     if (&M != &Messages.front()) {

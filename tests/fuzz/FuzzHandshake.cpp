@@ -8,11 +8,13 @@
 ///
 /// \file
 /// Sends packets with any bytes and up to seven descriptors through a socket,
-/// also to a process that cannot open that many, and reads each packet as a
-/// hello and as terms. A packet arrives whole or is refused; no descriptor
-/// stays open; whatever can be read survives a round trip.
+/// and reads each packet as a hello and as terms. The receiver may have no room
+/// for that many descriptors. A packet must arrive whole or be refused, and no
+/// descriptor may stay open. If a packet can be read, it must survive a round
+/// trip.
 ///
-/// FF FE separates packets. The first byte of each packet gives its Flags.
+/// The bytes FF FE separate packets. The first byte of each packet gives its
+/// Flags.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +44,7 @@ constexpr std::size_t MostDescriptors = 4;
 /// The meaning of a packet's first byte.
 struct Flags {
   std::size_t NumDescriptors;
-  /// The length to which the text is padded with spaces; 0 for no padding.
+  /// The length to which the text is padded with spaces, or 0 for no padding.
   std::size_t PaddedTo;
   /// The number of descriptors for which the receiver has room.
   std::size_t Room;
@@ -56,8 +58,8 @@ struct Flags {
   static constexpr std::size_t Rooms[] = {8, 0, 1, 5};
 };
 
-/// Shared by all inputs: the two ends of a connection, and the file whose
-/// descriptor is sent.
+/// The two ends of a connection, and the file whose descriptor is sent. All
+/// inputs share them.
 struct Connection {
   UniqueFD Peer, Ours;
   UniqueFD Attached;
@@ -71,14 +73,15 @@ struct Connection {
   }
 };
 
-/// The lowest free descriptor. It grows if another one stays open.
+/// Returns the lowest free descriptor. Its number grows if another descriptor
+/// stays open.
 UniqueFD lowestFree() {
   UniqueFD Next(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   require(bool(Next), "a descriptor is free");
   return Next;
 }
 
-/// While it exists, the process can open only \p Count more descriptors.
+/// While an object exists, the process can open only \p Count more descriptors.
 class RoomFor {
 public:
   explicit RoomFor(std::size_t Count) {
@@ -113,7 +116,7 @@ static bool isSameFile(int A, int B) {
          OfA.st_dev == OfB.st_dev && OfA.st_ino == OfB.st_ino;
 }
 
-/// Sends a packet like a peer that ignores all limits.
+/// Sends a packet, like a peer that ignores all limits.
 static void send(int Socket, const std::string &Text, int Descriptor,
                  std::size_t Count) {
   iovec Vector{const_cast<char *>(Text.data()), Text.size()};
@@ -137,13 +140,13 @@ static void send(int Socket, const std::string &Text, int Descriptor,
           "sendmsg succeeds", std::strerror(errno));
 }
 
-/// Sends a packet and requires that it arrives unchanged or is refused; returns
+/// Sends a packet and requires that it arrives unchanged or is refused. Returns
 /// true if it arrived.
 static bool pass(const Connection &Through, const std::string &Text, Flags Way,
                  Packet &Into) {
   const int Attached = Through.Attached.get();
   send(Through.Peer.get(), Text, Attached, Way.NumDescriptors);
-  // Close the last packet's descriptors before limiting the room.
+  // The last packet's descriptors count against the limit, so close them first.
   Into.Descriptors.clear();
   Expected<PacketState> State = [&] {
     RoomFor Descriptors(Way.Room);
@@ -194,7 +197,7 @@ static void requireEqual(const Terms &A, const Terms &B, const char *Property) {
   require(A.Refusal == B.Refusal, Property, B.Refusal);
 }
 
-/// The texts as an encoder writes them.
+/// Returns the message with the texts that an encoder would write.
 static Hello asWritten(Hello H) {
   for (std::string *Text : {&H.Transport, &H.SerDes, &H.AdviceType})
     std::ranges::replace_if(
@@ -222,14 +225,14 @@ static void requireVersion(const Terms &T) {
   require(T.encode().size() <= LongestPacket, "terms fit into a packet");
 }
 
-/// \p Text with \p Field before its fields.
+/// Returns \p Text, with \p Field inserted before its fields.
 static std::string with(std::string Field, std::string_view Text) {
   const std::size_t Start = Text.find('{') + 1;
   return std::string(Text.substr(0, Start)) + Field +
          std::string(Text.substr(Start));
 }
 
-/// Reads \p Text as a \p Kind.
+/// Reads \p Text as a message of the type \p Kind.
 template <typename Kind> static void testMessage(std::string_view Text) {
   Expected<Kind> Read = Kind::decode(Text);
   if (!Read) {

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as JSON messages, one after another, for various expected
-/// types. Whatever can be read must survive a round trip between our two sides,
-/// and must keep its values on the way to a foreign peer and back.
+/// Reads any bytes as a sequence of JSON messages, for various expected types.
+/// If a message can be read, it must survive a round trip between the two sides
+/// of this library. It must also keep its values on the way to a foreign peer
+/// and back.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,7 @@ using namespace MLBridge::fuzz;
 
 namespace {
 
-/// A foreign peer echoes a message without "_types".
+/// A foreign peer, which echoes a message without "_types".
 struct BareSides {
   JSONSerDes Writer, Reader;
 
@@ -31,8 +32,8 @@ struct BareSides {
     Reader.setDialect(BaseSerDes::Dialect::BareModel);
   }
 
-  /// Requires that the message can be read, with the original type if that type
-  /// is expected.
+  /// Requires that the message can be read. If the type is expected, the tensor
+  /// must have its original type.
   void requireRoundTrip(Span<const TensorView> Tensors) {
     Message Written = requireWritten(Writer, Tensors);
     Result Read = Reader.deserialize(Written.bytes());
@@ -50,7 +51,7 @@ struct BareSides {
   }
 };
 
-/// Reads \p Messages in turn, expecting \p Wanted.
+/// Reads \p Messages in turn. Each is expected to be \p Wanted.
 void readAll(const std::vector<Message> &Messages, const AdviceSpec &Wanted) {
   Sides<JSONSerDes> Ours;
   BareSides Bare;

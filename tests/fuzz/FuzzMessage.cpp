@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as the messages of tests/unit/features.proto and of
-/// tests/unit/graph.proto, one after another. Whatever can be read must survive
-/// a round trip, and protoc's generated code must be able to read what we
-/// write.
+/// Reads any bytes as messages of tests/unit/features.proto and of
+/// tests/unit/graph.proto. If a message can be read, it must survive a round
+/// trip, and protoc's generated code must be able to read what this library
+/// writes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 using namespace MLBridge;
 using namespace MLBridge::fuzz;
 
-/// Both sides write and read the same message.
+/// Makes a SerDes whose two sides write and read the same message.
 template <typename MessageT> static std::unique_ptr<BaseSerDes> makeFor() {
   static const SerDesFactory Formats = [] {
     SerDesFactory Made;

@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Takes any bytes as a model, merges its inputs, and compares the result with
-/// what protoc's code reads from the same bytes: only the parts and the nodes
-/// that joined them are gone, and each merged input is what these nodes would
-/// have computed.
+/// Reads any bytes as a model, merges its inputs, and compares the result with
+/// what protoc's code reads from the same bytes. Merging may remove only the
+/// parts (the inputs that are merged) and the nodes that join them. Each merged
+/// input must be what these nodes would compute.
 ///
 /// Random bytes are rarely a model with inputs to merge, so most mutations
-/// change models.
+/// change the fields of models.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -82,7 +82,8 @@ static const Named *find(const google::protobuf::RepeatedPtrField<Named> &In,
   return Found == In.end() ? nullptr : &*Found;
 }
 
-/// Returns the only node with the output \p Value, which must be a \p Operator.
+/// Returns the only node with the output \p Value. Requires that its operator
+/// is \p Operator.
 static const NodeProto &nodeOf(const GraphProto &G, const std::string &Value,
                                const char *Operator) {
   const NodeProto *Found = nullptr;
@@ -98,7 +99,8 @@ static const NodeProto &nodeOf(const GraphProto &G, const std::string &Value,
   return *Found;
 }
 
-/// The extents of \p Input, numbers and names; requires a shape.
+/// Returns the extents of \p Input, which are numbers and names. Requires that
+/// it has a shape.
 static std::vector<FileExtent> extentsOf(const ValueInfoProto &Input) {
   require(Input.type().tensor_type().has_shape(), "parts have a shape",
           Input.name());
@@ -122,14 +124,14 @@ static void requireOne(const GraphProto &G, const std::string &Axes) {
 }
 
 namespace {
-/// What was removed: nodes (by their output) and inputs.
+/// The removed nodes, each given by its output, and the removed inputs.
 struct Gone {
   std::set<std::string> Values, Inputs;
 };
 } // namespace
 
-/// Requires that \p Value, an element of a row, is \p Part or a column made of
-/// it; returns its extents.
+/// Requires that \p Value, an element of a row, is the input \p Part or a
+/// column that is made of it. Returns its extents.
 static std::vector<FileExtent> requirePart(const GraphProto &Before,
                                            const std::string &Value,
                                            const FileInput &Part, Gone &Gone) {
@@ -151,8 +153,8 @@ static std::vector<FileExtent> requirePart(const GraphProto &Before,
   return Extents;
 }
 
-/// Requires that \p Part differs from its row, \p Whole, only along \p Axis;
-/// returns its length there.
+/// Requires that \p Part and its row \p Whole differ only along \p Axis.
+/// Returns the length of \p Part along this axis.
 static std::int64_t requireAlike(const std::vector<FileExtent> &Part,
                                  const std::vector<FileExtent> &Whole,
                                  std::size_t Axis) {
@@ -166,7 +168,7 @@ static std::int64_t requireAlike(const std::vector<FileExtent> &Part,
   return Part[Axis].Number;
 }
 
-/// Requires that \p Row is what \p Before computes from the parts of \p Merged.
+/// Requires that \p Before would compute \p Row from the parts of \p Merged.
 static Gone requireSameRow(const GraphProto &Before, const MergedInput &Merged,
                            const ValueInfoProto &Row) {
   require(Row.name() == Merged.Name, "rows are in order", Row.name());
@@ -237,7 +239,7 @@ static void requireSameModel(std::string_view Bytes,
   int Row = 0;
   for (const MergedInput &Input : Merged.Merged)
     remove(requireSameRow(Old, Input, New.input(Row++)), Rest);
-  // The rest must be unchanged.
+  // Everything else must be unchanged.
   google::protobuf::RepeatedPtrField<ValueInfoProto> Inputs;
   for (int I = 0; I < Row; ++I)
     *Inputs.Add() = New.input(I);
@@ -250,7 +252,8 @@ static void requireSameModel(std::string_view Bytes,
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
                                       std::size_t Size) {
   std::string Bytes(reinterpret_cast<const char *>(Data), Size);
-  // A row may be part of another. Each merge removes a node.
+  // A row may be a part of another row. Each merge removes a node, so the loop
+  // ends.
   while (std::optional<MergedModel> Merged = merge(Bytes)) {
     require(!Merged->Merged.empty(), "something was merged");
     requireSameModel(Bytes, *Merged);

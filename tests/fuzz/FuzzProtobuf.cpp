@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as generic Protobuf messages, one after another. Whatever
-/// can be read must survive a round trip.
+/// Reads any bytes as a sequence of generic Protobuf messages. If a message can
+/// be read, it must survive a round trip.
 ///
 //===----------------------------------------------------------------------===//
 

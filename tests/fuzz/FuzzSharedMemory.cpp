@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The model's end of a session in shared memory, and a compiler that writes
+/// Tests the model's end of a session in shared memory. The compiler writes
 /// anything at any time: before a message is read, and between any two loads of
-/// the reading code. That code calls back before each load (the flag
-/// trace-loads in lib/CMakeLists.txt), which makes races deterministic inputs.
+/// the reading code. The flag trace-loads in lib/CMakeLists.txt makes that code
+/// call the fuzzer before each load, so an input always causes the same races.
 ///
-/// Each input is a program: see Compiler::step().
+/// Each input is a program, whose steps Compiler::step() runs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +49,7 @@ static constexpr std::size_t MaxMessage = 64 * Page;
 
 namespace {
 
-/// A mapping of the compiler's memory by the code under test.
+/// A mapping of the compiler's memory into the code under test.
 struct Mapping {
   std::byte *Start;
   std::size_t Size;
@@ -62,7 +62,7 @@ struct Mapping {
 };
 std::vector<Mapping> Mappings;
 
-/// The mapping that contains the \p Bytes bytes at \p At, or null.
+/// Returns the mapping that contains the \p Bytes bytes at \p At, or null.
 const Mapping *mappingOf(const void *At, std::size_t Bytes) {
   for (const Mapping &M : Mappings)
     if (M.contains(At, Bytes))
@@ -70,7 +70,7 @@ const Mapping *mappingOf(const void *At, std::size_t Bytes) {
   return nullptr;
 }
 
-/// A write by the compiler right before a load from its memory.
+/// A write that the compiler makes just before a certain load from its memory.
 struct Trap {
   unsigned LoadsLeft;
   std::size_t Offset;
@@ -80,7 +80,8 @@ struct Trap {
 std::vector<Trap> Traps;
 bool HasSprung = false;
 
-/// While it exists, no trap springs: the loads are the fuzzer's own.
+/// While an object exists, no trap springs, because the loads are the fuzzer's
+/// own.
 class Disarmed {
 public:
   Disarmed() { Kept.swap(Traps); }
@@ -92,8 +93,8 @@ private:
 
 } // namespace
 
-/// Not instrumented: another process can write to the memory whatever ASan's
-/// shadow says.
+/// This function must not be instrumented, because another process can write to
+/// memory that ASan has poisoned in this process.
 [[clang::no_sanitize("address")]] static void spring(const Trap &T,
                                                      const Mapping &Into) {
   if (T.Offset > Into.Size || T.NumBytes > Into.Size - T.Offset)
@@ -127,7 +128,7 @@ void __sanitizer_cov_load4(std::uint32_t *At) { beforeLoad(At, 4); }
 void __sanitizer_cov_load8(std::uint64_t *At) { beforeLoad(At, 8); }
 void __sanitizer_cov_load16(__int128 *At) { beforeLoad(At, 16); }
 
-// Reads that are not plain loads; the linker wraps these functions.
+// These functions read memory without plain loads, so the linker wraps them.
 void *__real___asan_memcpy(void *To, const void *From, std::size_t Bytes);
 void *__wrap___asan_memcpy(void *To, const void *From, std::size_t Bytes) {
   beforeLoad(From, Bytes);
@@ -145,7 +146,7 @@ void *__wrap_memchr(const void *In, int Byte, std::size_t Bytes) {
   return __real_memchr(In, Byte, Bytes);
 }
 
-// Each file mapping gets an inaccessible page on either side.
+// Put an inaccessible page before and after each mapping of a file.
 void *__real_mmap(void *At, std::size_t Size, int Protection, int Flags, int FD,
                   off_t Offset);
 void *__wrap_mmap(void *At, std::size_t Size, int Protection, int Flags, int FD,
@@ -186,7 +187,7 @@ int __wrap_munmap(void *At, std::size_t Size) {
 // Properties
 //===----------------------------------------------------------------------===//
 
-/// Reads all of \p Bytes, so that ASan checks each.
+/// Reads all of \p Bytes, so that ASan checks each byte.
 static unsigned touch(Span<const std::byte> Bytes) {
   unsigned Sum = 0;
   for (std::byte B : Bytes)
@@ -197,7 +198,7 @@ static volatile unsigned Sink;
 
 namespace {
 
-/// While it exists, only a message and the padding after it may be read.
+/// While an object exists, only a message and the padding after it may be read.
 class ReadableOnly {
 public:
   explicit ReadableOnly(Span<const std::byte> Message) {
@@ -206,7 +207,8 @@ public:
                                        Message.size() + BaseSerDes::Padding),
             "a message and its padding lie in the memory");
     const std::byte *End = Message.end() + BaseSerDes::Padding;
-    // Poisoning more would take too long, and bugs are unlikely to read so far.
+    // Poison only four pages, because more would take too long and bugs are
+    // unlikely to read further.
     Size = std::min<std::size_t>(
         std::size_t(Memory->Start + Memory->Size - End), 4 * Page);
     Rest = End;
@@ -222,8 +224,8 @@ private:
 
 } // namespace
 
-/// Requires that converting \p Tensor, whose elements the compiler may be
-/// changing, gives a valid value or an error.
+/// Converts \p Tensor, whose elements the compiler may change meanwhile.
+/// Requires a valid value or an error.
 static void requireConversions(const TensorView &Tensor) {
   const Advice Whole({&Tensor, 1});
   if (Expected<bool> Value = Whole.get<bool>(Tensor.Name)) {
@@ -245,7 +247,7 @@ static void requireConversions(const TensorView &Tensor) {
     require(Texts->size() == Tensor.numElements(), "no text is missing");
 }
 
-/// Requires that \p Views are usable, whatever \p Message contains by now.
+/// Requires that \p Views can be used, whatever \p Message contains by now.
 static void requireSound(Span<const TensorView> Views,
                          Span<const std::byte> Message) {
   for (const TensorView &View : Views) {
@@ -267,7 +269,7 @@ static void requireSound(Span<const TensorView> Views,
 
 namespace {
 
-/// The input, read from front to back; zeros after its end.
+/// The input, which is read from front to back. After its end, all bytes are 0.
 class Program {
 public:
   explicit Program(std::string_view Bytes) : Rest(Bytes) {}
@@ -293,14 +295,14 @@ private:
   std::string_view Rest;
 };
 
-/// A memory file of the compiler, mapped by the compiler.
+/// A memory file that the compiler has made and mapped.
 class Memory {
 public:
   Memory(UniqueFD Made, std::size_t Size)
       : FD(std::move(Made)), Size(std::min(Size, 2 * MaxMessage)) {
     void *Mapped = __real_mmap(nullptr, this->Size + 1, PROT_READ | PROT_WRITE,
                                MAP_SHARED, FD.get(), 0);
-    // Not every descriptor can be mapped.
+    // Some descriptors cannot be mapped.
     if (Mapped == MAP_FAILED)
       this->Size = 0;
     else
@@ -347,7 +349,8 @@ private:
 
 } // namespace
 
-/// Makes a valid region, one that claims to be valid, or something else.
+/// Makes a valid region, a region with wrong properties, or a file that is no
+/// region.
 static Memory makeMemory(Program &Next) {
   static constexpr std::size_t Sizes[] = {Page,
                                           2 * Page,
@@ -364,7 +367,7 @@ static Memory makeMemory(Program &Next) {
   static constexpr int Seals[] = {
       F_SEAL_SHRINK, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, 0, F_SEAL_GROW,
       F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE};
-  // Offsets from the capacity that fits the size.
+  // These numbers are added to the capacity that fits the size.
   static constexpr int Off[] = {0, 0, 0, -1, 1, 8, 64, 192};
   const std::uint8_t Kind = Next.byte() % 8;
   if (Kind == 0)
@@ -391,7 +394,8 @@ static Memory makeMemory(Program &Next) {
 
 namespace {
 
-/// Writes to its regions as the input says, and lets the model's end read them.
+/// Writes to its regions as the input demands, and lets the model's end read
+/// them.
 class Compiler {
 public:
   explicit Compiler(Program &Next)
@@ -403,7 +407,7 @@ public:
     ModelsSocket = UniqueFD(Ends[1]);
   }
 
-  /// Runs until the input or the session ends.
+  /// Runs steps until the input or the session ends.
   void run() {
     maybeSetTraps();
     if (!connect())
@@ -411,7 +415,7 @@ public:
     constexpr int MaxSteps = 24;
     for (int I = 0; I < MaxSteps && !Next.isOver() && step(); ++I)
       ;
-    // A request's memory stays readable for its holder.
+    // The memory of a request stays readable while someone holds it.
     for (const Kept &K : KeptData)
       Sink = touch(K.Data);
   }
@@ -456,15 +460,15 @@ private:
 
   Program &Next;
   Memory Requests, Replies;
-  /// The old region, while the next request is announced there but lies in a
-  /// larger one.
+  /// The old region of requests. The next request lies in a larger region, but
+  /// the old one still announces it.
   std::optional<Memory> Outgrown;
   UniqueFD Socket, ModelsSocket;
   std::uint32_t Asked = 0;
 
   std::unique_ptr<ServerSession> Session;
   SerDes::Kind Format = SerDes::Kind::Bitstream;
-  /// True while only the model's end has written to the replies.
+  /// True as long as only the model's end has written to the region of replies.
   bool RepliesAreTheirs = true;
   std::vector<TensorView> Last;
   ModelServer::Request::LayoutId LastLayout;
@@ -477,8 +481,8 @@ private:
 
 } // namespace
 
-/// Returns true if the model's end accepts the regions; it must then be able to
-/// use all of them.
+/// Returns true if the model's end accepts the regions. The model's end must
+/// then be able to use all of their bytes.
 bool Compiler::connect() {
   auto Open = [](const Memory &M) -> std::optional<SharedRegion> {
     Expected<SharedRegion> Region = SharedRegion::open(M.duplicate(), "peer");
@@ -513,15 +517,15 @@ bool Compiler::connect() {
   return true;
 }
 
-/// Runs one step; returns false once the session is over.
+/// Runs one step. Returns false when the session is over.
 bool Compiler::step() {
   switch (Next.byte() % 8) {
-  case 0: { // Any bytes, anywhere.
+  case 0: { // Write any bytes anywhere.
     const std::size_t Offset = Next.number(2);
     Requests.write(Offset, Next.bytes(Next.byte()));
     return true;
   }
-  case 1: // A special value at a special place.
+  case 1: // Write a special value to a special place.
     Requests.write(place(), special(Next));
     return true;
   case 2:
@@ -531,7 +535,7 @@ bool Compiler::step() {
   case 3:
     sendMemory();
     return true;
-  case 4: // A wrong request number.
+  case 4: // Use a wrong request number.
     Asked = static_cast<std::uint32_t>(Next.number(1));
     return true;
   case 5:
@@ -547,7 +551,7 @@ void Compiler::maybeSetTraps() {
   constexpr std::size_t Most = 3;
   for (std::size_t I = Next.byte() % (Most + 1); I != 0; --I) {
     unsigned Loads = Next.byte();
-    // The first few loads matter most.
+    // Most traps wait for few loads, because the first loads matter most.
     if (Loads < 192)
       Loads %= 24;
     const std::size_t Offset = place();
@@ -581,7 +585,8 @@ void Compiler::sendMemory() {
   Outgrown = std::exchange(Requests, std::move(Larger));
 }
 
-/// Sends the message in the region; returns false once the session is over.
+/// Announces the message in the region as a request. Returns false when the
+/// session is over.
 bool Compiler::ask() {
   ++Asked;
   HasSprung = false;
@@ -608,8 +613,8 @@ bool Compiler::ask() {
   return decode(Sent);
 }
 
-/// Decodes and echoes the request, as a server does. \p Sent is empty if the
-/// message changed meanwhile.
+/// Decodes and echoes the request, as a server does. \p Sent is the message, or
+/// is empty if the message changed meanwhile.
 bool Compiler::decode(std::string_view Sent) {
   const Span<const std::byte> Message = Session->channel().message();
   const bool HadSprung = HasSprung;
@@ -637,7 +642,7 @@ bool Compiler::decode(std::string_view Sent) {
   LastLayout = Request->Layout;
   for (const TensorView &View : Request->Features)
     KeptData.push_back({View.bytes(), Request->Memory});
-  // After decoding, the compiler may still change the message.
+  // After the decoding, the compiler may still change the message.
   if (Next.byte() % 2)
     Requests.write(MessageAt, std::string(Message.size(), char(Next.byte())));
   if (Next.byte() % 2)
@@ -646,7 +651,7 @@ bool Compiler::decode(std::string_view Sent) {
   return reply(Request->Features);
 }
 
-/// Lets the model's end reply; returns false once the session is over.
+/// Lets the model's end reply. Returns false when the session is over.
 bool Compiler::reply(Span<const TensorView> Tensors) {
   if (Session->reply(Tensors))
     return false;

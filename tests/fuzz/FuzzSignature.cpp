@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads a signature from any bytes. If they are a MetaGraphDef, the result
-/// must match what protoc's code reads, after protoc's code has rewritten the
-/// message: this is how TensorFlow's C API supplies it, and a rewritten map has
-/// no duplicate keys.
+/// Reads a signature from any bytes. If they are a MetaGraphDef, protoc's code
+/// rewrites the message, and the result must match what protoc's code reads.
+/// TensorFlow's C API also supplies a rewritten message, in which a map has no
+/// duplicate keys.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ static bool readPlace(std::string_view Name, SignatureTensor &Out) {
          std::errc();
 }
 
-/// Checks the fields in the order in which they are written.
+/// Checks the fields in the order in which they are in the message.
 static ErrorCode readInfo(const TensorInfo &Info, SignatureTensor &Out) {
   const bool HasName = Info.encoding_case() == TensorInfo::kName;
   if (HasName && !readPlace(Info.name(), Out))
@@ -78,7 +78,8 @@ static ErrorCode readInfo(const TensorInfo &Info, SignatureTensor &Out) {
   return ErrorCode::Success;
 }
 
-/// Sorted by name, as they are written.
+/// Returns the entries in the order in which protoc's code writes them: sorted
+/// by name.
 static std::map<std::string, TensorInfo>
 sorted(const google::protobuf::Map<std::string, TensorInfo> &Infos) {
   return {Infos.begin(), Infos.end()};
@@ -124,7 +125,7 @@ static void requireSame(const std::vector<SignatureTensor> &Expected,
   }
 }
 
-/// Reads any bytes and checks what must always hold.
+/// Reads any bytes and checks the properties that hold for every result.
 static Expected<Signature> read(std::string_view Bytes) {
   Expected<Signature> Found = readSignature(Bytes, Wanted, "model");
   if (!Found) {
@@ -189,7 +190,7 @@ static bool hasGroups(const google::protobuf::Message &M) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
                                       std::size_t Size) {
-  // Protobuf would log each text that is not UTF-8.
+  // Without this, Protobuf would log each text that is not UTF-8.
   static const google::protobuf::LogSilencer Quiet;
   (void)bool(read({reinterpret_cast<const char *>(Data), Size}));
   MetaGraphDef Graph;

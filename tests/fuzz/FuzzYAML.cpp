@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as YAML messages, one after another. Whatever can be read
+/// Reads any bytes as a sequence of YAML messages. If a message can be read, it
 /// must survive a round trip.
 ///
 //===----------------------------------------------------------------------===//

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// mutateMessage(): for fuzzers of hand-written Protobuf readers. Random bytes
-/// are rarely a message of interest.
+/// mutateMessage() changes Protobuf messages, for fuzzers of handwritten
+/// readers. Random bytes would rarely be a message that tests more than the
+/// first errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,13 +35,13 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t *Data, std::size_t Size,
 
 namespace MLBridge::fuzz {
 
-/// Values that are meaningful to the reader, for insertion into messages.
+/// Values with a meaning for the reader, which are inserted into messages.
 struct KnownValues {
   Span<const char *const> Strings;
   Span<const std::int64_t> Numbers;
 };
 
-/// Changes one field or more of a message, preferably to values from the same
+/// Changes one or more fields of a message, preferably to values from the same
 /// message.
 class MessageMutator {
 public:
@@ -63,7 +64,8 @@ private:
     Strings.clear();
     Named.clear();
     collect(Root);
-    // Half of the time change a string: in a graph, most fields are names.
+    // Change a string in half of the cases, because most fields of a graph are
+    // names.
     if (below(2) == 0 && !Named.empty()) {
       auto [M, Field] = Named[below(Named.size())];
       return set(*M, *Field);
@@ -92,7 +94,7 @@ private:
       R.RemoveLast(&M, &Field);
   }
 
-  /// A random number below \p End, or 0 if \p End is 0.
+  /// Returns a random number below \p End, or 0 if \p End is 0.
   std::size_t below(std::size_t End) { return End ? Random() % End : 0; }
 
   void collect(Message &M) {
@@ -115,7 +117,7 @@ private:
     }
   }
 
-  /// Sets the field, or for a repeated field sets or adds one element.
+  /// Sets the field. If the field is repeated, sets or adds one element.
   void set(Message &M, const FieldDescriptor &Field) {
     const Reflection &R = *M.GetReflection();
     const bool IsMany = Field.is_repeated();
@@ -137,7 +139,7 @@ private:
     }
   }
 
-  /// Sets a number. \p At and \p IsNew are for a repeated field.
+  /// Sets a number. \p At and \p IsNew are for repeated fields.
   void setNumber(Message &M, const FieldDescriptor &Field, int At, bool IsNew) {
     auto Put = [&](auto Value, auto Set, auto Add, auto SetAt) {
       const Reflection &R = *M.GetReflection();
@@ -183,7 +185,7 @@ private:
     for (const Message *Other : Messages)
       if (Other->GetDescriptor() == Field.message_type())
         Alike.push_back(Other);
-    // Copy first: the source may contain the destination.
+    // Copy the source first, because it may contain the destination.
     std::unique_ptr<Message> Copy;
     if (!Alike.empty()) {
       Copy.reset(Alike.front()->New());
@@ -211,8 +213,8 @@ private:
   std::vector<std::string> Strings;
 };
 
-/// For LLVMFuzzerCustomMutator(): usually mutates the message in \p Data,
-/// sometimes its bytes.
+/// For LLVMFuzzerCustomMutator(): usually mutates the message in \p Data, and
+/// sometimes mutates its bytes.
 template <typename MessageT>
 std::size_t mutateMessage(KnownValues Known, std::uint8_t *Data,
                           std::size_t Size, std::size_t MaxSize,

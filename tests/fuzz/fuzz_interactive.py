@@ -2,8 +2,8 @@
 """Reads any bytes as LLVM's interactive channel, all at once and in pieces.
 
 An input's first byte selects LLVM's advisor and the smallest length of the pieces. The
-length of the pieces has no effect on the requests, or on the error (Malformed or
-SchemaMismatch). The requests are not larger than the input.
+length of the pieces must not change the requests or the error (Malformed or
+SchemaMismatch). The requests must not be larger than the input.
 """
 
 import os
@@ -17,7 +17,7 @@ from mlbridge.errors import Malformed, SchemaMismatch
 from mlbridge.interactive import advisors, channel
 
 _MOST = 1 << 15
-"""The number of bytes to read from an input, which fit into a pipe."""
+"""The number of bytes that are read from an input. A pipe has room for so many."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class _Conversation:
 def check(data: bytes) -> None:
     """Raises if a property does not hold for these bytes."""
     kind = data[0] if data else 0
-    # None accepts any header.
+    # Without an advisor (None), any header is accepted.
     readers = [None, advisors.Inliner(True), advisors.Eviction(), advisors.Priority()]
     advisor = readers[kind % 4]
     text = data[1:_MOST]
@@ -61,7 +61,8 @@ def _read(text: bytes, piece: int, advisor: advisors.Advisor | None) -> _Convers
         found.has_rest = decoder.has_rest
     except (Malformed, SchemaMismatch) as error:
         require_printable(error)
-        # Compare no more, because the rest may quote bytes that have not arrived.
+        # The rest of the message may quote bytes that have not arrived, so do not
+        # compare it.
         found.error = f"{type(error).__name__}: {str(error).partition(', found ')[0]}"
     finally:
         os.close(reader)

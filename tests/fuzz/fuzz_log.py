@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads any bytes as a training log, one observation at a time and as arrays.
+"""Reads any bytes as a training log, as single observations and as arrays.
 
-Both ways must give the same values, or the same Malformed error. The observations must
+Both ways must give the same values or the same Malformed error. The observations must
 not be larger than the file.
 """
 
@@ -43,7 +43,7 @@ def _iterate(log: logs.TrainingLog) -> tuple[list[logs.Observation], str]:
     """Returns all observations before an error, and the error's message."""
     observed: list[logs.Observation] = []
     try:
-        # list(log) would lose the observations before an error.
+        # list(log) would lose the observations that precede an error.
         observed.extend(log)
     except Malformed as error:
         require_printable(error)
@@ -54,7 +54,7 @@ def _iterate(log: logs.TrainingLog) -> tuple[list[logs.Observation], str]:
 def _compare(
     log: logs.TrainingLog, observed: list[logs.Observation], arrays: logs.LogArrays
 ) -> None:
-    """Requires that the rows of the arrays are the observations."""
+    """Requires that the rows of the arrays equal the observations."""
     require(arrays.contexts == [o.context for o in observed], "contexts agree")
     require(
         all(type(o.context) is str and type(o.index) is int for o in observed),

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// A plug-in for stock clang and llc that replaces the priority advisor of the
-/// greedy register allocator: a live range's priority is its size, `li_size` in
-/// the interactive advisor. Loading the plug-in is enough:
+/// greedy register allocator. A live range's priority is its size, which the
+/// interactive advisor sends as `li_size`. To use the plug-in, only load it:
 ///
 ///     clang-22 -O2 -fplugin=LiveRangeSizePriority.so -c x.c
 ///
@@ -61,7 +61,8 @@ public:
   }
 };
 
-/// The pass manager creates the analysis through its registry entry.
+/// The pass manager creates an analysis through its registry entry, so change
+/// this entry.
 struct Replacement {
   Replacement() {
     PassRegistry &Registry = *PassRegistry::getPassRegistry();

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ir2vec-check VOCABULARY.json MODULE.bc...: for each module, compares the
-/// embeddings of instructions, functions and the module with LLVM's; then runs
-/// -Oz and, after each pass, compares the cached counts with fresh ones.
-/// tests/python/test_ir2vec.py runs it on real programs.
+/// The program ir2vec-check VOCABULARY.json MODULE.bc... For each module, it
+/// compares the embeddings of instructions, functions and the module with
+/// LLVM's. It then runs -Oz and, after each pass, compares the cached counts
+/// with new counts. tests/python/test_ir2vec.py runs it on real modules.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -73,19 +73,18 @@ std::size_t compareWithLLVM(llvm::Module &M,
   return Compared;
 }
 
-/// Observes passes and checks the cached counts after each.
+/// Observes passes and checks the cached counts after each pass.
 class Watch {
 public:
   Watch(llvm::Module &M, const EmbeddingVocabulary &Vocabulary,
         EmbeddingOptions Options)
       : M(M), Managers(&Instrumentation), Embedder(Vocabulary, Options) {
-    // The larger the module, the more often passes run, most of them on one
-    // function or a few. In a large module, check only the functions that the
-    // pass ran on.
+    // In a larger module, passes run more often, mostly on one function or a
+    // few. In a large module, check only the functions on which the pass ran.
     constexpr std::uint64_t Large = 20000;
     IsLarge = EntityHistogram::of(M).instructions() > Large;
-    // Registered before the check, which would otherwise see InstCombine's
-    // stale counts.
+    // Register this before the check. Otherwise the check would see the
+    // outdated counts that InstCombine leaves.
     ModuleEmbedder::distrustInstCombine(Instrumentation, Managers.Functions);
     Instrumentation.registerAfterPassCallback(
         [this](StringRef Pass, llvm::Any IR, const llvm::PreservedAnalyses &) {
@@ -104,7 +103,8 @@ public:
 
   std::size_t checks() const { return Checks; }
   std::size_t passes() const { return Passes.size(); }
-  /// The number of functions counted, and the number without a cache.
+  /// The number of functions that were counted, and the number that would be
+  /// counted without a cache.
   std::size_t counted() const { return Embedder.functionsCounted(); }
   std::size_t asked() const { return Asked; }
 

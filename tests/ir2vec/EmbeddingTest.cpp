@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Embeddings of small modules that contain everything that IR2Vec counts,
-/// compared with LLVM's; embeddings of changing modules; normalizations.
-///
+/// Compares the embeddings of small modules with LLVM's. The modules contain
+/// everything that IR2Vec counts. Also tests the embeddings of changing
+/// modules, and the normalizations.
 //===----------------------------------------------------------------------===//
 
 #include "LLVMEmbedder.h"
@@ -34,9 +34,10 @@ using MLBridge::test::AnalysisManagers;
 
 namespace {
 
-// Unreachable blocks, one in a cycle, one with an edge into the rest, all in
-// the order in which they are visited; values from later blocks; uncounted
-// instructions; every kind of operand.
+// This function has reachable and unreachable blocks in the order in which they
+// are visited. One unreachable block is in a cycle, another has an edge to a
+// reachable block. The function also uses values of later blocks, has
+// instructions that are not counted, and has every kind of operand.
 constexpr char Everything[] = R"(
 %Pair = type { i32, ptr }
 @Global = global i32 7
@@ -223,17 +224,17 @@ TEST_F(EmbeddingTest, CountsWhatCanBeReached) {
   ASSERT_TRUE(M);
   const llvm::Function &Odd = *M->getFunction("odd");
   const EntityHistogram Histogram = EntityHistogram::of(Odd);
-  // All but the three in dead and dead2; LLVM does not count pseudo probes
-  // either.
+  // All instructions are counted except the three in dead and dead2. LLVM does
+  // not count pseudo probes either.
   EXPECT_EQ(Histogram.instructions(), Odd.getInstructionCount() - 3);
   EXPECT_EQ(Histogram[entity("Fence")], 1);
   EXPECT_EQ(Histogram[entity("Call")], 2);
   EXPECT_EQ(Histogram[entity("ICMP_slt")], 1);
   EXPECT_EQ(Histogram[entity("FCMP_olt")], 1);
-  // @odd once and @callee twice; @Alias counts as a pointer.
+  // @odd counts once and @callee twice. @Alias counts as a pointer.
   EXPECT_EQ(Histogram[entity("Function")], 3);
 
-  // Every block is reachable, most only through later blocks.
+  // Every block is reachable, but most blocks only through later blocks.
   std::string Body = "define void @f(i1 %c) {\nb0:\n  br label %b19\n";
   for (int I = 1; I != 20; ++I)
     Body += "b" + std::to_string(I) + ":\n  br i1 %c, label %b" +
@@ -244,7 +245,7 @@ TEST_F(EmbeddingTest, CountsWhatCanBeReached) {
 }
 
 TEST_F(EmbeddingTest, FlowIsBounded) {
-  // x = x + x, repeated: 2^N paths to the first.
+  // Each line computes x = x + x, so 2^N paths lead to the first x.
   constexpr int Length = 5000;
   std::string Body = "define i32 @f(i32 %x0) {\n";
   for (int I = 1; I <= Length; ++I)
@@ -274,7 +275,8 @@ TEST_F(EmbeddingTest, FlowFollowsDefinitions) {
   ASSERT_TRUE(M);
   const EntityHistogram Flow =
       EntityHistogram::of(*M->getFunction("twice"), EmbeddingKind::FlowAware);
-  // ret: 1; b: 1 + 0.2; a: 1 + 2 * 0.2 * 1.2, the weight of both its operands.
+  // The weights are 1 for ret, 1 + 0.2 for b, and 1 + 2 * 0.2 * 1.2 for a. Both
+  // operands of a have the weight of a.
   EXPECT_DOUBLE_EQ(Flow[entity("Ret")], 1);
   EXPECT_DOUBLE_EQ(Flow[entity("Add")], 1.2 + 1.48);
   EXPECT_DOUBLE_EQ(Flow[entity("Variable")], 2 * 1.48);
@@ -329,7 +331,8 @@ TEST_F(EmbeddingTest, CountsOnlyWhatChanged) {
   ExpectCounted(2);
   Run("function(instcombine)");
   ExpectCounted(0);
-  // @twice is unused; a module pass may have changed anything.
+  // The pass removes @twice, which is unused. After a module pass, every
+  // function is counted again.
   Run("globaldce");
   EXPECT_EQ(M->getFunction("twice"), nullptr);
   ExpectCounted(2);
@@ -373,13 +376,14 @@ TEST_F(EmbeddingTest, CountsNothingAgainForAttributes) {
                 *M->getFunction("odd")),
             nullptr);
   EXPECT_EQ(Counted(), 0U);
-  // Functions that were not queried in between are not counted again either.
+  // Attributes may change twice between two queries. The functions are not
+  // counted again then either.
   M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
   Run("inferattrs");
   M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
   Run("inferattrs");
   EXPECT_EQ(Counted(), 0U);
-  // A later pass may change everything.
+  // The later pass InstCombine may change everything.
   M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
   Run("inferattrs,function(instcombine)");
   EXPECT_EQ(Counted(), 3U);
@@ -394,7 +398,8 @@ TEST_F(EmbeddingTest, ReportsAPassThatHidesItsChange) {
   Managers.registerLLVMs();
   static_cast<void>(Embedder.histogram(*M, Managers.Functions));
   EXPECT_FALSE(Embedder.verify(*M, Managers.Functions));
-  // Change the module as such a pass would.
+  // Change the module without telling the analysis managers, as such a pass
+  // does.
   llvm::Instruction &Add = M->getFunction("twice")->getEntryBlock().front();
   Add.setOperand(0, llvm::ConstantInt::get(Add.getType(), 1));
   Error E = Embedder.verify(*M, Managers.Functions);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The reference for our embeddings: LLVM's own, from a vocabulary that LLVM
-/// has read, and a set of analysis managers.
+/// The reference for this library's embeddings: LLVM's own embeddings, from a
+/// vocabulary that LLVM has read. Also a set of analysis managers.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ struct AnalysisManagers {
       : Builder(nullptr, llvm::PipelineTuningOptions(), std::nullopt,
                 Instrumentation) {}
 
-  /// Call after registering your own analyses.
+  /// Registers LLVM's analyses. Call it after you have registered your own.
   void registerLLVMs() {
     Builder.registerModuleAnalyses(Modules);
     Builder.registerCGSCCAnalyses(CallGraphs);
@@ -53,15 +53,16 @@ struct AnalysisManagers {
   llvm::ModuleAnalysisManager Modules;
 };
 
-/// LLVM's vocabulary, read from \p Path as -ir2vec-vocab-path does. On failure
-/// it is invalid and the module's context has the error.
+/// Returns LLVM's vocabulary, read from \p Path as the option
+/// -ir2vec-vocab-path does. On failure, returns an invalid vocabulary, and the
+/// module's context has the error.
 inline llvm::ir2vec::Vocabulary readByLLVM(const std::string &Path,
                                            llvm::Module &M) {
   auto &Options = llvm::cl::getRegisteredOptions();
   auto Found = Options.find("ir2vec-vocab-path");
   if (Found == Options.end())
     return {};
-  // The option may have been given before.
+  // An earlier call may have set the option.
   Found->second->reset();
   if (Found->second->addOccurrence(1, "ir2vec-vocab-path", Path))
     return {};
@@ -70,8 +71,9 @@ inline llvm::ir2vec::Vocabulary readByLLVM(const std::string &Path,
   return llvm::IR2VecVocabAnalysis().run(M, MAM);
 }
 
-/// True if each element agrees to 1e-5, or to 1e-12 of the largest element
-/// where large numbers cancel.
+/// True if all elements agree within a relative 1e-5. The tolerance also
+/// includes 1e-12 of the largest element, for elements in which large numbers
+/// cancel.
 inline bool isSame(llvm::ArrayRef<float> Ours,
                    const llvm::ir2vec::Embedding &LLVMs) {
   if (Ours.size() != LLVMs.size())

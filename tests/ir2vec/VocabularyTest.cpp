@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Valid vocabulary files, the errors for invalid ones, and the hash by which
-/// models identify their vocabulary.
+/// Tests valid vocabulary files, the errors for invalid files, and the hash by
+/// which a model identifies its vocabulary.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ constexpr char Small[] = R"({
   "Types": {"VoidTy": [2, 4], "IntegerTy": [-2, 0]},
   "Arguments": {"Variable": [10, 0], "ICMP_eq": [5, 5]}
 })";
-// The same hash as in tests/python/test_ir2vec.py.
+// tests/python/test_ir2vec.py expects the same hash.
 constexpr char SmallHash[] =
     "sha256:"
     "524105d716a09a7ed11b4f23e6a62cc4062aab99367e36241875041ee2d14ce3";
@@ -105,15 +105,16 @@ TEST(EmbeddingVocabulary, HashesWhatItMeans) {
   Expected<EmbeddingVocabulary> V = parse(Small);
   ASSERT_TRUE(V);
   EXPECT_EQ(V->hash(), SmallHash);
-  // Other order and digits, zero vectors, an unknown section.
+  // Another order, other notations of the numbers, zero vectors, and an unknown
+  // section leave the hash the same.
   Expected<EmbeddingVocabulary> Same = parse(
       R"({"Arguments":{"ICMP_eq":[5e0,5.0],"Variable":[1e1,-0.0]},"more":[1],
           "Types":{"IntegerTy":[-2,0.0],"VoidTy":[2,4],"ArrayTy":[0,-0.0]},
           "Opcodes":{"Ret":[0.25,-30],"Add":[1,2]}})");
   ASSERT_TRUE(Same) << Same.message();
   EXPECT_EQ(Same->hash(), V->hash());
-  // A different number, an additional entity (unknown to LLVM), an entity in
-  // another section.
+  // The hash changes with a different number, an additional entity (even if
+  // LLVM does not know it), or an entity in another section.
   for (const char *Text :
        {R"({"Opcodes":{"Add":[1,2],"Ret":[0.25,-30.000000000000004]},
             "Types":{"VoidTy":[2,4],"IntegerTy":[-2,0]},
@@ -166,7 +167,7 @@ TEST(EmbeddingVocabulary, RefusesWhatIsNoVocabulary) {
               Malformed, "");
   expectError(R"({"Opcodes":{"add":[1]},"Types":{},"Arguments":{}})", Mismatch,
               "such as Opcodes.Ret, found none of them");
-  // LLVM's parser would recurse as deep and overflow the stack.
+  // LLVM's own parser would recurse to this depth and overflow the stack.
   expectError(std::string(10'000'000, '['), Malformed,
               "nested more than 16 deep");
   expectError("{\"a\":\"" + std::string(100, '[') + "\"}", Mismatch,
@@ -186,7 +187,7 @@ TEST(EmbeddingVocabulary, SaysWhyAFileCannotBeRead) {
 
   const std::string Path =
       Folder + "/mlbridge-ir2vec-" + std::to_string(::getpid());
-  // A FIFO without a writer, on which a read would block.
+  // The FIFO has no writer, so a read would block.
   ASSERT_EQ(::mkfifo(Path.c_str(), 0600), 0);
   EXPECT_EQ(EmbeddingVocabulary::load(Path).code(), ErrorCode::InvalidArgument);
   ASSERT_EQ(::unlink(Path.c_str()), 0);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes a wheel of the distribution `mlbridge`, this package's former name.
+"""Makes a wheel of the distribution `mlbridge`, which is the former name of this
+package.
 
 python tests/packaging/old_distribution.py FOLDER
 """

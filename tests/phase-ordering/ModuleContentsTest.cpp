@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// replaceContents(): afterwards the module prints like its changed copy and
-/// passes LLVM's verifier.
+/// Tests replaceContents(): afterwards the module prints like its changed copy
+/// and passes LLVM's verifier.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -113,7 +113,7 @@ TEST_F(ModuleContentsTest, AModuleBecomesItsChangedCopy) {
   ASSERT_TRUE(M);
   Module *const Before = M.get();
   std::unique_ptr<Module> Copy = CloneModule(*M);
-  // Change what passes change: remove, add and rename.
+  // Make changes that passes make: remove, add and rename.
   Copy->getFunction("kept")->setName("kept.1");
   Copy->getFunction("nowhere")->eraseFromParent();
   Copy->getFunction("local")->removeFnAttr(Attribute::NoInline);
@@ -131,7 +131,7 @@ TEST_F(ModuleContentsTest, AModuleBecomesItsChangedCopy) {
   std::string Problem;
   raw_string_ostream OS(Problem);
   EXPECT_FALSE(verifyModule(*M, &OS)) << Problem;
-  // Symbols are found and belong to this module.
+  // Lookups find the symbols, which belong to this module.
   ASSERT_TRUE(M->getFunction("kept.1"));
   EXPECT_FALSE(M->getFunction("kept"));
   EXPECT_EQ(M->getFunction("first")->getParent(), M.get());

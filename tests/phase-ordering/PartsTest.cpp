@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Action spaces, rewards and reset options: valid input and error messages.
-/// Counts and features of a small module.
+/// Tests action spaces, rewards and reset options: valid input and error
+/// messages. Also tests the counts and features of a small module.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The policy's replies, their errors, and what a search makes of them, on a
-/// module that each action shrinks.
+/// Tests the replies of a policy, their errors, and the search that uses the
+/// replies. In the module of these tests, actions remove functions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Each action leaves fewer functions than the one before; the first leaves as
-/// many as -Oz must.
+/// Each action leaves one function fewer than the action before it. Action 0
+/// leaves all four functions, as -Oz must.
 constexpr char Space[] = R"json({"name": "fewer", "actions": [
   {"name": "four", "pipeline": ""},
   {"name": "three",
@@ -67,7 +67,7 @@ constexpr char Code[] = R"(
     ret i32 %y
   })";
 
-/// Code that cannot be compiled, and that is dead.
+/// A function that cannot be compiled. It is dead, so a pass may remove it.
 constexpr char Nonsense[] = R"(
   define internal void @bad() {
     call void asm sideeffect "nonsense", ""()
@@ -148,15 +148,15 @@ TEST_F(SearchTest, TriesTheMostValuedActionsFirst) {
               Found->Sequence ? sizeOf(*Found->Sequence) : Stock);
     return Found->Sequence;
   };
-  // The first action is no smaller than -Oz, so -Oz wins.
+  // Action 0 does not make the module smaller than -Oz does, so -Oz wins.
   EXPECT_EQ(Try(1), std::nullopt);
   EXPECT_EQ(Try(2), ActionSequence{2});
   EXPECT_EQ(Try(3), ActionSequence{3});
-  // Action 0, tried last, is larger than action 3.
+  // Action 0 is tried last. Its module is larger than the module of action 3.
   EXPECT_EQ(Try(4), ActionSequence{3});
   EXPECT_EQ(Try(9), ActionSequence{3});
   EXPECT_EQ(Asked, 5U);
-  // Of equal values, the first action wins.
+  // If values are equal, the first action wins.
   EXPECT_EQ(find({0, 1, 1, 1}, {1, 0, 0})->Sequence, ActionSequence{1});
 }
 
@@ -166,7 +166,7 @@ TEST_F(SearchTest, LooksAhead) {
   std::vector<float> Values{0};
   FunctionRunner Runner([&](const FeatureSet &In, Deadline, FeatureSet &Out) {
     ++Asked;
-    // The fewer functions, the higher the value.
+    // A module with fewer functions has a higher value.
     Values[0] = -(*In.find("counts")->as<float>())[0];
     Out.set("value", Values);
     return Error::success();
@@ -175,11 +175,13 @@ TEST_F(SearchTest, LooksAhead) {
   auto Outcome = [&](std::uint16_t Action) { return Of->view({Action}); };
   Expected<std::uint16_t> Best = lookAhead(Outcome, 3, Policy);
   ASSERT_TRUE(Best) << Best.takeError().str();
-  // Action 3 leaves even fewer, but is not tried.
+  // Action 3 leaves fewer functions, but the look-ahead tries only the first
+  // three actions.
   EXPECT_EQ(*Best, 2);
   EXPECT_EQ(Asked, 3U);
 
-  // A search tries that action first, then the others in order.
+  // A search first tries the action that the look-ahead chose, then the others
+  // in order.
   Expected<SearchResult> One = search(*Of, Policy, Settings, {.Rollouts = 1});
   ASSERT_TRUE(One) << One.takeError().str();
   EXPECT_THAT(One->Sequence, testing::Optional(ElementsAre(2)));
@@ -217,7 +219,7 @@ TEST_F(SearchTest, DrawsTheSameSequencesByTheSameSeed) {
 TEST_F(SearchTest, InfiniteValuesAreCertainOrNever) {
   constexpr float Infinity = std::numeric_limits<float>::infinity();
   Settings.Steps = 3;
-  // Some other sequence is smaller, but must never be drawn.
+  // Other sequences are smaller, but must never be drawn.
   for (unsigned Seed = 0; Seed < 4; ++Seed) {
     Expected<SearchResult> Certain =
         find({-Infinity, -Infinity, 0, -Infinity}, {10, 0, Seed});

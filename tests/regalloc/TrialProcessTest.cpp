@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A trial must not harm the compiler, whatever happens in it.
+/// Tests that a trial never harms the compiler, whatever happens in the trial.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Runs \p InCopy in a trial. If it returns, the trial's cost has 7 spills.
+/// Runs \p InCopy in a trial. If \p InCopy returns, the trial's cost has 7
+/// spills.
 Trial run(const std::function<void()> &InCopy,
           std::chrono::milliseconds Limit = 20s) {
   Trial Result = forkTrial(Limit);
@@ -48,7 +49,7 @@ TEST(TrialProcess, ReturnsTheCost) {
   const Trial Result = run([] {});
   ASSERT_TRUE(Result.Outcome);
   EXPECT_EQ(Result.Outcome->Cost.Spills, 7u);
-  // No process is left.
+  // The trial's process has ended.
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
 }
@@ -122,7 +123,8 @@ TEST(TrialProcess, EndsAtItsLimit) {
 TEST(TrialProcess, CountsThreads) {
   EXPECT_EQ(countThreads(), 1u);
   std::thread Other([] {
-    // TSan has a thread of its own, but this test is not built for it.
+    // Under TSan there would be one more thread, but this test is not built for
+    // TSan.
     EXPECT_EQ(countThreads(), 2u);
   });
   Other.join();

@@ -20,7 +20,8 @@
 #endif
 
 static thread_local std::size_t Allocations = 0;
-/// How many more allocations succeed before one fails; if negative, all do.
+/// The number of allocations that succeed before one fails. If negative, all
+/// succeed.
 static thread_local std::ptrdiff_t UntilFailure = -1;
 
 #ifdef MLBRIDGE_SANITIZED
@@ -38,15 +39,15 @@ void ignoreFree(const volatile void *) {}
 
 #else
 
-// These replace glibc's functions in the whole test program; operator new calls
-// them, too. glibc exports its own under the names below.
+// These functions replace glibc's functions in the whole test program. operator
+// new calls them, too. glibc exports its own functions under the names below.
 extern "C" {
 void *__libc_malloc(std::size_t);
 void *__libc_calloc(std::size_t, std::size_t);
 void *__libc_realloc(void *, std::size_t);
 void *__libc_memalign(std::size_t, std::size_t);
 
-/// Counts an allocation; returns false if it must fail.
+/// Counts an allocation. Returns false if the allocation must fail.
 static bool grant() {
   ++Allocations;
   if (UntilFailure < 0)

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AllocationCounter counts the calling thread's heap allocations, by any
-/// function, since its construction; it also works under sanitizers.
+/// AllocationCounter counts the heap allocations of the calling thread since
+/// its construction, by whatever function. It also works under sanitizers.
 /// AllocationFailure makes one allocation of the calling thread fail.
 ///
 //===----------------------------------------------------------------------===//
@@ -25,13 +25,13 @@ public:
   std::size_t count() const { return total() - Start; }
 
 private:
-  /// Allocations of this thread since it started.
+  /// Returns the number of this thread's allocations since the thread started.
   static std::size_t total();
   std::size_t Start = total();
 };
 
-/// While this object exists, one allocation of this thread fails: the one after
-/// \p After others.
+/// While an object exists, one allocation of this thread fails. \p After
+/// allocations succeed before it.
 class AllocationFailure {
 public:
   explicit AllocationFailure(std::size_t After);
@@ -39,13 +39,14 @@ public:
   AllocationFailure(const AllocationFailure &) = delete;
   AllocationFailure &operator=(const AllocationFailure &) = delete;
 
-  /// True once that allocation has failed.
+  /// True when that allocation has failed.
   bool hasHappened() const;
-  /// False under sanitizers, which replace the allocator.
+  /// False under sanitizers, because they replace the allocator.
   static bool isPossible();
 };
 
-/// The number of allocations in ten calls of \p Round, after three to warm up.
+/// Returns the number of allocations in ten calls of \p Round, after three
+/// calls that are not counted.
 template <typename F> std::size_t allocationsOnceWarm(F Round) {
   for (int I = 0; I < 3; ++I)
     Round();

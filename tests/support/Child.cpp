@@ -29,7 +29,7 @@ Child::Child(const std::function<int()> &Main) {
   }
   if (Pid != 0)
     return;
-  // The child dies with the test, however the test ends.
+  // The child must end with the test, however the test ends.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != Parent)
     ::_exit(1);

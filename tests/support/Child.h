@@ -31,17 +31,18 @@ public:
 
   pid_t pid() const { return Pid; }
   void signal(int Number) const;
-  /// Sends SIGKILL and reaps.
+  /// Sends SIGKILL and reaps the process.
   void kill();
-  /// Waits for the exit; returns the status, or 128 + the signal that ended the
-  /// process.
+  /// Waits for the end of the process. Returns the exit status, or 128 plus the
+  /// number of the signal that ended the process.
   int wait();
 
 private:
   pid_t Pid;
 };
 
-/// This process's number of open descriptors, and its resident memory in bytes.
+/// Return the number of open descriptors of this process, and its resident
+/// memory in bytes.
 std::size_t countOpenDescriptors();
 std::size_t residentBytes();
 

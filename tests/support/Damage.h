@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// damageUnseen(): shows whether a file is read again.
+/// damageUnseen(): with it, a test finds out whether a file is read again.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,8 @@
 
 namespace MLBridge::test {
 
-/// Overwrites the contents of \p File, but keeps its inode, size and time.
+/// Overwrites the contents of \p File, but keeps its inode, size and
+/// modification time.
 inline void damageUnseen(const std::filesystem::path &File) {
   const auto Time = std::filesystem::last_write_time(File);
   const std::string Damage(std::filesystem::file_size(File), '\xff');

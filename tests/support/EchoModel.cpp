@@ -77,7 +77,8 @@ void EchoModel::run() {
     for (const TensorView &T : Request->Features)
       if (T.Name == Control && T.Type == ElementType::String)
         Command = T.text();
-    // Ignore a failure to send: the test sees it on its own side.
+    // A failure to send is ignored, because the test notices it on its own
+    // side.
     if (Command == "fail")
       (void)bool(Server->replyError("the weights are missing"));
     else if (Command == "defer")

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The model side in a thread of the test. It replies with the features of the
-/// request, unless one of them is EchoModel::Control.
+/// A model side in a thread of the test. It replies with the features of the
+/// request, unless a feature has the name EchoModel::Control.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 
 namespace MLBridge::test {
 
-/// A fresh directory; the destructor removes it and its contents.
+/// A new directory. The destructor removes it and its contents.
 class TemporaryDirectory {
 public:
   TemporaryDirectory();
@@ -38,19 +38,20 @@ private:
   std::string Path;
 };
 
-/// A server whose only listener is \p Only.
+/// Returns a server whose only listener is \p Only.
 std::unique_ptr<ModelServer> serverOf(std::unique_ptr<Listener> Only);
 
 class EchoModel {
 public:
-  /// A string feature of this name replaces the echo: "fail" or "defer".
+  /// If a string feature has this name, the model does not echo. The feature's
+  /// value says what the model does: "fail" or "defer".
   static constexpr std::string_view Control = "control";
 
   explicit EchoModel(std::string Name, ModelServerOptions Options = {});
   explicit EchoModel(std::unique_ptr<ModelServer> Server);
   ~EchoModel();
 
-  /// Ends the thread; the server can still be used.
+  /// Ends the thread. The server can still be used.
   ModelServer &stop();
 
 private:

@@ -13,7 +13,7 @@
 
 namespace MLBridge::test {
 
-/// The formats of Core and of all enabled components.
+/// Returns the formats of Core and of all enabled components.
 SerDesFactory allFormats();
 
 } // namespace MLBridge::test

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Skips a test that uses gRPC under TSan. GRPCRequestQueueTest.cpp, which does
-/// not use gRPC, covers the state that our own two threads share.
+/// Skips a test that uses gRPC under TSan. GRPCRequestQueueTest.cpp does not
+/// use gRPC, so it runs under TSan. It tests the state that two threads of this
+/// library share.
 ///
 //===----------------------------------------------------------------------===//
 

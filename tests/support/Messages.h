@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SerDes tests use this in place of a transport: message memory of exactly the
-/// promised size and alignment, so that sanitizers see every access out of
-/// bounds, and a comparison of tensors.
+/// Messages and comparisons for tests of SerDes, which have no transport. A
+/// message's memory has exactly the promised size and alignment, so that
+/// sanitizers find every access outside it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,15 +25,15 @@
 
 namespace MLBridge::test {
 
-/// A message in memory, laid out as a transport lends it.
+/// A message in memory, with the layout in which a transport lends it.
 class Message {
 public:
   explicit Message(std::size_t Size)
       : Size(Size), Memory(static_cast<std::byte *>(::operator new(
                         BaseSerDes::MessageOffset + Size + BaseSerDes::Padding,
                         Alignment))) {
-    // The contents of the padding must not matter; brackets are the likeliest
-    // to mislead a parser.
+    // The contents of the padding must not matter. Use brackets, because they
+    // are most likely to mislead a parser.
     std::byte *Padding = Memory.get() + BaseSerDes::MessageOffset + Size;
     for (std::size_t I = 0; I < BaseSerDes::Padding; ++I)
       Padding[I] = std::byte("}]"[I % 2]);
@@ -65,8 +65,8 @@ private:
   std::unique_ptr<std::byte, Delete> Memory;
 };
 
-/// True if \p Writer serializes \p Tensors into \p Region within the size that
-/// it promised, and \p Reader accepts the message.
+/// True if \p Writer serializes \p Tensors into \p Region, needs at most the
+/// size that it promised, and \p Reader accepts the message.
 inline bool passes(BaseSerDes &Writer, BaseSerDes &Reader,
                    Span<const TensorView> Tensors, Message &Region) {
   Writer.cleanUp();
@@ -96,8 +96,8 @@ inline Expected<Message> serialize(BaseSerDes &Codec,
   return Result;
 }
 
-/// Returns the first difference in any bit between \p A and \p B, or an empty
-/// string. The order of tensors does not count, since the bitstream sorts them.
+/// Returns the first difference between \p A and \p B in any bit, or an empty
+/// string. The order of tensors may differ, because the bitstream sorts them.
 inline std::string difference(Span<const TensorView> A,
                               Span<const TensorView> B) {
   if (A.size() != B.size())

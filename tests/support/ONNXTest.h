@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXTest: a directory for models and the ONNX Runtime library that runs
-/// them.
+/// ONNXTest: a fixture with a directory for models, and with the ONNX Runtime
+/// library that runs the models.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ namespace MLBridge::test {
 class ONNXTest : public testing::Test {
 protected:
   void SetUp() override {
-    // Look for the library where a compiler does: the environment variable, the
-    // loader, the path that CMake found.
+    // Look for the library in the same order as a compiler: in the environment
+    // variable, with the dynamic loader, and at the path that CMake found.
     if (!std::getenv("MLBRIDGE_ONNXRUNTIME"))
       Options.Runtime = MLBRIDGE_TEST_ONNXRUNTIME;
     addONNX(Factory, Options);
@@ -41,7 +41,7 @@ protected:
     ASSERT_TRUE(Loaded) << Loaded.message();
   }
 
-  /// A model that adds \p Number to the float "x".
+  /// Returns a model that adds \p Number to the float "x".
   static ONNXWriter add(float Number) {
     ONNXWriter Writer;
     Writer.input("x", ElementType::Float, {})
@@ -51,7 +51,8 @@ protected:
     return Writer;
   }
 
-  /// A model that adds 1 to the float "x", "n" times (int64).
+  /// Returns a model that adds 1 to the float "x" n times. The input "n" is an
+  /// int64.
   static ONNXWriter addInALoop() {
     ONNXWriter Body, Writer;
     Body.input("i", ElementType::Int64, {})

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes the few messages of onnx.proto that the tests need, by field number.
+/// Writes by field number the few messages of onnx.proto that the tests need.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ static std::string field(int Number, const std::string &Value) {
 // ONNX
 //===----------------------------------------------------------------------===//
 
-/// TensorProto.DataType, indexed by ElementType.
+/// Returns TensorProto.DataType for \p Type.
 static std::int64_t dataType(ElementType Type) {
   static constexpr int Types[] = {3, 5, 6, 7, 2, 4, 12, 13, 1, 11, 9, 8};
   return Types[std::size_t(Type)];
@@ -97,7 +97,7 @@ ONNXWriter &ONNXWriter::sequenceOutput(const std::string &Name,
   return *this;
 }
 
-/// A node without its attributes.
+/// Returns a node without its attributes.
 static std::string plainNode(const std::string &Operator,
                              const std::vector<std::string> &Inputs,
                              const std::vector<std::string> &Outputs) {

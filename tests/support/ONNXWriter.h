@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXWriter: writes small ONNX models, valid and invalid ones, as files.
+/// ONNXWriter: writes small ONNX models, valid and invalid, to files.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ namespace MLBridge::test {
 
 class ONNXWriter {
 public:
-  /// An extent: a number, or the name of a free one.
+  /// A number, or the name of an extent that may have any size.
   using Extent = std::variant<std::int64_t, std::string>;
   using Attribute =
       std::pair<std::string, std::variant<std::int64_t, std::string>>;
@@ -33,20 +33,20 @@ public:
                     const std::vector<Extent> &Extents);
   ONNXWriter &output(const std::string &Name, ElementType Type,
                      const std::vector<Extent> &Extents);
-  /// An input without a shape.
+  /// Adds an input without a shape.
   ONNXWriter &inputOfAnyRank(const std::string &Name, ElementType Type);
   ONNXWriter &outputOfAnyRank(const std::string &Name, ElementType Type);
-  /// An output that is a sequence of tensors of \p Type.
+  /// Adds an output that is a sequence of tensors of \p Type.
   ONNXWriter &sequenceOutput(const std::string &Name, ElementType Type);
   ONNXWriter &node(const std::string &Operator,
                    const std::vector<std::string> &Inputs,
                    const std::vector<std::string> &Outputs,
                    const std::vector<Attribute> &Attributes = {});
-  /// A node of an operator that ONNX does not define.
+  /// Adds a node whose operator is not one of ONNX's own.
   ONNXWriter &customNode(const std::string &Operator, const std::string &Domain,
                          const std::vector<std::string> &Inputs,
                          const std::vector<std::string> &Outputs);
-  /// A node whose attribute "body" is the graph of \p Body.
+  /// Adds a node whose attribute "body" is the graph of \p Body.
   ONNXWriter &nodeWithBody(const std::string &Operator,
                            const std::vector<std::string> &Inputs,
                            const std::vector<std::string> &Outputs,
@@ -55,10 +55,10 @@ public:
                        const std::vector<float> &Values);
   ONNXWriter &constant(const std::string &Name, const Shape &Dims,
                        const std::vector<std::int64_t> &Values);
-  /// A constant whose first elements are given; the rest are 0.
+  /// Adds a constant whose first elements are given. The other elements are 0.
   ONNXWriter &sparseConstant(const std::string &Name, const Shape &Dims,
                              const std::vector<std::int64_t> &Values);
-  /// A constant whose floats are in \p File, in the model's folder.
+  /// Adds a constant whose floats are in \p File, in the model's folder.
   ONNXWriter &externalConstant(const std::string &Name, const Shape &Dims,
                                const std::string &File);
   ONNXWriter &metadata(const std::string &Key, const std::string &Value);

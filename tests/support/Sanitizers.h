@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tells which sanitizer a test runs under.
+/// Macros that state under which sanitizer a test runs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,8 @@
 #define MLBRIDGE_UNDER_ASAN 0
 #endif
 
-/// For tests whose children start threads, or that fork with threads running.
+/// Skips a test under TSan if its children start threads or if it forks while
+/// threads run.
 #define MLBRIDGE_SKIP_FORKS_UNDER_TSAN()                                       \
   if (MLBRIDGE_UNDER_TSAN)                                                     \
   GTEST_SKIP() << "TSan ends a child that starts threads"

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The models of make_models.py, compiled by mlbridge_add_tf_aot_model() and
-/// linked into this program as built-in models.
+/// Tests the models of make_models.py, which mlbridge_add_tf_aot_model()
+/// compiles. This program contains them as built-in models.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -83,7 +83,7 @@ TEST(TFAOT, AnswersAsTensorFlowDoesInPython) {
   const std::size_t Rows = Replies.size() / 15;
   ASSERT_EQ(Requests.size(), Rows * 300);
   ASSERT_GT(Rows, 0u);
-  // Two threads, each with its own buffers.
+  // Two threads use the model at once, each with its own buffers.
   std::vector<std::thread> Threads;
   for (int T = 0; T < 2; ++T)
     Threads.emplace_back([&] {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// TFModelRunner with the models of make_models.py.
+/// Tests TFModelRunner with the models of make_models.py.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +66,7 @@ template <typename T> std::string failure(Expected<T> Result) {
   return Result.takeError().str();
 }
 
-/// The error of asking the model for a number.
+/// Returns the error of a request for a number.
 std::string failureOf(MLModelRunner &Runner) {
   return failure(Runner.tryEvaluate<float>());
 }
@@ -219,8 +219,8 @@ TEST_F(TFModelRunnerTest, IsASpec) {
               HasSubstr("signature"));
 }
 
-/// TensorFlow contains an LLVM, whose options must not collide with those of
-/// the compiler's LLVM.
+/// TensorFlow contains a copy of LLVM. The options of this copy must not
+/// collide with the options of the compiler's LLVM.
 TEST_F(TFModelRunnerTest, LivesBesideACompilersLLVM) {
   if (!*MLBRIDGE_TEST_LLVM)
     GTEST_SKIP() << "libLLVM.so is not installed";
@@ -231,7 +231,8 @@ TEST_F(TFModelRunnerTest, LivesBesideACompilersLLVM) {
   EXPECT_EQ(failureOf(Runner), "success");
 }
 
-/// In a compiler that was built without TensorFlow.
+/// A compiler that was built without TensorFlow loads TFModelRunner from a
+/// module.
 TEST_F(TFModelRunnerTest, IsAModule) {
   ::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1);
   RunnerFactory Factory;
@@ -242,7 +243,8 @@ TEST_F(TFModelRunnerTest, IsAModule) {
   EXPECT_EQ((*Runner)->evaluate<float>(), 2.0f);
 }
 
-/// Through the C API, from a spec and by the paper's function name.
+/// A C program makes a request through a spec and through the paper's function
+/// name.
 TEST_F(TFModelRunnerTest, IsAskedInC) {
   ::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1);
   ::setenv("MLBRIDGE_TENSORFLOW", MLBRIDGE_TEST_TENSORFLOW, 1);
@@ -260,7 +262,7 @@ TEST_F(TFModelRunnerTest, IsAskedInC) {
     EXPECT_EQ(evaluateFloatFeatures(Runner, &Found), MLBridgeStatusSuccess)
         << mlbridgeGetLastErrorMessage();
     EXPECT_EQ(Found, 2.0F);
-    // Not the extent that the model has.
+    // The model has another extent.
     ASSERT_EQ(populateFloatFeatures(Runner, "x", X.data(), 2),
               MLBridgeStatusSuccess);
     EXPECT_EQ(evaluateFloatFeatures(Runner, &Found),
@@ -284,7 +286,7 @@ TEST_F(TFModelRunnerTest, RunnersOfTheModuleShareAModel) {
   };
   Expected<float> First = Ask(Factory);
   ASSERT_TRUE(First) << First.message();
-  // Reading the folder again would now fail.
+  // If the folder were read again, this would now fail.
   test::damageUnseen(Folder / "saved_model.pb");
   Expected<float> Second = Ask(RunnerFactory(Factory));
   ASSERT_TRUE(Second) << Second.message();
@@ -379,7 +381,7 @@ protected:
     Runner.populateFeatures(std::pair{"x", X}, std::pair{"n", N});
     return Runner.tryEvaluate<float>();
   }
-  /// More iterations than any deadline allows.
+  /// The number of iterations of a loop that no deadline allows to end.
   static constexpr std::int64_t Centuries = std::int64_t(1) << 62;
 };
 } // namespace
@@ -387,7 +389,7 @@ protected:
 TEST_F(TFDeadlineTest, ALoopWithoutAnEndIsInterrupted) {
   auto Runner = makeRunner(200ms);
   for (int Round = 0; Round < 3; ++Round) {
-    Runner->setTimeout(30s); // Also covers loading.
+    Runner->setTimeout(30s); // The timeout includes the loading.
     EXPECT_EQ(*ask(*Runner, 1, 3), 4);
     Runner->setTimeout(200ms);
     const auto Start = std::chrono::steady_clock::now();
@@ -480,7 +482,7 @@ TEST_F(TFModelRunnerTest, AFolderThatIsNoModelIsRefusedQuickly) {
   EXPECT_LT(std::chrono::steady_clock::now() - Start, 2s);
 }
 
-/// The MetaGraphDef in a saved_model.pb: field 2.
+/// Returns the MetaGraphDef in a saved_model.pb, which is field 2.
 static std::string metaGraph() {
   std::ifstream Stream(model("two") / "saved_model.pb", std::ios::binary);
   std::string File((std::istreambuf_iterator<char>(Stream)), {});
@@ -490,7 +492,7 @@ static std::string metaGraph() {
   return File.substr(At + 1);
 }
 
-/// Reading ends for any bytes; sanitizers see reads out of bounds.
+/// Reading must end for any bytes. Sanitizers find reads outside the bytes.
 TEST(SignatureReader, BrokenBytes) {
   const std::string Whole = metaGraph();
   Expected<tf::Signature> Found = tf::readSignature(Whole, "other", "two");
@@ -504,7 +506,7 @@ TEST(SignatureReader, BrokenBytes) {
   for (std::size_t Size = 0; Size < Whole.size(); Size += Step)
     Failed += !tf::readSignature(Whole.substr(0, Size), "other", "two");
   EXPECT_GT(Failed, 0);
-  // The signatures are at the end.
+  // The signatures are at the end of the file, so change bytes there.
   std::uint32_t Random = 1;
   for (int I = 0; I < 20000; ++I) {
     std::string Broken = Whole.substr(Whole.size() - 2000);

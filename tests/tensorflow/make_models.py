@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the SavedModels for the tests of TensorFlow, and the expected replies.
 
-make_models.py FOLDER BATCH. BATCH is the first dimension of all inputs, which must be
-fixed for AOT compilation. 0 means a free dimension.
+make_models.py FOLDER BATCH: BATCH is the first extent of all inputs, which must be
+fixed for AOT compilation. 0 leaves the extent free.
 """
 
 import sys
@@ -70,7 +70,7 @@ def network(folder: Path, batch: int | None) -> None:
 
     layers = [(variable(n, m), variable(m)) for n, m in pairwise(WIDTHS)]
     module = tf.Module()
-    # SavedModels contain the variables that a module lists.
+    # A SavedModel contains the variables that its module lists.
     module.weights = [weight for layer in layers for weight in layer]
 
     def run(x: Any) -> Any:

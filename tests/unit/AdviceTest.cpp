@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Advice: its conversions. Every pair of types is tried at every edge value
-/// against an independent implementation of the rule.
+/// Tests the conversions of Advice: every pair of types, at every edge value,
+/// against an independent implementation of the rules.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -53,11 +53,12 @@ static std::string_view outcome(const From &Value) {
 // Conversions of numbers
 //===----------------------------------------------------------------------===//
 
-// With a 64-bit significand, long double holds every value of every element
-// type exactly, which makes the comparison independent.
+// The independent implementation computes in long double. With a 64-bit
+// significand, it holds every value of every element type exactly.
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
-/// The converted \p Value, or nothing, by the rule of Advice.h.
+/// Returns \p Value converted by the rules of Advice.h, or nothing if they
+/// refuse it.
 template <typename To, typename From>
 static std::optional<long double> expected(From Value) {
   auto Exact = static_cast<long double>(Value);
@@ -79,7 +80,8 @@ static std::optional<long double> expected(From Value) {
   }
 }
 
-/// The values around every limit of any element type.
+/// Returns the values around the limits of all element types, as far as T can
+/// hold them.
 template <typename T> static std::vector<T> edges() {
   if constexpr (std::is_same_v<T, bool>) {
     return {false, true};
@@ -133,7 +135,7 @@ template <typename From, typename To> static void checkPair() {
     else
       EXPECT_EQ(static_cast<long double>(*Found), *Wanted) << Case;
 
-    // The same for the second element of a vector.
+    // The same value must convert equally as the second element of a vector.
     Expected<std::vector<To>> List =
         convert<std::vector<To>>(std::vector<From>{From(1), Value});
     ASSERT_EQ(bool(List), Wanted.has_value()) << Case;

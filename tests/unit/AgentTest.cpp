@@ -61,7 +61,7 @@ private:
   int Goal, Last = 0, Sum = 0;
 };
 
-/// Always the same action, unless Failure is set.
+/// Replies always the same action, unless Failure is set.
 class Constant : public Agent {
 public:
   explicit Constant(int Action) { Out.set("action", Action); }
@@ -152,7 +152,8 @@ TEST(AgentTest, AnUnknownAgentIsNamed) {
 }
 
 namespace {
-/// Its observation has a shape that does not fit.
+/// Makes an observation whose shape (4 elements) does not fit its 3 elements of
+/// data.
 class Blind final : public Counter {
 public:
   using Counter::Counter;
@@ -165,7 +166,7 @@ private:
   std::vector<int> Data = std::vector<int>(3);
 };
 
-/// Fails to reset.
+/// Fails in each reset.
 class Broken final : public Environment {
 public:
   Error reset(FeatureSet &) override { return {ErrorCode::System, "no reset"}; }
@@ -243,7 +244,7 @@ TEST(AgentTest, StepsDoNotAllocateOnceWarm) {
     Error observe(FeatureSet &Observation) override {
       Observation.set("a feature with a name that is not short at all", sum());
       Observation.set("embedding", Values);
-      if (sum() == 4) // Both observations are warm.
+      if (sum() == 4) // Both buffers have grown by now.
         Start.emplace();
       else if (sum() == 1000)
         Found = Start->count();

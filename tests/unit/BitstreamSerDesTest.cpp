@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The bitstream format: what is written, byte for byte, what can be read, and
-/// what is refused.
+/// Tests the bitstream format: which bytes are written, which can be read, and
+/// which are refused.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -213,7 +213,8 @@ TEST(BitstreamWriting, WrongElementsAreRefused) {
   Tensor = wrongTensor(ElementType::String, {}, 1);
   Tensor.Data = "\xc3";
   EXPECT_THAT(writeError({&Tensor, 1}).str(), HasSubstr("expected UTF-8"));
-  // Valid UTF-8 as a whole, but not each string by itself.
+  // The bytes are valid UTF-8 as a whole, but neither string is valid by
+  // itself.
   static const std::uint64_t Lengths[] = {1, 1};
   Tensor = wrongTensor(ElementType::String, {2}, 2);
   Tensor.Data = "\xc3\xa9";
@@ -274,7 +275,8 @@ TEST(BitstreamWriting, PiecesAreTheMessage) {
       Codec.setFeature(Tensor);
     EXPECT_TRUE(Codec.getMaxSerializedSize());
     Span<const Span<const std::byte>> Pieces = Codec.getSerializedPieces();
-    // Small tensors are copied, because gathering them costs more.
+    // Small tensors are copied, because sending them from their own memory
+    // costs more.
     EXPECT_EQ(Pieces.empty(), Elements == 1);
     std::string Gathered;
     for (Span<const std::byte> Piece : Pieces)
@@ -365,7 +367,7 @@ TEST(BitstreamReading, ViewsAreInTheMessageAndAligned) {
 //===----------------------------------------------------------------------===//
 
 TEST(BitstreamReading, KeysInAnyOrderAndUnknownOnes) {
-  // Without padding, so the tensors are unaligned.
+  // The header has no padding, so the tensors are unaligned.
   Message M(std::string_view(
       R"( {"score":{"a":[1,{}]},"features":[{"later":null,"shape":[2],)"
       R"("type":"uint8_t","semantics":"colour","port":3,"name":"x"}]} )"
@@ -397,10 +399,11 @@ TEST(BitstreamReading, LayoutChangesWithTheHeaderOnly) {
   EXPECT_NE(Second, First);
   Set.set("x", std::int32_t(3));
   EXPECT_EQ(LayoutOf(), Second);
-  // The reader may reuse what it made for the first schema.
+  // For a schema that it has seen, the reader may reuse its number.
   Set.set("x", 1.0f);
   EXPECT_EQ(LayoutOf(), First);
-  // The reader may forget old schemas, but must never confuse two.
+  // The reader may forget old schemas, but must never give two schemas the same
+  // number.
   std::map<std::uint64_t, std::size_t> LengthOf;
   const std::vector<float> Values(1000);
   for (int Round = 0; Round < 2; ++Round)
@@ -543,7 +546,7 @@ TEST(BitstreamReading, EveryTruncationIsAnError) {
 }
 
 TEST(BitstreamReading, HostileHeadersCostLinearTime) {
-  // Almost equal names; the last two are equal.
+  // The names are almost equal. Only the last two are equal.
   constexpr int Features = 100'000;
   std::string Header = "{\"features\":[";
   for (int I = 0; I < Features; ++I)
@@ -554,7 +557,7 @@ TEST(BitstreamReading, HostileHeadersCostLinearTime) {
   Header += "}\n\n";
   auto Start = std::chrono::steady_clock::now();
   EXPECT_THAT(readError(Header).message(), HasSubstr("twice"));
-  // Quadratic time would be minutes.
+  // An algorithm of quadratic time would need minutes.
   EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(10));
 
   std::string Long = "{\"features\":[" + std::string(17 << 20, ' ') + "]}\n\n";
@@ -640,7 +643,8 @@ TEST(BitstreamBare, ModelSideReadsRequests) {
   ASSERT_EQ(Tensors->size(), 2u);
   EXPECT_EQ((*Tensors)[0].typeStr(), "bool[1]");
   EXPECT_EQ((*Tensors)[1].typeStr(), "int64_t[1]");
-  // After one byte the data is unaligned, and the view must not hide that.
+  // The data lie after a tensor of one byte, so they are unaligned. A reader
+  // must not assume alignment.
   std::int64_t Value;
   std::memcpy(&Value, (*Tensors)[1].Data, sizeof(Value));
   EXPECT_EQ(Value, -1);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EnvironmentSession: each command, its wrong uses, and the environment's own
-/// failures.
+/// Tests EnvironmentSession: each command, its wrong uses, and failures of the
+/// environment.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,8 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Adds up its actions to 3. Also and Failure change an observation.
+/// Adds up its actions until the sum is 3 or more. Also and Failure change an
+/// observation.
 class Adder : public Environment {
 public:
   Error reset(FeatureSet &Observation) override {

@@ -40,7 +40,7 @@ protected:
 
   std::unique_ptr<FallbackModelRunner> Runner;
   FunctionRunner *Inner;
-  /// The result of the next request.
+  /// The result of the next request to the inner runner.
   Error Next;
   int Asked = 0;
   Duration Left{};

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FeatureSet: each kind of value, ownership, rounds with the same and with
-/// other names, and no allocation once warm.
+/// Tests FeatureSet: each kind of value, ownership, rounds with the same and
+/// with other names, and that later rounds allocate no memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -246,7 +246,7 @@ TEST(FeatureSetTest, CopiedViewsOutliveTheirSource) {
   EXPECT_EQ(strings(F.tensors()[1]), (std::vector<std::string>{"a", "", "bc"}));
   EXPECT_EQ(elements<std::int16_t>(F.tensors()[2]),
             (std::vector<std::int16_t>{-7}));
-  // Copy its own tensors, to another name and to the same name.
+  // Copy a tensor of the set itself, to another name and to the same name.
   F.copy("again", F.tensors()[1]);
   F.copy("matrix", F.tensors()[0]);
   EXPECT_EQ(strings(*F.find("again")),
@@ -351,7 +351,7 @@ TEST(FeatureSetTest, CanBeMoved) {
 }
 
 namespace {
-/// The same contents in a plain vector.
+/// A plain vector with the same contents, for comparison.
 struct Model {
   std::vector<std::pair<std::string, std::vector<std::int32_t>>> Entries;
 
@@ -372,8 +372,8 @@ TEST(FeatureSetTest, AgreesWithAPlainVector) {
   FeatureSet F;
   std::vector<std::string> Names;
   for (int Round = 0; Round < 20'000; ++Round) {
-    // Usually the names of the last round; sometimes other ones: shuffled,
-    // fewer, more, duplicate.
+    // Usually a round has the same names as the previous round. Sometimes the
+    // names are shuffled, fewer, more or duplicate.
     if (Below(4) == 0) {
       Names.resize(Below(8));
       for (std::string &Name : Names)
@@ -382,7 +382,7 @@ TEST(FeatureSetTest, AgreesWithAPlainVector) {
     F.clear();
     Model Expected;
     for (const std::string &Name : Names) {
-      // Up to 4 KiB, so that the arena grows within a round.
+      // A value has up to 4 KiB, so that the arena grows within a round.
       std::vector<std::int32_t> Value(Below(8) == 0 ? Below(1024) : Below(4));
       for (std::int32_t &I : Value)
         I = std::int32_t(Random());

@@ -33,8 +33,8 @@ public:
       : Model(std::move(Name), std::move(Inputs), std::move(Outputs),
               std::move(About)),
         Reply(std::move(Reply)) {}
-  /// Ends a process other than the maker's: it behaves like a runtime whose
-  /// threads exist only in the maker's process.
+  /// Ends the process if another process made the model. A runtime behaves
+  /// alike if its threads exist only in the process that made it.
   ~FunctionModel() override {
     if (::getpid() != Maker)
       ::_exit(9);

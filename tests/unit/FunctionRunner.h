@@ -41,10 +41,10 @@ public:
     return OutcomeError;
   }
 
-  /// What this runner was told, for tests of decorators.
+  /// The contexts and outcomes that this runner got, for tests of decorators.
   std::vector<std::string> Contexts;
   std::vector<std::pair<std::string, std::optional<double>>> Outcomes;
-  /// Returned by logOutcome().
+  /// The result of logOutcome().
   Error OutcomeError;
 
 protected:

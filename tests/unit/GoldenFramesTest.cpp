@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Compares what the formats write with the frames in tests/golden, and reads
-/// these frames. A change of the wire format shows here and in that folder's
-/// diff.
+/// Compares the messages that each format writes with the frames in
+/// tests/golden, and reads these frames. A change of the wire format fails this
+/// test and shows in the diff of that folder.
 ///
-/// With MLBRIDGE_UPDATE_GOLDEN=1 in the environment it writes the frames: for a
-/// new frame or an intended change.
+/// If MLBRIDGE_UPDATE_GOLDEN=1 is in the environment, the test writes the
+/// frames instead. Use this for a new frame or an intended change.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -186,7 +186,7 @@ struct Frame {
   const char *Name;
   FeatureSet (*Make)();
   Sides Between = Sides::Ours;
-  /// The tensors that a reader gets, where they differ from those written.
+  /// The tensors that a reader gets, if they differ from the written tensors.
   FeatureSet (*AsBitstream)() = Make;
   FeatureSet (*AsJSON)() = Make;
 };
@@ -238,7 +238,7 @@ const char *const Formats[] = {
 /// A frame and its format.
 using Parameters = std::tuple<Frame, const char *>;
 
-/// Prints a frame in the messages of GoogleTest.
+/// Prints the frame's name, for GoogleTest's messages.
 std::ostream &operator<<(std::ostream &Out, const Frame &F) {
   return Out << F.Name;
 }
@@ -256,7 +256,8 @@ protected:
                                                                 : ".pb"));
   }
 
-  /// The message in the file: a .bin file has its length before it.
+  /// Returns the message in the file. A .bin file begins with the message's
+  /// length.
   static std::string message() {
     std::string Bytes = readFile(file());
     if (!isBitstream())
@@ -267,8 +268,8 @@ protected:
     return Bytes.substr(std::min(sizeof(Length), Bytes.size()));
   }
 
-  /// The SerDes of the side that writes the frame, or of the side that reads
-  /// it.
+  /// Returns the SerDes for the side that writes the frame, or for the side
+  /// that reads it.
   static std::unique_ptr<BaseSerDes> codec(bool Writes) {
     std::unique_ptr<BaseSerDes> Codec =
         std::move(*allFormats().create(format(), SerDes::Side::Model));
@@ -316,8 +317,8 @@ TEST_P(GoldenFrames, AreRead) {
   EXPECT_EQ(difference(Expected.tensors(), *Tensors), "");
 }
 
-/// Every frame in every format. Protobuf has no bare dialects, so frames
-/// between foreign peers have no Protobuf version.
+/// Returns every frame in every format. Protobuf has no bare dialects, so there
+/// is no Protobuf version of a frame that uses one.
 std::vector<Parameters> allFrames() {
   std::vector<Parameters> All;
   for (const Frame &F : Frames)

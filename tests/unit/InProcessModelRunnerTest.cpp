@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// InProcessModelRunner: the features that a model gets, the processing of its
-/// outputs, and the errors.
+/// Tests InProcessModelRunner: the features that a model gets, the processing
+/// of its outputs, and the errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ using testing::Not;
 static constexpr std::int64_t Any = TensorSpec::AnyExtent;
 using Rule = DecisionOptions::Rule;
 
-/// Returns its inputs under their own names.
+/// Returns the inputs under their own names.
 static Error echo(Span<const TensorView> Inputs, FeatureSet &Out) {
   for (const TensorView &Input : Inputs)
     Out.set(Input.Name, Input);
@@ -74,8 +74,8 @@ static std::string failure(InProcessModelRunner &Runner, ErrorCode Code,
 
 TEST(InProcessModelRunnerTest, AChildDestroysNothingOfItsParents) {
   InProcessModelRunner::LoadMap Loads;
-  // A FunctionModel ends a process that destroys another process's model, with
-  // status 9.
+  // If a process destroys a FunctionModel of another process, the process ends
+  // with status 9.
   Loads[""] = [] { return echoModel({{"a", ElementType::Int32, {}}}); };
   auto Runner = std::make_unique<InProcessModelRunner>("echo:m", Loads);
   auto Ask = [&](int X) {
@@ -106,7 +106,8 @@ TEST(InProcessModelRunnerTest, GivesTheModelItsInputs) {
       runnerOf(echoModel({{"a", ElementType::Int32, {}},
                           {"b", ElementType::Float, {2}},
                           {"text", ElementType::String, {}}}));
-  // The order and the additional features change between requests.
+  // Between the requests, the order of the features and the additional features
+  // change.
   const std::array B{1.0f, 2.0f};
   for (int Round = 0; Round < 3; ++Round) {
     if (Round == 1)
@@ -132,7 +133,8 @@ TEST(InProcessModelRunnerTest, PrependsExtentsOfOne) {
                           {"word", ElementType::String, {Any}},
                           {"cell", ElementType::String, {Any, 1}}}));
   const std::array Vector{1.0f, 2.0f, 3.0f};
-  // The text grows, since the runner caches its length.
+  // The text grows, because the runner caches its length and must notice the
+  // change.
   for (std::string Word : {"a", "bcd"}) {
     Runner.populateFeatures(std::pair{"scalar", 1.5f},
                             std::pair{"vector", Vector},
@@ -179,10 +181,10 @@ TEST(InProcessModelRunnerTest, TypesRanksAndExtentsAreChecked) {
   EXPECT_EQ(Failure(std::string_view("text")), Wanted + "string");
   EXPECT_EQ(Failure(TensorRef(Data, {2, 4, 1, 3})), Wanted + "float[2,4,1,3]");
   EXPECT_EQ(Failure(TensorRef(Data, {2, 3, 4})), Wanted + "float[2,3,4]");
-  // Prepending 1 would give [1,8,3].
+  // If the runner prepended an extent of 1, the shape would be [1,8,3].
   EXPECT_EQ(Failure(TensorRef(Data, {8, 3})), Wanted + "float[8,3]");
 
-  // Failures leave no trace, and valid shapes stay valid.
+  // After failures, valid shapes must stay valid.
   for (Shape Right : {Shape{2, 4, 3}, Shape{2, 0, 3}, Shape{2, 1, 3}}) {
     std::size_t Count = *Right.numElements();
     Runner.populateFeatures(std::pair{
@@ -349,8 +351,8 @@ TEST(InProcessModelRunnerTest, OnceWarmNoRequestAllocates) {
 // Decisions
 //===----------------------------------------------------------------------===//
 
-/// Asks a model that returns its input "in" as "logits", and the output
-/// "value".
+/// Asks a model whose output "logits" is a copy of its input "in", and which
+/// has another output "value".
 template <typename T>
 static Expected<std::vector<std::int64_t>>
 decide(DecisionOptions Options, const T &Scores,
@@ -403,7 +405,7 @@ TEST(DecisionTest, ArgMaxOfEveryTypeAndRow) {
   EXPECT_THAT(Of(std::vector<float>{-HUGE_VALF, -HUGE_VALF}), ElementsAre(0));
   EXPECT_THAT(Of(std::vector<bool>{false, true}), ElementsAre(1));
   EXPECT_THAT(Of(std::vector<std::int8_t>{-128, 127, 5}), ElementsAre(1));
-  // As doubles these would be equal.
+  // Converted to double, these scores would be equal.
   const std::int64_t Big = std::int64_t(1) << 60;
   EXPECT_THAT(Of(std::vector<std::int64_t>{Big, Big + 1}), ElementsAre(1));
   const std::vector<double> Matrix{1, 2, 3, 6, 5, 4};
@@ -428,7 +430,7 @@ TEST(DecisionTest, IllegalActionsAreNeverChosen) {
   EXPECT_THAT(*decide(Masked, Scores, {0, 1, 0, 1, 0, 0}), ElementsAre(3));
   EXPECT_THAT(*decide(Masked, TensorRef(Scores, {2, 3}), {0, 1, 0, 0, 0, 7}),
               ElementsAre(1, 2));
-  // Even with scores that cannot be compared.
+  // The scores of illegal actions need not even be comparable.
   const std::vector<float> Strange{NAN, HUGE_VALF, 1};
   EXPECT_THAT(*decide(Masked, Strange, {0, 0, 1}), ElementsAre(2));
   for (std::uint64_t Seed = 0; Seed < 100; ++Seed) {
@@ -483,7 +485,7 @@ TEST(DecisionTest, SamplesBySoftmaxAndSeed) {
   std::vector<int> Count(4);
   for (std::int64_t Choice : *First)
     ++Count[std::size_t(Choice)];
-  // Tolerances of six standard deviations.
+  // The tolerances are six standard deviations.
   EXPECT_NEAR(Count[0], 1000, 180);
   EXPECT_NEAR(Count[1], 2000, 230);
   EXPECT_NEAR(Count[2], 4000, 250);
@@ -492,7 +494,7 @@ TEST(DecisionTest, SamplesBySoftmaxAndSeed) {
   Options.Seed = 43;
   EXPECT_NE(*decide(Options, Matrix), *First);
 
-  // A score whose exp() is infinite.
+  // exp() of this score is infinite.
   EXPECT_THAT(*decide(Options, std::vector<double>{1e308, 0}), ElementsAre(0));
 }
 

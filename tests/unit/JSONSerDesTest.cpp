@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The JSON format: what is written, byte for byte, what can be read from our
-/// own side and from others, and what is refused.
+/// Tests the JSON format: which bytes are written, what can be read from this
+/// library and from other programs, and what is refused.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +49,7 @@ std::string written(const FeatureSet &Features) {
   return std::string(written(Codec, Features).text());
 }
 
-/// The message of a single feature `x`.
+/// Returns the message with the single feature `x`.
 template <typename T> std::string writtenValue(const T &Value) {
   FeatureSet Set;
   Set.set("x", Value);
@@ -152,7 +152,8 @@ TEST(JSONWriting, EmptyTensorsDeclareTheirShape) {
             R"({"_types":{"x":{"type":"bool","shape":[0]}},"x":[]})");
   EXPECT_EQ(writtenValue(std::vector<std::string>()),
             R"({"_types":{"x":{"type":"string","shape":[0]}},"x":[]})");
-  // The value is short, however large the other extents.
+  // A tensor without elements has a short value, however large its other
+  // extents are.
   EXPECT_EQ(writtenValue(TensorRef<float>({}, {1 << 30, 0})),
             R"({"_types":{"x":{"type":"float","shape":[1073741824,0]}},)"
             R"("x":[]})");
@@ -239,7 +240,7 @@ TEST(JSONWriting, WhatJSONCannotHoldIsRefused) {
   EXPECT_EQ(ErrorOf(Set), "feature 'x': expected UTF-8, found other bytes");
   Set.clear();
   Set.set("_types", 1);
-  // Twice, because the second message has the same schema.
+  // Write twice, because the second message reuses the schema of the first.
   for (int Round = 0; Round < 2; ++Round)
     EXPECT_THAT(ErrorOf(Set), HasSubstr("'_types': JSON messages reserve"));
   Set.clear();
@@ -324,7 +325,7 @@ TEST(JSONRoundTrip, RandomFloatsAndDoubles) {
 // Floats are rounded correctly
 //===----------------------------------------------------------------------===//
 
-/// The float that a reader gets from \p Text.
+/// Returns the float that a reader gets from \p Text.
 float readFloat(const std::string &Text) {
   JSONSerDes Codec;
   Message M(R"({"_types":{"x":"float"},"x":)" + Text + "}");
@@ -336,7 +337,7 @@ float readFloat(const std::string &Text) {
   return Tensors->front().as<float>()->front();
 }
 
-/// Requires the same float as the C library's.
+/// Expects the same float from the reader as from the C library.
 void expectNearest(const std::string &Text) {
   EXPECT_EQ(std::bit_cast<std::uint32_t>(readFloat(Text)),
             std::bit_cast<std::uint32_t>(std::strtof(Text.c_str(), nullptr)))
@@ -345,8 +346,9 @@ void expectNearest(const std::string &Text) {
 
 TEST(JSONFloats, NearTheMiddleOfTwoFloats) {
   constexpr int Count = MLBRIDGE_UNDER_ASAN ? 2000 : 20'000;
-  // The exact middle of two floats, and numbers so close to it that they are
-  // the same double: rounding that double would be wrong for half of them.
+  // Test the exact middle of two floats, and numbers so close to it that they
+  // round to the same double. Rounding that double to float would be wrong for
+  // half of these numbers.
   for (float Number : randomNumbers<float, std::uint32_t>(Count)) {
     float Next = std::nextafter(Number, INFINITY);
     if (!std::isfinite(Next))
@@ -358,7 +360,7 @@ TEST(JSONFloats, NearTheMiddleOfTwoFloats) {
     std::string Mantissa(Exact, Exponent - Exact);
     expectNearest(Exact);
     expectNearest(std::string(Mantissa).append("1").append(Exponent));
-    // Just below: decrement the last nonzero digit and append nines.
+    // The number just below: decrement the last nonzero digit and append nines.
     std::size_t Last = Mantissa.find_last_not_of('0');
     if (Last == Mantissa.npos || !std::isdigit(Mantissa[Last]))
       continue;
@@ -379,7 +381,7 @@ TEST(JSONFloats, AtTheEndsOfTheirRange) {
       {"1e-999", 0.0f},
       {"-1e-999", -0.0f},
       {"1e-46", 0.0f},
-      // Half the smallest float, and a little more.
+      // Half the smallest float, and a little more than half.
       {"7.006492321624085354618647916449580656401309709382578858785e-46", 0.0f},
       {"7.006492321624085354618647916449580656401309709382578858786e-46",
        1e-45f},
@@ -401,7 +403,8 @@ TEST(JSONFloats, AtTheEndsOfTheirRange) {
         << Text;
   for (const char *Text :
        {"3.4028236e38", "-1e39", "1e999", "1e99999999999999999999",
-        // Halfway between the largest float and what would be the next.
+        // Halfway between the largest float and the number that would follow
+        // it.
         "340282356779733661637539395458142568448"})
     EXPECT_THAT(
         read(std::string(R"({"_types":{"x":"float"},"x":)") + Text + "}"),
@@ -449,7 +452,7 @@ TEST(JSONReading, ValuesWithoutTypes) {
       {"[0.5,-1,18446744073709551615]",
        "double[3] 0.5,-1,18446744073709551616"},
       {"[100000000000000000000,-1,2,0.5]", "double[4] 1e+20,-1,2,0.5"},
-      // Exactly doubles, without a declared type.
+      // Doubles hold these numbers exactly, so no declared type is needed.
       {"18446744073709551616", "double 18446744073709551616"},
       {"-9223372036854777856", "double -9223372036854777856"},
       {"[-1,9223372036854775808]", "double[2] -1,9223372036854775808"},
@@ -470,7 +473,8 @@ TEST(JSONReading, ValuesWithoutTypes) {
         << Value;
 }
 
-/// A message with feature `x`, as our own side writes it.
+/// Returns a message with the feature `x`, in the order that this library
+/// writes: types first.
 std::string typesFirst(std::string Types, std::string_view Value) {
   return Types.insert(0, "{\"_types\":")
       .append(",\"x\":")
@@ -478,7 +482,8 @@ std::string typesFirst(std::string Types, std::string_view Value) {
       .append("}");
 }
 
-/// A message with `a` and `x`, as foreign peers may write it.
+/// Returns a message with `a` and `x`, in an order that other programs may
+/// write: types last.
 std::string typesLast(std::string_view Types, std::string_view Value) {
   return std::string("{\"a\":true,\"x\":")
       .append(Value)
@@ -544,8 +549,8 @@ TEST(JSONReading, WantedTypes) {
   EXPECT_EQ(read(R"({"out":200})", AdviceSpec::of<std::uint8_t>()),
             "out uint8_t 200");
   EXPECT_EQ(read(R"({"out":3})", AdviceSpec::of<double>()), "out double 3");
-  // A value that does not fit the expected type keeps its own: Advice converts
-  // it or reports the error.
+  // If a value does not fit the expected type, it keeps its own type. Advice
+  // then converts the value or reports the error.
   EXPECT_EQ(read(R"({"out":300})", AdviceSpec::of<std::uint8_t>()),
             "out int64_t 300");
   EXPECT_EQ(read(R"({"out":1.0})", AdviceSpec::of<int>()), "out double 1");
@@ -559,7 +564,8 @@ TEST(JSONReading, WantedTypes) {
             "out uint64_t 18446744073709551615");
   EXPECT_EQ(read(R"({"out":9223372036854775808})", Float),
             "out float 9.223372e+18");
-  // A double as JavaScript writes it: too large for any integer type.
+  // JavaScript writes large doubles like this. The number is too large for any
+  // integer type.
   EXPECT_EQ(read(R"({"out":123456789012345680000})", AdviceSpec::of<double>()),
             "out double 123456789012345683968");
   EXPECT_EQ(read(R"({"out":"yes"})", Float), "out string yes");
@@ -576,8 +582,8 @@ struct BadJSON {
   const char *Says;
 };
 
-/// Expects the error of each message. With an expected type, each message also
-/// causes an error.
+/// Expects the error of each message. If a type is expected, each message must
+/// also cause an error, perhaps another one.
 void expectErrors(std::initializer_list<BadJSON> Cases) {
   for (auto [Text, Says] : Cases) {
     EXPECT_THAT(read(Text), HasSubstr(Says)) << Text;
@@ -768,7 +774,7 @@ TEST(JSONReading, BadTypes) {
   };
   for (auto [Types, Value, Says] : Cases) {
     EXPECT_THAT(read(typesFirst(Types, Value)), HasSubstr(Says)) << Types;
-    // With late types, another error may be noticed first.
+    // If the types come last, the reader may notice another error first.
     EXPECT_THAT(read(typesLast(Types, Value)),
                 testing::AnyOf(HasSubstr("Malformed"), HasSubstr(Says)))
         << Types;
@@ -824,7 +830,7 @@ TEST(JSONReading, HostileMessagesCostLinearTime) {
             std::to_string(std::min(I, Features - 2)) + "\":1,";
   Text.back() = '}';
   EXPECT_THAT(read(Text), HasSubstr("twice"));
-  // The worst order of types for looking them up.
+  // This order of types makes looking them up slowest.
   Text = "{\"_types\":{";
   for (int I = Features; I-- > 0;)
     Text += "\"a" + std::to_string(I) + "\":\"float\",";
@@ -832,7 +838,7 @@ TEST(JSONReading, HostileMessagesCostLinearTime) {
   for (int I = 0; I < Features; ++I)
     Text += ",\"a" + std::to_string(I) + "\":1";
   EXPECT_THAT(read(Text + "}"), HasSubstr("a99999 float 1"));
-  // Quadratic time would be minutes.
+  // An algorithm of quadratic time would need minutes.
   EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(20));
 
   EXPECT_THAT(read(std::string(1 << 20, '[')), HasSubstr("Malformed"));
@@ -913,7 +919,8 @@ TEST(JSONMemory, HeldMemoryOutlivesGrowth) {
     Large += ",1";
   EXPECT_TRUE(Reader.deserialize(Message(Large + "]}").bytes()));
   EXPECT_NE(Reader.memory(), Held);
-  // The reader may have reused the memory, but it must stay readable.
+  // The reader may have reused the memory for new elements, but the memory must
+  // stay readable.
   EXPECT_THAT(Elements[2], testing::AnyOf(1, 3));
 }
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Compares the log of RecordModelRunner with the log that llvm::Logger writes
-/// of the same observations.
+/// Compares the log of RecordModelRunner with the log of llvm::Logger for the
+/// same observations.
 ///
 //===----------------------------------------------------------------------===//
 

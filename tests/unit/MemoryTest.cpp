@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each allocation fails in turn, in a process that continues, as tools in C
-/// and in Python do: no lock stays held, no file stays open, and the next
-/// request succeeds.
-///
+/// Makes each allocation fail in turn, in a process that continues afterwards,
+/// as programs in C and in Python do. After each failure no lock is held, no
+/// file stays open, and the next request succeeds.
 //===----------------------------------------------------------------------===//
 
 #include "FunctionModel.h"
@@ -33,8 +32,9 @@
 using namespace MLBridge;
 using namespace MLBridge::test;
 
-/// Calls \p Round once for each of its allocations, which then fails, and
-/// \p Check after each call.
+/// Calls \p Round repeatedly: the first allocation fails in the first call, the
+/// second in the second call, and so on. Calls \p Check after each call of \p
+/// Round.
 template <typename Function, typename Checking>
 static void withEachFailure(Function Round, Checking Check) {
   if (!AllocationFailure::isPossible())
@@ -65,7 +65,7 @@ static void withEachFailure(Function Round, Checking Check) {
   }
 }
 
-/// The reply to the number 5 from the runner for \p Spec, or -1.
+/// Returns the reply to the number 5 from the runner for \p Spec, or -1.
 static int ask(const RunnerFactory &Factory, const std::string &Spec) {
   Expected<std::unique_ptr<MLModelRunner>> Runner = Factory.create(Spec);
   if (!Runner)
@@ -119,7 +119,7 @@ TEST(MemoryTest, AModulesSchemesAreAvailableToTheNextSpec) {
 }
 
 TEST(MemoryTest, TheDynamicLinkersFailureIsReported) {
-  // A copy, because modules stay loaded.
+  // Load a copy, because a module that another test loaded stays loaded.
   TemporaryDirectory Directory;
   const std::string Path = Directory.path("library.so");
   std::filesystem::copy_file(MLBRIDGE_TEST_MODULES "/MLBridge-test.so", Path);
@@ -141,7 +141,8 @@ TEST(MemoryTest, SessionsLeaveNoFileOpen) {
   for (const std::string Scheme : {"pipe:", "shm:"}) {
     const std::string Spec = Scheme + Directory.path("model") + "?timeout=20s";
     EXPECT_EQ(ask(Factory, Spec), 5);
-    // The server, in this process, closes its ends a little later.
+    // The server runs in this process, and closes its ends a little later than
+    // the client.
     auto Settled = [](std::size_t Wanted) {
       const auto Latest =
           std::chrono::steady_clock::now() + std::chrono::seconds(10);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// addModelFormat(): specs of model files, and the cache that loads each file
-/// once until it changes.
+/// Tests addModelFormat(): specs of model files, and the cache that loads a
+/// file again only if it has changed.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ using namespace MLBridge::test;
 using testing::HasSubstr;
 
 namespace {
-/// A format whose files hold a number, which the model adds to "x".
+/// Adds a format whose files hold a number. The model adds this number to "x".
 class ModelFormatTest : public testing::Test {
 protected:
   ModelFormatTest() {
@@ -54,7 +54,8 @@ protected:
 
   Expected<std::shared_ptr<const Model>> load(const std::string &File,
                                               const ModelSpec &Spec) {
-    // Long enough for threads to overlap if they did not wait.
+    // The sleep is long enough for two threads to load at once if the second
+    // does not wait.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     ++Loads;
     int Number = -1;
@@ -179,7 +180,7 @@ TEST_F(ModelFormatTest, ManyThreadsLoadAFileOnce) {
 }
 
 TEST_F(ModelFormatTest, AFolderIsAllOfItsFiles) {
-  // Like a SavedModel.
+  // A SavedModel is a folder, too.
   const std::string Folder = Directory.path("saved");
   std::filesystem::create_directories(Folder + "/variables");
   write("saved/variables/data", "1");
@@ -199,8 +200,8 @@ TEST_F(ModelFormatTest, AFolderIsAllOfItsFiles) {
   write("saved/variables/data", "10");
   EXPECT_EQ(*ask(Folders, "folder:" + Folder, 1), 11);
 
-  // A folder with too many files for a model must be refused quickly. This
-  // is processor time, because a slow disk is no error.
+  // A folder with too many files for a model must be refused quickly. Measure
+  // processor time, because a slow disk is no error.
   const std::clock_t Start = std::clock();
   Expected<int> Reply = ask(Folders, "folder:/usr", 1);
   EXPECT_EQ(Reply.code(), ErrorCode::InvalidArgument);
@@ -230,7 +231,7 @@ static bool isShowable(const std::string &Text) {
 
 TEST_F(ModelFormatTest, MessagesAreBoundedWhateverTheyQuote) {
   const std::string Long(100'000, 'a');
-  // File names have at most 255 bytes.
+  // These names are too long: a file name has at most 255 bytes.
   for (const std::string &Path :
        {Long, Directory.path(std::string(256, 'b')), "/tmp/\x1b[31m\n" + Long,
         Directory.path("\x1b[2J")}) {
@@ -251,7 +252,7 @@ TEST_F(ModelFormatTest, MessagesAreBoundedWhateverTheyQuote) {
 }
 
 TEST_F(ModelFormatTest, MessagesOfARuntimeAreBounded) {
-  // A runtime may quote megabytes of a model.
+  // A runtime may quote megabytes of a model in its message.
   const std::string Text = "first line\n\x1b[31m" + std::string(1 << 20, 'x');
   Error Failure;
   addModelFormat(Factory,
@@ -300,7 +301,7 @@ TEST_F(ModelFormatTest, AChildLoadsForItself) {
     // The child's runners share the model that the child loaded.
     if (ask(Spec, 4) != 9 || Loads != 2)
       return 3;
-    // Destroying a model of the parent would end the child.
+    // If this destroyed a model of the parent, the child would end.
     Runner = Error(ErrorCode::Model, "none");
     Factory = RunnerFactory();
     return 0;
@@ -332,7 +333,7 @@ TEST_F(ModelFormatTest, LabelsNameFiles) {
   EXPECT_EQ(ask("add:" + A, 1), 2);
   EXPECT_EQ(Loads, 2) << "the same file, with or without a label";
 
-  // A file whose name looks like a label.
+  // The name of this file looks like a label.
   const std::string Strange = write("x=y", "3");
   EXPECT_EQ(ask("add:" + Strange, 1), 4) << "a label has no slash";
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelSpec: the grammar, its errors, and option values.
+/// Tests ModelSpec: its grammar, its errors, and the values of options.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The modules of tests/unit/modules, built into the folder
+/// Loads the modules of tests/unit/modules. The build puts them into the folder
 /// MLBRIDGE_TEST_MODULES.
 ///
 //===----------------------------------------------------------------------===//
@@ -79,7 +79,7 @@ TEST_F(ModuleLoaderTest, AModelIsLoadedOnceForAllRunners) {
   const std::string File = Folder.path("model"), Spec = "test+model:" + File;
   std::ofstream(File) << "first";
   auto Factory = std::make_unique<const RunnerFactory>();
-  // The threads' first requests load the module.
+  // Eight threads make the first requests at once, which load the module.
   std::vector<int> Replies(8);
   std::vector<std::thread> Threads;
   for (int &Reply : Replies)
@@ -100,7 +100,7 @@ TEST_F(ModuleLoaderTest, AModelIsLoadedOnceForAllRunners) {
   std::ofstream(File) << "the second";
   EXPECT_EQ(ask(*Factory, Spec), First + 2);
   EXPECT_EQ(ask(*Factory, Spec), First + 2);
-  // A runner keeps its model, with or without its factory.
+  // A runner keeps its model, also when its factory is gone.
   Factory.reset();
   EXPECT_EQ((*Old)->evaluate<int>(), First);
 }
@@ -139,7 +139,7 @@ TEST_F(ModuleLoaderTest, ErrorsSayWhatIsWrong) {
   E = Factory.check("text:x");
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
   EXPECT_THAT(E.message(), HasSubstr("MLBridge-text.so"));
-  // A scheme that the module lacks.
+  // The module exists, but lacks this scheme.
   E = Factory.check("test+more:x");
   EXPECT_EQ(E.code(), ErrorCode::InvalidArgument);
   EXPECT_THAT(E.message(), HasSubstr("scheme 'test+more': MLBridge-test.so has "

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Facts about a file that ONNX Runtime does not report (weights in other
-/// files, inputs of any rank), and files that are not the runtime.
+/// Tests what the library reads from an ONNX file because ONNX Runtime does not
+/// report it: weights in other files and inputs of any rank. Also tests files
+/// that are not the runtime.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -67,7 +68,7 @@ TEST_F(ONNXFileTest, WeightsInAnotherFileArePartOfTheModel) {
   EXPECT_FALSE(ask(Spec));
   writeWeight(6);
   EXPECT_EQ(*ask(Spec), 7);
-  // ONNX Runtime would block forever.
+  // ONNX Runtime would block forever when it opens this FIFO.
   std::filesystem::remove(path("c.bin"));
   ASSERT_EQ(::mkfifo(path("c.bin").c_str(), 0600), 0);
   EXPECT_EQ(ask(Spec).code(), ErrorCode::InvalidArgument);
@@ -88,7 +89,7 @@ TEST_F(ONNXFileTest, ASurveyOfAnInvalidFileFindsNothing) {
     EXPECT_THAT(onnx::survey(path("cut")).ExternalFiles, IsEmpty());
   }
   EXPECT_THAT(onnx::partsOf(path("nowhere")), IsEmpty());
-  // Nested graphs, deeper than any stack.
+  // Nested graphs, so deep that recursion would overflow the stack.
   std::string Deep;
   auto Wrap = [&](int Number) {
     std::string Length;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which inputs of a graph are passed to ONNX Runtime as one, that callers see
-/// no difference, and which graphs stay unchanged.
+/// Tests which inputs of a graph are passed to ONNX Runtime as one input, that
+/// callers see no difference, and which graphs stay unchanged.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,8 @@ class ONNXInputMergeTest : public ONNXTest {
 protected:
   using Inputs = std::vector<std::string>;
 
-  /// Inputs of shape [N,1], concatenated into the row from which the output is
-  /// computed.
+  /// A graph whose inputs have the shape [N,1]. They are concatenated into one
+  /// row, and the output is computed from that row.
   static ONNXWriter row(const Inputs &Names,
                         ElementType Type = ElementType::Int64) {
     ONNXWriter Writer;
@@ -46,7 +46,7 @@ protected:
     auto Merged = onnx::mergeInputs(write(Writer));
     return Merged ? Merged->Merged.size() : 0;
   }
-  /// The reply of the model in m.onnx, as a list.
+  /// Returns the reply of the model in m.onnx, as a list.
   template <typename T, typename... Features>
   Expected<std::vector<T>> ask(Features &&...F) const {
     auto Runner = Factory.create("onnx:" + path("m.onnx"));
@@ -204,7 +204,7 @@ TEST_F(ONNXInputMergeTest, KeepsInputsWithOtherUses) {
 }
 
 TEST_F(ONNXInputMergeTest, AnInvalidGraphIsRefused) {
-  // Nothing produces b.
+  // No node produces the input b of Add.
   ONNXWriter Writer;
   Writer.input("a", ElementType::Int64, {"N", 1})
       .input("c", ElementType::Int64, {"N", 1})
@@ -221,7 +221,7 @@ TEST_F(ONNXInputMergeTest, ATruncatedFileIsNotMerged) {
   for (std::size_t Length = 0; Length < Bytes.size(); ++Length) {
     std::ofstream(path("cut"), std::ios::binary) << Bytes.substr(0, Length);
     auto Merged = onnx::mergeInputs(path("cut"));
-    // Only the part after the graph may be missing.
+    // A truncated file is merged only if the whole graph is in it.
     EXPECT_TRUE(!Merged || Length + 32 > Bytes.size()) << Length;
   }
   EXPECT_FALSE(onnx::mergeInputs(path("nowhere")));

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXModelRunner: every type in and out, shapes that change, and the cost of
-/// an evaluation compared with ONNX Runtime's own.
+/// Tests ONNXModelRunner: inputs and outputs of every type, shapes that change,
+/// and the cost of an evaluation compared with the cost of ONNX Runtime alone.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ constexpr ElementType AllTypes[] = {
     ElementType::UInt32, ElementType::UInt64, ElementType::Float,
     ElementType::Double, ElementType::Bool,   ElementType::String};
 
-/// Has an input of each type, and an equal output for each.
+/// A model with an input of each type, and an equal output for each input.
 ONNXWriter identity(bool IsVector) {
   ONNXWriter Writer;
   for (ElementType Type : AllTypes) {
@@ -101,8 +101,8 @@ TEST_F(ONNXModelRunnerTest, ScalarsOfEveryType) {
 
 TEST_F(ONNXModelRunnerTest, VectorsOfEveryTypeAndLength) {
   ONNXModelRunner Runner(write(identity(true)), {}, Options);
-  // Lengths that are copied and lengths that are not; each twice, to use the
-  // cached tensor.
+  // Short vectors are copied, long vectors are not. Each length is used twice,
+  // because the second request uses the cached tensor.
   for (std::size_t Length :
        {3, 0, 1, 1, 64, 1000, 1000, 40'000, 40'000, 7, 20'000}) {
     SCOPED_TRACE(Length);
@@ -133,7 +133,7 @@ TEST_F(ONNXModelRunnerTest, VectorsOfEveryTypeAndLength) {
 }
 
 TEST_F(ONNXModelRunnerTest, FollowsMemoryThatMovesAndChanges) {
-  // Too large to be copied.
+  // A tensor of this length is not copied.
   constexpr std::int64_t N = 10'000;
   ONNXWriter Writer;
   Writer.input("x", ElementType::Float, {N})
@@ -155,7 +155,7 @@ TEST_F(ONNXModelRunnerTest, FollowsMemoryThatMovesAndChanges) {
   EXPECT_EQ(Ask(B.data()), 2 * N);
   A[0] = 1;
   EXPECT_EQ(Ask(A.data()), N);
-  // An address where no float may be.
+  // The data now have an address that is not aligned for floats.
   std::memcpy(Bytes.data() + 1, B.data(), N * sizeof(float));
   EXPECT_EQ(Ask(reinterpret_cast<const float *>(Bytes.data() + 1)), 2 * N);
   EXPECT_EQ(Ask(A.data()), N);
@@ -307,7 +307,7 @@ TEST_F(ONNXModelRunnerTest, AgentsPlayAnEnvironment) {
   Expected<double> Return = runEpisode(Env, Runner);
   ASSERT_TRUE(Return) << Return.message();
   EXPECT_EQ(*Return, 8 + 6 + 11 + 9 + 14 + 12);
-  // As in the paper: one runner for each agent.
+  // As in the paper, each agent has its own runner.
   ONNXModelRunner Up(path("up.onnx"), {}, Options);
   ONNXModelRunner Down(path("down.onnx"), {}, Options);
   RunnerAgent UpAgent(Up), DownAgent(Down);
@@ -362,7 +362,7 @@ TEST_F(ONNXModelRunnerTest, RunnersOfItsModuleShareAModel) {
   };
   Expected<float> First = Ask(WithoutONNX);
   ASSERT_TRUE(First) << First.message();
-  // Reading the file again would now fail.
+  // If the factory read the file again, it would now fail.
   damageUnseen(File);
   Expected<float> Second = Ask(RunnerFactory(WithoutONNX));
   ASSERT_TRUE(Second) << Second.message();
@@ -371,7 +371,7 @@ TEST_F(ONNXModelRunnerTest, RunnersOfItsModuleShareAModel) {
 }
 #endif
 
-/// Once warm, only ONNX Runtime's Run allocates.
+/// After the first requests, only ONNX Runtime's Run allocates memory.
 TEST_F(ONNXModelRunnerTest, AllocatesNothingOfItsOwn) {
   ONNXWriter Writer;
   Writer.input("x", ElementType::Float, {1, 500})
@@ -384,7 +384,7 @@ TEST_F(ONNXModelRunnerTest, AllocatesNothingOfItsOwn) {
   const std::string File = write(Writer);
   std::vector<float> X(500, 1), Y(10'000, 1);
 
-  // ONNX Runtime's own allocations, with existing tensors.
+  // Count ONNX Runtime's own allocations, with existing tensors.
   Expected<std::shared_ptr<const Model>> Loaded = loadONNXModel(File, Options);
   ASSERT_TRUE(Loaded);
   const auto &M = static_cast<const onnx::ONNXModel &>(**Loaded);

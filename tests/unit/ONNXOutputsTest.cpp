@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Outputs that are inputs, and outputs that cannot become advice.
+/// Tests outputs that are also inputs, and outputs that cannot become advice.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,8 @@ TEST_F(ONNXOutputsTest, AnOutputMayBeTheRequestsInput) {
       .output("x", ElementType::Float, {"n"})
       .output("sum", ElementType::Float, {});
   ONNXModelRunner Runner(write(Writer), {}, Options);
-  // Lengths that are copied and lengths that are not, some twice in a row.
+  // Short vectors are copied, long vectors are not. Some lengths come twice in
+  // a row.
   for (std::size_t Length : {3, 3, 10'000, 10'000, 1, 0, 20'000, 20'000})
     for (float Value : {1.0f, 2.0f}) {
       SCOPED_TRACE(Length);
@@ -41,7 +42,8 @@ TEST_F(ONNXOutputsTest, AnOutputMayBeTheRequestsInput) {
       Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
       ASSERT_TRUE(Reply) << Reply.message();
       const TensorView &Back = *Reply->find("x");
-      // Borrowed memory may end with the request.
+      // The memory of a borrowed feature may end with the request, so the reply
+      // must be a copy.
       ASSERT_NE(Back.Data, Sent->data());
       Sent.reset();
       ASSERT_EQ(Back.Dims, Shape{std::int64_t(Length)});
@@ -53,7 +55,7 @@ TEST_F(ONNXOutputsTest, AnOutputMayBeTheRequestsInput) {
               Runner.populateFeatures(std::pair{"x", Span<const float>(X)});
               EXPECT_TRUE(Runner.tryEvaluate<Advice>());
             }),
-            // ONNX Runtime's own allocations: see ONNXModelRunnerTest.
+            // ONNX Runtime itself allocates: see ONNXModelRunnerTest.
             10 * 30U);
 }
 
@@ -80,7 +82,8 @@ TEST_F(ONNXOutputsTest, OutputsOfUnsupportedRankAreFreed) {
   ONNXWriter Writer;
   Writer
       .input("x", ElementType::Float, {"n"})
-      // With a fixed length, the rank would be known at load time.
+      // If the length of "shape" were fixed, the rank of "deep" would be known
+      // at load time.
       .input("shape", ElementType::Int64, {"rank"})
       .node("Reshape", {"x", "shape"}, {"deep"})
       .node("Add", {"x", "x"}, {"twice"})
@@ -102,6 +105,6 @@ TEST_F(ONNXOutputsTest, OutputsOfUnsupportedRankAreFreed) {
     Ask();
   const std::size_t Before = residentBytes();
   for (int I = 0; I < 100; ++I)
-    Ask(); // 1 MiB in "twice".
+    Ask(); // The output "twice" has 1 MiB.
   EXPECT_LT(residentBytes(), Before + (std::size_t(30) << 20));
 }

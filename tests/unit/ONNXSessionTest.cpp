@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Execution providers and custom operators by spec, and external data that are
-/// outside the model's folder.
+/// Tests execution providers and custom operators named in a spec, and external
+/// data outside the model's folder.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ protected:
     EXPECT_EQ(Reply.code(), Code) << Reply.message();
     return std::string(Reply.message());
   }
-  /// Writes a model that adds the number in \p File, 5, to x.
+  /// Writes a model that adds to x the number in \p File, which is 5.
   std::string writeExternal(const std::string &Model,
                             const std::string &File) const {
     ONNXWriter Writer;
@@ -76,7 +76,8 @@ TEST_F(ONNXSessionTest, AMissingProviderIsAnErrorThatListsTheOthers) {
       AllOf(StartsWith(Name + ": execution provider 'cpux': this build of ONNX "
                               "Runtime has only "),
             HasSubstr("cpu"), HasSubstr("?runtime=PATH")));
-  // The providers are tried in order, and those after the CPU are never used.
+  // The providers are tried in order. The CPU supports every model, so a
+  // provider after it is never used.
   EXPECT_EQ(*ask(Name + "?provider=cpu,cpux"), 3);
   for (const char *Empty : {"", "cpu,", ",cpu", "cpu,,cpu"})
     EXPECT_THAT(
@@ -107,7 +108,7 @@ TEST_F(ONNXSessionTest, ALibraryWithoutOperatorsIsAnError) {
   std::ofstream(path("text.so")) << "text";
   EXPECT_THAT(messageOf(Name + "?ops=" + path("text.so"), ErrorCode::Malformed),
               HasSubstr("text.so"));
-  // ONNX Runtime itself is a library, but has no RegisterCustomOps().
+  // ONNX Runtime's own file is a library, but has no RegisterCustomOps().
   EXPECT_THAT(messageOf(Name + "?ops=" MLBRIDGE_TEST_ONNXRUNTIME,
                         ErrorCode::Unsupported),
               HasSubstr("RegisterCustomOps"));

@@ -19,7 +19,7 @@
 using namespace MLBridge;
 
 namespace {
-/// Ends a process that destroys another process's object.
+/// Ends the process if another process made the object.
 struct Counted {
   ~Counted() {
     if (::getpid() != Maker)
@@ -35,7 +35,8 @@ TEST(PerProcess, EachProcessHasItsOwn) {
   PerProcess<Counted> Object;
   EXPECT_EQ(++Object.get().Count, 1);
   EXPECT_EQ(++Object.get().Count, 2);
-  // In a child, no thread would release this lock.
+  // In a child, no thread would release this lock, so the child needs its own
+  // object.
   const std::scoped_lock Lock(Object.get().Mutex);
   test::Child Forked([&] {
     const std::scoped_lock Own(Object.get().Mutex);

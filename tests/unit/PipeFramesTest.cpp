@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A pipe's frames, with and without numbers, compared with the bytes in
-/// tests/golden: the message of scalars.bin as request 3, and its reply.
+/// Compares the frames of a pipe, with and without request numbers, with the
+/// bytes in tests/golden. The message of scalars.bin is request 3 and also its
+/// reply.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -49,8 +50,8 @@ std::string_view textOf(Span<const std::byte> Bytes) {
   return {reinterpret_cast<const char *>(Bytes.data()), Bytes.size()};
 }
 
-/// One end of a session, the compiler's (PipeClient) or the model's
-/// (PipeChannel), and the raw ends opposite it.
+/// One end of a session and the raw pipe ends opposite it. The end is the
+/// compiler's (PipeClient) or the model's (PipeChannel).
 template <typename End> class Frames : public testing::TestWithParam<bool> {
 protected:
   void SetUp() override {
@@ -144,8 +145,8 @@ TEST_P(ServerFrames, RepeatTheRequestsNumber) {
   EXPECT_EQ(sent(), readGolden(golden()));
 }
 
-/// After a partial frame, the reader would take the next bytes for the frame's
-/// rest.
+/// If the channel sent more after a partial frame, the reader would take the
+/// new bytes for the rest of that frame.
 TEST_P(ServerFrames, ThatArePartiallySentAreNoticed) {
   const std::vector<std::byte> Long(std::size_t(64) << 20);
   const Span<const std::byte> Piece(Long);
@@ -155,7 +156,8 @@ TEST_P(ServerFrames, ThatArePartiallySentAreNoticed) {
 #if MLBRIDGE_UNDER_ASAN || MLBRIDGE_UNDER_TSAN
   GTEST_SKIP() << "sanitizers need more address space than any limit";
 #endif
-  // A process of its own, because a lowered limit cannot be raised again.
+  // Use another process, because this process could not raise the lowered limit
+  // again.
   test::Child Poor([&] {
     PipeEnds Ends;
     Expected<posix::Pipe> Out = posix::makePipe(), In = posix::makePipe();

@@ -15,7 +15,7 @@
 
 using namespace MLBridge;
 
-/// The C library's verdict.
+/// True if the C library accepts the text as UTF-8.
 static bool isUTF8(std::string Text) {
   static void *const Converter = ::iconv_open("UTF-32LE", "UTF-8");
   std::string Wide(4 * Text.size() + 4, '\0');
@@ -41,8 +41,8 @@ TEST(PrintableText, EscapesControlCharacters) {
   EXPECT_EQ(printable("\xC2\x9B"
                       "31m"),
             "\\u{9b}31m");
-  // Displays as "cod.exe", backwards. Written in parts so that no editor
-  // reverses this line.
+  // A terminal displays this as "cod.exe", backwards. The string is written in
+  // parts, so that no editor reverses this line.
   EXPECT_EQ(printable(std::string("\xE2\x80") + "\xAE" + "exe.doc"),
             "\\u{202e}exe.doc");
   EXPECT_EQ(printable(std::string("\xE2\x81") + "\xA6" + "a\u2028" + "b"),
@@ -53,7 +53,8 @@ TEST(PrintableText, EscapesBytesThatAreNotUTF8) {
   EXPECT_EQ(printable("\x80"
                       "a\xFF"),
             "\\x80a\\xff");
-  // Truncated, overlong, a surrogate, beyond the last code point.
+  // A truncated sequence, an overlong one, a surrogate, and a number beyond the
+  // last code point.
   EXPECT_EQ(printable("a\xE6\xA8"), "a\\xe6\\xa8");
   EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");
   EXPECT_EQ(printable("\xE0\x80\xAF"), "\\xe0\\x80\\xaf");
@@ -80,7 +81,7 @@ TEST(PrintableText, CutsNeitherCharactersNorEscapes) {
   EXPECT_EQ(printable(Turtles, 16), "\xF0\x9F\x90\xA2...\xF0\x9F\x90\xA2");
   EXPECT_EQ(printable(Controls, 14), "\\x01...\\x01");
   EXPECT_EQ(printable(Controls, 10), "\\x01...");
-  // Shorter than an ellipsis, and empty.
+  // Limits that are shorter than an ellipsis, and empty text.
   EXPECT_EQ(printable("abcdef", 2), "ab");
   EXPECT_EQ(printable("abcdef", 0), "");
 }
@@ -99,7 +100,8 @@ TEST(PrintableText, IsAlwaysBoundedAndPrintable) {
     ASSERT_TRUE(isUTF8(Shown));
     for (char C : Shown)
       ASSERT_GE(static_cast<unsigned char>(C), 0x20);
-    // Messages quote messages, so escaping must be idempotent.
+    // Messages quote other messages, so escaping text twice must change
+    // nothing.
     ASSERT_EQ(printable(Shown, Most), Shown);
   }
 }

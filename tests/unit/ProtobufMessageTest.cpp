@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes with the messages of features.proto, compared with protoc's
-/// code: each must read what the other writes.
+/// Tests ProtobufSerDes with the messages of features.proto against protoc's
+/// generated code. Each side must read the other side's messages.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -144,7 +144,8 @@ TEST(ProtobufMessage, OmittedFieldsAreZero) {
 }
 
 TEST(ProtobufMessage, ReadsPartsInAnyOrder) {
-  // protoc's own code never splits a field; the format permits it.
+  // The format permits a field to be split, although protoc's code never does
+  // so.
   ::test::Features A, B;
   A.add_embedding(1);
   A.add_sizes(10);
@@ -247,10 +248,11 @@ TEST(ProtobufMessage, RefusesOtherEncodings) {
     EXPECT_EQ(Tensors.code(), ErrorCode::Malformed);
     EXPECT_THAT(std::string(Tensors.message()), HasSubstr(Says));
   };
-  // Field 1, int32, as a string; field 8, string, as a number.
+  // Field 1, an int32, arrives as a string. Field 8, a string, arrives as a
+  // number.
   Refused("\x0a\x01x", "feature 'callee_size': expected int32");
   Refused("\x40\x01", "feature 'callee': expected string");
-  // Field 23, floats, of 3 bytes.
+  // Field 23, a list of floats, arrives with 3 bytes.
   Refused("\xba\x01\x03xyz", "feature 'embedding': expected repeated float");
   Refused("\x42\x01\xff", "feature 'callee': expected UTF-8");
   Refused("\x42\x7fx", "cut short");
@@ -268,7 +270,7 @@ TEST(ProtobufMessage, ErrorsAndDeferralsNeedNoFields) {
     EXPECT_EQ(Tensors.code(), Name == ReplyNames::Error ? ErrorCode::Model
                                                         : ErrorCode::Deferred);
     EXPECT_EQ(Tensors.message(), "not today");
-    // A foreign reader sees a message without fields.
+    // A reader that knows only the user's message finds no fields in it.
     ::test::Decision D;
     EXPECT_TRUE(D.ParseFromArray(Written->text().data(),
                                  static_cast<int>(Written->text().size())));

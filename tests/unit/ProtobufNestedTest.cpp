@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes with the messages of graph.proto, compared with protoc's
-/// code: an interference graph as nested messages, and its colouring.
+/// Tests ProtobufSerDes with the messages of graph.proto against protoc's
+/// generated code: an interference graph as nested messages, and its colouring.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ std::unique_ptr<ProtobufSerDes> graphCodec(SerDes::Side Our) {
   return std::move(*Made);
 }
 
-/// A graph of three intervals.
+/// The features of a graph of three intervals.
 FeatureSet graph() {
   FeatureSet Set;
   Set.set("num_registers", std::int32_t(2));
@@ -86,7 +86,7 @@ FeatureSet graph() {
   return Set;
 }
 
-/// The graph above as a message of protoc's code.
+/// The same graph as a message of protoc's code.
 ::test::GraphFeatures graphMessage() {
   ::test::GraphFeatures F;
   Expected<Message> Ours =
@@ -241,7 +241,8 @@ TEST(ProtobufNested, AbsentMessagesHaveZeros) {
 }
 
 TEST(ProtobufNested, FollowsProtobufsRulesOfMerging) {
-  // A message that is sent twice is merged. The last member of a oneof counts.
+  // If a nested message is sent twice, its parts are merged. If several members
+  // of a oneof are sent, the last one counts.
   ::test::GraphFeatures A, B;
   A.mutable_graph()->set_function("first");
   A.mutable_graph()->add_nodes()->set_id(1);
@@ -262,7 +263,8 @@ TEST(ProtobufNested, FollowsProtobufsRulesOfMerging) {
   EXPECT_EQ(*All.get<int>("max_splits"), 7);
   EXPECT_EQ(All.find("budget?"), nullptr);
 
-  // In a message of a repeated field, too: field 8 of an Interval, then 10.
+  // The same holds for a oneof in an element of a repeated field: this Interval
+  // has field 8, then field 10.
   Message Twice("\x12\x07\x12\x05\x40\x02\x52\x01x");
   Tensors = Model->deserialize(Twice.bytes());
   ASSERT_TRUE(Tensors) << Tensors.takeError().str();
@@ -356,7 +358,7 @@ TEST(ProtobufNested, ReadersRefuseOtherEncodings) {
     EXPECT_EQ(Tensors.code(), Code);
     EXPECT_THAT(std::string(Tensors.message()), HasSubstr(Says));
   };
-  // Field 2, the graph.
+  // Field 2, the graph, arrives as a number.
   Refused("\x10\x01", ErrorCode::Malformed,
           "feature 'graph': expected a message test.Graph");
   Refused("\x12\x01\x0a", ErrorCode::Malformed,
@@ -434,7 +436,8 @@ TEST(ProtobufNested, BoundsTheDepth) {
                               "cannot hold a feature: its message "
                               "test.Recursive contains itself"));
 
-  // A chain of messages. From the fifth on, each has the next one twice.
+  // Each message type contains the next one. From the fifth type on, it
+  // contains the next one twice.
   google::protobuf::FileDescriptorProto File;
   File.set_name("deep.proto");
   File.set_syntax("proto3");

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes compared with protoc's code for mlcompilerbridge.proto: each
-/// must read what the other writes. Also messages that others may send, hostile
-/// or not.
+/// Tests ProtobufSerDes against protoc's generated code for
+/// mlcompilerbridge.proto. Each side must read the other side's messages. Also
+/// tests messages that foreign or hostile peers may send.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ Observation parsed(std::string_view Bytes) {
   return O;
 }
 
-/// Reads a message and keeps it alive for the views.
+/// Reads a message and keeps it in memory, because the views point into it.
 class Reading {
 public:
   explicit Reading(std::string_view Bytes)
@@ -160,7 +160,8 @@ TEST(ProtobufSerDes, AlignsWhatItWrites) {
     ASSERT_TRUE(Tensors) << Tensors.takeError().str();
     auto Address = [&](std::size_t I) {
       auto *Data = static_cast<const std::byte *>((*Tensors)[I].Data);
-      // A copy would also be aligned.
+      // A copy would also be aligned, so check that the data lie in the
+      // message.
       EXPECT_GE(Data, Written->bytes().begin());
       EXPECT_LT(Data, Written->bytes().end());
       return reinterpret_cast<std::uintptr_t>(Data);
@@ -286,7 +287,8 @@ TEST(ProtobufSerDes, SkipsUnknownFields) {
 }
 
 TEST(ProtobufSerDes, ReadsElementsInParts) {
-  // Packed and unpacked, around another field: the format permits it.
+  // The format permits packed and unpacked elements of one field, with another
+  // field between them.
   std::string Bytes("\x0a\x0e"               // tensors, 14 bytes
                     "\x32\x02\x01\x02"       // ints: 1, 2
                     "\x0a\x01x"              // name
@@ -310,7 +312,7 @@ TEST(ProtobufSerDes, RefusesEveryTruncation) {
   for (std::size_t Size = 0; Size < Whole.size(); ++Size) {
     Reading R(std::string_view(Whole).substr(0, Size));
     Error E = R.error();
-    // A truncation between two tensors leaves a valid message.
+    // If the message is cut between two tensors, the rest is a valid message.
     NumWhole += !E;
     EXPECT_TRUE(!E || E.code() == ErrorCode::Malformed) << E.str();
   }
@@ -414,7 +416,7 @@ TEST(ProtobufSerDes, RefusesTextThatIsNotUTF8) {
                 "feature 'x': expected UTF-8");
   expectRefused("\x0a\x05\x0a\x01\xff\x30\x01"s, ErrorCode::Malformed,
                 "its name is not UTF-8");
-  // One character, split between two strings.
+  // The two bytes of one UTF-8 character, each in another string.
   expectRefused("\x0a\x09\x0a\x01x\x2a\x01\xc3\x2a\x01\xa9"s,
                 ErrorCode::Malformed, "expected UTF-8");
 }

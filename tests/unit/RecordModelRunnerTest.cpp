@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RecordModelRunner: the log, byte for byte, what is recorded and what is not,
-/// and the errors if an observation does not fit or cannot be written.
+/// Tests RecordModelRunner: the bytes of the log, which requests are recorded,
+/// and the errors if an observation does not fit the log or cannot be written.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,8 @@ template <typename... Ts> static std::string raw(const Ts &...Values) {
 namespace {
 class RecordModelRunnerTest : public testing::Test {
 protected:
-  /// Records \p Inner to Path; without \p Inner, a runner that always defers.
+  /// Returns a runner that records \p Inner to Path. Without \p Inner, the
+  /// recorded runner always defers.
   std::unique_ptr<RecordModelRunner>
   record(std::unique_ptr<MLModelRunner> Inner = nullptr) {
     if (!Inner)
@@ -147,7 +148,7 @@ TEST_F(RecordModelRunnerTest, WritesWhatTheCompilerDecidedInstead) {
   ask(*Runner, 3);
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 100_i64}));
   ask(*Runner, 4);
-  // The same decision in another type.
+  // This outcome is the same decision in another type.
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", true}));
   ASSERT_FALSE(Runner->flush());
   EXPECT_THAT(log(), HasSubstr(raw(3_i64, 100_i64) + "\n"));
@@ -259,8 +260,8 @@ TEST_F(RecordModelRunnerTest, TheRequestIsCopied) {
 // Observations that do not fit the log
 //===----------------------------------------------------------------------===//
 
-/// The mismatch when \p Recorder, whose log has an int64 x, gets the features
-/// of \p Populate.
+/// Returns the error if \p Recorder, whose log has an int64 x, gets the
+/// features that \p Populate sets.
 template <typename Function>
 static std::string mismatch(MLModelRunner &Recorder, Function Populate) {
   Populate(Recorder);
@@ -628,7 +629,8 @@ TEST_F(RecordModelRunnerTest, TheDestructorPrintsAnErrorHiddenByTheModels) {
 TEST_F(RecordModelRunnerTest, AnyRunnerCanBeFlushed) {
   auto None = std::make_unique<NoneModelRunner>();
   EXPECT_FALSE(None->flush());
-  // A decorator around a log, or inside one, flushes it.
+  // Flushing a decorator also flushes the log, whether the log is inside the
+  // decorator or around it.
   auto Inner = record(doubling());
   FallbackModelRunner Outer(std::move(Inner));
   ask(Outer, 1);
@@ -650,7 +652,7 @@ TEST_F(RecordModelRunnerTest, AChildDoesNotWriteTheParentsLog) {
   auto Runner = record(doubling());
   ask(*Runner, 1);
   ASSERT_FALSE(Runner->flush());
-  ask(*Runner, 2); // Still buffered.
+  ask(*Runner, 2); // This observation is still buffered.
   Child Forked([&] {
     Runner->populateFeatures(std::pair{"x", 7_i64});
     Error E = Runner->tryEvaluate<int>().takeError();
@@ -663,7 +665,8 @@ TEST_F(RecordModelRunnerTest, AChildDoesNotWriteTheParentsLog) {
     if (Runner->logOutcome(std::pair{"out", 5_i64}).code() !=
         ErrorCode::Unsupported)
       return 2;
-    // The parent writes what it has buffered.
+    // The child must not write what the parent has buffered. The parent writes
+    // it later.
     if (Runner->flush())
       return 3;
     Runner.reset();
@@ -705,7 +708,7 @@ TEST_F(RecordModelRunnerTest, AChildDoesNotUnlockTheParentsLog) {
 }
 
 namespace {
-/// Limits the size of this process's files to \p Bytes, like a full disk: the
+/// Limits the size of this process's files to \p Bytes. As on a full disk, the
 /// last write is truncated.
 class FileSizeLimit {
 public:
@@ -740,7 +743,7 @@ TEST_F(RecordModelRunnerTest, ALogThatIsCutShortEndsWithAWholeObservation) {
 }
 
 namespace {
-/// Replies with the features; keeps no state.
+/// Replies with the features. Keeps no state.
 class Echo final : public MLModelRunner {
 public:
   std::string describe() const override { return "echo"; }

@@ -42,7 +42,7 @@ TEST_F(RegularFileTest, ReadsAllOfAFile) {
   }
   EXPECT_EQ(readRegularFile(path("file"), "x", 199'999).takeError().str(),
             "Malformed: x: expected at most 199999 bytes, found more");
-  // A file that reports size 0.
+  // The kernel reports the size 0 for this file.
   Expected<std::string> Status =
       readRegularFile("/proc/self/status", "x", 100'000);
   ASSERT_TRUE(Status) << Status.message();

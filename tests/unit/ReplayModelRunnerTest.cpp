@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ReplayModelRunner: it replies as the log did, and says where a compilation
-/// parts from the log or how a log is damaged.
+/// Tests ReplayModelRunner: it replies as the log did, and its errors name the
+/// request that differs from the log, or the damage of the log.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -151,7 +151,7 @@ TEST_F(ReplayModelRunnerTest, ReplaysEveryType) {
     ASSERT_TRUE(Reply) << Reply.message();
     EXPECT_THAT(std::vector<double>(Reply->begin(), Reply->end()),
                 testing::ElementsAre(0.1 * I, -1));
-    // The compiler's own outcome is ignored.
+    // A replay ignores the outcome that the compiler reports.
     EXPECT_FALSE(Runner->logOutcome(std::pair{"other", true}, 3));
   }
 }
@@ -233,7 +233,8 @@ TEST_F(ReplayModelRunnerTest, DefersAfterUntil) {
   auto Runner = replay("?until=2");
   EXPECT_EQ(*requestX(*Runner, 10), 1);
   EXPECT_EQ(*requestX(*Runner, 20), 2);
-  // Later requests may differ from the log and may exceed it.
+  // After the last replayed request, the requests may differ from the log and
+  // may outnumber it.
   for (std::int64_t X : {77, 78, 79})
     EXPECT_EQ(failure(*Runner, X, ErrorCode::Deferred),
               "replay:" + Path + ": the compiler decides after request 2");
@@ -253,7 +254,7 @@ TEST_F(ReplayModelRunnerTest, ChecksItsSpec) {
 }
 
 //===----------------------------------------------------------------------===//
-// Where a compilation parts from the log
+// Compilations that differ from the log
 //===----------------------------------------------------------------------===//
 
 TEST_F(ReplayModelRunnerTest, AnotherValueIsAnError) {

@@ -61,7 +61,7 @@ TEST(RunnerFactoryTest, MakesEachScheme) {
     EXPECT_EQ((*Runner)->tryEvaluate<int>().code(), ErrorCode::Deferred);
   }
 
-  // A pipe connects at the first request, so no model is needed here.
+  // A pipe connects at the first request, so creating a runner needs no model.
   Expected<std::unique_ptr<MLModelRunner>> Pipe = createModelRunner(
       "pipe:" + Directory.path("p") +
       "?serdes=json&connect=10ms&max-message=1MiB&timeout=20ms");
@@ -170,7 +170,7 @@ TEST(RunnerFactoryTest, ChecksASpecWithoutMakingAnything) {
   EXPECT_THAT(std::string(NoCodec.message()), HasSubstr("yaml"));
 }
 
-/// The error of a request to an absent model.
+/// Returns the error of a request to a model that does not exist.
 static std::string absentModelsError(const RunnerFactory &Factory,
                                      const std::string &Spec) {
   auto Runner = Factory.create(Spec);
@@ -263,7 +263,7 @@ TEST(RunnerFactoryTest, ChecksAdditionalSchemes) {
 }
 
 TEST(RunnerFactoryTest, AMissingComponentIsNotAnInvalidSpec) {
-  // Its module is not installed beside this program.
+  // The module of this scheme is not installed beside this program.
   Error E = createModelRunner("aoti:model.pt2").takeError();
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
   EXPECT_THAT(
@@ -274,7 +274,7 @@ TEST(RunnerFactoryTest, AMissingComponentIsNotAnInvalidSpec) {
           "or the folders of the dynamic linker; run `mlbridge doctor` to find "
           "or install the module, and set MLBRIDGE_MODULES to its folder"));
 
-  // A program adds its own compiled models, without a module.
+  // A program must add its own compiled models. No module provides this scheme.
   E = createModelRunner("builtin:policy").takeError();
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
   EXPECT_THAT(E.message(), HasSubstr("unknown scheme 'builtin'; this build"));

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// One direction of a session in shared memory, compared with the bytes in
+/// Compares one direction of a session in shared memory with the bytes in
 /// tests/golden: the message of scalars.bin as request 7.
 ///
 //===----------------------------------------------------------------------===//
@@ -34,7 +34,8 @@ constexpr std::size_t HeaderSize = 192;
 constexpr std::size_t FrameStart = HeaderSize + 8;
 constexpr std::size_t Capacity = 4096;
 constexpr std::uint32_t Sequence = 7;
-/// The offset of the writer's core, which is 0 in the golden file.
+/// The offset of the number of the writer's core, which is 0 in the
+/// golden file.
 constexpr std::size_t CoreOffset = 68;
 
 std::string read(const char *Name) {

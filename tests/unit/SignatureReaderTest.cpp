@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Signatures built by hand, byte for byte; tests/tensorflow has those that
-/// TensorFlow writes. A missing or wrong field is an error, never a made-up
-/// value.
+/// Tests signatures that are built by hand, byte for byte. tests/tensorflow
+/// tests the signatures that TensorFlow writes. A missing or wrong field must
+/// be an error, never an invented value.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,8 @@ std::string entry(const std::string &Key, const std::string &Value) {
 
 constexpr std::uint64_t Float = 1, Double = 2, String = 7;
 
-/// A TensorInfo. Like Protobuf, omits a \p Type of 0 and an empty \p Place.
+/// Returns a TensorInfo. Like Protobuf, omits a \p Type of 0 and an empty \p
+/// Place.
 std::string info(const std::string &Place, std::uint64_t Type) {
   return (Place.empty() ? "" : bytes(1, Place)) +
          (Type == 0 ? "" : number(2, Type));
@@ -93,7 +94,7 @@ TEST(SignatureReader, APlaceIsAnOperationAndANumber) {
     EXPECT_EQ(read(info(Place, Float)).code(), ErrorCode::Malformed) << Place;
 }
 
-/// Protobuf passes such fields on as unknown ones.
+/// Protobuf handles such a field like an unknown field.
 TEST(SignatureReader, SkipsFieldsOfAnotherType) {
   const std::string Skipped = bytes(2, "ab") + number(3, 7) + number(4, 1);
   Expected<Signature> Found = read(info("in:0", Float) + Skipped);

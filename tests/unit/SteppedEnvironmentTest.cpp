@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The trainer's commands and the compiler's requests, each in a thread.
+/// Runs a trainer that sends commands and a compiler that makes requests, each
+/// in its own thread.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// The trainer's side: sends commands as a message would.
+/// The trainer's side. Sends commands to the session as messages.
 class Trainer {
 public:
   explicit Trainer(SteppedEnvironment &Env) : Session(Env) {}
@@ -59,7 +60,7 @@ private:
   FeatureSet Message;
 };
 
-/// A compiler whose episode is a sum of \p Steps actions.
+/// Runs one episode of a compiler that adds up \p Steps actions.
 void runEpisode(SteppedEnvironment &Env, int Steps, std::int64_t &Sum) {
   Sum = 0;
   auto Observe = [&](FeatureSet &Into) { Into.set("sum", Sum); };

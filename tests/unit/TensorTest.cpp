@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The value types that FeatureSet and Advice use.
+/// Tests the value types that FeatureSet and Advice use.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -56,7 +56,7 @@ TEST(ElementTypeTest, OfEachCxxType) {
   EXPECT_TRUE(hasType<float>(ElementType::Float));
   EXPECT_TRUE(hasType<double>(ElementType::Double));
   EXPECT_TRUE(hasType<bool>(ElementType::Bool));
-  // C++ types of the same size have the same ElementType.
+  // All C++ types of one size and kind have the same ElementType.
   EXPECT_TRUE(hasType<long>(ElementType::Int64));
   EXPECT_TRUE(hasType<long long>(ElementType::Int64));
   EXPECT_TRUE(hasType<unsigned long long>(ElementType::UInt64));
@@ -172,7 +172,7 @@ TEST(DeadlineTest, ComesInTime) {
   EXPECT_GT(Later.remaining(), std::chrono::minutes(59));
   EXPECT_TRUE(Later.orEarlier(Now).expired());
   EXPECT_FALSE(Deadline::never().orEarlier(Later).isNever());
-  // The remaining time is rounded up: a poll must not wake early.
+  // The remaining time is rounded up, because a poll must not wake early.
   EXPECT_EQ(Deadline::in(std::chrono::hours(24 * 365)).pollTimeout(), 1 << 30);
 }
 

@@ -52,7 +52,7 @@ TEST(Watchdog, InterruptsLateEvaluations) {
     EXPECT_TRUE(Until.expired());
     EXPECT_TRUE(W.end());
     EXPECT_EQ(Evaluation.Resumed, Round);
-    // Evaluations in time are not interrupted.
+    // If an evaluation ends in time, it is not interrupted.
     ASSERT_FALSE(W.begin(Deadline::in(1h)));
     EXPECT_FALSE(W.end());
     ASSERT_FALSE(W.begin(Deadline::never()));
@@ -97,7 +97,8 @@ TEST(Watchdog, ManyShortWatches) {
 }
 
 TEST(Watchdog, EndingAndInterruptingAtOnce) {
-  // end() and the target must agree on which came first.
+  // end() and the evaluation must agree on whether the evaluation was
+  // interrupted before its end.
   Endless Evaluation;
   Watch W(Evaluation);
   int Late = 0;
@@ -115,7 +116,7 @@ TEST(Watchdog, EndingAndInterruptingAtOnce) {
 }
 
 TEST(Watchdog, EndWaitsForAnInterruption) {
-  // The interruption is slow; the evaluation ends meanwhile.
+  // The evaluation ends while its slow interruption still runs.
   struct Slow final : Interruptible {
     void interrupt() override {
       HasBegun = true;
@@ -144,7 +145,7 @@ TEST(Watchdog, ARawCloneLeavesTheParentsWatchesAlone) {
       ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   ASSERT_GE(Pid, 0);
   if (Pid == 0) {
-    // Waiting for the parent's thread would take forever.
+    // If the child waited for the parent's thread, it would wait forever.
     ::alarm(10);
     W.reset();
     ::_exit(0);
@@ -162,8 +163,8 @@ TEST(Watchdog, AChildLeavesTheParentsWatchesAlone) {
   EXPECT_FALSE(W->end());
   test::Child Forked([&] {
     W.reset();
-    // The child lacks the parent's thread, which would check this watch too
-    // late.
+    // The child has no copy of the parent's thread. If the child relied on that
+    // thread, its own watch would be checked too late.
     Watch Own(Evaluation);
     if (Own.begin(Deadline::in(20ms)))
       return 1;

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks the models that mlbridge_add_aot_model linked into this program.
+/// Makes requests to the models that mlbridge_add_aot_model linked into this
+/// program.
 ///
 //===----------------------------------------------------------------------===//
 

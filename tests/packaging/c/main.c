@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks `none`, which must defer, and each spec on the command line, which has
-/// no model and must time out.
+/// Makes a request to `none`, which must defer, and to each spec on the command
+/// line. No model serves these specs, so the requests must time out.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks an absent model over gRPC, which must time out.
+/// Makes a gRPC request to an absent model, which must time out.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks two models through the installed headers and library: `none`, which
-/// must defer, and a pipe without a model, which must time out. The pipe needs
-/// the whole library, including its JSON parser, to be linked.
+/// Makes requests to two models through the installed headers and library.
+/// `none` must defer, and a pipe without a model must time out. The pipe needs
+/// the whole library to be linked, including the JSON parser.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 using namespace MLBridge;
 
-/// True if asking the model \p Spec gives \p Wanted.
+/// True if a request to the model \p Spec has the result \p Wanted.
 static bool endsIn(ErrorCode Wanted, std::string_view Spec) {
   Expected<std::unique_ptr<MLModelRunner>> Runner = createModelRunner(Spec);
   if (!Runner) {
@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
   bool Right =
       endsIn(ErrorCode::Deferred, "none") &&
       endsIn(ErrorCode::Timeout, "pipe:nobody?serdes=json&connect=200ms");
-  // Specs of modules that are installed but whose runtimes are missing.
+  // The modules of these specs are installed, but their runtimes are missing.
   for (int I = 1; I < argc; ++I)
     Right = Right && endsIn(ErrorCode::Unsupported, argv[I]);
   return Right ? 0 : 1;

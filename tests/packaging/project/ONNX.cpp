@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks a model whose runtime is missing, which must be reported.
+/// Makes a request to a model whose runtime is missing. The error must report
+/// this.
 ///
 //===----------------------------------------------------------------------===//
 

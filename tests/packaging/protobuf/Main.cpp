@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes its own message with ProtobufSerDes and reads it with protoc's code.
+/// Writes a message of this project with ProtobufSerDes and reads it with
+/// protoc's code.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,11 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MLBridge-test.so: `test:NUMBER` replies that number, `test+counted:` the
-/// number of runners that one factory and its copies have made, and
-/// `test+model:FILE` the number of models loaded so far. WRONG_VERSION makes a
-/// module of another version, NO_VERSION or NO_RUNNERS one with a null pointer,
-/// NO_SYMBOL a library that is not a module.
+/// The module MLBridge-test.so, with three schemes. `test:NUMBER` replies the
+/// number. `test+counted:` replies how many runners one factory and its copies
+/// have made. `test+model:FILE` replies how many models have been loaded. With
+/// WRONG_VERSION, the module has another version. With NO_VERSION or
+/// NO_RUNNERS, it has a null pointer. With NO_SYMBOL, the library is not a
+/// module.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +51,8 @@ private:
 Expected<std::shared_ptr<const Model>> loadModel(const std::string &File,
                                                  const ModelSpec &) {
   static std::atomic<int> NumLoaded = 0;
-  // Long enough for threads to overlap if they did not wait.
+  // The sleep is long enough for two threads to load at once if the second does
+  // not wait.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   return std::make_shared<test::FunctionModel>(
       File, std::vector<TensorSpec>{},

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The operator Triple of the domain "test": three times a float.
-/// ONNXSessionTest loads this library with `?ops=`.
+/// The custom operator Triple of the domain "test", which multiplies a float by
+/// three. ONNXSessionTest loads this library with `?ops=`.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ static const OrtApi *API;
 static void *createKernel(const OrtCustomOp *Op, const OrtApi *TheAPI,
                           const OrtKernelInfo *Info) {
   (void)Op, (void)TheAPI, (void)Info;
-  return &API; // A kernel without state, but not null.
+  return &API; // A kernel has no state, but must not be null.
 }
 
 static const char *name(const OrtCustomOp *Op) {
@@ -60,7 +60,7 @@ static int arity(const OrtCustomOp *Op) {
   return 1;
 }
 
-/// Computes the product. Leaves the output empty if a call fails.
+/// Computes the product. If a call fails, leaves the output empty.
 static void compute(void *Kernel, OrtKernelContext *Context) {
   (void)Kernel;
   const OrtValue *In = NULL;
@@ -77,7 +77,7 @@ static void compute(void *Kernel, OrtKernelContext *Context) {
 static void destroy(void *Kernel) { (void)Kernel; }
 
 static OrtCustomOp Triple = {
-    .version = 15, // The later members are then not used.
+    .version = 15, // ONNX Runtime then does not use later members.
     .CreateKernel = createKernel,
     .GetName = name,
     .GetExecutionProviderType = provider,
@@ -96,7 +96,8 @@ static OrtCustomOp Triple = {
     .GetVariadicOutputHomogeneity = arity,
 };
 
-/// Sessions use the domain until they end, so keep one until the unloading.
+/// A session uses the domain until it ends, so the library releases the domain
+/// when it is unloaded.
 static OrtCustomOpDomain *Domain;
 
 __attribute__((destructor)) static void release(void) {
