@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
+from mlbridge.files import expect_regular_file
 
 from .recipes import ALSO, HELD_OUT, SHARED, SIZE
 
@@ -156,12 +157,15 @@ def load(folder: str | os.PathLike[str]) -> Corpus:
     """Reads a folder's corpus. Raises InvalidArgument, Malformed or SchemaMismatch."""
     path = Path(folder) / NAME
     try:
-        root: Any = json.loads(path.read_bytes())
+        expect_regular_file(path)
+        text = path.read_bytes()
     except FileNotFoundError:
         raise InvalidArgument(
             f"{folder} has no {NAME}: `mlbridge corpus fetch --folder {folder}` "
             "makes a corpus there"
         ) from None
+    try:
+        root: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"{path}: expected JSON: {error}") from error
     if not isinstance(root, dict) or root.get("version") != VERSION:

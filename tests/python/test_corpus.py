@@ -201,6 +201,10 @@ def test_a_manifest_of_another_form_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps({"version": 0}))
     with pytest.raises(SchemaMismatch, match="version 1, found 0"):
         corpus.load(tmp_path)
+    (tmp_path / "manifest.json").unlink()
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(InvalidArgument, match="found a FIFO"):
+        corpus.load(tmp_path)
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 
 import mlbridge
 import mlbridge_optimizations
+from mlbridge import envs
 from mlbridge.cli import app
 from mlbridge.errors import Error, InvalidArgument, Malformed, Unsupported
 from mlbridge_optimizations import Metric, Optimization, registry
@@ -354,6 +355,24 @@ def test_a_training_without_a_complete_episode(spills: Path, tmp_path: Path) -> 
 def test_results_in_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     write_json(tmp_path / "new/results.json", [1])
     assert json.loads((tmp_path / "new/results.json").read_text()) == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "how"),
+    [
+        ("CompilerEnv", "gymnasium", "'.[envs]'"),
+        ("CompilerVecEnv", "stable_baselines3", "'./optimizations[train]'"),
+        ("MultiAgentCompilerEnv", "ray", "'./optimizations[train]'"),
+    ],
+)
+def test_environments_whose_package_is_missing(
+    monkeypatch: pytest.MonkeyPatch, name: str, package: str, how: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(Unsupported, match=f"envs.{name} needs .* {package}") as raised:
+        getattr(envs, name)
+    assert f"pip install {how}" in str(raised.value)
+    assert envs.EnvironmentChannel.__module__ == "mlbridge.envs.channel"
 
 
 def test_a_folder_that_another_training_writes_to(spills: Path, tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from mlbridge.extras import how_to_install, need
+
 if TYPE_CHECKING:
     from mlbridge.envs.channel import EnvironmentChannel
     from mlbridge.envs.compiler import CompilerEnv
@@ -46,6 +48,12 @@ _HOMES = {
     "make_vec": "mlbridge.envs.vector",
 }
 
+# The library for which an environment is made.
+_LIBRARIES = {
+    "CompilerVecEnv": ("stable_baselines3",),
+    "MultiAgentCompilerEnv": ("ray",),
+}
+
 __all__ = [
     "CompilerEnv",
     "CompilerVecEnv",
@@ -62,6 +70,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
+        library = _LIBRARIES.get(name, ())
+        packages = () if name == "EnvironmentChannel" else ("gymnasium", *library)
+        where = ("train", "./optimizations") if library else ("envs",)
+        need(f"mlbridge.envs.{name}", packages, how_to_install(*where))
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
