@@ -235,7 +235,7 @@ def _train(
     options.out.parent.mkdir(parents=True, exist_ok=True)
     write(network, options.out, Calls.join(calls), settings.seed)
     table = Table("program", title="Calls")
-    for column in ("calls", "tried", "searched otherwise than LLVM"):
+    for column in ("calls", "tried", "decided unlike LLVM"):
         table.add_column(column, justify="right")
     for program, one in zip(programs, calls, strict=True):
         counts = (len(one.keys), np.isfinite(one.gains).sum(), one.differ.sum())

@@ -140,8 +140,9 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
             soft_wrap=True,
         )
     console.print(
-        "'emitted' counts the objects made for a file in order to choose, with -Oz's;"
-        " the last state of a sequence counts. Random ones are the mean of 5."
+        "'emitted' is the number of objects made for a file before the choice, with"
+        " -Oz's object. Sizes are those after a whole sequence. Rows with random"
+        " sequences show the mean of 5 draws."
     )
     for failure in found.failures:
         text = f"{failure.kind} on {failure.file}: {failure.pipeline or 'any sequence'}"

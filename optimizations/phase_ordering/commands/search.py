@@ -138,22 +138,23 @@ def _report(trained: "Trained", caveat: str) -> None:
     ratios = trained.core.ratios
     if (found := trained.searched) is not None:
         console.print(
-            f"Searched modules: {found:.4f} of -Oz by the best sequence of each."
+            f"Searched modules: {found:.4f} of -Oz's size with their best sequences."
         )
     for k in sorted({1, 8, len(ratios)} & set(range(1, len(ratios) + 1))):
-        best = f"{ratios[k - 1]:.4f} by the best of {k} fixed sequences"
+        best = f"{ratios[k - 1]:.4f} of -Oz's size with the best of {k} sequences"
         console.print(f"Training programs: {best}.")
-    left_out = "Programs left out, each in turn"
+    left_out = "Programs left out of the training, one at a time"
     if trained.fitted and (check := trained.fitted.check):
         console.print(
-            f"{left_out}: {check.chosen:.4f} by the value model after {check.epochs}"
-            f" epochs, {check.fixed:.4f} by the best fixed sequence, {check.best:.4f}"
-            f" at most. {caveat}"
+            f"{left_out}: {check.chosen:.4f} of -Oz's size with the value model after"
+            f" {check.epochs} epochs, {check.fixed:.4f} with the best fixed sequence,"
+            f" {check.best:.4f} with each module's best sequence. {caveat}"
         )
     if ahead := trained.foresight:
         console.print(
-            f"{left_out}: {ahead.chosen:.4f} by looking ahead, {ahead.fixed:.4f} by the"
-            f" first sequence, {ahead.best:.4f} at most. {caveat}"
+            f"{left_out}: {ahead.chosen:.4f} of -Oz's size by looking ahead,"
+            f" {ahead.fixed:.4f} with the first sequence, {ahead.best:.4f} with each"
+            f" module's best sequence. {caveat}"
         )
     for kind, times in sorted(Counter(f[2] for f in trained.failures).items()):
         console.print(f"The compiler's failures, {kind}: {times}; see table.jsonl")
