@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A package is loaded once, with one set of weights and an instance of its
-/// code for each concurrent thread; a cursor holds only the tensors of an
-/// evaluation. libtorch reports errors as exceptions, which never leave this
-/// file.
+/// Implements Model and ModelCursor with PyTorch. A package is loaded once. It
+/// has one set of weights, and one instance of its code for each concurrent
+/// thread. A cursor holds only the tensors of an evaluation. libtorch reports
+/// errors as exceptions. This file catches them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ static auto guarded(ErrorCode Code, const std::string &Name, F Do)
   try {
     return Do();
   } catch (const c10::Error &E) {
-    // what() includes a backtrace.
+    // Do not use what(), because its text includes a backtrace.
     return Error(Code, Name + ": PyTorch: " + E.what_without_backtrace());
   } catch (const std::exception &E) {
     return Error(Code, Name + ": PyTorch: " + E.what());
@@ -89,7 +89,8 @@ public:
 
   Expected<std::unique_ptr<ModelCursor>> open() const override;
 
-  /// Any number of threads can call this; they wait for a free instance.
+  /// Evaluates the model. Any number of threads can call this function. Each
+  /// thread waits for a free instance of the code.
   std::vector<at::Tensor> run(const std::vector<at::Tensor> &Inputs) const {
     return Package->run(Inputs);
   }
@@ -117,7 +118,7 @@ private:
 
   std::shared_ptr<const AOTInductorModel> TheModel;
   std::vector<at::Tensor> Arguments;
-  /// Valid until the next evaluation.
+  /// /// The outputs, which are valid until the next evaluation.
   std::vector<at::Tensor> Outputs;
   std::vector<TensorView> Views;
 };
@@ -135,7 +136,8 @@ AOTInductorCursor::evaluate(Span<const TensorView> Inputs) {
   for (std::size_t I = 0; I < Inputs.size(); ++I) {
     const TensorView &Input = Inputs[I];
     at::Tensor &Argument = Arguments[I];
-    // Copies, since the code may require their alignment.
+    // Copy the input, because the code may require the alignment of PyTorch's
+    // tensors.
     const at::IntArrayRef Dims(Input.Dims.begin(), Input.Dims.rank());
     if (!Argument.defined() || Argument.sizes() != Dims)
       Argument = at::empty(Dims, typeOf(Input.Type));
@@ -153,7 +155,7 @@ AOTInductorCursor::evaluate(Span<const TensorView> Inputs) {
   return Span<const TensorView>(Views);
 }
 
-/// Makes output \p I a view if it matches the signature.
+/// Makes view \p I describe output \p I, if the output matches the signature.
 Error AOTInductorCursor::show(std::size_t I) {
   const TensorSpec &Spec = TheModel->outputs()[I];
   at::Tensor &Output = Outputs[I] = Outputs[I].contiguous();
@@ -186,9 +188,8 @@ static Expected<ModelSignature> signatureOf(const std::string &Name,
   return ModelSignature::parseNumeric(Text->second, Name, "PyTorch");
 }
 
-/// True if the process from which this one was forked has used PyTorch.
-/// Compiled code shares its work with threads that were started then, and would
-/// wait for them forever.
+/// Returns whether a parent of this process used PyTorch before the fork. The
+/// compiled code would wait forever for threads that exist only in the parent.
 static bool wasUsedBeforeFork() {
   static const pid_t FirstUser = ::getpid();
   return FirstUser != ::getpid();

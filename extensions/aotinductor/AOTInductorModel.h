@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The scheme "aoti", written like a user's extension, with the public headers
-/// and libtorch. docs/guides/extending-runtimes.md explains the similar TVM
-/// extension.
+/// The scheme "aoti", an example of a user's extension. It uses only public
+/// headers of this library, and libtorch. docs/guides/extending-runtimes.md
+/// explains the similar extension for TVM.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,8 @@
 
 namespace MLBridge {
 
-/// Adds `aoti:PACKAGE.pt2`, for packages of `mlbridge.runtimes.aotinductor`.
+/// Adds `aoti:PACKAGE.pt2`, for packages that mlbridge.runtimes.aotinductor has
+/// compiled.
 void addAOTInductor(RunnerFactory &Factory);
 
 } // namespace MLBridge

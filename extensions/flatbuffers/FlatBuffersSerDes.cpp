@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A message is a Message of tensors.fbs. One reused builder writes it. Once
-/// the verifier has accepted a message, its tensors are read in place.
+/// Writes and reads the table Message of tensors.fbs. One builder is reused for
+/// all written messages. If FlatBuffers' verifier accepts a received message,
+/// its tensors are read in place.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +75,7 @@ FlatBuffersSerDes::write(const TensorView &Tensor) {
 Expected<std::size_t> FlatBuffersSerDes::getMaxSerializedSize() {
   if (Error E = CheckOut(Features, ErrorCode::InvalidArgument))
     return E;
-  // A tensor also has offsets, a shape and padding.
+  // The bytes for a tensor's offsets, shape and padding.
   constexpr std::size_t MostBeside = 256;
   std::size_t Bound = MostBeside;
   for (const TensorView &Feature : Features)
@@ -112,7 +113,8 @@ Error FlatBuffersSerDes::read(const flat::Tensor &Tensor) {
   if (Type > static_cast<std::size_t>(ElementType::String))
     return malformed("unknown type number " + std::to_string(Type));
   View.Type = static_cast<ElementType>(Type);
-  // The verifier checks all alignments except those of vector elements.
+  // Check the alignment of vector elements, because the verifier checks only
+  // all other alignments.
   auto IsAligned = [](const auto *Vector, std::size_t Size) {
     return !Vector || Vector->size() == 0 ||
            reinterpret_cast<std::uintptr_t>(Vector->data()) % Size == 0;
@@ -155,7 +157,8 @@ FlatBuffersSerDes::deserializeUntyped(Span<const std::byte> Message,
   for (const flat::Tensor *Tensor : *Tensors) {
     if (Error E = read(*Tensor))
       return E;
-    // Tensors may share bytes. Refuse that, so that the work stays linear.
+    // Refuse tensors that share bytes, so that the time is linear in the size
+    // of the message.
     Total += Views.back().Name.size() + Views.back().NumBytes +
              8 * Views.back().Lengths.size();
     if (Total > Message.size())

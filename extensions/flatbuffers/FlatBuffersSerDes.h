@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The SerDes "flatbuffers", written like a user's extension, with the public
-/// headers and flatc's output for tensors.fbs. docs/guides/extending-serdes.md
-/// explains it.
+/// The SerDes "flatbuffers", an example of a user's extension. It uses only
+/// public headers, and flatc's output for tensors.fbs.
+/// docs/guides/extending-serdes.md explains the code.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,8 @@
 
 namespace MLBridge {
 
-/// Adds "flatbuffers": the messages of tensors.fbs, read in place.
+/// Adds the format "flatbuffers". Its messages follow tensors.fbs, and readers
+/// use the tensors in place.
 void addFlatBuffers(SerDesFactory &Formats);
 
 } // namespace MLBridge

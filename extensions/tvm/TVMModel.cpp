@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A library is loaded once. Each cursor has its own virtual machine, which
-/// holds the memory of an evaluation. TVM reports errors as exceptions, which
-/// never leave this file.
+/// Implements Model and ModelCursor with Apache TVM. A library is loaded once.
+/// Each cursor has a separate virtual machine, which holds the memory of an
+/// evaluation. TVM reports errors as exceptions. This file catches them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ using namespace MLBridge;
 
 namespace ffi = tvm::ffi;
 
-/// The exported string with the signature.
+/// The name of the symbol that contains the signature (ModelSignature.h).
 static constexpr char SignatureSymbol[] = "mlbridge_signature";
 static constexpr DLDevice CPU = {kDLCPU, 0};
 
@@ -99,7 +99,8 @@ public:
 
 private:
   ffi::Module Library;
-  /// TVM does not document modules as thread-safe.
+  /// Locked while a cursor is created, because TVM does not document modules as
+  /// thread-safe.
   mutable std::mutex Opening;
 };
 
@@ -126,10 +127,10 @@ private:
   std::shared_ptr<const Model> TheModel;
   ffi::Module Machine;
   ffi::Function Main;
-  /// The inputs that the virtual machine reads.
+  /// Copies of the inputs, which the virtual machine reads.
   std::vector<ffi::Tensor> Bound;
   std::vector<ffi::AnyView> Arguments;
-  /// Owns the outputs until the next evaluation.
+  /// The owner of the outputs until the next evaluation.
   ffi::Any Result;
   std::vector<TensorView> Views;
 };
@@ -217,8 +218,8 @@ Error TVMCursor::show(std::size_t I, const ffi::Tensor &Output) {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// Loads TVM's runtime. It registers its virtual machine with TVM and is
-/// therefore never unloaded.
+/// Loads TVM's runtime. The runtime registers its virtual machine with TVM, so
+/// it is never unloaded.
 static Error loadRuntime(const ModelSpec &Spec) {
   const std::string Path(Spec.option("runtime", "libtvm_runtime.so"));
   Expected<void *> Library = openLibrary(Path, RTLD_NOW | RTLD_GLOBAL);
@@ -260,13 +261,14 @@ static Expected<std::shared_ptr<const Model>> load(const std::string &File,
     Error E = Opened.takeError();
     return Error(E.code(), Name + ": " + E.message());
   }
-  // By its own name, the linker would return the file's previous version, which
-  // may still be in use.
+  // Load the file under a unique name. With the file's own name, the linker
+  // would return an earlier version of the file that is still loaded.
   const std::string &LinkName = Opened->name();
   return guarded(
       ErrorCode::Malformed, Name,
       [&]() -> Expected<std::shared_ptr<const Model>> {
-        // Module::LoadFromFile() needs a file extension in the name.
+        // Do not use Module::LoadFromFile(), because it needs a file extension
+        // in the name.
         auto Library = ffi::Function::GetGlobalRequired(
                            "ffi.Module.load_from_file.so")(LinkName, "so")
                            .cast<ffi::Module>();

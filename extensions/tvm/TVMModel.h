@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The scheme "tvm", written like a user's extension, with the public headers
-/// and TVM's. docs/guides/extending-runtimes.md explains it.
+/// The scheme "tvm", an example of a user's extension. It uses only public
+/// headers of this library and of TVM. docs/guides/extending-runtimes.md
+/// explains the code.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +20,10 @@
 
 namespace MLBridge {
 
-/// Adds `tvm:LIBRARY.so`, for libraries of mlbridge.runtimes.tvm. The first
-/// model loads TVM's runtime: `?runtime=PATH`, or else libtvm_runtime.so
-/// wherever the dynamic linker finds it.
+/// Adds `tvm:LIBRARY.so`, for libraries that mlbridge.runtimes.tvm has
+/// compiled. The first model loads TVM's runtime. The option `runtime=PATH`
+/// names the runtime. Without the option, the dynamic linker searches for
+/// libtvm_runtime.so.
 void addTVM(RunnerFactory &Factory);
 
 } // namespace MLBridge

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A message is a mapping from names to tensors. Long tensors are written as
-/// bytes in hexadecimal, since nobody reads a thousand numbers.
+/// A message is a mapping from names to tensors. The value of a long tensor is
+/// its bytes in hexadecimal, because people do not read a thousand numbers:
 ///
 ///   "callee": {type: string, value: "main"}
 ///   "embedding": {type: float, value: [0.5, .inf, -1.5], shape: [3]}
@@ -33,8 +33,8 @@ static constexpr auto Plain = YAML_PLAIN_SCALAR_STYLE;
 static constexpr auto Quoted = YAML_DOUBLE_QUOTED_SCALAR_STYLE;
 static constexpr std::string_view Digits = "0123456789ABCDEF";
 
-/// Calls \p Do with a zero of the type used to write numbers of \p Type as
-/// text.
+/// Calls \p Do with a zero. The type of the zero is the type that represents
+/// numbers of \p Type in text.
 template <typename F> static auto asText(ElementType Type, F Do) {
   if (Type == ElementType::Float || Type == ElementType::Double)
     return Do(double());
@@ -49,13 +49,13 @@ template <typename T> static std::string toText(T Number) {
   char Shortest[32]; // Enough for the shortest exact form of any number.
   std::string Text(Shortest,
                    std::to_chars(Shortest, Shortest + 32, Number).ptr);
-  // YAML's .inf and .nan.
+  // // Insert a dot, because YAML has the forms .inf and .nan.
   if (std::size_t Letter = Text.find_first_of("in"); Letter != Text.npos)
     Text.insert(Letter, ".");
   return Text;
 }
 
-/// Each element of \p Tensor.
+/// Returns each element of \p Tensor as text.
 static std::vector<std::string> textsOf(const TensorView &Tensor) {
   std::vector<std::string> Texts;
   if (Tensor.Type == ElementType::String)
@@ -72,8 +72,8 @@ static std::vector<std::string> textsOf(const TensorView &Tensor) {
 
 namespace {
 
-/// Builds a document. When memory runs out, libyaml returns node 0 and rejects
-/// it in later calls.
+/// Builds a document. If memory runs out, libyaml returns node 0. Later calls
+/// reject this node.
 class Writer {
 public:
   Writer() {
@@ -157,7 +157,7 @@ private:
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// A parsed message. Its tensors are valid as long as this object.
+/// A parsed message. Its tensors are valid while this object exists.
 class Reader {
 public:
   ~Reader() { yaml_document_delete(&YAML); }
@@ -272,7 +272,8 @@ private:
     return Text.empty();
   }
   template <typename T> static bool parse(std::string Text, T &Value) {
-    // YAML's .inf and .nan, which from_chars knows without the dot.
+    // Remove the dot of YAML's .inf and .nan, because from_chars() expects no
+    // dot.
     std::size_t Letter = Text.find_first_of("in");
     if (Letter - 1 < Text.size() && Text[Letter - 1] == '.')
       Text.erase(Letter - 1, 1);
@@ -282,7 +283,7 @@ private:
   }
 
   yaml_document_t YAML = {};
-  // Deques, since blocks must not move.
+  // Use deques, because their elements never move.
   std::deque<std::vector<std::byte>> Elements;
   std::deque<std::vector<std::uint64_t>> Lengths;
   std::vector<TensorView> Views;

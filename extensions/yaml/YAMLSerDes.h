@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The SerDes "yaml", written like a user's extension, with the public headers
-/// and libyaml. docs/guides/extending-serdes.md lists the requirements.
+/// The SerDes "yaml", an example of a user's extension. It uses only public
+/// headers, and libyaml. docs/guides/extending-serdes.md lists the
+/// requirements.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@
 
 namespace MLBridge {
 
-/// Adds "yaml", a readable format: small tensors are written as numbers.
+/// Adds the format "yaml", in which people can read small tensors as numbers.
 void addYAML(SerDesFactory &Formats);
 
 } // namespace MLBridge

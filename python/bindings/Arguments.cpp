@@ -30,11 +30,11 @@ static std::uint64_t processNumber() {
   return Number;
 }
 
-/// True in the main thread of a process. After a fork, the child's main thread
-/// is a copy of the thread that forked, and it still executes that thread's
-/// calls. The marks of that thread are therefore valid. Other threads of the
-/// child were started later, and a thread of the parent may have had the same
-/// identifier.
+/// Returns whether the caller is the main thread of its process. After a fork,
+/// the child's main thread is a copy of the thread that forked, and continues
+/// that thread's calls. Therefore, the marks of that thread are valid in the
+/// main thread. All other threads of the child were started later. Such a
+/// thread may have the identifier of an unrelated thread of the parent.
 static bool hasForked() { return ::gettid() == ::getpid(); }
 
 ExclusiveUse::ExclusiveUse(UseMark &Mark, std::string_view What) : Mark(Mark) {
@@ -60,8 +60,8 @@ Duration Python::durationOf(std::optional<double> Seconds) {
     raise({ErrorCode::InvalidArgument,
            "expected a timeout in seconds, found nan"});
   std::chrono::duration<double> Wait(std::max(0.0, *Seconds));
-  // Treat more than half of the maximum, which is 146 years, as no limit.
-  // Shorter durations cannot overflow in the conversion.
+  // Treat more than 146 years (half of the maximum) as no limit. Shorter
+  // durations cannot overflow in the conversion.
   if (Wait > std::chrono::duration<double>(Duration::max() / 2))
     return Duration::max();
   return std::chrono::duration_cast<Duration>(Wait);

@@ -26,40 +26,44 @@ namespace MLBridge::Python {
 void bindServer(nb::module_ &M) {
   nb::class_<Server>(
       M, "Server",
-      "Serves compilers. One thread at a time, except stop() and latencies().")
+      "Serves compilers. Only one thread at a time may use a server, but any "
+      "thread may call stop() and latencies().")
       .def(nb::init<const nb::sequence &, nb::object>(), nb::arg("listeners"),
            nb::kw_only(), nb::arg("on_warning").none(),
            nb::sig("def __init__(self, listeners: "
                    "collections.abc.Sequence[Listener], *, on_warning: "
                    "collections.abc.Callable[[str, Exception], object] | None) "
                    "-> None"),
-           "Takes over the listeners; failures and refusals go to on_warning.")
-      .def(
-          "exchange", &Server::exchange, nb::arg("timeout").none() = nb::none(),
-          nb::sig("def exchange(self, timeout: float | None = None) -> "
-                  "dict[str, typing.Any] | None"),
-          "Sends the replies that are set and waits for the next request. "
-          "Returns its features by name, or None after timeout seconds or "
-          "after stop(). Raises an exception with a `session` if a reply could "
-          "not be sent; its `others` are the batch's other such exceptions.")
+           "Takes over the listeners. Failures and refusals are passed to "
+           "on_warning.")
+      .def("exchange", &Server::exchange,
+           nb::arg("timeout").none() = nb::none(),
+           nb::sig("def exchange(self, timeout: float | None = None) -> "
+                   "dict[str, typing.Any] | None"),
+           "Sends the replies that are set and waits for the next request. "
+           "Returns the request's features by name, or None after timeout "
+           "seconds or after stop(). If a reply could not be sent, raises an "
+           "exception with the attribute `session`. The attribute `others` "
+           "contains the exceptions for the batch's other unsent replies.")
       .def("exchange_batch", &Server::exchangeBatch, nb::arg("max_size"),
            nb::arg("max_delay"), nb::arg("timeout").none() = nb::none(),
            nb::sig("def exchange_batch(self, max_size: int, max_delay: float, "
                    "timeout: float | None = None) -> list[dict[str, "
                    "typing.Any]] | None"),
-           "Like exchange(), but returns all requests that wait at the same "
-           "moment, at most one per compiler. The first of them may wait "
-           "max_delay seconds for others.")
+           "Does the same as exchange(), but returns all requests that are "
+           "waiting, at most one per compiler. The first request waits at "
+           "most max_delay seconds for further requests.")
       .def("set_reply", &Server::setReply, nb::arg("value").none(),
            nb::arg("index") = 0,
            nb::sig("def set_reply(self, value: object, index: int = 0) -> "
                    "None"),
            "Sets the reply to the request at this index of the batch. None "
-           "defers. An array is not copied before it is sent.")
+           "leaves the decision to the compiler. An array is not copied "
+           "before it is sent.")
       .def("set_message", &Server::setMessage, nb::arg("tensors"),
            nb::sig("def set_message(self, tensors: dict[str, typing.Any]) -> "
                    "None"),
-           "Sets a training message, whose names may be reserved ones.")
+           "Sets a training message, which may contain reserved names.")
       .def("set_error", &Server::setError, nb::arg("message"),
            nb::arg("index") = 0, "Sets the reply that the model failed.")
       .def("set_deferred", &Server::setDeferred, nb::arg("why"),
@@ -68,7 +72,8 @@ void bindServer(nb::module_ &M) {
       .def("send", &Server::send,
            "Sends the replies that are set, without waiting for a request.")
       .def("stop", &Server::stop,
-           "Makes exchange() return None soon. May be called by any thread.")
+           "Makes exchange() return None soon. Any thread may call this "
+           "function.")
       .def("close", &Server::close,
            "Ends all sessions and removes the server's files.")
       .def_prop_ro("closed", &Server::isClosed)
@@ -80,12 +85,12 @@ void bindServer(nb::module_ &M) {
            "The session and the process ID of a request of the batch.")
       .def_prop_ro(
           "session", &Server::session,
-          "The request's session, counted from 1; 0 without a request.")
+          "The request's session, counted from 1. 0 without a request.")
       .def_prop_ro("pid", &Server::pid,
-                   "The compiler's process ID; 0 for a bare compiler.")
+                   "The compiler's process ID. 0 for a bare compiler.")
       .def_prop_ro("advice_type", &Server::adviceType,
-                   "The TensorSpec type that the session wanted first; empty "
-                   "if unknown.")
+                   "The type of advice that the session's first request "
+                   "expects, or ''.")
       .def_prop_ro("bare", &Server::bare,
                    "True if the compiler uses bare pipes.")
       .def_prop_ro("sessions", &Server::sessions, "Sessions so far.")
@@ -100,12 +105,12 @@ void bindServer(nb::module_ &M) {
                    "Replies whose type differs from the session's advice_type.")
       .def("measure_latencies", &Server::measureLatencies,
            "Starts to measure how long requests take.")
-      .def(
-          "latencies", &Server::latencies, nb::arg("quantiles"),
-          nb::sig("def latencies(self, quantiles: "
-                  "collections.abc.Sequence[float]) -> list[float]"),
-          "The quantiles (0 to 1) of the seconds from the arrival of a request "
-          "until its reply is sent. May be called by any thread.");
+      .def("latencies", &Server::latencies, nb::arg("quantiles"),
+           nb::sig("def latencies(self, quantiles: "
+                   "collections.abc.Sequence[float]) -> list[float]"),
+           "Returns quantiles (0 to 1) of the time from the arrival of a "
+           "request until its reply is sent, in seconds. Any thread may call "
+           "this function.");
 }
 
 } // namespace MLBridge::Python

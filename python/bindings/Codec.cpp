@@ -131,7 +131,7 @@ void bindCodec(nb::module_ &M) {
         nb::sig("def serialize(tensors: dict[str, typing.Any], serdes: str, "
                 "side: str, bare: bool = False, formats: "
                 "collections.abc.Sequence[Format] = ()) -> bytes"),
-        "Encodes these tensors as one message of the side that writes it.");
+        "Encodes tensors as one message that the given side writes.");
   M.def("deserialize", deserialize, nb::arg("message"), nb::arg("serdes"),
         nb::arg("side"), nb::arg("bare") = false,
         nb::arg("formats") = nb::tuple(), nb::arg("type").none() = nb::none(),
@@ -140,7 +140,7 @@ void bindCodec(nb::module_ &M) {
                 "bool = False, formats: collections.abc.Sequence[Format] = (), "
                 "type: str | None = None, many: bool = False) -> dict[str, "
                 "typing.Any]"),
-        "Decodes the tensors of one message for the side that reads it.");
+        "Decodes the tensors of one message that the given side reads.");
 }
 
 } // namespace MLBridge::Python

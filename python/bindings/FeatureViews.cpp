@@ -52,8 +52,8 @@ FeatureViews::viewsOf(const ModelServer::Request &Request) {
 
 nb::dict FeatureViews::dictFor(const ModelServer::Request &Request) {
   SessionViews &Views = viewsOf(Request);
-  // A new session never matches, because it has the ID 0 and the IDs of memory
-  // start at 1.
+  // A new SessionViews never matches, because its MemoryId is 0 and a request's
+  // IDs start at 1.
   if (Views.MemoryId != Request.Layout.Memory) {
     Views.forgetLayouts();
     Views.Owner = ownerOf(Request.Memory);

@@ -81,7 +81,8 @@ void bindFormats(nb::module_ &M) {
           "The format's name in the option 'serdes' of a spec.")
       .def_prop_ro(
           "help", helpOf,
-          "One line of help; raises ImportError if its library is missing.")
+          "One line of help. Raises ImportError if the format's library is "
+          "missing.")
       .def("__repr__",
            [](const Format &F) { return "<Format " + F.Name + ">"; });
   M.def("formats", formats, nb::sig("def formats() -> list[Format]"),

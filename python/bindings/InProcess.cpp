@@ -128,35 +128,36 @@ void bindInProcess(nb::module_ &M) {
       "in_process_schemes", inProcessSchemes, nb::arg("onnxruntime") = "",
       nb::sig("def in_process_schemes(onnxruntime: str = '') -> "
               "list[Scheme]"),
-      "The schemes of in-process models. Runners made with the same schemes "
-      "share their models. onnxruntime: the library to load, unless a spec or "
-      "the environment names one.");
+      "Returns the schemes of in-process models. Runners made with the same "
+      "schemes share their models. onnxruntime is the library to load, unless "
+      "a spec or the environment names a library.");
   nb::class_<DecisionInPython>(
       M, "Decision",
-      "Turns a model's outputs into advice as its metadata say; see "
-      "docs/reference/model-metadata.md. Used by one thread at a time.")
+      "Turns a model's outputs into advice, as the model's metadata specify "
+      "(docs/reference/model-metadata.md). Used by one thread at a time.")
       .def(nb::init<const nb::str &, const nb::dict &, const nb::dict &,
                     std::uint64_t>(),
            nb::arg("model"), nb::arg("metadata"), nb::arg("outputs"),
            nb::arg("seed") = 0,
            nb::sig("def __init__(self, model: str, metadata: dict[str, str], "
                    "outputs: dict[str, str], seed: int = 0) -> None"),
-           "outputs: the element type of each output by name. Raises Malformed "
-           "for unknown metadata, SchemaMismatch if they do not fit the "
-           "outputs.")
+           "outputs maps each output's name to its element type. Raises "
+           "Malformed if the metadata have unknown values, and SchemaMismatch "
+           "if the metadata do not fit the outputs.")
       .def_prop_ro("output", &DecisionInPython::output,
                    nb::sig("def output(self) -> str | None"),
-                   "The only output that is used; None for all of them.")
+                   "The only output that is used. None if all outputs are "
+                   "used.")
       .def_prop_ro("chooses", &DecisionInPython::chooses,
                    "True if the advice is an index into the output.")
       .def_prop_ro("refuses_non_finite", &DecisionInPython::refusesNonFinite,
                    "True if NaN and infinite features are refused.")
       .def("choose", &DecisionInPython::choose, nb::arg("scores"),
            nb::sig("def choose(self, scores: numpy.ndarray) -> numpy.ndarray"),
-           "The int64 index chosen for each row of scores along the innermost "
-           "extent. Raises SchemaMismatch for an empty row; ModelError if a "
-           "score "
-           "is NaN, or if the greatest is infinite and the index is drawn.");
+           "Returns the chosen int64 index for each row of scores along the "
+           "innermost extent. Raises SchemaMismatch for an empty row. Raises "
+           "ModelError if a score is NaN, or if the greatest score is "
+           "infinite and the rule is `sample`.");
 }
 
 } // namespace MLBridge::Python

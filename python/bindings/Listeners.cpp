@@ -68,8 +68,8 @@ void bindListeners(nb::module_ &M) {
         nb::sig("def server_spec(spec: str) -> tuple[str, str, bool, int, "
                 "int]"),
         "Parses a spec of an address on this machine. Returns the name, the "
-        "SerDes of bare compilers, whether they are accepted, the maximum "
-        "message size in bytes and the maximum number of sessions.");
+        "SerDes of bare compilers, whether bare compilers are accepted, the "
+        "maximum message size in bytes and the maximum number of sessions.");
   nb::class_<ListenerInPython> Bound(
       M, "Listener",
       "Accepts compilers at one address. Belongs to one Server.");

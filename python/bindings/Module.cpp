@@ -62,8 +62,8 @@ NB_MODULE(_core, M) {
   M.def("printable", printableText, nb::arg("text"),
         nb::arg("most") = MostPrinted,
         nb::sig("def printable(text: str, most: int = 200) -> str"),
-        "Escapes an external text for a message: one line without control "
-        "characters, of at most `most` bytes of UTF-8. A longer text keeps its "
+        "Returns an external text as one line of at most `most` bytes of "
+        "UTF-8, with control characters escaped. A longer text keeps its "
         "beginning and end.");
   bindFormats(M);
   bindListeners(M);

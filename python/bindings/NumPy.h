@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Includes NumPy's C API. It creates a view of a feature in 30 ns, whereas the
-/// buffer protocol needs 219 ns. The C API also supports NumPy's own types.
-/// With the buffer protocol, an int64 array would have the dtype longlong.
+/// Includes NumPy's C API. The C API creates a view of a feature in 30 ns,
+/// whereas the buffer protocol needs 219 ns. The C API also supports NumPy's
+/// own types. With the buffer protocol, an int64 array would have the dtype
+/// longlong.
 ///
 //===----------------------------------------------------------------------===//
 

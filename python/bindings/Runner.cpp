@@ -284,10 +284,10 @@ void bindRunner(nb::module_ &M) {
            nb::arg("type").none() = nb::none(), nb::arg("many") = false,
            nb::sig("def evaluate(self, features: dict[str, typing.Any], type: "
                    "str | None = None, many: bool = False) -> typing.Any"),
-           "Returns the advice for these features. With a type: the only "
-           "output, "
-           "or the one called 'out', converted to one element of that type, or "
-           "to any number with many. Without a type: all outputs by name.")
+           "Returns the advice for these features. Without a type, returns "
+           "all outputs by name. With a type, returns the only output, or the "
+           "output called 'out', as one element of this type. If many is "
+           "true, returns any number of elements.")
       .def("log_outcome", &Runner::logOutcome, nb::arg("name").none(),
            nb::arg("value").none(), nb::arg("reward").none(),
            nb::sig("def log_outcome(self, name: str | None, value: object, "

@@ -49,8 +49,8 @@ Server::Server(const nb::sequence &Listeners, nb::object OnWarning)
   Description = "the server at " + Name;
 }
 
-/// A forked child abandons its copy of the server without closing it, because
-/// the sessions and threads belong to the parent.
+/// In a forked child, leaks the copy of the server instead of closing it,
+/// because the sessions and threads belong to the parent.
 Server::~Server() {
   if (Fork.isForked())
     abandon(std::move(Impl));
@@ -62,8 +62,8 @@ void Server::close() {
   ExclusiveUse Use(InUse, Description);
   NumAsked = 0;
   Counts.Open = 0;
-  // Release this object's references. Arrays that Python still uses keep their
-  // memory alive themselves.
+  // Release this object's references to arrays. An array that Python still uses
+  // keeps its memory alive.
   forget();
   for (const auto &E : Exchanges)
     E->Reply.clear();
@@ -193,9 +193,9 @@ void Server::report(const Sent &Last) {
       warn("refused a compiler", Why);
     }
   }
-  // Report each end once. Messages contain the session's number, so a different
-  // message means a different session. Skip a message that is also the failure
-  // of a reply, because the loop below reports it.
+  // Report each end of a session once. Messages contain the session's number,
+  // so a different message means a different session. Skip a message that is
+  // also the failure of a reply, because the loop below reports it.
   const MLBridge::Error &End = Impl->lastSessionError();
   if (End && End.message() != LastReported) {
     LastReported = End.message();
@@ -305,8 +305,8 @@ void Server::setReply(nb::handle Value, std::size_t Index) {
     return;
   }
   E.Reply.clear();
-  // Convert Python's numbers to int32 and float32, because bare compilers read
-  // them as C's int and float.
+  // Convert Python's int and float to int32 and float32, because bare compilers
+  // read C's int and float.
   TensorsFromPython::NumberTypes Numbers;
   if (E.Request.Bare)
     Numbers = {ElementType::Int32, ElementType::Float};

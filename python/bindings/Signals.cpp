@@ -78,7 +78,8 @@ static nb::list endWaits() {
 void bindSignals(nb::module_ &M) {
   M.def("end_waits", endWaits, nb::sig("def end_waits() -> list[int]"),
         "Makes waiting calls of all other threads raise SystemExit, for the "
-        "shutdown of the interpreter. Returns the threads that ever waited.");
+        "shutdown of the interpreter. Returns the IDs of all threads that "
+        "have waited.");
 }
 
 } // namespace MLBridge::Python

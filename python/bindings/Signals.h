@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Signals ends a wait of the library in two cases. The first case is that a
-/// Python signal handler raises an exception. Python runs signal handlers in
-/// the main thread, so a waiting main thread must run them itself. The second
-/// case is that the interpreter shuts down. A thread that is still waiting then
-/// would never free its resources.
+/// Defines Signals, which ends a wait of the library in two cases. In the first
+/// case, a Python signal handler raises an exception. Python runs signal
+/// handlers in the main thread, so a waiting main thread must run them itself.
+/// In the second case, the interpreter shuts down. A thread that is still
+/// waiting at the end of the shutdown would never free its resources.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -20,7 +20,7 @@ def set_leak_warnings(value: bool) -> None:
 
 def printable(text: str, most: int = 200) -> str:
     """
-    Escapes an external text for a message: one line without control characters, of at most `most` bytes of UTF-8. A longer text keeps its beginning and end.
+    Returns an external text as one line of at most `most` bytes of UTF-8, with control characters escaped. A longer text keeps its beginning and end.
     """
 
 class Format:
@@ -32,7 +32,9 @@ class Format:
 
     @property
     def help(self) -> str:
-        """One line of help; raises ImportError if its library is missing."""
+        """
+        One line of help. Raises ImportError if the format's library is missing.
+        """
 
     def __repr__(self) -> str: ...
 
@@ -41,7 +43,7 @@ def formats() -> list[Format]:
 
 def server_spec(spec: str) -> tuple[str, str, bool, int, int]:
     """
-    Parses a spec of an address on this machine. Returns the name, the SerDes of bare compilers, whether they are accepted, the maximum message size in bytes and the maximum number of sessions.
+    Parses a spec of an address on this machine. Returns the name, the SerDes of bare compilers, whether bare compilers are accepted, the maximum message size in bytes and the maximum number of sessions.
     """
 
 class Listener:
@@ -51,28 +53,32 @@ def local_listener(name: str, *, bare_format: str, max_message: int, max_session
     """Listens at NAME.sock and, with a bare_format, at NAME.in and NAME.out."""
 
 class Server:
-    """Serves compilers. One thread at a time, except stop() and latencies()."""
+    """
+    Serves compilers. Only one thread at a time may use a server, but any thread may call stop() and latencies().
+    """
 
     def __init__(self, listeners: Sequence[Listener], *, on_warning: Callable[[str, Exception], object] | None) -> None:
-        """Takes over the listeners; failures and refusals go to on_warning."""
+        """
+        Takes over the listeners. Failures and refusals are passed to on_warning.
+        """
 
     def exchange(self, timeout: float | None = None) -> dict[str, Any] | None:
         """
-        Sends the replies that are set and waits for the next request. Returns its features by name, or None after timeout seconds or after stop(). Raises an exception with a `session` if a reply could not be sent; its `others` are the batch's other such exceptions.
+        Sends the replies that are set and waits for the next request. Returns the request's features by name, or None after timeout seconds or after stop(). If a reply could not be sent, raises an exception with the attribute `session`. The attribute `others` contains the exceptions for the batch's other unsent replies.
         """
 
     def exchange_batch(self, max_size: int, max_delay: float, timeout: float | None = None) -> list[dict[str, Any]] | None:
         """
-        Like exchange(), but returns all requests that wait at the same moment, at most one per compiler. The first of them may wait max_delay seconds for others.
+        Does the same as exchange(), but returns all requests that are waiting, at most one per compiler. The first request waits at most max_delay seconds for further requests.
         """
 
     def set_reply(self, value: object, index: int = 0) -> None:
         """
-        Sets the reply to the request at this index of the batch. None defers. An array is not copied before it is sent.
+        Sets the reply to the request at this index of the batch. None leaves the decision to the compiler. An array is not copied before it is sent.
         """
 
     def set_message(self, tensors: dict[str, Any]) -> None:
-        """Sets a training message, whose names may be reserved ones."""
+        """Sets a training message, which may contain reserved names."""
 
     def set_error(self, message: str, index: int = 0) -> None:
         """Sets the reply that the model failed."""
@@ -84,7 +90,7 @@ class Server:
         """Sends the replies that are set, without waiting for a request."""
 
     def stop(self) -> None:
-        """Makes exchange() return None soon. May be called by any thread."""
+        """Makes exchange() return None soon. Any thread may call this function."""
 
     def close(self) -> None:
         """Ends all sessions and removes the server's files."""
@@ -100,15 +106,15 @@ class Server:
 
     @property
     def session(self) -> int:
-        """The request's session, counted from 1; 0 without a request."""
+        """The request's session, counted from 1. 0 without a request."""
 
     @property
     def pid(self) -> int:
-        """The compiler's process ID; 0 for a bare compiler."""
+        """The compiler's process ID. 0 for a bare compiler."""
 
     @property
     def advice_type(self) -> str:
-        """The TensorSpec type that the session wanted first; empty if unknown."""
+        """The type of advice that the session's first request expects, or ''."""
 
     @property
     def bare(self) -> bool:
@@ -147,12 +153,12 @@ class Server:
 
     def latencies(self, quantiles: Sequence[float]) -> list[float]:
         """
-        The quantiles (0 to 1) of the seconds from the arrival of a request until its reply is sent. May be called by any thread.
+        Returns quantiles (0 to 1) of the time from the arrival of a request until its reply is sent, in seconds. Any thread may call this function.
         """
 
 def end_waits() -> list[int]:
     """
-    Makes waiting calls of all other threads raise SystemExit, for the shutdown of the interpreter. Returns the threads that ever waited.
+    Makes waiting calls of all other threads raise SystemExit, for the shutdown of the interpreter. Returns the IDs of all threads that have waited.
     """
 
 class Scheme:
@@ -177,7 +183,7 @@ class Runner:
 
     def evaluate(self, features: dict[str, Any], type: str | None = None, many: bool = False) -> Any:
         """
-        Returns the advice for these features. With a type: the only output, or the one called 'out', converted to one element of that type, or to any number with many. Without a type: all outputs by name.
+        Returns the advice for these features. Without a type, returns all outputs by name. With a type, returns the only output, or the output called 'out', as one element of this type. If many is true, returns any number of elements.
         """
 
     def log_outcome(self, name: str | None, value: object, reward: float | None) -> None:
@@ -203,22 +209,22 @@ class Runner:
 
 def in_process_schemes(onnxruntime: str = '') -> list[Scheme]:
     """
-    The schemes of in-process models. Runners made with the same schemes share their models. onnxruntime: the library to load, unless a spec or the environment names one.
+    Returns the schemes of in-process models. Runners made with the same schemes share their models. onnxruntime is the library to load, unless a spec or the environment names a library.
     """
 
 class Decision:
     """
-    Turns a model's outputs into advice as its metadata say; see docs/reference/model-metadata.md. Used by one thread at a time.
+    Turns a model's outputs into advice, as the model's metadata specify (docs/reference/model-metadata.md). Used by one thread at a time.
     """
 
     def __init__(self, model: str, metadata: dict[str, str], outputs: dict[str, str], seed: int = 0) -> None:
         """
-        outputs: the element type of each output by name. Raises Malformed for unknown metadata, SchemaMismatch if they do not fit the outputs.
+        outputs maps each output's name to its element type. Raises Malformed if the metadata have unknown values, and SchemaMismatch if the metadata do not fit the outputs.
         """
 
     @property
     def output(self) -> str | None:
-        """The only output that is used; None for all of them."""
+        """The only output that is used. None if all outputs are used."""
 
     @property
     def chooses(self) -> bool:
@@ -230,11 +236,11 @@ class Decision:
 
     def choose(self, scores: numpy.ndarray) -> numpy.ndarray:
         """
-        The int64 index chosen for each row of scores along the innermost extent. Raises SchemaMismatch for an empty row; ModelError if a score is NaN, or if the greatest is infinite and the index is drawn.
+        Returns the chosen int64 index for each row of scores along the innermost extent. Raises SchemaMismatch for an empty row. Raises ModelError if a score is NaN, or if the greatest score is infinite and the rule is `sample`.
         """
 
 def serialize(tensors: dict[str, Any], serdes: str, side: str, bare: bool = False, formats: Sequence[Format] = ()) -> bytes:
-    """Encodes these tensors as one message of the side that writes it."""
+    """Encodes tensors as one message that the given side writes."""
 
 def deserialize(message: bytes, serdes: str, side: str, bare: bool = False, formats: Sequence[Format] = (), type: str | None = None, many: bool = False) -> dict[str, Any]:
-    """Decodes the tensors of one message for the side that reads it."""
+    """Decodes the tensors of one message that the given side reads."""

@@ -204,7 +204,7 @@ def table(kind: str, found: list[Tensor]) -> str:
 
 
 def places(function: Function) -> tuple[list[str], int]:
-    """Returns C code for the buffers' addresses, and the buffers' total size in bytes."""
+    """Returns C code for the buffers' addresses, and their total size in bytes."""
     addresses, size = [], 0
     for kind, nbytes in function.buffers:
         if kind in (CONSTANT, ON_STACK):
@@ -319,7 +319,7 @@ const MLBridgeAOTModel mlbridge_aot_model_{name};
 def compile_model(
     model: Path, folder: Path, name: str, signature: str, cpu: str
 ) -> Function:
-    """Runs TensorFlow's compiler, which writes NAME.o and a header. Parses the header."""
+    """Runs TensorFlow's compiler, and parses the header that it writes with NAME.o."""
     command = [
         str(Path(sys.executable).with_name("saved_model_cli")),
         "aot_compile_cpu",

@@ -86,6 +86,7 @@ NB_MODULE(_format_protobuf, M) {
   M.attr("FORMAT") = nb::cast(Formats.formats().back());
   M.def("messages", messages, nb::arg("descriptors"), nb::arg("request"),
         nb::arg("reply"),
-        "The format of the two messages with these full names, which a "
-        "serialised FileDescriptorSet describes, imports first.");
+        "Returns the format of the two messages with these full names. A "
+        "serialised FileDescriptorSet describes the messages, with imported "
+        "files first.");
 }
