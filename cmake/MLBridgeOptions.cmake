@@ -27,8 +27,8 @@ endif()
 
 # mlbridge_part(NAME DESCRIPTION FOUND) defines the option NAME for an optional
 # part. With the default AUTO, each configuration checks whether the part's
-# dependencies are installed, and builds the part if they are. ON and OFF override
-# this check.
+# dependencies are installed, and builds the part if they are. With ON, missing
+# dependencies are an error.
 macro(mlbridge_part _name _description _found)
   set(${_name} AUTO CACHE STRING "${_description}: ON, OFF, or AUTO, where it is found")
   set_property(CACHE ${_name} PROPERTY STRINGS AUTO ON OFF)
@@ -38,6 +38,12 @@ macro(mlbridge_part _name _description _found)
     else()
       set(${_name} OFF)
     endif()
+  elseif(NOT "${${_name}}" MATCHES "^(ON|OFF|on|off|TRUE|FALSE|YES|NO|1|0)$")
+    message(FATAL_ERROR
+      "${_name}: expected ON, OFF or AUTO, found '${${_name}}'")
+  elseif(${_name} AND NOT "${_found}")
+    message(FATAL_ERROR "${_name}=ON, but what it needs was not found. The part: "
+      "${_description}. Install it, or leave the part out with -D${_name}=OFF.")
   endif()
 endmacro()
 

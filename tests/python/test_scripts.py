@@ -39,3 +39,22 @@ def test_a_folder_that_is_no_virtual_environment(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "is no virtual environment" in done.stderr
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("GRPC=maybe", "MLBRIDGE_ENABLE_GRPC: expected ON, OFF or AUTO, found 'mayb"),
+        ("TVM=ON", "MLBRIDGE_ENABLE_TVM=ON, but what it needs was not found. The"),
+    ],
+)
+def test_wrong_build_options(option: str, problem: str, tmp_path: Path) -> None:
+    done = run_program(
+        [
+            *("cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja"),
+            "-DCMAKE_DISABLE_FIND_PACKAGE_TVM=ON",
+            f"-DMLBRIDGE_ENABLE_{option}",
+        ]
+    )
+    assert done.returncode == 1
+    assert problem in " ".join(done.stderr.split())
