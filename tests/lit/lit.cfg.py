@@ -16,14 +16,15 @@ plugin = config.mlbridge_plugin
 def sanitized_tools() -> Path:
     """Makes a folder of LLVM's tools that load the sanitizers' runtime first.
 
-    The stock tools are not linked with the runtime. A plug-in would load it too late,
-    because it replaces malloc. Other programs have their own runtime or need none.
+    The stock tools are not linked with the runtime. If the plug-in loaded it, this
+    would be too late, because the runtime replaces malloc. Other programs have their
+    own runtime or need none.
     """
     folder = Path(config.test_exec_root) / "sanitized-tools"
     folder.mkdir(parents=True, exist_ok=True)
-    # Disable poisoning: LLVM's allocators poison memory in instrumented code (ours),
-    # but code that is not instrumented (LLVM's) does not unpoison the memory.
-    # Without a plug-in, nothing in a tool is sanitized.
+    # Disable poisoning. LLVM's allocators poison memory in instrumented code (the
+    # plug-in's), but code that is not instrumented (LLVM's own) does not unpoison the
+    # memory. Without a plug-in, no code in a tool is sanitized.
     preload = (
         f'case "$*" in *.so*|*mlbridge*) export'
         f" LD_PRELOAD={config.mlbridge_sanitizer_runtime}"
@@ -33,7 +34,7 @@ def sanitized_tools() -> Path:
         name: f"{preload} {config.llvm_tools_dir}/{name}"
         for name in ("clang", "clang++", "ld.lld", "llc", "opt")
     }
-    # Unset LD_PRELOAD, which clang passes on, because GNU's linker leaks.
+    # clang passes LD_PRELOAD on to the linker. Unset it, because GNU's linker leaks.
     lines["ld"] = f"env -u LD_PRELOAD {shutil.which('ld')}"
     for name, line in lines.items():
         tool = folder / name
@@ -66,12 +67,13 @@ if config.mlbridge_sanitizer_runtime:
 if config.mlbridge_plugin_without_models:
     config.available_features.add("builtin-models")
 
-# The plug-in finds this library of ONNX Runtime beside itself.
+# The plug-in finds this ONNX Runtime library beside itself.
 if config.mlbridge_onnxruntime:
     config.available_features.add("onnx")
 config.environment.pop("MLBRIDGE_ONNXRUNTIME", None)
 
-# Find a Python that has `mlbridge compile`: lit's Python, or this project's.
+# Find a Python that has `mlbridge compile`: the Python that runs lit, or the one of
+# this project's virtual environment.
 python = next(
     (
         path
@@ -83,11 +85,11 @@ python = next(
 if python:
     config.available_features.add("mlbridge-compile")
 
-# Each test takes a few seconds. lit needs psutil for a limit.
+# Each test takes a few seconds. A time limit is possible only if lit finds psutil.
 if lit_config.maxIndividualTestTimeIsSupported[0]:
     lit_config.maxIndividualTestTime = 120
 
-# lld loads the plug-in twice: for its options, then for its passes.
+# lld loads the plug-in twice: first for its options, then for its passes.
 lld_plugin = f"-Wl,-mllvm,-load={plugin} -Wl,--load-pass-plugin={plugin}"
 
 config.substitutions += [
@@ -100,6 +102,6 @@ config.substitutions += [
     ("%python", str(python or sys.executable)),
     ("%onnxruntime", config.mlbridge_onnxruntime),
     ("%mlbridge", str(python.parent / "mlbridge") if python else "mlbridge"),
-    # Makes unoptimized bitcode for the pipeline of an -O level.
+    # Makes bitcode that is not optimized yet, for the pipeline of an -O level.
     ("%emit-bc", "clang -Xclang -disable-llvm-passes -emit-llvm -c"),
 ]

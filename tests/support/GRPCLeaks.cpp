@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Suppresses the few bytes that gRPC's name resolver (c-ares) never frees.
+/// Suppresses the report of a few bytes that gRPC's name resolver (c-ares)
+/// never frees.
 ///
 //===----------------------------------------------------------------------===//
 

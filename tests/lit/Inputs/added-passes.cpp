@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A plug-in that adds a pass at extension points of each kind. Each pass
-/// prints once where it ran. The last one also runs one of LLVM's passes.
+/// A plug-in that adds a pass at each kind of extension point. Each pass prints
+/// once where it ran. The last pass also runs a pass of LLVM.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,10 +8,11 @@
 ///
 /// \file
 /// `compile-in-threads PLUGIN THREADS FILE.bc... -- OPTION...` compiles each
-/// file at -Oz with the plug-in: first in THREADS concurrent threads, each with
-/// its own LLVMContext, like a compiler used as a library; then again one after
-/// another. OPTIONs are LLVM's and the plug-in's. Fails if the two object files
-/// of a file differ. Prints to stdout:
+/// file at -Oz with the plug-in, twice. First it uses THREADS concurrent
+/// threads, each with its own LLVMContext, like a compiler that is used as a
+/// library. Then it compiles the files again, one after another. The OPTIONs
+/// are options of LLVM and of the plug-in. The program fails if the two object
+/// files of a file differ. It prints to stdout:
 /// \code
 ///   8 threads compiled 8 files, 0 of them differently from one thread
 /// \endcode

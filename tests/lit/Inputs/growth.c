@@ -1,5 +1,5 @@
-/* At -O2 every call is inlined, which more than doubles the module's IR: LLVM
-   stops its ML inliners there. */
+/* At -O2 every call is inlined, which more than doubles the module's IR. At
+   double the size, LLVM stops its ML inliners. */
 
 typedef unsigned int u32;
 

@@ -1,5 +1,5 @@
-/* Loops whose distribution needs something special each. Prints a hash for
- * each. */
+/* Loops, each with its own difficulty for a distribution. The program prints a
+ * hash for each loop. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -40,7 +40,7 @@ NOINLINE void overwritten(array a, array b, array c, int n) {
     c[i] = t + a[i];
   }
 }
-/* Results that are used after the loop. */
+/* The results of the loop are used after it. */
 NOINLINE float result(array a, array b, int n) {
   float s = 0, last = 1;
   for (int i = 0; i < n; i++) {

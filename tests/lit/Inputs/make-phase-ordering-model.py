@@ -3,8 +3,8 @@
 make-phase-ordering-model.py FILE OUTPUT VALUE... [--KEY=METADATA | --KEY=@FILE]...
 
 OUTPUT is `action` (an integer), `logits` or `values`, and the input is `step`. With
---by-step, each VALUE is an action, and the model returns one VALUE per step.
-For a lookahead model, OUTPUT is `value` and the input is `actions`. Each VALUE belongs
+--by-step, each VALUE is an action, and the model returns one VALUE in each step. For a
+look-ahead model, OUTPUT is `value` and the input is `actions`. Each VALUE then belongs
 to an action, and the score of a state is the VALUE of its last action.
 """
 
@@ -29,7 +29,7 @@ elif "by-step" in flags:
     g.op("Cast", ["step"], "index", to=INT64)
     g.op("Gather", [g.constant(values, dtype), "index"], output)
 else:
-    # Makes `step` an input without an effect on the output.
+    # Make `step` an input that does not change the output.
     g.op("Sub", ["step", "step"], "zero")
     g.op("Cast", ["zero"], "nothing", to=kind)
     g.op("Add", [g.constant(values, dtype), "nothing"], output)

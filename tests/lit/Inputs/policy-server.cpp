@@ -8,14 +8,15 @@
 ///
 /// \file
 /// `policy-server NAME POLICY -- COMMAND...` serves POLICY at NAME in its own
-/// process while COMMAND runs, and exits with COMMAND's status. After COMMAND
-/// has ended, prints to stderr:
+/// process while COMMAND runs, and exits with COMMAND's status. After COMMAND,
+/// it prints to stderr:
 /// \code
 ///   policy-server: sessions=1 requests=12 features=38
 /// \endcode
-/// Policies: `yes`, `no`, `default` (LLVM's own decision, from the feature
-/// inlining_default), `defer`, `fail` (an error of the model), `nonsense` (a
-/// string), `die-after=N` (`yes` N times, then SIGKILL).
+/// The policies are `yes`, `no`, `default` (LLVM's own decision, from the
+/// feature inlining_default), `defer`, `fail` (an error of the model),
+/// `nonsense` (a string), and `die-after=N` (replies `yes` N times, then
+/// SIGKILL).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -71,7 +72,7 @@ Error answer(ModelServer &Server, const ModelServer::Request &Request,
   return Server.reply(Reply.tensors());
 }
 
-/// Listens at a pipe name or, with gRPC, at a spec.
+/// Listens at the name of a pipe or, with gRPC, at a spec.
 Expected<std::unique_ptr<ModelServer>> listenAt(const char *Name) {
 #ifdef MLBRIDGE_HAS_GRPC
   if (std::string_view(Name).starts_with("grpc")) {
@@ -86,7 +87,7 @@ Expected<std::unique_ptr<ModelServer>> listenAt(const char *Name) {
   return ModelServer::listen(Name);
 }
 
-/// Writes to \p Ready once it listens; ends when \p Lifeline closes.
+/// Writes to \p Ready when the server listens. Ends when \p Lifeline is closed.
 int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
   long LifeTime = -1;
   constexpr std::string_view DieAfter = "die-after=";
@@ -111,7 +112,8 @@ int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
       if (LifeTime-- == 0)
         raise(SIGKILL);
       NumFeatures = Request->Features.size();
-      // Ignore an error: the compiler sees the session end.
+      // An error is ignored, because the compiler notices the end of the
+      // session.
       (void)bool(answer(**Server, *Request, Policy, Reply));
       continue;
     }
@@ -140,7 +142,8 @@ int main(int Argc, char **Argv) {
     std::fprintf(stderr, "usage: %s NAME POLICY -- COMMAND...\n", Argv[0]);
     return ServerFailed;
   }
-  // Close-on-exec: COMMAND must not keep the server alive.
+  // The descriptors are close-on-exec, because COMMAND must not keep the server
+  // alive.
   int Ready[2], Lifeline[2];
   if (pipe2(Ready, O_CLOEXEC) != 0 || pipe2(Lifeline, O_CLOEXEC) != 0) {
     std::perror("policy-server: pipe");

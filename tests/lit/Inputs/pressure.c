@@ -55,7 +55,7 @@ __attribute__((noinline)) static double reals(unsigned n, const uint64_t *in) {
   return sum;
 }
 
-/* No register for floating-point numbers survives a call on x86-64. */
+/* On x86-64, a call changes all registers for floating-point numbers. */
 __attribute__((noinline)) static double across(double x) {
   double y = x * 2;
   add((uint64_t)y);
@@ -73,8 +73,8 @@ __attribute__((noinline)) static uint64_t varying(unsigned n, ...) {
 }
 
 #if defined(__x86_64__) && !defined(NO_ASM)
-/* The jump takes place, so the value must have left the assembly on that edge.
- */
+/* The jump takes place, so the value must be an output of the assembly on that
+ * edge, too. */
 __attribute__((noinline)) static uint64_t jumping(uint64_t x,
                                                   const uint64_t *in) {
   uint64_t a = in[0], b = in[1], c = in[2], d = in[3], e = in[4], f = in[5],

@@ -1,5 +1,5 @@
 /* Functions of growing size: -Oz and -O2 inline some of them and not others.
-   The checksum tells whether the program still works. */
+   The checksum shows whether the program still works. */
 
 typedef unsigned int u32;
 

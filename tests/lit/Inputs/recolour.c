@@ -1,6 +1,6 @@
-// Six values that cannot be spilled, because they live from one instruction to
-// the next. Four of them need a register that has a name of its own for its
-// second byte. If the others take one of these first, they must be moved.
+// Six values live only from one instruction to the next, so they cannot be
+// spilled. Four of them need a register whose second byte has its own name. If
+// another value gets such a register first, it must move.
 #include <stdio.h>
 long f(long a) {
   long u, w, v1, v2, v3, v4;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// `write-onnx FILE LIMIT [FEATURE]` writes a model for the inliner to FILE:
-/// yes if FEATURE (default: callee_basic_block_count) is below LIMIT.
+/// `write-onnx FILE LIMIT [FEATURE]` writes a model for the inliner to FILE. It
+/// inlines if FEATURE (by default callee_basic_block_count) is below LIMIT.
 ///
 //===----------------------------------------------------------------------===//
 

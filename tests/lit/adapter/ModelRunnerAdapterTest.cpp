@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelRunnerAdapter as LLVM's own advisors use it, which the inliner does
-/// only in part: evaluate<T>() of every type, and its failures.
+/// Tests ModelRunnerAdapter in the ways in which LLVM's own advisors use it:
+/// evaluate<T>() for every type, and its failures. The inliner uses only a part
+/// of this.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -102,7 +103,8 @@ TEST(ModelRunnerAdapter, AllocatesNothingOnceWarm) {
   EXPECT_EQ(Value, 201);
 }
 
-/// The reply is an integer, whatever the type of LLVM's advice tensor.
+/// Expects \p Reply as an integer, whatever the type of LLVM's advice tensor
+/// is.
 template <typename T> void expectAdviceOf(int Reply, const char *Failure) {
   Context C;
   FunctionRunner Runner([&](const FeatureSet &, Deadline, auto &Out) {

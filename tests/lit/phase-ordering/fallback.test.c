@@ -1,4 +1,4 @@
-/* A fallback that starts too late would show in a function to be inlined. */
+/* If a fallback starts too late, this function is not inlined. */
 static inline __attribute__((always_inline)) int twice(int x) { return x + x; }
 static int sum(const int *p, int n) {
   int s = 0;
