@@ -57,8 +57,8 @@ private:
 
 class CostRuleRunner final : public MLModelRunner {
 public:
-  /// Creates a runner that also sends its requests to \p Asked, unless it is
-  /// null.
+  /// Creates a runner that also sends its requests to \p Asked, unless \p Asked
+  /// is null.
   explicit CostRuleRunner(std::unique_ptr<MLModelRunner> Asked)
       : Asked(std::move(Asked)) {}
 

@@ -29,7 +29,7 @@ PLOTS = ("{}.png", "{}-inprocess.png")
 
 @dataclass(frozen=True)
 class Result:
-    """What a finished step has measured.
+    """The result of a finished step.
 
     Attributes:
         command: the words of the command, with placeholders instead of paths.

@@ -142,7 +142,7 @@ def _image(path: Path, text: str) -> Image:
 
 
 def section_of(part: Part, results: Results, *, quick: bool) -> Section:
-    """Returns what the page shows of a part."""
+    """Returns the section of the page about a part."""
     section = Section(part)
     rows: dict[str, list[dict[str, Any]]] = {}
     for step in part.steps:

@@ -47,7 +47,7 @@ struct FunctionCounts {
   void describeTo(Model &Asked) const;
 };
 
-/// Counts what \p Function contains. It must be GIMPLE with a control flow
+/// Returns the counts of \p Function, which must be GIMPLE with a control flow
 /// graph.
 FunctionCounts countFunction(function *Function);
 

@@ -174,8 +174,8 @@ void GatesPass::decide(bool &IsOpen) {
     return;
   int32_t Index = indexOf(Pass.name);
   auto Counts = Known.find(DECL_UID(current_function_decl));
-  // gcc creates some functions later, for example by outlining. These have no
-  // counts.
+  // gcc creates some functions later, for example by outlining. These functions
+  // have no counts.
   if (Index < 0 || Counts == Known.end())
     return;
   Asked.set("pass", Index)

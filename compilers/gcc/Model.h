@@ -50,7 +50,7 @@ public:
   /// \p Default if the model defers or fails. Logs call the request \p Site.
   int ask(const char *Site, int Most, int Default);
 
-  /// Records what gcc does after a request, if the spec begins with `record:`.
+  /// Logs gcc's decision after a request, if the spec begins with `record:`.
   void log(int Done);
 
   /// Ends the model. Prints a warning if its log cannot be written.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Estimates what each choice does to vectors, registers and caches.
+/// Estimates the effect of each choice on vectors, registers and caches.
 ///
 //===----------------------------------------------------------------------===//
 

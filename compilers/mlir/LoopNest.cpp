@@ -89,7 +89,7 @@ static std::optional<std::string> illegalUnroll(const LoopNest &Nest,
   SmallVector<unsigned, 8> Swapped(Choice.Order);
   std::swap(Swapped.back(), Swapped[Nest.size() - 2]);
   if (!Nest.isLegalOrder(Swapped))
-    return formatv("a dependence forbids to unroll loop {0}", Outer).str();
+    return formatv("a dependence forbids unrolling of loop {0}", Outer).str();
   return std::nullopt;
 }
 
@@ -106,7 +106,7 @@ std::optional<std::string> LoopNest::illegal(const TilingChoice &Choice) const {
                      Tile, Loop)
           .str();
     if (Tile != 0 && !isTileable(Loop))
-      return formatv("a dependence forbids to tile loop {0}", Loop).str();
+      return formatv("a dependence forbids tiling of loop {0}", Loop).str();
   }
   if (!isLegalOrder(Choice.Order))
     return "a dependence forbids this order of the loops";

@@ -28,10 +28,10 @@ std::string functionOf(const Kernel &K, const isl::ast_node &Loops,
 std::string preamble(const Kernel &K);
 
 /// Returns a program that runs \p Functions alternately, and compares their
-/// results with the first one's, bit for bit. It prints a line for each
-/// function: "same" or "differs", and the nanoseconds of CPU time of each of
-/// \p Rounds runs. A function runs only once if it takes more than \p Slow
-/// times as long as the first one.
+/// results with the results of the first function, bit for bit. The program
+/// prints a line for each function: "same" or "differs", and the nanoseconds of
+/// CPU time of each of \p Rounds runs. A function runs only once if it takes
+/// more than \p Slow times as long as the first function.
 std::string programOf(const Kernel &K,
                       const std::vector<std::string> &Functions, int Rounds,
                       double Slow);

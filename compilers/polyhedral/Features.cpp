@@ -91,8 +91,8 @@ static double dot(const Vector &A, const Vector &B) {
   return std::inner_product(A.begin(), A.end(), B.begin(), 0.0);
 }
 
-/// Returns the rows that are linearly independent of those before them, and
-/// completes them with rows of single iterators.
+/// Returns the rows that are linearly independent of earlier rows. Adds rows of
+/// single iterators until there are \p Depth rows.
 static std::vector<Row> independent(std::vector<Row> Rows, std::size_t Depth) {
   for (std::size_t I = 0; I < Depth; ++I) {
     Row &Unit = Rows.emplace_back();
@@ -283,7 +283,7 @@ static double blocksOf(const Reference &R, const Nest &Loops, std::size_t Begin,
   for (std::size_t I = Widths.size(); I-- > 0;) {
     const auto Extent = static_cast<double>(R.Target->Extents[I]);
     const double Width = std::min(Widths[I], Extent);
-    // A row that fills several blocks counts them. Short rows share a block.
+    // A long row counts the blocks that it fills. Short rows share a block.
     Blocks *= std::max(1.0, Width * std::min(1.0, Bytes / BlockBytes));
     Bytes *= Extent;
   }
@@ -358,7 +358,7 @@ static double distanceOf(const Access &A, const Access &B, const Loop &L) {
 
 namespace {
 
-/// What one statement does in its innermost loop.
+/// Properties of one statement in its innermost loop.
 struct InnerLoop {
   int Stride0 = 0;
   int Stride1 = 0;
@@ -426,8 +426,8 @@ static void addStatement(const Statement &S, const Kernel &K, Nest Loops,
   const auto Accesses = static_cast<double>(S.Accesses.size());
   const bool Vectorizes =
       !In.IsRecurrence && In.OtherReads + In.OtherWrites == 0;
-  // A processor overlaps short recurrences with those of the next iteration of
-  // the loop around them.
+  // A processor overlaps a short recurrence with the next iteration of the loop
+  // around it.
   const bool Overlaps = Outer && !innerLoopOf(S, K, *Outer).IsRecurrence;
   const double Waiting =
       !In.IsRecurrence ? 0

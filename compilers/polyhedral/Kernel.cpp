@@ -139,9 +139,10 @@ void KernelReader::readArray(const std::string &Name, dom::element About) {
                       "': expected a number or a parameter as extent");
     }
     if (Extent < 1 || Extent > MaxElements / Elements)
-      throw UserError("array '" + Name + "': the extent " +
-                      std::to_string(Extent) +
-                      " is not between 1 and 2^26 elements in all");
+      throw UserError("array '" + Name +
+                      "': expected extents from 1, and at most 2^26 "
+                      "elements in all; found the extent " +
+                      std::to_string(Extent));
     Elements *= Extent;
     Subscripts.push_back("i" + std::to_string(Subscripts.size()));
     New.Extents.push_back(Extent);

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// A tool that tiles loop nests with Pluto's library. A model chooses the tile
-/// size and the factor of unroll-and-jam. CMake builds it where Pluto is
-/// installed.
+/// size and the factor of unroll-and-jam. CMake builds the tool only if Pluto
+/// is installed.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -162,8 +162,8 @@ static isl::ast_node plutoLoops(const Kernel &K, const PlutoChoice &C) {
   return isl::manage(Unrolled).node_from_schedule_map(Jammed);
 }
 
-/// Asks the model. A tile size is described by the features that isl's schedule
-/// has with this size.
+/// Asks the model. Each tile size has the features of isl's schedule with this
+/// size.
 static PlutoChoice decidePluto(const Kernel &K, const std::string &Spec) {
   const std::vector<PlutoChoice> Candidates = plutoCandidates();
   const Scheduler S(K);

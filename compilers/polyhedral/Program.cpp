@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Starts programs in a temporary folder. `timeout` of the coreutils ends those
-/// that take too long.
+/// Starts programs in a temporary folder. The program `timeout` ends a program
+/// that runs too long.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -35,7 +35,7 @@ private:
   std::string Path;
 };
 
-/// What a program of programOf() prints about a function.
+/// The result that a program of programOf() prints for a function.
 struct Measured {
   bool IsSame = false;
   /// The time of each run in nanoseconds.

@@ -20,7 +20,7 @@
 
 namespace MLBridge::polyhedral {
 
-/// What is decided about a kernel. One choice applies to all its bands: a band
+/// The decision about a kernel. It applies to all bands of the schedule. A band
 /// with fewer loops uses the first sizes, and keeps the relative order.
 struct Choice {
   /// 0: the original order without tiles. 1: isl's schedule. 2: isl's schedule

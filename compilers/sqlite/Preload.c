@@ -8,7 +8,7 @@
 ///
 /// \file
 /// A library for LD_PRELOAD. All connections of a program that is linked with
-/// libsqlite3 load the extension, and all statements are prepared with it:
+/// libsqlite3 then load the extension, which prepares all statements:
 ///
 ///   LD_PRELOAD=mlbridge_sqlite_preload.so MLBRIDGE_SQLITE_MODEL=SPEC program
 ///

@@ -30,7 +30,7 @@ enum { MaxNesting = 32, MaxSources = 64 };
 // Words
 //===----------------------------------------------------------------------===//
 
-/// What a word means. A word may be in several sets.
+/// Sets of words. A word may be in several sets.
 enum {
   SetKeyword = 1 << 0,   // can stand where a name could, but is not a name
   SetUnusual = 1 << 1,   // see isUnusual()
@@ -450,7 +450,7 @@ typedef struct Parser {
   const Token *Names[MaxSources]; // of common table expressions
   int NumNames;
   int NumTables;
-  bool ComparesRows; // by GROUP BY, DISTINCT, UNION and others
+  bool ComparesRows; // for example by DISTINCT or UNION
   bool IsOrder;      // looks up the columns of GROUP BY and ORDER BY
   bool NoMemory;
 } Parser;
@@ -563,9 +563,8 @@ static bool isLiteral(const Statement *S, int Begin, int End) {
 }
 
 /// Reads a literal as two numbers, which compare as the literals do. For a
-/// text, they encode its first six bytes and its next six bytes. Returns the
-/// literal's hash: that of a text in lower case, or that of the bytes of a
-/// double.
+/// text, the numbers encode its first six bytes and its next six bytes. Returns
+/// a hash: of a text in lower case, or of the bytes of a double.
 static uint32_t setValue(const Statement *S, int Begin, int End, double *To) {
   enum { Digits = 6, MaxText = 256 };
   const Token *const T = &S->Tokens[End - 1];
@@ -826,8 +825,9 @@ static void addTerm(Parser *P, const Scope *Where, int Begin, int End) {
   while (nextReference(S, Name.End, End, &Name)) {
     uint32_t Hash = 0;
     const int Source = resolve(P, Where, Name, &Hash);
-    // SQLite makes an outer join an inner one if it sees that a term refuses
-    // null, and likelihood() would hide that.
+    // Leave a term alone if an outer join may set its columns to null. SQLite
+    // makes the join an inner one if a term refuses null. likelihood() would
+    // prevent this.
     if (Source < 0 || Source >= Where->NumInner ||
         (Columns != 0 && Source != New.Table))
       return;
@@ -1166,7 +1166,7 @@ static void parseSubqueries(Parser *P, int Begin, int End, int From,
 }
 
 /// Parses a SELECT with its WITH and its compounds. A scalar subquery is used
-/// as one value, which is that of its first row.
+/// as one value, which SQLite takes from the first row.
 static void parseSelect(Parser *P, int Begin, int End, int Nesting,
                         bool IsScalar) {
   Statement *const S = P->S;
@@ -1246,7 +1246,7 @@ int parseStatement(sqlite3 *DB, const char *SQL, Statement *Result) {
     parseSelect(&P, Begin, End, 0, false);
   if (Result->Refused)
     Result->NumTerms = 0;
-  // Terms do not overlap, since those with a subquery are left as they are.
+  // Terms do not overlap, because a term with a subquery is left as it is.
   if (Result->NumTerms > 1)
     qsort(Result->Terms, (size_t)Result->NumTerms, sizeof *Result->Terms,
           compareTerms);

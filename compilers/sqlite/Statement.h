@@ -59,7 +59,7 @@ typedef enum TermOperator {
   OperatorNotNull,
 } TermOperator;
 
-/// What the term compares with.
+/// The operand with which the term compares.
 typedef enum OperandKind {
   OperandNone,
   OperandNumber,
@@ -99,7 +99,7 @@ int parseStatement(sqlite3 *DB, const char *SQL, Statement *Result);
 void freeStatement(Statement *S);
 
 /// Copies at most Size characters of a name or string, without its quotes.
-/// Returns their number.
+/// Returns the number of copied characters.
 int copyText(const Token *T, char *To, int Size);
 
 /// Adds a text in lower case to a hash (FNV-1a), which begins with HashStart.

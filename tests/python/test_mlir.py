@@ -251,8 +251,8 @@ def test_replies_that_lie(reply: Any, why: str, tmp_path: Path) -> None:
     ("reply", "why"),
     [
         ([0, 0, 1, 0, 1], "a dependence forbids this order"),
-        ([0, 8, 0, 1, 1], "a dependence forbids to tile loop 1"),
-        ([0, 0, 0, 1, 4], "a dependence forbids to unroll loop 0"),
+        ([0, 8, 0, 1, 1], "a dependence forbids tiling of loop 1"),
+        ([0, 0, 0, 1, 4], "a dependence forbids unrolling of loop 0"),
     ],
 )
 def test_replies_that_dependences_forbid(

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Features of a call that LLVM's ML inliner lacks but that determine what
-/// inlining does to the linked program: linkage, real numbers of uses, and how
-/// many files emit the callee. Models receive them with
+/// Features of a call that LLVM's ML inliner lacks: linkage, exact numbers of
+/// uses, and the number of files that emit the callee. They determine how
+/// inlining changes the linked program. Models receive them with
 /// -mlbridge-inliner-include-linkage.
 ///
 //===----------------------------------------------------------------------===//

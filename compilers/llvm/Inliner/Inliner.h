@@ -22,8 +22,8 @@
 ///   (llvm/Analysis/InlineModelFeatureMaps.h)
 /// - with -ir2vec-vocab-path=FILE: `callee_embedding` and `caller_embedding`,
 ///   each float[n]
-/// - with -mlbridge-inliner-include-linkage, those of CallFeatures.h, each
-///   int64_t[1]
+/// - with -mlbridge-inliner-include-linkage: the features of CallFeatures.h,
+///   each int64_t[1]
 /// - with -mlbridge-inliner-include-default, as the last feature:
 ///   `inlining_default`, int64_t[1], which is LLVM's own decision for this call
 ///   site

@@ -50,11 +50,11 @@ createTargetMachine(const llvm::Module &M);
 using ObjectCode = llvm::SmallVector<char, 0>;
 
 /// Generates the object file of \p M. The code generator modifies \p M. The
-/// object file depends on the order of uses, which a clone of a module does not
-/// preserve. Therefore, pass a module that was written and read as bitcode with
-/// its use order. Diagnostics go to the module's context. Returns the errors of
-/// createTargetMachine(), or Unsupported if the target does not support object
-/// files.
+/// object file depends on the order of each value's uses, which a clone of a
+/// module does not preserve. Therefore, pass a module that was written and read
+/// as bitcode with its use order. Diagnostics go to the module's context.
+/// Returns the errors of createTargetMachine(), or Unsupported if the target
+/// does not support object files.
 ///
 /// If \p MapsBlocks is true and mapFrequencies() has been called, the object
 /// file also contains the addresses and frequencies of basic blocks, for

@@ -116,8 +116,8 @@ private:
   /// Brings the current module to the state after \p Sequence.
   Error advance(const ActionSequence &Sequence);
   Error check(Work &At, const llvm::Twine &Culprit) const;
-  /// Generates machine code from \p Bitcode and measures it, as far as the
-  /// reward needs it. The caller has already counted the instructions.
+  /// Generates machine code from \p Bitcode, and takes the measurements that
+  /// the reward needs. The caller has already counted the instructions.
   Error measure(llvm::StringRef Bitcode, Measurements &Into);
   /// Generates an object file from \p Bitcode, which must contain the use
   /// order.

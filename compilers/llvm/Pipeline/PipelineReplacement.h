@@ -35,10 +35,11 @@ using PipelineReplacement =
     std::function<bool(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
                        const StockPipeline &Stock, llvm::StringRef WhyNot)>;
 
-/// Calls \p Replacement at the start of the pipelines that \p PB builds. If
-/// it returns true, skips LLVM's optional passes in the rest of the pipeline.
-/// Required passes and passes of plug-ins still run. Pipelines of -O1 to -O3
-/// are not replaced, and those of -O0 do not call \p Replacement.
+/// Calls \p Replacement at the start of the pipelines that \p PB builds. If \p
+/// Replacement returns true, skips LLVM's optional passes in the rest of the
+/// pipeline. Required passes and passes of plug-ins still run. In pipelines of
+/// -O1 to -O3, \p Replacement receives a reason not to replace them. Pipelines
+/// of -O0 do not call \p Replacement.
 void replacePipelines(llvm::PassBuilder &PB,
                       const PipelineReplacement &Replacement);
 

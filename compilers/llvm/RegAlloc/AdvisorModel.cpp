@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Opens the session of an advisor's model and counts its decisions.
+/// Opens the session of an advisor's model and counts the model's decisions.
 ///
 //===----------------------------------------------------------------------===//
 

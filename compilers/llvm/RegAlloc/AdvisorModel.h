@@ -90,7 +90,7 @@ private:
   std::uint64_t Compared = 0, Differing = 0;
   bool OnlyCompares = false, Agrees = false;
   /// The duration of the first request, which may load the model, and the total
-  /// duration of all others.
+  /// duration of all other requests.
   std::chrono::steady_clock::duration First{}, Others{};
 };
 

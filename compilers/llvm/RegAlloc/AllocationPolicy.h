@@ -65,12 +65,12 @@ namespace outcomes {
 inline constexpr std::string_view
     None = "none",             ///< No range has been handled yet.
     Assigned = "assigned",     ///< It has a register that was free.
-    Evicting = "evicting",     ///< It has a register that others lost.
+    Evicting = "evicting",     ///< It has a register of evicted ranges.
     Requeued = "requeued",     ///< It is ready again, changed by a spill.
     Split = "split",           ///< Its parts are ready.
     Unsplit = "unsplit",       ///< It could not be split at the chosen place.
     Spilled = "spilled",       ///< It is in memory between its uses.
-    Recoloured = "recoloured", ///< It has a register that others left.
+    Recoloured = "recoloured", ///< It has a register of moved ranges.
     Left = "left";             ///< Greedy will allocate it.
 } // namespace outcomes
 

@@ -188,8 +188,8 @@ void DialoguePolicy::describe(const LiveInterval &Range) {
       std::int32_t(Observation.Instructions.size() / Dimension);
 }
 
-/// Writes the columns of \p Range and of its first MaxColours colours, which
-/// are the only ones on offer.
+/// Writes the columns of \p Range and of its first MaxColours colours. The
+/// agent cannot choose the remaining colours.
 void DialoguePolicy::describe(const LiveInterval &Range,
                               ArrayRef<Colour> Colours) {
   describe(Range);

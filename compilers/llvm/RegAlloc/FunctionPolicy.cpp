@@ -69,8 +69,8 @@ void FunctionPolicy::setAdvisors(AdvisorModel *ToCompare) const {
   setGreedyAdvisors(Advisors);
 }
 
-/// Returns the option that conflicts with the fixed policy of \p Given because
-/// its model would make the same decisions. Empty if they do not conflict.
+/// Returns the option whose model would make the same decisions as the fixed
+/// policy of \p Given. Empty if there is no such option.
 static StringRef optionBesidePolicy(const PolicyDescription &Given) {
   switch (Given.Fixed) {
   case FixedPolicy::WeightOrder:

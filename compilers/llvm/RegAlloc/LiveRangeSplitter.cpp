@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Implements splits with two new registers. A copy of a register to itself
-/// would not split its range, because LLVM joins a definition with the value
-/// that the same instruction reads (ConnectedVNInfoEqClasses).
+/// would not split the register's range, because LLVM joins a definition with
+/// the value that the same instruction reads (ConnectedVNInfoEqClasses).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -137,7 +137,7 @@ bool LiveRangeSplitter::canCopyAtEnd(const LiveInterval &Range,
   const SlotIndex End = Terminator == Block.end()
                             ? C.Indexes.getMBBEndIdx(&Block).getPrevSlot()
                             : C.Indexes.getInstructionIndex(*Terminator);
-  // If the range is not live there, a terminator defines the value.
+  // If the range is not live at End, a terminator defines the value.
   return Range.liveAt(End) &&
          none_of(Block,
                  [](const MachineInstr &MI) {

@@ -106,7 +106,7 @@ private:
   AdvisorModel &Model;
   const std::unique_ptr<RegAllocEvictionAdvisor> Stock;
   const DefaultPriorityAdvisor StockPriority;
-  // An advisor's functions are const, although it has state.
+  // LLVM declares the functions const, although an advisor has state.
   mutable EvictionFeatures Features;
   mutable Cascades Numbers;
 };

@@ -35,7 +35,7 @@ cl::opt<FixedPolicy> FixedPolicyOpt(
                clEnumValN(FixedPolicy::WeightOrder, "weight",
                           "the heaviest live range first, as -regalloc=basic"),
                clEnumValN(FixedPolicy::FreeColours, "free",
-                          "greedy, but first all free registers by weight"),
+                          "free registers by weight, then greedy"),
                clEnumValN(FixedPolicy::EvictionByWeight, "eviction",
                           "greedy, but the lightest live ranges are evicted"),
                clEnumValN(FixedPolicy::PriorityBySize, "size",

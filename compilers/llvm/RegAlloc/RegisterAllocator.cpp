@@ -417,9 +417,9 @@ bool RegisterAllocator::recolour(LiveInterval &Range,
 // The whole function
 //===----------------------------------------------------------------------===//
 
-/// Removes and moves stores to the stack. LLVM's spiller erases and shrinks
-/// ranges here without updating the matrix, so the matrix is empty during this
-/// step.
+/// Removes or moves stores to the stack. During this step, LLVM's spiller
+/// erases and shrinks ranges without updating the matrix, so the matrix is
+/// empty.
 void RegisterAllocator::optimizeSpills() {
   const auto ForEachAssigned = [&](function_ref<void(LiveInterval &)> Visit) {
     C.forEachRegister([&](Register Reg) {

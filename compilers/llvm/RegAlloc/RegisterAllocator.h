@@ -131,8 +131,8 @@ private:
   llvm::VirtRegAuxInfo Weights;
   std::unique_ptr<llvm::Spiller> Spiller;
   LiveRangeSplitter Splitter;
-  /// The ranges without a physical register. Those in Urgent cannot be spilled
-  /// and are handled first.
+  /// The ranges without a physical register. The ranges in Urgent cannot be
+  /// spilled and are handled first.
   llvm::SmallVector<const llvm::LiveInterval *, 0> Ready;
   llvm::SmallVector<llvm::Register, 8> Urgent;
   llvm::DenseMap<llvm::Register, RangeState> States;

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The copy must not run the compiler's handlers, because they remove the
-/// compiler's output files.
+/// Forks a copy of the compiler. The copy must not run the compiler's handlers,
+/// because they remove the compiler's output files.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -68,9 +68,9 @@ public:
   static Expected<TrialProgram> create(const llvm::Module &M,
                                        bool KeepsExported);
 
-  /// Runs a trial in which \p Table decides about the call sites that it has,
-  /// and LLVM's heuristic about all others. \p Pipeline has the form of `opt
-  /// -passes=`. If it is empty, the passes of clang -Oz run.
+  /// Runs a trial in which \p Table decides about the call sites that it has.
+  /// LLVM's heuristic decides about other call sites. \p Pipeline has the form
+  /// of `opt -passes=`. If \p Pipeline is empty, the passes of clang -Oz run.
   Expected<TrialResult> run(const DecisionTable &Table,
                             llvm::StringRef Pipeline);
 

@@ -35,8 +35,8 @@ struct LinkedText {
   llvm::StringMap<std::uint64_t> Functions;
 };
 
-/// Measures variants of one program. Most functions of a variant equal those of
-/// earlier variants, so only new functions are compiled.
+/// Measures variants of one program. Most functions of a variant equal
+/// functions of earlier variants, so only new functions are compiled.
 class LinkedTextMeter {
 public:
   /// If \p KeepsExported is true, the linker makes a shared library and keeps
@@ -44,8 +44,8 @@ public:
   explicit LinkedTextMeter(bool KeepsExported) : KeepsExported(KeepsExported) {}
 
   /// Measures \p M, an optimised program. Removes functions from \p M, which is
-  /// useless afterwards. Returns InvalidArgument if the program has no function
-  /// from which others are reached, or an error of emitObject().
+  /// useless afterwards. Returns InvalidArgument if the linker would keep no
+  /// function, or an error of emitObject().
   Expected<LinkedText> measure(llvm::Module &M);
 
 private:

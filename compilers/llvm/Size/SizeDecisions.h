@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads the lines of a decision file that are about source files. The other
-/// lines are those of InlineDecisions.h.
+/// Reads the lines of a decision file that are about source files.
+/// InlineDecisions.h reads the other lines.
 /// \code
 ///   pipeline 'short' is globaldce,function(sroa,instcombine)
 ///   file '*' has pipeline 'short'
@@ -40,7 +40,7 @@ namespace MLBridge {
 /// The decisions about the source files of a program.
 class SizeDecisions {
 public:
-  /// What LLVM's machine outliner does in a file.
+  /// The settings of LLVM's machine outliner for a file.
   struct Outlining {
     /// LLVM's -outliner-benefit-threshold. If 0, the outliner does not run.
     unsigned Least = 0;

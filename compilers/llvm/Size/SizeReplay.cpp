@@ -49,8 +49,8 @@ cl::opt<std::string, false, SizeSpecParser> SizeOpt(
     "mlbridge-size", cl::cat(optionCategory()),
     cl::value_desc("decisions:file"),
     cl::desc(
-        "Replay the decisions of a file, which mlbridge search "
-        "smallest-code has written, about inlining, passes and outlining"));
+        "Replay the decisions about inlining, passes and outlining in a file "
+        "that mlbridge search smallest-code has written"));
 
 constexpr StringLiteral OptionName = "mlbridge-size";
 

@@ -30,7 +30,7 @@ namespace MLBridge {
 
 struct NamedPipeline {
   std::string Name;
-  /// The form is that of `opt -passes=`. Empty for the pipeline of clang -Oz.
+  /// The passes, as for `opt -passes=`. Empty for the pipeline of clang -Oz.
   std::string Passes;
 };
 

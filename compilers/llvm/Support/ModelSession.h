@@ -76,7 +76,7 @@ public:
   /// Makes the runner write its buffers, such as the end of a log. A failure is
   /// reported in the same way as by fail(), but the session remains usable, and
   /// a repeated failure is not reported again. Call flush() before the compiler
-  /// writes the module, because it writes no output after an error.
+  /// writes the module, because the compiler writes no output after an error.
   void flush();
 
 private:

@@ -8,9 +8,9 @@
 ///
 /// \file
 /// readFile() reads a file that the user has named. Unlike
-/// MemoryBuffer::getFile(), it refuses FIFOs, because reading them could block,
-/// and devices such as /dev/zero, because their contents could exhaust memory.
-/// parseLines() parses its contents.
+/// MemoryBuffer::getFile(), it refuses FIFOs, because reading them could block.
+/// It also refuses devices such as /dev/zero, because their contents could
+/// exhaust memory. parseLines() parses the contents of a file.
 ///
 //===----------------------------------------------------------------------===//
 
