@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-"""In an editable install, the checkout, which contains build/."""
+"""The checkout, which contains build/, if the package is installed in editable mode."""
 
 PREFIXES = ("/usr/local", "/usr")
 """The prefixes under which to search for installed files."""
@@ -16,9 +16,9 @@ PREFIXES = ("/usr/local", "/usr")
 def find_built(name: str, variable: str = "") -> Path | None:
     """Finds a file that `make build` makes, such as MLBridgeLLVM.so.
 
-    The file is the one that the environment variable `variable` names, or else the
-    newest build's, or else an installed one. Builds with sanitizers do not count,
-    because no stock compiler can load them.
+    If the environment variable `variable` is set, the file is its value. Otherwise, the
+    file is from the newest build, or else from an installation. Builds with sanitizers
+    are ignored, because no stock compiler can load their plug-ins.
     """
     if variable and (named := os.environ.get(variable)):
         return Path(named) if Path(named).is_file() else None

@@ -44,7 +44,7 @@ def checks() -> list[Check]:
 
 
 def find_llvm_plugin() -> Path | None:
-    """Finds MLBridgeLLVM.so: $MLBRIDGE_LLVM_PLUGIN, or else as `find_built`."""
+    """Returns $MLBRIDGE_LLVM_PLUGIN, or else the plug-in that `find_built` finds."""
     return find_built("MLBridgeLLVM.so", "MLBRIDGE_LLVM_PLUGIN")
 
 

@@ -134,7 +134,7 @@ class TrainingChannel:
         """
         address, _, options = spec.partition("?")
         self._own = ExitStack()
-        """Closing it removes the folder of the private socket."""
+        """Closing this stack removes the folder of the private socket."""
         self._socket: Path | None = None
         if address.rstrip(":/") in ("grpc", "grpc+unix"):
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
@@ -152,8 +152,8 @@ class TrainingChannel:
 
     def _connect(self, timeout: float | None, alive: Callable[[], bool]) -> None:
         until = math.inf if timeout is None else time.monotonic() + timeout
-        # Do not call before the private socket exists. Otherwise a call that has timed
-        # out could still reach the compiler.
+        # Do not start a gRPC call before the private socket exists. Otherwise, a call
+        # that has timed out could still reach the compiler.
         while self._socket is not None and not self._socket.exists():
             if not alive() or time.monotonic() > until:
                 break

@@ -36,7 +36,7 @@ def onnxruntime() -> Path | None:
 
 @functools.cache
 def _schemes(library: str, process: int) -> tuple[_core.Scheme, ...]:
-    """Has ``process`` in its cache key: a child cannot use its parent's models."""
+    """Returns schemes per process, because a child cannot use its parent's models."""
     return tuple(_core.in_process_schemes(library))
 
 

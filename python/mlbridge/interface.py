@@ -132,9 +132,9 @@ class PipeCompilerInterface(BaseCompilerInterface):
             SchemaMismatch, Unsupported, InvalidArgument, OSFailure: the reply could not
                 be sent, for example because it exceeds ``max_message``. The exception's
                 ``session`` and ``pid`` name the compiler, which receives an error of
-                code ``Model`` instead. A bare compiler with the bitstream cannot
-                receive errors, so its session ends (``session_ended``). To continue
-                with other sessions, call `evaluate` again.
+                code ``Model`` instead. A bare compiler that uses the bitstream SerDes
+                cannot receive errors, so its session ends (``session_ended``). To
+                continue with other sessions, call `evaluate` again.
             OSFailure, with a ``session`` of 0: the server failed.
         """
         if mode == "exit":
@@ -154,7 +154,8 @@ class PipeCompilerInterface(BaseCompilerInterface):
             advice: a bool, int, float or str, a list of them, or anything that NumPy
                 can convert to an array. A dict maps names to several of these. None
                 leaves the decision to the compiler, but ends the session of a bare
-                compiler with the bitstream. Do not change an array before it is sent.
+                compiler that uses the bitstream SerDes. Do not change an array before
+                it is sent.
 
                 The value is converted to `advice_type` if the compiler has sent a type.
                 Only a conversion from double to float may change the value. Without a
@@ -241,8 +242,9 @@ class GRPCCompilerInterface(PipeCompilerInterface):
         """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``.
 
         docs/guides/grpc.md describes options for certificates and limits. Without a
-        HOST, only compilers on this machine can connect. With port 0, a port is chosen,
-        and `name` contains it. See `PipeCompilerInterface` for the other arguments.
+        HOST, only compilers on this machine can connect. With port 0, a free port is
+        chosen, and `name` contains this port. See `PipeCompilerInterface` for the other
+        arguments.
 
         Raises:
             InvalidArgument: the spec is invalid.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads training logs, which contain the requests and decisions of a compiler.
 
-The runner ``record:FILE|SPEC`` and LLVM's ``-training-log`` write training logs. The
-format is that of ``llvm/Analysis/Utils/TrainingLogger.h``: first a line of JSON that
-describes the tensors, and then the observations. An observation is a line of JSON, the
-bytes of the tensors and, if the header has a ``score``, the reward.
+The runner ``record:FILE|SPEC`` and LLVM's ``-training-log`` write training logs.
+``llvm/Analysis/Utils/TrainingLogger.h`` defines the format. A log has a line of JSON
+that describes the tensors, and then the observations. An observation is a line of JSON,
+the bytes of the tensors and, if the header has a ``score``, the reward.
 """
 
 import json

@@ -12,10 +12,10 @@ messages, pass the classes that protoc generates from the ``.proto`` to `message
 
 The compiler's spec is then
 ``pipe:/tmp/advisor?serdes=protobuf:my.Features/my.Decision``. Each field is a feature
-with the field's name, and a repeated number is an array. A field of a message in a
-message has its path as its name: ``graph.nodes[].weight`` is an array of the weights of
-all nodes. docs/reference/wire-format.md describes these names. The C++ library decodes
-the messages, and does not create objects of these classes.
+with the field's name, and a repeated number is an array. The name of a nested message's
+field is a path. For example, ``graph.nodes[].weight`` is an array of the weights of all
+nodes. docs/reference/wire-format.md describes these names. The C++ library decodes the
+messages, and does not create objects of these classes.
 """
 
 import importlib

@@ -104,7 +104,7 @@ class ModelRunner:
         self._runner.flush()
 
     def close(self) -> None:
-        """Flushes the buffer, and ends the session even if this raises.
+        """Flushes the buffer, and ends the session even if flushing fails.
 
         Garbage collection does the same, but can only print an error.
         """

@@ -386,7 +386,8 @@ def serve(
     compiler dies, stalls or sends invalid bytes, only its session ends.
 
     After Ctrl-C or SIGTERM, the server stops when the current request is answered.
-    After a second signal, it stops immediately. SIGTERM then raises SystemExit.
+    After a second signal, it stops immediately. In both cases, SIGTERM raises
+    SystemExit.
 
     Args:
         policy: a `Policy`, which is called with the features of each request, or a
@@ -395,14 +396,15 @@ def serve(
         at: an address, or a list of addresses. ``pipe:NAME`` may have the options
             ``serdes`` (for bare compilers), ``bare=no``, ``max-message`` and
             ``max-sessions``. ``shm:NAME`` does not serve bare compilers. A path is
-            short for ``pipe:``. Compilers may connect to any name with pipe or shm.
+            short for ``pipe:``. Compilers may connect to either kind of address with
+            ``pipe:NAME`` or ``shm:NAME``.
         sessions: return when this many compilers have connected and disconnected.
         timeout: raise Timeout after this many seconds without a request.
         on_error: what to do if the policy raises, or if its advice cannot be sent.
             ``"reply"`` logs the exception and continues. ``"raise"`` raises the
             exception here. In either case, the compiler receives an error of code
-            ``Model`` and makes the decision itself. A bare compiler with the bitstream
-            cannot receive errors or deferrals, so its session ends.
+            ``Model`` and makes the decision itself. A bare compiler that uses the
+            bitstream SerDes cannot receive errors or deferrals, so its session ends.
         max_batch: the maximum number of requests in one call of a batched policy.
         max_delay: the maximum number of seconds to wait until a batch is full.
         measure_latency: whether to measure `Statistics.latencies`.

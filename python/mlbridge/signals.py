@@ -52,8 +52,8 @@ def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
     """Calls a function at the first SIGINT or SIGTERM, and interrupts at the second.
 
     The function must cause the body to end soon. Then KeyboardInterrupt is raised for
-    SIGINT, and SystemExit for SIGTERM. Signals for which the program has a handler are
-    not changed. In threads other than the main thread, nothing happens.
+    SIGINT, and SystemExit for SIGTERM. Has no effect on signals for which the program
+    has a handler, and no effect outside the main thread.
     """
     caught: list[int] = []
 
@@ -73,7 +73,8 @@ def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
 def sigterm_exits() -> Iterator[None]:
     """Makes SIGTERM raise SystemExit, so that `finally` clauses of the body run.
 
-    Nothing happens if the program handles SIGTERM, or outside of the main thread.
+    Has no effect outside the main thread, or if the program already has a handler for
+    SIGTERM.
     """
     with _handling([signal.SIGTERM], _interrupt):
         yield

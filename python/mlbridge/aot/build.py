@@ -19,7 +19,7 @@ _FLAGS = [
     *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"),
     *("-fno-math-errno", "-ffp-contract=fast"),
 ]
-# In a library, the model has a symbol that does not depend on its name.
+# In a library, the symbol of the model does not depend on the model's name.
 _EXPORTS = """extern const char mlbridge_aot_model_NAME[];
 const void *const mlbridge_aot_model = mlbridge_aot_model_NAME;
 """
@@ -61,8 +61,11 @@ class CCompiler:
         )
 
     def object(self, source: Path, output: Path) -> None:
-        """Compiles a file in its folder. Raises Unsupported above `MAX_STACK`."""
-        # Without the folder's name, which is random, ccache finds the object again.
+        """Compiles a file in its folder.
+
+        Raises Unsupported if the code needs more than `MAX_STACK` bytes of stack.
+        """
+        # Omit the folder's random name, so that ccache can find the object again.
         files = ["-c", source.name, "-o", output.name]
         _run([*self.command, *_FLAGS, *files], source.parent)
         usage = output.with_suffix(".su")

@@ -284,7 +284,10 @@ def _random(
 def _differences(
     name: str, found: NDArray[Any], expected: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Returns differences, relative for numbers above 1. Unequal integers give inf."""
+    """Returns the difference of each element. It is relative for numbers above 1.
+
+    The difference of two unequal integers is infinite.
+    """
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise ModelError(
             f"{name}: expected {expected.dtype}{list(expected.shape)}, found "

@@ -31,9 +31,9 @@ _NEAR = 160
 
 
 def starts(constants: set[int], extents: int) -> list[int]:
-    """Returns the numbers at which to start a search for primes, in the order to try.
+    """Returns the numbers at which a search for primes may start, in the order to try.
 
-    The search is for the primes of `extents` extents.
+    The search must find primes for `extents` extents.
 
     Code from the first start is valid for all sizes, because the start is above all
     constants. Code from another start is valid only for sizes up to the primes.
@@ -48,7 +48,7 @@ def starts(constants: set[int], extents: int) -> list[int]:
 def points(
     variables: Sequence[str], taken: set[int], start: int
 ) -> tuple[Point, Point]:
-    """Returns two primes >= `start` for each variable, which divide no `taken` size.
+    """Returns two primes >= `start` for each variable. They divide no `taken` size.
 
     The primes of two variables differ by more than the largest constant that
     `_expression` tries, so a number cannot be attributed to the wrong variable.
@@ -70,7 +70,7 @@ def points(
 
 
 def generalise(texts: tuple[str, str], at: tuple[Point, Point]) -> str:
-    """Merges the texts at two points to one text for any extents.
+    """Merges the code for two points into code for any extents.
 
     The texts may differ only in numbers that are products of extents plus a constant.
     """

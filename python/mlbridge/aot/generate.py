@@ -37,7 +37,8 @@ _TEMPORARY = re.compile(
     r" = malloc\(sizeof\(\*\w+\) \* (?P<outer>.+)\);$",
     re.M,
 )
-# Matches the static buffers of a node. Without `static`, each thread has its own.
+# Matches the static buffers of a node. Without `static`, each thread has its own
+# buffers.
 _LOCAL_STATIC = re.compile(r"^( +)static (?!const\b|inline\b)", re.M)
 _FILE_STATIC = re.compile(r"^static (?!const\b|inline\b)[^()]*(?:=|;)", re.M)
 _OPERATOR = re.compile(r"^ \* OpType: (\w+)$", re.M)
@@ -60,7 +61,8 @@ _RECTIFIER = re.compile(
 _REDUCTION = re.compile(r"if \((?P<compare>(?P<x>[^;]+) [<>] acc)\) acc = (?P=x);")
 _NAME = re.compile(r"(\w+)(?:\[[^\]]*\])+ =")
 _ZERO = "0x0.0p+0"
-# `_hide_zeros` skips larger tables, because compilers do not unroll loops over them.
+# `_hide_zeros` skips tables with more elements, because compilers do not unroll loops
+# over them.
 _MOST_UNROLLED = 1024
 _DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
 _WIDTHS = (4, 8, 16)
@@ -68,7 +70,7 @@ _LEAST_WIDTH = _WIDTHS[0]
 # The variants for x86-64, each with its number of floats per register.
 _VARIANTS = (("x86-64-v4", 16), ("x86-64-v3", 8))
 _MOST_INLINED = 64
-"""The most operators in one function. For more, compilers would need minutes."""
+"""The limit of operators in one function. Above it, compilers need minutes."""
 
 
 def header() -> str:
@@ -281,7 +283,7 @@ def _room(found: re.Match[str]) -> str:
 
 
 def _array(extents: Sequence[object]) -> str:
-    """Returns a C array of the extents, or of a 1 because C has no empty arrays."""
+    """Returns a C array of the extents. Without extents, its only element is 1."""
     return f"(const int64_t[]){{{', '.join(map(str, extents)) or '1'}}}"
 
 
@@ -330,7 +332,7 @@ def _rendered(file: str, **words: Any) -> str:
 
 
 def _variants(graph: Graph, code: _Code) -> Iterator[str]:
-    """Yields the code for each kind of CPU. Its functions have names of their own."""
+    """Yields the code for each kind of CPU. Function names differ between the kinds."""
     names = re.compile(rf"\b({'|'.join(map(re.escape, code.functions))})\b")
     for cpu, width in (*_VARIANTS, ("", _LEAST_WIDTH)):
         suffix = cpu.replace("-", "_") or "baseline"

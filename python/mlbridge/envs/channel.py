@@ -93,12 +93,13 @@ class LocalChannel:
         address, question_mark, options = spec.partition("?")
         scheme, _, name = address.partition(":")
         self._own = ExitStack()
-        """Closing it removes the folder of a private name."""
+        """Closing this stack removes the folder of a private name."""
         if not name:
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
             address = spec_of(scheme, folder.path / "env")
         self.spec = f"{address}{question_mark}{options}"
-        # Capture `warnings`, not self: a reference from the server would be a cycle.
+        # Capture `warnings`, not self: a reference from the server to self would be a
+        # cycle.
         warnings: deque[Exception] = deque(maxlen=1)
         self._warnings = warnings
         # Use only this option, because the other options are for the compiler.
@@ -124,7 +125,8 @@ class LocalChannel:
 
     def connect(self, timeout: float | None, alive: Alive) -> None:
         """Waits for the compiler's first message. See `EnvironmentChannel`."""
-        # Remove a private name now. A later crash of the trainer could not remove it.
+        # Remove a private name now, because a trainer that crashes later cannot remove
+        # it.
         with self._own:
             greeting = self.receive(timeout, alive)
         if "_ready" not in greeting:

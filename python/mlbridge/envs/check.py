@@ -33,7 +33,7 @@ class ValueCheck:
     """
 
     def __init__(self, owner: object, name: str, *, check: bool) -> None:
-        """Stores an environment and its name for the log. Inactive if not ``check``."""
+        """Stores an environment and its name. Checks nothing if ``check`` is false."""
         self.observations = self.outside = self.rewards = self.non_finite = 0
         self._owner = name
         self._is_on = check

@@ -103,7 +103,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         return self._session.starts
 
     def use_compiler_at(self, address: str) -> None:
-        """Uses a compiler that the user starts at the address instead of the command.
+        """Uses the compiler that the user starts at an address. Ignores the command.
 
         Call this before the first reset.
         """
@@ -149,7 +149,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
 
         Returns:
             observation, reward, terminated, truncated, info. If the step failed, the
-            last observation is returned again with ``failure_reward``, False and True.
+            last observation is returned again, with ``failure_reward`` and truncated.
             ``info["error"]`` then has the code and text of the error.
 
         Raises:

@@ -36,7 +36,8 @@ from mlbridge.types import Features
 Observation: TypeAlias = dict[str, NDArray[Any]]
 Step: TypeAlias = tuple[Observation, float, bool, bool, dict[str, Any]]
 
-# A small module to get the header of an advisor, which is the same for all modules.
+# A small module for which an advisor sends its header. The header is the same for all
+# modules.
 _PROBE = """\
 define internal i32 @callee(i32 %x) { ret i32 %x }
 define i32 @caller(i32 %x) {
@@ -85,8 +86,8 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
             modules: the files to compile, in any format that the command accepts.
             command: clang, opt or llc with its arguments. ``{module}`` is replaced by
                 the module. The object must go to stdout (``-o -``).
-            illegal_action_penalty: the cost of an illegal action. Doubling the code
-                size costs 1, too.
+            illegal_action_penalty: the cost of an illegal action. In comparison, a
+                doubled code size has the reward -1.
             timeout: seconds that a compile may take, including decisions and learning.
             decision_timeout: seconds to wait for each request of the compiler.
             include_default: whether the inliner's observations have the additional
@@ -112,7 +113,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         self._module = self.modules[0]
         self._decisions = 0
         self._stock: dict[str, int] = {}
-        """Maps modules to the bytes of machine code that LLVM's heuristic achieves."""
+        """Maps each module to its code size in bytes with LLVM's heuristic."""
         header = _probe(self._command, self.advisor, include_default, decision_timeout)
         self._specs = {spec.name: spec for spec in header.features}
         space: spaces.Space[Any] = spaces.Dict(

@@ -74,7 +74,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         return self._session.pid
 
     def use_compiler_at(self, address: str) -> None:
-        """Uses a compiler that the user starts at the address instead of the command.
+        """Uses the compiler that the user starts at an address. Ignores the command.
 
         Call this before the first reset.
         """

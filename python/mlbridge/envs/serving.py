@@ -27,9 +27,9 @@ _FAILURES = 3
 def serve_compilers(command: Sequence[str], at: Sequence[str]) -> None:
     """Runs a compiler at each address. Starts a new one when a compiler ends.
 
-    A compiler ends when its trainer disconnects, or when it crashes. Returns never:
-    SIGINT raises KeyboardInterrupt, SIGTERM raises SystemExit, and both end all
-    compilers. The compilers also end if this process is killed.
+    A compiler ends when its trainer disconnects, or when it crashes. This function
+    never returns. SIGINT raises KeyboardInterrupt, and SIGTERM raises SystemExit. Both
+    end all compilers. The compilers also end if this process is killed.
 
     Args:
         command: the compiler's program and arguments. ``{spec}`` and ``{worker}`` are
@@ -77,7 +77,7 @@ class _Kept:
 
     def _start(self) -> None:
         self._started = time.monotonic()
-        # The guard ends the compiler if this process is killed. It removes the folder.
+        # The guard ends the compiler if this process is killed, and removes the folder.
         folder = tempfile.mkdtemp(prefix="mlbridge-")
         guard = [str(GUARD), str(os.getpid()), "-1", folder]
         try:

@@ -94,7 +94,7 @@ def named_parts(
 
 
 def extents_of(space: spaces.Space[Any]) -> dict[str, str]:
-    """Returns a dict from tensor of varying size to the name of its first extent.
+    """Maps each tensor of varying size to the name of its first extent.
 
     The dict has the form of `Padded.extents`.
     """
@@ -121,7 +121,7 @@ class Padded(spaces.Dict):
             a Dict or Tuple that contains them.
         limits: maps each extent to its maximum size.
         extents: maps each tensor of varying size to the name of its first extent. By
-            default, this is the tensor's name, and ``edges`` for ``edge_links``.
+            default, this is the tensor's name, except ``edges`` for ``edge_links``.
     """
 
     def __init__(
@@ -205,7 +205,10 @@ class Padded(spaces.Dict):
 
 
 def nodes_of(name: str, extents: Mapping[str, str]) -> str:
-    """Returns the extent of the nodes if a tensor is `LINKS` of a Graph, or else ""."""
+    """Returns the name of the extent that counts the nodes of a Graph.
+
+    ``name`` is the Graph's tensor ``edge_links``. Returns "" for any other tensor.
+    """
     prefix, _, last = name.rpartition(".")
     return extents.get(f"{prefix}.nodes" if prefix else "nodes", "") * (last == LINKS)
 

@@ -15,8 +15,9 @@ from mlbridge.export.policy import Policy, Tensors
 from mlbridge.onnx import open_session
 
 ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
-"""The tolerance, which allows another order of summation, is the sum of ABSOLUTE,
-RELATIVE times the output, and CANCELLED times the largest number in the request."""
+"""The tolerance, so that another order of summation is accepted. It is the sum of
+ABSOLUTE, RELATIVE times the output, and CANCELLED times the largest number in the
+request."""
 ALONE = 4
 """The number of requests that are also compared in a batch of one."""
 SIZES = 4

@@ -126,7 +126,7 @@ class FeatureSpec:
         kind = self.dtype.kind
         if kind == "b":
             return random.integers(0, 2, size).astype(np.bool_)
-        # Draw from the part of [low, high] that is nearest to 0.
+        # Draw from the part of [low, high] near 0, because the range may be very large.
         nearest = min(max(0.0, self.low), self.high)
         low, high = max(self.low, nearest - _LARGE), min(self.high, nearest + _LARGE)
         if kind == "f":

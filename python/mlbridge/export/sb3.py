@@ -169,7 +169,7 @@ def _ports(
 def _normalisation(
     statistics: VecNormalize | None, key: str | None
 ) -> Normalisation | None:
-    """Returns how VecNormalize changes the observation, or the part `key` of it."""
+    """Returns how VecNormalize changes the observation, or only its part `key`."""
     if statistics is None or not statistics.norm_obs:
         return None
     found: Any = statistics.obs_rms

@@ -25,7 +25,7 @@ _TOOL = re.compile(r"(?:.*-)?(clang|opt|llc)(?:\+\+)?(?:-\d+)?")
 
 
 def tool_of(program: str) -> Tool:
-    """Returns which tool a program is. Raises InvalidArgument for other programs."""
+    """Returns the kind of a tool. Raises InvalidArgument for any other program."""
     match = _TOOL.fullmatch(Path(program).name)
     if match is None:
         raise InvalidArgument(

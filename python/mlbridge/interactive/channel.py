@@ -196,7 +196,7 @@ class Decoder:
             self._start = self._end = 0
 
     def _make_room(self) -> None:
-        """Moves the bytes to the front of a buffer, which is larger if necessary."""
+        """Moves the unread bytes to the front of a new buffer, which may be larger."""
         rest = self._end - self._start
         # The buffer needs to hold at most one line and one request.
         size = len(self._buffer) * (2 if rest > len(self._buffer) // 2 else 1)

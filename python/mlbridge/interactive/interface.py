@@ -30,7 +30,8 @@ from mlbridge.interface import BaseCompilerInterface
 from mlbridge.signals import sigterm_exits
 from mlbridge.types import Features, Policy
 
-# The guard's timeout is longer by these seconds, so that Python reports timeouts first.
+# The guard's timeout is longer by this number of seconds, so that Python reports
+# timeouts first.
 _GUARD_PATIENCE = 0.25
 # The number of last characters of stderr to quote in an error message.
 _STDERR_TAIL = 2000
@@ -443,9 +444,10 @@ def compile_with_policy(
 
     ``inliner`` returns 0, 1 or a bool, or None to leave the decision to LLVM.
     ``eviction`` returns the index of the register to evict. ``features["mask"][0]`` is
-    1 at legal indices. ``priority`` returns a number from 0 to 4294967040. The highest
-    is allocated first. With ``check=False``, a failed compile returns a result.
-    `InteractiveCompilerInterface` describes the other arguments.
+    1 at legal indices. ``priority`` returns a number from 0 to 4294967040. The live
+    range with the highest number is allocated first. With ``check=False``, a failed
+    compile returns a result. `InteractiveCompilerInterface` describes the other
+    arguments.
 
     Raises:
         CompilerFailed: the compiler failed or was ended by a signal.

@@ -61,8 +61,8 @@ class GuardedProcess:
             # Redirect to files, because a full pipe would block the compiler.
             self._stdout = stack.enter_context(tempfile.TemporaryFile())
             self._stderr = stack.enter_context(tempfile.TemporaryFile())
-            # Each process of the group inherits the write end. `_end` waits for all
-            # processes to exit by waiting until the write end is closed.
+            # Each process of the group inherits the write end. Therefore, the write end
+            # is closed when all processes have exited. `_end` waits for this event.
             alive, inherited = os.pipe()
             stack.callback(os.close, alive)
             try:
