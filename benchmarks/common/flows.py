@@ -8,7 +8,7 @@ from typing import Protocol
 
 from mlbridge.files import spec_of
 
-# Maps the flows whose model is in another process to the model's address, and to the
+# Maps each flow whose model is in another process to the model's address and to the
 # options of the compiler's spec.
 SERVED = {
     "gRPC": ("grpc+unix:{}", ""),

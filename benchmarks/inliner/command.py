@@ -24,7 +24,7 @@ from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.sources import unpack
 
-RULE = "cost-rule"  # Decides with `cost < threshold` (CostRuleModule.cpp).
+RULE = "cost-rule"  # Decides with `cost < max(1, threshold)`.
 ASKING = "cost-rule+ask|"  # Also sends requests to the runner after "|".
 # For each scheme, the maximum share of requests in the compile time.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
@@ -85,7 +85,7 @@ class Row:
     cpu_ms_rule: float
     cpu_ms_stock: float  # The CPU time of stock clang.
     cpu_ms: float  # The CPU time with the model's decisions.
-    instructions_before_first: int = 0  # The extra instructions without a request.
+    instructions_before_first: int = 0  # In a compile without requests.
     start_up_instructions: int = 0
     instructions_per_decision: float = 0.0
     instructions_rule: int = 0
@@ -276,10 +276,10 @@ def inliner_command(
 ) -> None:
     """Measure the cost of a model in clang's inliner.
 
-    Two runners are compared. Both decide with the rule `cost < threshold`, but one of
-    them also sends each request to the model. The resulting code is the same, so the
-    difference is the cost of the requests. A compile with the model's own decisions is
-    also compared with stock clang.
+    Two runners are compared. Both decide with the rule `cost < max(1, threshold)`, but
+    one of them also sends each request to the model. The resulting code is the same, so
+    the difference is the cost of the requests. A compile with the model's own decisions
+    is also compared with stock clang.
     """
     console = TableConsole(highlight=False)
     modules = find_build(build, ["MLBridge-cost-rule.so"])

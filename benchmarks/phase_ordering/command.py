@@ -113,7 +113,7 @@ class Compiled:
 
 
 def need_packages(command: str, flow: list[str] | None, model: Path | None) -> None:
-    """Checks that the packages are installed that the flows and the model need."""
+    """Raises an error if a package that the flows or the model need is missing."""
     packages = PACKAGES + (() if model else POLICY_PACKAGES)
     if not flow or "aot" in flow:
         packages += AOT_PACKAGES

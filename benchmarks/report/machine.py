@@ -60,6 +60,6 @@ def describe() -> dict[str, str]:
     }
     for check in checks():
         if check.name in SHOWN and check.found:
-            # Paths of this machine are of no interest to readers.
+            # Leave out paths of this machine, which readers do not need.
             found[check.name] = check.found.partition(" (")[0]
     return {name: value for name, value in found.items() if value}

@@ -116,7 +116,7 @@ class Part:
 
     Attributes:
         name: the value of ``--part``.
-        place: where the paper has it.
+        place: the table or figure of the paper, such as "Table 3".
         title: what it shows.
         text: one sentence about our measurement.
         steps: the commands, in order.

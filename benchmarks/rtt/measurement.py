@@ -93,7 +93,8 @@ class Workers:
         """Starts both ends of a floor.
 
         The name is "pipe", "lent-pipe" (with fewer copies), "futex", "grpc-CALL-WHERE"
-        (with a C++ server) or "grpc-CALL-WHERE-python".
+        (with a C++ server) or "grpc-CALL-WHERE-python". CALL is stream or unary, and
+        WHERE is tcp or unix.
         """
         if name.startswith("grpc-"):
             return self._grpc_floor(name)
