@@ -193,9 +193,9 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeFail(MLBridgeStatus Status,
 //===----------------------------------------------------------------------===//
 // Features: named tensors to write
 //===----------------------------------------------------------------------===//
-// If a name already has a value, these functions replace the value. If one of
-// them fails, the request with these features returns the same error, even if
-// the caller ignored the function's status.
+// If a name already has a value, these functions replace the value. If a
+// function fails, the request with these features returns the same error, even
+// if the caller ignored the function's status.
 
 /// Sets \p Name to a copy of a scalar of any \p Type except String. In C,
 /// prefer the typed functions below, such as mlbridgeSetInt32(Features, "size",
@@ -388,9 +388,9 @@ mlbridgeGetDecision(MLBridgeModelRunnerRef Runner);
 
 /// Passes the outcome of the last request to the runner: the compiler's
 /// decision and, unless \p Reward is null, the reward. The decision is the
-/// feature in mlbridgeGetDecision(). If no feature is set there, the decision
-/// is the model's advice. Runners that learn or record use the outcome. Other
-/// runners ignore it.
+/// feature in mlbridgeGetDecision(). Without this feature, the decision is the
+/// model's advice. Runners that learn or record use the outcome. Other runners
+/// ignore it.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeLogOutcome(MLBridgeModelRunnerRef Runner,
                                                  const double *Reward);
 

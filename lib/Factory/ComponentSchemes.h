@@ -21,8 +21,8 @@
 
 namespace MLBridge {
 
-/// The schemes of this project's components. If a spec names one of them and
-/// the factory lacks it, the spec may be correct, but the component is not
+/// The schemes of this project's components. If a spec names one of these
+/// schemes and the factory lacks the scheme, the component is probably not
 /// installed.
 inline constexpr std::string_view ComponentSchemes[] = {
     "aot", "aoti", "builtin", "grpc", "grpc+unix", "onnx", "tf", "tvm"};

@@ -35,7 +35,7 @@ Expected<const RunnerModule *> loadModule(std::string_view Scheme);
 
 /// Returns a text for messages, such as "no module MLBridge-grpc.so in
 /// MLBRIDGE_MODULES (not set), /usr/bin, ...". For a module of this project,
-/// the text then says how to find or install the module.
+/// the text also explains how to find or install the module.
 std::string describeMissing(std::string_view Scheme);
 
 } // namespace MLBridge::modules

@@ -29,8 +29,8 @@ public:
                                    const DecisionOptions &Options);
 
   /// Returns the advice for the model's \p Outputs. \p Features are the
-  /// features of the request. They must include the mask if \p Options name
-  /// one. The advice's views are valid until the next call, and only while
+  /// features of the request. They must include the mask if the options name a
+  /// mask. The advice's views are valid until the next call, and only while
   /// \p Outputs are valid.
   Expected<Advice> decide(Span<const TensorView> Outputs,
                           Span<const TensorView> Features);
@@ -61,8 +61,8 @@ private:
   Rule Decide = Rule::Outputs;
   std::string Mask;
   std::size_t MaskSlot = 0;
-  /// The random number generator. Its numbers, and the numbers derived from
-  /// them, are the same on every machine.
+  /// The random number generator. The same seed gives the same choices on every
+  /// machine.
   std::mt19937_64 Random;
   /// One byte for each score. The byte is 0 if the action is illegal. Empty if
   /// there is no mask.

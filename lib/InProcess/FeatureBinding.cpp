@@ -141,8 +141,8 @@ Error FeatureBinding::mismatch(const TensorSpec &Expected,
 //===----------------------------------------------------------------------===//
 
 /// Checks that extents are equal if the model declares them equal. Compares
-/// each of these extents with the first one. This function is called only after
-/// a shape has changed.
+/// each of these extents with the first extent to which it must be equal. This
+/// function is called only after a shape has changed.
 Error FeatureBinding::checkSharedExtents() const {
   const std::size_t NumInputs = TheModel->inputs().size();
   for (std::size_t I = 0; I < NumInputs; ++I) {

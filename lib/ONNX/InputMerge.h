@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// mergeInputs(): replaces many inputs of an ONNX model by one. ONNX Runtime
-/// needs 0.2 us to receive an input of any size, and compilers have dozens of
-/// scalar features. Most graphs only concatenate these features. mergeInputs()
-/// makes the concatenated tensor an input instead. ONNXCursor then copies each
-/// feature to its place in that tensor.
+/// mergeInputs(): replaces many inputs of an ONNX model by one input. ONNX
+/// Runtime needs 0.2 us to receive an input of any size, and compilers have
+/// dozens of scalar features. Most graphs only concatenate these features.
+/// mergeInputs() makes the concatenated tensor an input instead. ONNXCursor
+/// then copies each feature to its place in that tensor.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -37,7 +37,7 @@ private:
   struct Input {
     Handle<OrtValue> Value;
     /// The shape of the feature. If the tensor consists of several features,
-    /// this is the shape of the first one.
+    /// this is the shape of the first feature.
     Shape Dims;
     /// The tensor's memory, if ONNX Runtime owns it. Each feature is copied to
     /// this memory. Null if the tensor uses the feature's memory, or if it

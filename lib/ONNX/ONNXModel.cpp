@@ -252,8 +252,8 @@ Error SessionReader::readOutputs() {
     else
       return E;
   }
-  // Ignore unsupported outputs if there are others. For example, classifiers
-  // return a label and a map, and callers rarely need the map.
+  // Ignore unsupported outputs if the model has supported outputs. For example,
+  // classifiers return a label and a map, and callers rarely need the map.
   return Outputs.empty() ? Why : Error::success();
 }
 

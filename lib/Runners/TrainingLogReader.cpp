@@ -70,7 +70,7 @@ Error TrainingLogReader::readPiece() {
   Used = 0;
   const std::size_t Old = Buffer.size();
   Buffer.resize(Old + std::min<std::uint64_t>(Piece, Size - BufferEnd));
-  // A forked child shares the file's position, so read at an explicit one.
+  // A forked child shares the file's position, so read at an explicit offset.
   ssize_t Count = 0;
   do
     Count = ::pread(File.get(), Buffer.data() + Old, Buffer.size() - Old,

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// ElementStore: memory for decoded elements. Formats use it if a tensor's view
-/// cannot point into the message. The store is refilled for each message. If a
-/// message has the same layout as the last one, its elements have the same
+/// cannot point into the message. The store is refilled for each message. If
+/// two consecutive messages have the same layout, their elements have the same
 /// addresses.
 ///
 //===----------------------------------------------------------------------===//

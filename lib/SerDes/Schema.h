@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Functions that check tensors. All formats use them before writing a tensor
-/// and after reading one. The class Schema stores a message's names, types and
-/// shapes. While these do not change, a writer can reuse data that depends only
-/// on them.
+/// Functions that check tensors. All formats call them before writing a tensor
+/// and after reading a tensor. The class Schema stores a message's names, types
+/// and shapes. While the schema does not change, a writer can reuse data that
+/// depends only on the schema.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -71,7 +71,7 @@ private:
 class Schema {
 public:
   /// Stores the schema of \p Features. Returns true if it differs from the last
-  /// one. Returns an InvalidArgument error if a name is empty, not UTF-8 or
+  /// schema. Returns an InvalidArgument error if a name is empty, not UTF-8 or
   /// duplicate, or if a tensor's shape, size and lengths disagree.
   Expected<bool> update(Span<const TensorView> Features);
 

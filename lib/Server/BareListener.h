@@ -48,7 +48,7 @@ private:
     Deadline Until;
   };
   void begin(PendingConnection Connection, SessionTable &Sessions);
-  /// Replaces the pair of FIFOs with a new one.
+  /// Replaces the pair of FIFOs with a new pair.
   Error renew();
 
   std::string Name;

@@ -171,7 +171,8 @@ Error LocalListener::begin(PendingConnection &C, const Hello &H,
   if (Error E = Sessions.checkRoom(Options.MaxSessions))
     return E;
   // Refuse the session if fewer than 16 descriptors are free. The session needs
-  // 5 of them. The model's files and refused connections need the others.
+  // 5 descriptors. The rest is for the model's files and for refused
+  // connections.
   constexpr std::size_t Reserved = 16;
   if (posix::countFreeDescriptors(Reserved) < Reserved)
     return Error(ErrorCode::System,

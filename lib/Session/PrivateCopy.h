@@ -25,7 +25,7 @@ namespace MLBridge {
 class PrivateCopy {
 public:
   /// Returns \p Message, or a copy of it if \p Channel uses shared memory and
-  /// \p Codec cannot read it there. The copy is valid until the next call.
+  /// \p Codec cannot read shared memory. The copy is valid until the next call.
   /// Allocates memory only if a message is longer than all earlier messages.
   /// Returns System if memory runs out.
   template <typename ChannelT>

@@ -164,7 +164,7 @@ void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);
 
 /// Returns the number of descriptors that this process can still open, or
 /// \p AtMost if it can open more. Opens at most two descriptors at a time, so
-/// that other threads can open descriptors meanwhile.
+/// that other threads can still open descriptors.
 std::size_t countFreeDescriptors(std::size_t AtMost);
 
 /// Returns a duration as text, such as "30 s" or "50 ms".

@@ -31,8 +31,8 @@ public:
   static constexpr std::size_t Alignment = 64;
   /// The size in bytes of the length that precedes a message.
   static constexpr std::size_t PrefixSize = MessagePlacement::Offset;
-  /// The number of usable bytes before data(). A frame's number can be stored
-  /// there. Therefore, a message has the same address with and without a
+  /// The number of usable bytes before data(). These bytes can store a frame's
+  /// number. Therefore, a message has the same address with and without a
   /// number.
   static constexpr std::size_t LeadSize = 8;
 

@@ -135,8 +135,8 @@ Expected<Hello> Hello::decode(std::string_view Packet) {
   });
   if (E)
     return E;
-  // A compiler that supports only one version omits "newest". Its newest
-  // version is then also its oldest one.
+  // A compiler that supports only one version omits "newest". In this case, its
+  // newest version is its oldest version.
   H.Newest = std::max(H.Oldest, H.Newest);
   return H;
 }

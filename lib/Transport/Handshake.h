@@ -109,10 +109,10 @@ struct SessionKind {
   std::size_t NumDescriptors;
 };
 /// Requests a session of \p Kind from the server at NAME.sock. \p Peer is the
-/// server's spec, for error messages. Returns nullopt if no server listens
-/// there or if the server closes the connection. The caller can then try again,
-/// because a server may start later. Even if \p Until has passed, the function
-/// tries once.
+/// server's spec, for error messages. Returns nullopt if no server listens at
+/// NAME.sock, or if the server closes the connection. The caller can then try
+/// again, because a server may start later. Even if \p Until has passed, the
+/// function tries once.
 Expected<std::optional<HandshakeResult>>
 tryHandshake(const std::string &Name, const std::string &Peer,
              const SessionKind &Kind, const SessionRequest &Request,

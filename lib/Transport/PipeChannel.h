@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeChannel: the model's end of a session over pipes.
+/// PipeChannel: the model's end of a session through pipes.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -57,8 +57,8 @@ Error PipeClient::sendPieces(Span<const Span<const std::byte>> Pieces,
 
 Error PipeClient::sendWithoutCopy(Span<const Span<const std::byte>> Pieces,
                                   Deadline Until) {
-  // Copy smaller messages. For them, the system calls of splicing take longer
-  // than a copy.
+  // Copy smaller messages, because a copy is faster than the system calls of
+  // splicing.
   constexpr std::size_t MinSpliced = std::size_t(16) << 10;
   ++Request;
   if (Error E = gather(Pieces))

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeClient: the compiler's end of a session over pipes. It sends requests
+/// PipeClient: the compiler's end of a session through pipes. It sends requests
 /// and waits for the replies.
 ///
 //===----------------------------------------------------------------------===//

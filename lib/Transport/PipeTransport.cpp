@@ -106,8 +106,8 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
     Expected<std::optional<PipeEnds>> Opened = Bare.tryOpen();
     if (!Opened)
       return Opened.takeError();
-    // Ignore the FIFOs if the server is dead and only its child still holds
-    // them. The child never answers.
+    // Ignore the FIFOs if the server is dead and only a child of the server
+    // still holds the FIFOs. The child never answers.
     if (*Opened && !isOrphaned(Name + ".sock")) {
       // Repeat the handshake. A server of this library may have started after
       // the first handshake failed. Such a server creates its socket before its
@@ -133,7 +133,7 @@ SessionTerms PipeTransport::begin(PipeEnds Ends, bool Bare) {
 }
 
 /// Requests a session from the server at NAME.sock. Returns nullopt if no
-/// server listens there.
+/// server listens at NAME.sock.
 Expected<std::optional<PipeEnds>>
 PipeTransport::tryHandshake(const SessionRequest &Request, Deadline Until) {
   static constexpr SessionKind Kind{"pipe", ProtocolVersions::First,

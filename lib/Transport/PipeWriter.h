@@ -30,9 +30,9 @@ namespace MLBridge {
 /// On two cores, it saves more time, because no kernel pages move between the
 /// caches of the cores.
 ///
-/// After splice(), the bytes must not change while they are in the pipe. They
-/// leave the pipe when the reader has read all of them, which noteAllRead()
-/// records, or when takeBack() removes them.
+/// After splice(), the bytes must not change while they are in the pipe. The
+/// bytes leave the pipe in two cases. Either the reader has read all bytes,
+/// which noteAllRead() records, or takeBack() removes the bytes.
 class PipeWriter {
 public:
   explicit PipeWriter(posix::UniqueFD End) : End(std::move(End)) {}
@@ -59,7 +59,7 @@ private:
   posix::UniqueFD openReadEnd() const;
 
   posix::UniqueFD End;
-  /// A descriptor that takeBack() closes before it opens another one.
+  /// A descriptor that takeBack() closes before it opens another descriptor.
   /// Therefore, takeBack() succeeds even if the host has no free descriptors.
   posix::UniqueFD Reserve;
   /// True if the kernel supports RWF_NOSIGNAL, which is new in Linux 6.18. On

@@ -54,8 +54,8 @@ public:
 
 private:
   SharedRegion Region;
-  /// The region of the last message. The reader waits for the next message
-  /// there.
+  /// The region of the last message. The reader waits for the next message in
+  /// this region.
   SharedRegion LastPosted = Region;
   std::size_t MaxMessage;
 };
@@ -82,7 +82,7 @@ private:
   std::size_t Size = 0;
 };
 
-/// The resources of a session over shared memory.
+/// The resources of a session through shared memory.
 struct SharedMemoryEnds {
   SharedRegion Requests;
   SharedRegion Replies;

@@ -24,8 +24,8 @@ using posix::UniqueFD;
 // Clients
 //===----------------------------------------------------------------------===//
 
-/// Connects to \p Path. Returns an empty descriptor if no process listens
-/// there.
+/// Connects to \p Path. Returns an empty descriptor if no process listens at
+/// \p Path.
 static Expected<UniqueFD> connectTo(const std::string &Path, int Type) {
   UniqueFD Socket(::socket(AF_UNIX, Type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!Socket)

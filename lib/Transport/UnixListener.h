@@ -24,9 +24,9 @@
 namespace MLBridge {
 
 /// Connects to the socket of \p Type at \p Path. Returns an empty descriptor if
-/// the socket is missing or no process listens there. A server may then still
-/// start. Returns a System error if \p Path is not a socket or if connect(2)
-/// fails for another reason.
+/// the socket is missing or no process listens at it. In both cases, a server
+/// may still start. Returns a System error if \p Path is not a socket or if
+/// connect(2) fails for another reason.
 Expected<posix::UniqueFD> tryConnect(const std::string &Path,
                                      int Type = SOCK_SEQPACKET);
 
@@ -37,7 +37,7 @@ bool isOrphaned(const std::string &Path, int Type = SOCK_SEQPACKET);
 class UnixListener {
 public:
   /// Listens at \p Path with mode 0600. Replaces the socket of a dead server.
-  /// Returns an InvalidArgument error if a live server listens there.
+  /// Returns an InvalidArgument error if a live server listens at \p Path.
   static Expected<UnixListener> listen(const std::string &Path,
                                        int Type = SOCK_SEQPACKET);
   UnixListener(UnixListener &&) = default;

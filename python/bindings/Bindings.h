@@ -42,8 +42,8 @@ struct ListenerInPython {
   std::unique_ptr<Listener> Opened;
 };
 
-/// Records which thread uses an object. The GIL must be held to read or write
-/// it.
+/// Records which thread uses an object. A thread must hold the GIL to read or
+/// write the mark.
 struct UseMark {
   /// The number of the process that uses the object, or 0 while the object is
   /// not in use. A forked child has another number than its parent. Marks of
@@ -53,10 +53,10 @@ struct UseMark {
   unsigned long Thread = 0;
 };
 
-/// Marks an object as in use for the duration of a call. It is needed in calls
-/// that release the GIL or run Python code, which may release it. If a second
-/// thread uses the object meanwhile, it gets an error instead of causing a data
-/// race.
+/// Marks an object as in use for the duration of a call. A call needs the mark
+/// if it releases the GIL, or runs Python code, which may release the GIL. If a
+/// second thread uses the object during the call, that thread gets an error
+/// instead of causing a data race.
 class ExclusiveUse {
 public:
   /// Marks the object. Raises InvalidArgument if the object is already in use.

@@ -130,8 +130,8 @@ private:
   /// Sends the replies and waits for requests. Returns true if requests have
   /// arrived.
   bool advance(const BatchLimits &Limits, std::optional<double> Timeout);
-  /// Stores the requests that Python can represent, and refuses the others.
-  /// Returns true if it has stored a request.
+  /// Stores the requests that Python can represent, and refuses all other
+  /// requests. Returns true if it has stored a request.
   bool take(Span<const ModelServer::Request> Requests);
   const ModelServer::Request &first() const;
   Exchange &at(std::size_t Index);

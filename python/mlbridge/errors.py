@@ -48,7 +48,7 @@ class Malformed(Error, ValueError, code="Malformed"):
 
 
 class SchemaMismatch(Error, TypeError, code="SchemaMismatch"):
-    """A tensor is well-formed, but its name, type or shape is not the expected one."""
+    """A tensor is well-formed, but has an unexpected name, type or shape."""
 
 
 class ModelError(Error, RuntimeError, code="Model"):

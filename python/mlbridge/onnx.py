@@ -36,8 +36,8 @@ def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> 
     added or dropped, so the feature also fits (N, 1, a, b).
 
     The metadata ``mlbridge.decide`` determine the reply, as for ``onnx:FILE``. Without
-    them, the reply is the output, or a dict of all outputs if there are several. An
-    array of one element becomes a scalar.
+    these metadata, the reply is the output, or a dict of all outputs if there are
+    several. An array of one element becomes a scalar.
 
     Args:
         path: the .onnx file.

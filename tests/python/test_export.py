@@ -302,7 +302,7 @@ class Mixing(nn.Module):
 def test_a_graph_that_answers_otherwise_is_not_written(
     tmp_path: Path, batch: int | None
 ) -> None:
-    says = r"output 'output' differs in .* says .* x="
+    says = r"output 'output' differs in .* returns .* x="
     with pytest.raises(ModelError, match=says) as caught:
         export(Noisy(), tmp_path / "m.onnx", features=["float[2] x"], batch=batch)
     assert "randomness" in str(caught.value)

@@ -8,10 +8,10 @@
 ///
 /// \file
 /// Defines checkLibrary() and LibraryFile, for libraries that may be truncated
-/// or replaced. With such files, dlopen() alone has two problems. dlopen()
-/// trusts a file's headers, so a truncated file ends the process with SIGBUS.
-/// dlopen() also identifies a file by its name, so it does not load a new file
-/// that has the name of a loaded file.
+/// or replaced. dlopen() alone has two problems with these libraries. First,
+/// dlopen() trusts a file's headers, so a truncated file ends the process with
+/// SIGBUS. Second, dlopen() identifies a file by its name, so it does not load
+/// a new file that has the name of a loaded file.
 ///
 //===----------------------------------------------------------------------===//
 

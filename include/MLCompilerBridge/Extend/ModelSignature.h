@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Defines ModelSignature, the names and types of a model's inputs and outputs.
-/// Some runtimes do not store them in their model files. For such a runtime,
-/// the exporter writes the signature to the file as JSON.
+/// The model files of some runtimes do not contain this information. For such a
+/// runtime, the exporter adds the signature to the file as JSON.
 /// docs/reference/model-metadata.md describes the format.
 ///
 //===----------------------------------------------------------------------===//

@@ -56,8 +56,8 @@ public:
   /// bytes after a 64-byte boundary.
   virtual Expected<std::size_t> getSerializedData(Span<std::byte> Out) = 0;
   /// Sets whether the memory passed to getSerializedData() still contains the
-  /// last message that was written there, as shared memory does. If so, a
-  /// format may skip unchanged bytes. The default is false.
+  /// last message, as shared memory does. If so, a format may skip the bytes
+  /// that have not changed. The default is false.
   void setOutputIsKept(bool IsKept) { OutputIsKept = IsKept; }
   /// Returns the message in pieces that point to the tensors, so that a
   /// transport can send the pieces without copying a tensor. Returns no pieces

@@ -69,9 +69,10 @@ public:
 };
 
 /// Listens at NAME.sock, where \p Name is a path. Compilers that use this
-/// library connect to NAME.sock and open sessions over pipes or shared memory.
-/// If \p BareFormat is the name of a SerDes, also creates the FIFOs NAME.in and
-/// NAME.out. One foreign compiler at a time can use them, with this SerDes.
+/// library connect to NAME.sock and open sessions through pipes or shared
+/// memory. If \p BareFormat is the name of a SerDes, also creates the FIFOs
+/// NAME.in and NAME.out. One foreign compiler at a time can use them, with this
+/// SerDes.
 ///
 /// The files have mode 0600, so only processes of this user can connect.
 /// Replaces the files of a server that has died. Returns InvalidArgument if a

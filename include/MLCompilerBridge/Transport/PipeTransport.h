@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines the compiler's end of a session over pipes, for use without a
+/// Defines the compiler's end of a session through pipes, for use without a
 /// PipeModelRunner.
 ///
 //===----------------------------------------------------------------------===//

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines the compiler's end of a session over shared memory, for use without
-/// a SharedMemoryModelRunner.
+/// Defines the compiler's end of a session through shared memory, for use
+/// without a SharedMemoryModelRunner.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Defines the compiler's end of a session over gRPC, for use without a
+/// Defines the compiler's end of a session through gRPC, for use without a
 /// gRPCModelRunner. This header belongs to the component
 /// MLCompilerBridge::gRPC.
 ///

@@ -94,7 +94,7 @@ class Variant:
 
 
 def find(pattern: str, header: str, what: str) -> str:
-    """Returns the match of the pattern's group. Without a match, raises with `what`."""
+    """Returns the match of the pattern's group. If none, raises Failure for `what`."""
     match = re.search(pattern, header, re.DOTALL)
     if not match:
         raise Failure(f"expected {what} in the header that TensorFlow wrote")

@@ -24,7 +24,7 @@ _EXPORTS = """extern const char mlbridge_aot_model_NAME[];
 const void *const mlbridge_aot_model = mlbridge_aot_model_NAME;
 """
 MAX_STACK = 256 << 10
-"""The maximum stack size of a model in bytes. The compiler needs stack, too."""
+"""The maximum stack size of a model in bytes. The host compiler also needs stack."""
 
 
 class CompilerError(Error, RuntimeError, code="System"):

@@ -108,7 +108,8 @@ class Graph:
     def constants(self) -> set[int]:
         """Returns all numbers with which the model may compare an extent.
 
-        They are extents, attributes and constants, except those that mean "to the end".
+        They are extents, attributes and constants, except numbers that mean "to the
+        end".
         """
         return {n for n in self.fixed_extents() | _integers(self.model.graph) if n > 1}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a compiled model in Python. The structures mirror those of AOTModel.h."""
+"""Runs a compiled model in Python, with copies of the structures in AOTModel.h."""
 
 import ctypes
 from collections.abc import Sequence

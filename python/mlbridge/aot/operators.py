@@ -40,7 +40,8 @@ _ALONG_AN_AXIS = """
     ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
     ReduceSum ReduceSumSquare ReverseSequence Softmax TopK
 """
-# Safe, because all indices are constants in the model, also those of tree ensembles.
+# Safe, because all indices are constants in the model, also the indices of tree
+# ensembles.
 _LAYERS = """
     AveragePool BatchNormalization Conv ConvInteger ConvTranspose Det Einsum
     FusedMatMul GRU Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool

@@ -52,7 +52,7 @@ class EnvironmentChannel(Protocol):
         """Waits for the compiler's reply to the last message.
 
         Returns:
-            All tensors by name, also those with reserved names. Arrays are views that
+            All tensors by name, also tensors with reserved names. Arrays are views that
             are valid until the next call.
 
         Raises:

@@ -123,7 +123,7 @@ class RemoteCompiler:
         return not self._is_killed
 
     def wait(self, timeout: float) -> bool:
-        """Returns false at once, because the compiler's end cannot be observed."""
+        """Returns false immediately, because the compiler's end cannot be observed."""
         return False
 
     def end(self, grace: float = 0.0) -> None:

@@ -150,8 +150,8 @@ def _difference(
     """Returns the largest difference. Raises ModelError if it exceeds the tolerance."""
     if found.shape != expected.shape:
         raise ModelError(
-            f"output '{name}': the framework answers with the shape "
-            f"{list(expected.shape)}, the exported graph with {list(found.shape)}"
+            f"output '{name}': expected the shape {list(expected.shape)} of the "
+            f"framework's output, found {list(found.shape)} in the exported graph"
         )
     if expected.size == 0:
         return 0.0
@@ -177,11 +177,10 @@ def _difference(
         more = f" and {len(asked) - _LISTED} more" if len(asked) > _LISTED else ""
         raise ModelError(
             f"output '{name}' differs in {np.count_nonzero(wrong)} of {wrong.size} "
-            f"elements: at {list(worst)} the framework says {expected[worst]}, the "
-            f"exported graph {found[worst]}, for {', '.join(asked[:_LISTED])}{more}. "
-            "Where answers depend on the other requests of a batch, export with "
-            "batch=1 (--batch 1); where they are random, take the randomness out of "
-            "the policy"
+            f"elements: at {list(worst)} the framework returns {expected[worst]}, and "
+            f"the exported graph {found[worst]}, for {', '.join(asked[:_LISTED])}"
+            f"{more}. If outputs depend on the other requests of a batch, use batch=1 "
+            "(--batch 1); if outputs are random, remove the randomness from the policy"
         )
     return float(apart.max())
 

@@ -37,6 +37,6 @@ def needed(what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise Unsupported(
             f"{what} needs the Python package '{error.name}', which is not installed: "
-            f"{how_to_install('export')} (or scripts/make-venv export there) has what "
-            "exporting needs; the policy's own framework and modules come from you"
+            f"run {how_to_install('export')} (or scripts/make-venv export there) for "
+            "the packages of the export; install the policy's framework yourself"
         ) from error

@@ -140,8 +140,8 @@ def policy_of(
         raise Unsupported(f"expected a module of PyTorch, found {type(inner).__name__}")
     if inner.is_stateful():
         raise Unsupported(
-            f"{type(inner).__name__} keeps a state from request to request, and a "
-            "compiler's requests stand alone: train without memory (use_lstm=False)"
+            f"{type(inner).__name__} keeps a state between requests, but a compiler's "
+            "requests are independent: train without memory (use_lstm=False)"
         )
     steps = _Observations(trained, agent)
     ports = steps.ports(features, type(inner).__name__)
@@ -339,9 +339,9 @@ class _Network(nn.Module):
         found = self.module.forward_inference(batch)
         if Columns.ACTION_DIST_INPUTS not in found:
             raise Unsupported(
-                f"{type(self.module).__name__} answers with {', '.join(found)}, and "
-                f"not with {Columns.ACTION_DIST_INPUTS}: export an nn.Module that "
-                "computes its logits"
+                f"{type(self.module).__name__} returns {', '.join(found)}, but not "
+                f"{Columns.ACTION_DIST_INPUTS}: export an nn.Module that computes the "
+                "logits"
             )
         logits: Tensor = found[Columns.ACTION_DIST_INPUTS]
         if self.parts is None:

@@ -108,7 +108,7 @@ class GuardedProcess:
 
 
 def _end(process: subprocess.Popen[bytes], alive: int) -> None:
-    """Kills a process group, reaps its leader, and waits for the others to exit."""
+    """Kills a process group, reaps its leader, and waits for all processes to exit."""
     if process.returncode is None:
         # Kill before reaping: after wait(), another group may have this ID.
         with contextlib.suppress(ProcessLookupError):
