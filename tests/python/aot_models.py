@@ -21,7 +21,7 @@ Ports = Sequence[tuple[str, int, Sequence[int | str | None]]]
 
 
 def mlp(batch: int | str = 1, seed: int = 1) -> onnx.ModelProto:
-    """x float[batch,300] -> 128 -> 64 -> logits float[batch,15]."""
+    """Makes an MLP that maps x float[batch,300] to logits float[batch,15]."""
     g = GraphBuilder(seed)
     hidden = "x"
     for i, (n, m) in enumerate([(300, 128), (128, 64), (64, 15)]):
@@ -34,7 +34,10 @@ def mlp(batch: int | str = 1, seed: int = 1) -> onnx.ModelProto:
 
 
 def lstm() -> onnx.ModelProto:
-    """tokens int64[12], state float[1,8] -> probabilities float[1,5], best int64[1]."""
+    """Makes an LSTM with the outputs probabilities float[1,5] and best int64[1].
+
+    The inputs are tokens int64[12] and state float[1,8].
+    """
     g = GraphBuilder(2)
     vocabulary, width, hidden = 50, 16, 24
     g.op("Gather", [g.weight(vocabulary, width), "tokens"], "embedded")
@@ -55,9 +58,10 @@ def lstm() -> onnx.ModelProto:
 
 
 def ggnn() -> onnx.ModelProto:
-    """nodes float[n,16], adjacency float[n,n] -> logits float[1,4], states float[n,16].
+    """Makes a graph network: four gated rounds of message passing, then a sum of nodes.
 
-    Runs four rounds of message passing with a gated update, and sums over the nodes.
+    Maps nodes float[n,16] and adjacency float[n,n] to logits float[1,4] and states
+    float[n,16].
     """
     g = GraphBuilder(3)
     state = "nodes"
@@ -81,7 +85,7 @@ def ggnn() -> onnx.ModelProto:
 
 
 def several() -> onnx.ModelProto:
-    """Has four inputs of different types, and a scalar output of each type."""
+    """Makes a model of four inputs of different types. Each type has one output."""
     g = GraphBuilder(4)
     g.op("Cast", ["count"], "count_f", to=FLOAT)
     g.op("Cast", ["flags"], "flags_f", to=FLOAT)
@@ -111,9 +115,10 @@ def several() -> onnx.ModelProto:
 
 
 def edges() -> onnx.ModelProto:
-    """nodes float[n,4], from int64[e], to int64[e,1] -> heard float[n,4].
+    """Makes a model of nodes float[n,4] and of edges, from int64[e] and to int64[e,1].
 
-    Each node receives the sum over the nodes with an edge to it.
+    The output heard float[n,4] is, for each node, the sum over the nodes with an edge
+    to it.
     """
     g = GraphBuilder(6)
     g.op("Gather", ["nodes", "from"], "sent", axis=0)

@@ -60,7 +60,7 @@ def table_of(sizes: list[list[float]], programs: list[str]) -> Table:
 def evaluated(
     found: corpus.Corpus, model: Model, core: CoreSet, **settings: Any
 ) -> tuple[Evaluation, dict[str, Way]]:
-    """Returns an evaluation with two tries, and its ways by name."""
+    """Returns an evaluation with two tries, and the compared ways by name."""
     wanted = EvaluationSettings(2, levels=(), **settings)
     result = evaluate(found, None, model, core, wanted)
     return result, {way.name: way for way in result.ways}

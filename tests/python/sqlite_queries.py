@@ -40,7 +40,7 @@ COMPARISONS = ("=", "<", ">", "<=", ">=", "<>", "==", "!=")
 
 
 class Queries:
-    """Draws queries. They may use all forms of terms that the extension knows."""
+    """Draws queries, which may use all forms of terms that the extension supports."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)

@@ -22,7 +22,7 @@ needs_llvm = pytest.mark.skipif(
     reason=f"{CLANG}, {OPT} and {LLC} are not all installed",
 )
 
-# LLVM sends requests about both calls to an inliner.
+# LLVM sends a request to an inliner about each of the two calls.
 CALLS = """
 static int sum(int *p, int n) {
   int s = 0;
@@ -76,7 +76,7 @@ def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 @pytest.fixture
 def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Marks the processes that a test starts. Checks that none and no file remains."""
+    """Marks the processes of a test. Checks that none of them and no file remains."""
     value = f"{os.getpid()}-{time.monotonic_ns()}"
     monkeypatch.setenv(TAG, value)
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:

@@ -174,7 +174,7 @@ VARIANTS = ("x86-64-v4", "x86-64-v3", "baseline")
 
 
 def test_a_model_of_many_operators(tmp_path: Path) -> None:
-    """Its operators are functions of their own, for each kind of CPU."""
+    """Each operator becomes its own function, once for each kind of CPU."""
     g, count = GraphBuilder(1), 70
     names = ["x", *(f"z{i}" for i in range(count - 1)), "y"]
     for i, (a, b) in enumerate(itertools.pairwise(names)):
@@ -324,8 +324,9 @@ def test_nan_and_infinities_are_what_they_are(tmp_path: Path) -> None:
                 if not np.isnan(value):
                     np.testing.assert_array_equal(found, reference({"x": x})["y"])
                     continue
-                # In seven parts of eight floats, NaN stays where it was. It is also the
-                # maximum, the minimum, and the first of the best three.
+                # In the first seven outputs, of eight floats each, NaN stays at its
+                # index. NaN is also the maximum, the minimum, and the first of the best
+                # three.
                 expected = [*np.tile(np.isnan(x[0]), 7), *[True] * 3, False, False]
                 np.testing.assert_array_equal(np.isnan(found[0]), expected)
 
@@ -474,7 +475,7 @@ def test_memory_of_a_free_size_on_the_stack_is_refused(tmp_path: Path) -> None:
 
 
 def test_primes_of_free_extents_are_far_apart() -> None:
-    """No prime of one extent equals another extent's prime plus a small offset."""
+    """Each free extent has its own prime, far from the primes of other extents."""
     names = [f"n{i}" for i in range(8)]
     first, second = points(names, {2011}, 2003)
     assert list(first) == list(second) == names

@@ -87,7 +87,8 @@ def ends(peer: Peer, message: bytes) -> bool:
     """True if the model ends the session instead of answering."""
     send(peer, message)
     reader, _ = peer
-    # Use poll, because reading also returns nothing before the model has connected.
+    # An empty read cannot show that the session ended, because a read is also empty
+    # before the model has connected. Therefore, poll for POLLHUP.
     poll = select.poll()
     poll.register(reader, select.POLLIN)
     return poll.poll(PATIENCE * 1000) == [(reader, select.POLLHUP)]
@@ -136,7 +137,8 @@ def test_answers_in_bytes(name: str, reply: Any, expected: bytes) -> None:
 def test_features_in_bytes(name: str) -> None:
     sent: dict[str, np.ndarray[Any, Any]] = {
         "size": np.array([12], np.int64),
-        # Make `weights` unaligned, because foreign compilers do not sort by size.
+        # This tensor makes `weights` unaligned. Foreign compilers do not sort tensors
+        # by size.
         "flag": np.array([3], np.int8),
         "weights": np.arange(6, dtype=np.float32).reshape(2, 3),
     }
@@ -234,7 +236,7 @@ FAILURES: dict[str, tuple[mlbridge.Policy, str]] = {
 def test_what_they_cannot_be_told(
     name: str, serves: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The failure only ends the bare compiler's session."""
+    """The failure ends only the session of the bare compiler."""
     reply, says = (DEFERRALS | FAILURES)[serves]
 
     def policy(features: mlbridge.Features) -> Any:

@@ -79,7 +79,7 @@ def test_a_function_of_one_request_is_never_given_more(name: str) -> None:
     with serving(lambda f: f["x"] + 1, f"pipe:{name}", max_batch=32, max_delay=1.0):
         started = time.monotonic()
         crowd.ask([{"x": i} for i in range(COMPILERS)], rounds=3)
-        # The server does not wait for more requests, either.
+        # The server must not wait for more requests either.
         assert time.monotonic() - started < 5
     assert crowd.replies == [[i + 1] * 3 for i in range(COMPILERS)]
 
@@ -126,7 +126,8 @@ def test_a_wrong_number_of_answers_is_a_failure(name: str, replies: list[int]) -
     with serving(policy, f"pipe:{name}", max_batch=2, max_delay=0.5):
         crowd.ask([{"x": 1}, {"x": 1}])
     for (reply,) in crowd.replies:
-        # After the batch fails, the policy gets each request alone. One reply is right.
+        # After the batch fails, the policy gets each request alone. One reply then
+        # fits.
         if len(replies) == 1:
             assert reply == 1
         else:

@@ -45,11 +45,11 @@ def test_a_run_measures_every_row(tmp_path: Path) -> None:
     for row in rows:
         assert set(row["us"]) == set(row["us_mean"]) == set(row["us_p99"]) == {"500"}
         assert row["sweeps"] == 1
-        # A warm C++ side allocates nothing.
+        # After the first requests, the C++ side allocates nothing.
         assert row["allocations_per_message"] == 0 or RUNNERS[row["runner"]].allocates
         for key in ("sweep_ms", "floor_ms", "dot_ms", "stdlib_ms", "sweep_mean_ms"):
             assert row[key] > 0, key
-        # Times are rounded to 0.1 us, which matters for a short sweep.
+        # Times are rounded to 0.1 us, which changes the ratio of a short sweep.
         rounding = 0.00005 / row["sweep_ms"] + 0.00005 / row["floor_ms"]
         ratio = row["sweep_ms"] / row["floor_ms"]
         assert row["ratio"] == pytest.approx(ratio, rel=0.001 + rounding)

@@ -71,7 +71,7 @@ def test_loads_are_measured(tmp_path: Path) -> None:
 def test_clients_without_a_model_end_the_run() -> None:
     build, before = build_or_skip(), children()
     with pytest.raises(PeerClosed, match="did not get its first answer"):
-        # There is no runner `smoke`, so nothing is served.
+        # No runner has the name `smoke`, so no model is served.
         measure_load(Load("smoke", 2, 1, 0.0, 1.0, 10, 0.1), build)
     assert children() == before
 

@@ -382,7 +382,8 @@ def test_medians_of_pairs(tmp_path: Path) -> None:
         stock=MadeUp([1, 1, 1], "", 3),
     )
     by_flow = {row["flow"]: row for row in compile_time.rows(results)}
-    # The modules are 10, 5 and 15 times as fast. The medians are 30 s and 2 s.
+    # The three rounds are 10, 5 and 15 times as fast. The median times are 30 s and 2
+    # s.
     assert by_flow["onnx"]["faster"]["geomean"] == 10
     assert by_flow["onnx"]["faster"]["total"] == 15
     assert by_flow["onnx"]["of_clang"]["total"] == 2

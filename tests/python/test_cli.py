@@ -153,7 +153,7 @@ def test_doctor_shows_how_to_get_what_a_build_lacks(
 
 
 class NoLibrary:
-    """A SerDes that is in this build, but its library is not on this machine."""
+    """A SerDes that this build has, but whose library this machine lacks."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -233,7 +233,8 @@ def test_where_the_plugin_is_found(
     monkeypatch.setattr(built_files, "PREFIXES", (str(tmp_path / "usr"),))
     monkeypatch.setattr(built_files, "CHECKOUT", checkout)
     assert doctor.find_llvm_plugin() == built
-    # The newest build wins, unless it is sanitized and stock compilers cannot load it.
+    # The newest build wins, unless it is sanitized, because stock compilers cannot load
+    # a sanitized plug-in.
     sanitized = touched(checkout / "build/asan/lib/MLBridgeLLVM.so")
     os.utime(sanitized, (time.time() + 60,) * 2)
     assert doctor.find_llvm_plugin() == sanitized
@@ -250,7 +251,7 @@ def test_where_the_plugin_is_found(
 
 
 def test_what_doctor_prescribes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`mlbridge` on PyPI is another project."""
+    """`mlbridge` on PyPI is another project, so no hint may name it."""
 
     def missing(name: str) -> str:
         raise importlib.metadata.PackageNotFoundError(name)
@@ -332,7 +333,7 @@ def test_serve_a_policy_that_fails(name: str, policies: str) -> None:
 
 
 def test_serve_colours_nothing_that_it_logs(name: str, policies: str) -> None:
-    """The time of colouring would grow with the compiler's messages."""
+    """The time for colouring would grow with the messages that a compiler sends."""
     options = (name, f"{policies}:fail", "--sessions", "1")
     _, _, errors = serve_one(*options, FORCE_COLOR="1", COLUMNS="300")
     assert f"session 1 (process {os.getpid()})" in errors

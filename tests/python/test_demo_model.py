@@ -83,7 +83,7 @@ def test_agreements_add_up(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def test_always_the_same_answer_is_worth_half() -> None:
-    """Balanced accuracy does not depend on how often LLVM gives that reply."""
+    """Balanced accuracy is then 1/2, however often LLVM gives the same reply."""
     lazy = Agreement(both_inline=0, only_llvm=10, only_model=0, neither=990)
     assert lazy.accuracy == lazy.majority_rate == 0.99
     assert lazy.balanced_accuracy == 0.5
@@ -96,7 +96,7 @@ def test_it_learns(training: Training) -> None:
 
 
 def test_it_learns_from_what_llvm_decides_only() -> None:
-    """It learns nothing from shuffled decisions."""
+    """A network learns nothing from shuffled decisions."""
     data = table()
     shuffled = np.random.default_rng(3).permutation(data.decisions)
     training, _ = trained(replace(data, decisions=shuffled), epochs=20)
@@ -113,7 +113,7 @@ def test_a_seed_makes_the_network() -> None:
 
 
 def test_validation_files_are_not_learned_from() -> None:
-    """Decisions in validation files affect their losses and not the network."""
+    """Decisions in validation files change only their losses, and not the network."""
     data = table()
     before, _ = trained(data, epochs=2)
     names = before.validation_units

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The name of the distribution, and the stubs that it contains.
 
-`mlbridge` on PyPI is another project: a text that says to install it runs foreign code.
+`mlbridge` on PyPI is another project. If a text told users to install it, they would
+run foreign code.
 """
 
 import importlib.metadata

@@ -125,7 +125,8 @@ def test_commands() -> None:
             known: Any = groups[verb]
             made = as_click(command, known.known[command])
             count += 1
-            # Files of earlier commands are missing here, and all else is an error.
+            # Files that earlier commands make are missing here. Any other failure is an
+            # error.
             try:
                 made.make_context(command, [word for word in words if word != "&"])
             except Exception as error:

@@ -65,7 +65,7 @@ class Trainer:
     def does(self, what: str) -> Any:
         """Returns the counts, whether each episode is truncated, and the errors.
 
-        Returns the error's type and text if the command fails.
+        If the command fails, returns the type and the text of its error instead.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -103,7 +103,7 @@ def test_scores_without_a_rule(module: str, decide: str | None) -> None:
 
 
 def test_a_feature_to_leave_out_that_a_log_lacks(module: str) -> None:
-    """For example, logs of `record:` lack `inlining_default`, but LLVM's have it."""
+    """For example, logs of `record:` lack `inlining_default`, which LLVM logs."""
     write_log(Path("a.log"))
     printed = run_cli(
         *("export", f"{module}:network", "--to", "m.onnx", "--features", "a.log"),

@@ -35,7 +35,8 @@ from mlbridge.export.rllib import load
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 COUNT = 20
-# RLlib flattens this space in the order of its keys, which differs from this order.
+# RLlib flattens this space in the sorted order of the keys, which differs from the
+# order here.
 DICT = spaces.Dict(
     size=spaces.Box(0, 1000, (1,), np.int64),
     embedding=spaces.Box(-4, 4, (3,), np.float32),

@@ -176,7 +176,7 @@ def test_what_is_compared_with_is_predict(tmp_path: Path) -> None:
 
 
 def test_a_file_with_statistics(tmp_path: Path) -> None:
-    """The two files have different data. `load` infers the algorithm."""
+    """The model and the statistics are in two files. `load` infers the algorithm."""
     model = trained(PPO, NUMBERS, spaces.Discrete(5), normalised=True)
     model.save(tmp_path / "ppo.zip")
     model.get_vec_normalize_env().save(str(tmp_path / "statistics.pkl"))

@@ -88,7 +88,7 @@ def spec_of(kind: str, folder: Path) -> Iterator[str]:
 def compile_with(
     spec: str, folder: Path, *arguments: str, decision: str = "unroll", gcc: str = "gcc"
 ) -> tuple[str, str]:
-    """The assembly that gcc makes with the model at a spec, and gcc's messages."""
+    """Returns gcc's assembly and messages, with the model at a spec."""
     source, target = folder / "x.c", folder / "x.s"
     source.write_text(SOURCE)
     flags = ("-O2", "-fno-tree-vectorize", "-fno-early-inlining")
@@ -100,12 +100,12 @@ def compile_with(
 
 
 def unroll_with(spec: str, folder: Path, *arguments: str) -> tuple[str, str]:
-    """The same with the plug-in."""
+    """Calls `compile_with` with the plug-in."""
     return compile_with(spec, folder, f"-fplugin={PLUGIN}", *arguments)
 
 
 def decide_with(decision: str, spec: str, folder: Path) -> tuple[str, str]:
-    """The same with the plug-in, for any decision."""
+    """Calls `compile_with` with the plug-in and any decision."""
     return compile_with(spec, folder, f"-fplugin={PLUGIN}", decision=decision)
 
 
@@ -152,7 +152,7 @@ def test_the_model_may_be_named_by_an_argument(unrolled: str, tmp_path: Path) ->
 def test_gcc_decides_alone(spec: str, says: str, stock: str, tmp_path: Path) -> None:
     made, said = unroll_with(spec.format(tmp_path), tmp_path)
     assert made == stock
-    # One note for the two loops.
+    # gcc prints one note for both loops.
     assert (
         said.count("gcc decides")
         == said.count("note: mlbridge: unroll: ")
@@ -175,7 +175,7 @@ def test_an_answer_out_of_range_is_no_decision(stock: str, tmp_path: Path) -> No
 def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="nonsense"):
         unroll_with("nonsense:x", tmp_path)
-    # A misspelt argument must not compile without the model.
+    # If an argument is misspelt, gcc must fail instead of compiling without the model.
     for argument in ("model=none", "unroll"):
         with pytest.raises(AssertionError, match="expected an argument inline=SPEC"):
             unroll_with("none", tmp_path, f"-fplugin-arg-mlbridge-{argument}")
@@ -186,7 +186,7 @@ def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
 def test_clean_under_valgrind(
     kind: str, unrolled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Our code leaks nothing; gcc.supp lists the leaks of gcc and the runtimes."""
+    """This library leaks nothing. gcc.supp lists the leaks of gcc and the runtimes."""
     if not IS_FULL:
         pytest.skip("valgrind takes minutes: `make test-full` runs it")
     log = tmp_path / "valgrind.log"
@@ -197,7 +197,7 @@ def test_clean_under_valgrind(
     with spec_of(kind, tmp_path) as spec:
         waiting = kind in ("pipe", "shm", "grpc+unix")
         options = "?timeout=300s&connect=300s" if waiting else ""
-        # gcc starts cc1 by the wrapper.
+        # gcc starts cc1 through the wrapper.
         made, _ = unroll_with(spec + options, tmp_path, "-wrapper", "valgrind")
     assert log.read_text() == ""
     assert made == unrolled
@@ -217,14 +217,13 @@ SAMPLE = {"bzip2": "huffman.c", "lua": "lzio.c", "zlib": "trees.c"}
 
 
 def objects(program: SourceProgram, source: Path, folder: Path) -> set[bytes]:
-    """The different objects that gcc makes with default answers."""
+    """Returns the different objects that gcc makes if the model always defers."""
     models = {"": (), "all": ALL, **{one: (one,) for one in ALL}}
     found = set()
     for name, decisions in models.items():
         target = folder / f"{source.stem}-{name}.o"
         plugin = [f"-fplugin={PLUGIN}"] if decisions else []
-        # A log makes the plug-in send requests, which it otherwise does not if no
-        # model answers.
+        # Without a log, the plug-in sends no requests to a model that always defers.
         specs = {one: f"record:{folder / one}.log|none" for one in decisions}
         plugin += [f"-fplugin-arg-mlbridge-{one}={specs[one]}" for one in specs]
         command: list[str | Path] = ["gcc", "-O2", "-w", *program.flags, *plugin, "-c"]
@@ -237,7 +236,7 @@ def objects(program: SourceProgram, source: Path, folder: Path) -> set[bytes]:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_default_answers_change_nothing(name: str, tmp_path: Path) -> None:
-    """Each decision alone and all together; `make test-full` compiles all files."""
+    """Tests each decision alone and all together. `make test-full` tests all files."""
     program = unpack([name], ROOT / "build/workloads")[name]
     sources = [s for s in program.sources if IS_FULL or s.name == SAMPLE[name]]
     assert sources
@@ -319,7 +318,7 @@ int main() { Odd o; Even e; std::printf("%d %d\\n", sum(o, 50), sum(e, 50)); }
 
 
 def test_exceptions_debug_info_and_two_plugins(tmp_path: Path) -> None:
-    """-fcompare-debug fails if -g changes the code, and so the features."""
+    """-g must not change features. With -fcompare-debug, a change makes gcc fail."""
     (tmp_path / "x.cpp").write_text(EXCEPTIONS)
     other = tmp_path / "other.so"
     for name in ("mlbridge.so", "mlbridge-decisions.so"):
@@ -413,7 +412,7 @@ mlbridge.serve(lambda features: os._exit(1), "shm:{tmp_path}/m")"""
 
 
 def test_another_version_of_gcc(stock: str, tmp_path: Path) -> None:
-    """The plug-in as built for another gcc: one warning, and gcc decides."""
+    """With a plug-in for another gcc, gcc prints one warning and decides itself."""
     for name in ("mlbridge.so", "mlbridge-decisions.so"):
         library = (PLUGIN.parent / name).read_bytes()
         assert b"20220819\0" in library or name != "mlbridge.so"
@@ -435,7 +434,7 @@ def test_gcc_11_decides_alone(tmp_path: Path) -> None:
 
 
 def test_the_page(tmp_path: Path) -> None:
-    """The README's commands, which build the plug-in for the gcc at hand, too."""
+    """Runs the README's commands, which build the plug-in for the installed gcc."""
     for entry in ROOT.iterdir():
         if entry.name not in (".git", "build", "x.c"):
             (tmp_path / entry.name).symlink_to(entry)

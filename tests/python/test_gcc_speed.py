@@ -147,7 +147,7 @@ class KnownProgram(Searcher):
 
 
 def test_hill_climbing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It finds the best factor of each loop, whatever the other loops do."""
+    """The search finds each loop's best factor, whatever factors other loops have."""
     keys: list[Key] = [("a.c", "unroll", number) for number in range(12)]
     gains = {key: {2: 10, 4: 5 * key[2], 8: -10} for key in keys}
     program = KnownProgram(gains)

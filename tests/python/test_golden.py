@@ -36,7 +36,8 @@ DTYPES = {
 
 def read_bitstream(message: bytes) -> dict[str, Any]:
     header, _, body = message.partition(b"\n")
-    # The first tensor begins at a 64-byte boundary, counted from the length.
+    # The first tensor begins at a 64-byte boundary, counted from the start of the
+    # length that precedes the message.
     assert (8 + len(header) + 1) % 64 == 0
     tensors: dict[str, Any] = {}
     sizes = []

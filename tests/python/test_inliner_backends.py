@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One inlining model makes the same object files with every runner.
 
-Compiles a sample of bzip2, zlib and Lua; `make test-full` compiles all of these and
-SQLite, and scripts/test-tensorflow runs the same network as a SavedModel. Also checks
+Compiles a sample of bzip2, zlib and Lua. `make test-full` compiles all of their files,
+and SQLite. scripts/test-tensorflow runs the same network as a SavedModel. Also checks
 that 32 compilers that share one model get their own decisions.
 """
 
@@ -72,7 +72,10 @@ class Unit:
     source: Path
 
     def compile(self, into: Path, spec: str) -> tuple[bytes, int]:
-        """Returns the object file and the number of decisions, all by the model."""
+        """Returns the object file and the number of decisions.
+
+        The model must make all decisions.
+        """
         into.mkdir(exist_ok=True)
         target = into / f"{self.program.name}-{self.source.stem}.o"
         flags = ("-Oz", "-w", *self.program.flags, *model_flags(PLUGIN, spec))
@@ -179,7 +182,7 @@ needs_tensorflow = pytest.mark.skipif(
 def test_by_tensorflow(
     reference: Compiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The network as a SavedModel that MLBridge-tf.so runs in the compiler."""
+    """Runs the network as a SavedModel, which MLBridge-tf.so runs in the compiler."""
     python = ROOT / "build/venvs/keras/bin/python"
     script = ROOT / "tests/tensorflow/make_inliner.py"
     weights, saved = tmp_path / "weights.npz", tmp_path / "saved"
@@ -197,7 +200,7 @@ def test_by_tensorflow(
 
 @needs_tensorflow
 def test_by_code_of_tensorflow(reference: Compiled, tmp_path: Path) -> None:
-    """The same SavedModel as machine code from TensorFlow's compiler."""
+    """Runs the same SavedModel as machine code from TensorFlow's compiler."""
     folder = ROOT / "build/tensorflow/tests/tensorflow"
     spec = spec_of("aot", folder / "libtf-aot-inliner-library.so")
     compare("tf aot", reference, compile_all(reference.objects, tmp_path, spec))
@@ -207,7 +210,7 @@ def test_by_code_of_tensorflow(reference: Compiled, tmp_path: Path) -> None:
 def in_process(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
-    """The spec of the same model in the compiler."""
+    """Returns the spec of the same model in the compiler."""
     if request.param == "builtin":
         return "builtin:imitation"
     file = MODEL / "inliner.onnx"

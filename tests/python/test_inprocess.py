@@ -82,7 +82,7 @@ def test_answers_as_onnxruntime_does(mlp: Path) -> None:
             np.testing.assert_allclose(reply["logits"], logits, rtol=0, atol=1e-5)
             best = decider.evaluate({"x": x}, "int64", many=True)
             np.testing.assert_array_equal(best, logits.argmax(axis=1))
-        # A vector is a batch of one.
+        # A vector is used as a batch of one row.
         one = rng.standard_normal(300).astype(np.float32)
         (logits,) = reference.run(None, {"x": one[np.newaxis]})
         assert decider.evaluate({"x": one}, int) == logits.argmax()

@@ -29,7 +29,7 @@ def counter() -> ModuleType:
 
 
 def rows_of(text: str) -> dict[str, tuple[str, list[int]]]:
-    """The API of each row of the table, and its two counts."""
+    """Returns, for each row of the table, the API and the two counts."""
     rows = re.findall(
         r"^\| ([^|]*:[^|]*) \| (C.*) \| (\d+) \| ([\d,]+) \|$", text, re.M
     )

@@ -200,7 +200,8 @@ def test_the_time_that_a_header_takes_grows_as_its_names() -> None:
             return time.process_time() - start
 
     few, many = (min(seconds(n) for _ in range(3)) for n in (1_500, 15_000))
-    # The names are ten times as many. Comparing all pairs would take 100 times as long.
+    # There are ten times as many names. Comparing all pairs would take 100 times as
+    # long.
     assert many < 30 * few
 
 

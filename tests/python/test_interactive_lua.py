@@ -73,7 +73,7 @@ class Lua:
     program: SourceProgram
     folder: Path
     objects: dict[str, bytes] = field(default_factory=dict)
-    """The objects by clang -O0."""
+    """The object files that clang -O0 makes."""
 
     def clang(self, source: Path, *flags: str) -> list[str]:
         return [CLANG, *flags, "-w", *self.program.flags, "-c", str(source), "-o", "-"]

@@ -198,7 +198,8 @@ def test_plugin_and_python_agree_on_the_hash(published: Path, tmp_path: Path) ->
         known = ir2vec.load(vocabulary)
         assert metadata == {"name": vocabulary.name, "hash": known.hash}
         numbers = rest.splitlines()[0].split("[ ")[1].split(" ]")[0].split()
-        # The embedding of `ret void` is the opcode plus half the type.
+        # The embedding of `ret void` is the vector of the opcode plus half the vector
+        # of the type.
         opcode, kind = (
             known.sections["Opcodes"]["Ret"],
             known.sections["Types"]["VoidTy"],

@@ -65,7 +65,10 @@ class Layers:
         return found
 
     def upward(self) -> list[str]:
-        """Returns the includes of higher folders by lower folders. A cycle has one."""
+        """Returns the includes of higher folders by files in lower folders.
+
+        Any cycle of folders contains such an include.
+        """
         return [
             tie
             for (folder, target), ties in self.ties.items()
@@ -134,7 +137,7 @@ def test_an_include_of_what_is_above_is_found(tmp_path: Path) -> None:
 
 
 def strays(root: Path) -> list[str]:
-    """Returns a compiler's includes of private headers or of another compiler's."""
+    """Returns a compiler's includes of private headers, or of another compiler's."""
     found = []
     for compiler in sorted((root / "compilers").iterdir()):
         others = [root / "lib", root / "python", root / "compilers"]
@@ -177,7 +180,7 @@ def test_an_include_of_another_compiler_is_found(tmp_path: Path) -> None:
 OPTIMISATIONS = {"Inliner", "LoopDistribution", "PhaseOrdering", "RegAlloc", "Size"}
 """The folders of compilers/llvm that are optimisations. The others are below them."""
 COMBINED = {("Size", "Inliner"), ("Size", "PhaseOrdering")}
-"""The optimisations, first of each pair, that decide together with another."""
+"""Pairs of optimisations. The first decides together with the second."""
 
 
 def folders(compiler: Path) -> dict[str, set[str]]:
@@ -237,7 +240,10 @@ def modules() -> dict[str, Path]:
 
 
 def imported(name: str, *, types: bool = False) -> Iterator[str]:
-    """Yields the names that a module imports. `types`: also under TYPE_CHECKING."""
+    """Yields the names that a module imports.
+
+    With `types`, also yields the names that it imports under TYPE_CHECKING.
+    """
     path = modules()[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     tree = ast.parse(path.read_text())
@@ -260,7 +266,10 @@ def imported(name: str, *, types: bool = False) -> Iterator[str]:
 
 @cache
 def graph(*, types: bool = False) -> Imports:
-    """Maps modules to our modules that they import. An __init__ only re-exports."""
+    """Maps our modules to the modules of ours that they import.
+
+    Leaves out each __init__, which only re-exports.
+    """
     known = modules()
     found: Imports = {}
     for name, path in known.items():
@@ -327,7 +336,8 @@ def test_each_optimisation_is_described() -> None:
 
 
 def test_the_bridge_names_no_optimisation() -> None:
-    # The demo is not in this list, because "inlining" is also a feature of LLVM's.
+    # The demo is not in this list, because LLVM's features also contain the word
+    # "inlining".
     names = described()
     pattern = re.compile("|".join(name.replace("_", "[-_ ]?") for name in names), re.I)
     for folder in ("python", "lib", "include"):

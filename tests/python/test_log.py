@@ -131,7 +131,7 @@ def test_malformed_logs(tmp_path: Path, data: bytes, offset: int, says: str) -> 
 
 
 def test_a_header_that_lies_about_sizes(tmp_path: Path) -> None:
-    """The announced sizes are not allocated."""
+    """The reader must not allocate memory for the announced sizes."""
     huge = {"name": "x", "type": "double", "shape": [1 << 40]}
     path = written(tmp_path, header(features=[huge]))
     assert read_log(path).as_arrays().advice.shape == (0, 1 << 40)
@@ -274,7 +274,7 @@ def test_a_log_that_cannot_be_written(capfd: pytest.CaptureFixture[str]) -> None
         runner.flush()
     with pytest.raises(mlbridge.OSFailure, match="No space left"):
         runner.close()
-    # The failed close has closed the runner.
+    # The call of close() that failed has still closed the runner.
     runner.close()
     with pytest.raises(mlbridge.InvalidArgument, match="closed"):
         runner.flush()

@@ -291,7 +291,7 @@ def test_agents_distribute_measured_loops(measured: Path) -> None:
             done = ended["__all__"]
         assert set(rewards) == {"node", "partition"}
         ratios.append(infos["node"]["ratio"])
-    # Legal actions end in legal distributions, which have been measured.
+    # Legal actions lead to legal distributions, all of which have been measured.
     known = {r for e in entries for one in e.loops for r in one.ratios}
     assert set(ratios) <= known
     assert len(set(ratios)) > 3

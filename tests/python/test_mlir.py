@@ -93,7 +93,7 @@ func.func @tensors(%A: tensor<64x48xf32>, %B: tensor<48x32xf32>, %C: tensor<64x3
 
 
 def tiled(text: str, spec: str, *, status: int = 0) -> tuple[str, str]:
-    """Runs mlir-opt with the pass. Returns the module and what it says."""
+    """Runs mlir-opt with the pass. Returns the module and mlir-opt's messages."""
     passes = f"builtin.module(func.func(mlbridge-tile{{model={spec}}}))"
     done = run_program(
         [
@@ -109,12 +109,12 @@ def tiled(text: str, spec: str, *, status: int = 0) -> tuple[str, str]:
 
 
 def stock(text: str) -> str:
-    """What mlir-opt prints without the plug-in."""
+    """Returns the text that mlir-opt prints without the plug-in."""
     return run_program([measure.OPT], input=text, check=True).stdout
 
 
 def answered(text: str, reply: Any, place: Path) -> tuple[str, str, list[Any]]:
-    """Runs the pass with a model that always gives one reply, or calls a function."""
+    """Runs the pass with a model. `reply` is its reply, or a function that makes it."""
     seen: list[dict[str, Any]] = []
 
     def policy(features: mlbridge.Features) -> Any:
@@ -141,7 +141,8 @@ def test_features(tmp_path: Path) -> None:
     assert len({tuple(row) for row in choices}) == len(choices) > 50
     assert seen["choice_features"].shape == (len(choices), 44)
     assert np.isfinite(seen["choice_features"]).all()
-    # The tiled loops, three loops in a tile, and four copies of the body.
+    # There are two loops over tiles, three loops in a tile, and four copies of the
+    # body.
     assert module.count("affine.for") == 5
     assert module.count("arith.mulf") == 4
 
@@ -315,12 +316,12 @@ def test_a_mistake_in_the_spec() -> None:
 
 
 def always(row: Choice) -> measure.Answer:
-    """A model that always gives one reply."""
+    """Returns a model that always gives one reply."""
     return lambda features: row
 
 
 def small(pattern: Pattern, draw: random.Random) -> Kernel:
-    """A kernel that runs in microseconds."""
+    """Returns a kernel that runs in microseconds."""
     names = sorted({loop for order in pattern.orders for loop in order})
     most = 24 if len(names) < 4 else 8
     sizes = tuple((name, draw.randint(2, most)) for name in names)
@@ -330,7 +331,7 @@ def small(pattern: Pattern, draw: random.Random) -> Kernel:
 
 
 def random_choice(kernel: Kernel, choices: Choice, draw: random.Random) -> Choice:
-    """A choice that is often legal: an order of the menu with random tiles."""
+    """Returns a choice that is often legal: a row of `choices` with random tiles."""
     row = np.array(choices[draw.randrange(len(choices))])
     loops = len(kernel.loops)
     for loop, trips in enumerate(Kernel.trips_of(kernel.name)):
@@ -377,7 +378,7 @@ def test_results_of_a_thousand_random_policies() -> None:
 
 
 def test_results_on_tensors() -> None:
-    """All elements are equal after bufferization, too."""
+    """The results are equal after bufferization, too."""
     kernel = Kernel(PATTERNS["matmul-nn"], (("i", 13), ("j", 21), ("k", 17)))
     names = {"A": "13x17xf32", "B": "17x21xf32", "O": "13x21xf32"}
     made = "".join(

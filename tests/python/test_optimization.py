@@ -581,7 +581,7 @@ def test_repeated_options(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each value is a name, also of an option that is given twice."""
+    """Each value must be a name, also if the option is given twice."""
     monkeypatch.chdir(tmp_path)
     given = [word for name in names.split() for word in (option, name)]
     with pytest.raises(InvalidArgument, match=f"{option}: .* found") as caught:

@@ -64,7 +64,7 @@ def test_sizes_are_those_of_stock_tools(spec: str, module: str, tmp_path: Path) 
     for length in 3, 15:
         expected = code_of(module, tmp_path, pipeline_of("oz", length))
         assert info["text_sizes"][length - 1] == expected
-    # The actions are nearly the pieces of -Oz.
+    # Together, the actions are almost the pipeline of -Oz.
     assert info["text_size"] == pytest.approx(info["oz_text_size"], rel=0.2)
 
 

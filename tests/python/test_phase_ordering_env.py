@@ -245,7 +245,8 @@ def test_a_return_may_be_relative_to_oz(
     for baseline in ("start", "oz"):
         with made(modules=[huffman], baseline=baseline, **options) as env:
             states = [env.reset()[1]]
-            # The best state may be before the episode, which starts after `sequence`.
+            # The best state may precede the episode, which starts after the actions of
+            # `sequence`.
             states += episode(env, sequence)
             env.reset(options={"sequence": sequence})
             totals[baseline], is_over = 0.0, False

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 
 NAMES = sorted(path.stem for path in KERNELS.glob("*.json"))
 SMALL = {"T": 4, "N": 19}
-"""Values of parameters with which a kernel runs for microseconds."""
+"""Values of the parameters. They are so small that a kernel runs for microseconds."""
 QUICK = ("matmul", "jacobi_2d", "cholesky", "trisolv_many", "fdtd_2d")
 
 
@@ -245,7 +245,7 @@ GOOD: dict[str, Any] = {
 
 
 def changed(**about: Any) -> dict[str, Any]:
-    """Returns the good kernel with other members, even in its statement."""
+    """Returns the valid kernel with changed members, which may be in its statement."""
     statement = {**GOOD["statements"][0]}
     kernel = {**GOOD, "statements": [statement]}
     for name, value in about.items():

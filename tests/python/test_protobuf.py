@@ -88,7 +88,10 @@ def test_replies_that_are_no_advice(
 def asked_in(
     messages: Any, policy: mlbridge.Policy, name: str, theirs: Any = None
 ) -> Iterator[tuple[mlbridge.Serving, mlbridge.ModelRunner]]:
-    """Serves a policy with `messages`. Yields it and a runner that sends `theirs`."""
+    """Serves a policy with `messages`. Yields the server and a runner.
+
+    The runner sends messages of `theirs`, by default of `messages`.
+    """
     theirs = theirs or messages
     spec = f"pipe:{name}?serdes={theirs.name}&timeout=20s"
     with (
@@ -159,7 +162,7 @@ def test_own_messages_are_those_of_protoc(pb2: Any) -> None:
     assert not read.HasField("hint")
     found = codec.deserialize(read.SerializeToString(), messages)
     assert_same(found["deltas"], np.array([-1, 1]))
-    # The reply is another message.
+    # The reply has another message type than the request.
     reply = codec.serialize(
         {"inline": True, "scores": np.ones(2, np.float32)}, messages, side="model"
     )
@@ -330,7 +333,7 @@ def test_nested_messages_are_those_of_protoc(graph_pb2: Any) -> None:
     assert_same(found["graph.nodes[].embedding[]"], np.full(4, 3))
     assert_same(found["graph.nodes[].preferred?"], np.zeros(4, bool))
     assert "budget.begin" not in found
-    # What was read can be written again.
+    # The values that were read can be written again.
     assert graph_pb2.GraphFeatures.FromString(codec.serialize(found, messages)) == read
 
 

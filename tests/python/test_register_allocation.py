@@ -67,7 +67,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_random_policies(tmp_path: Path) -> None:
-    # Avoid asm goto, because LLVM's allocator, which some rounds use, is wrong for it.
+    # Some rounds use LLVM's allocator, which is wrong for asm goto, so avoid asm goto.
     corpus = small_corpus(tmp_path, pressure=f"#define NO_ASM\n{PRESSURE}")
     programs = list(corpus.programs.values())
     rounds = list(fuzz.fuzz(corpus, programs, PLUGIN, 10_000, jobs=2))
@@ -118,7 +118,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_weight(agent: str, observation: dict[str, np.ndarray]) -> int:
-    """Returns the heaviest range, or its first free register, or else greedy."""
+    """Chooses the heaviest range, and its first free register or else greedy."""
     first = int(observation["action_mask"].argmax())
     if agent != "colour":
         return first
@@ -565,7 +565,7 @@ def test_losses() -> None:
     share = evolve.SHARE_OF_SUM
     expected = math.log(2) / 2 + share * math.log(201 / 101)
     assert evolve.loss_of([hot, cold], "model") == pytest.approx(expected)
-    # A function counts at most LIMIT. A failed trial counts LIMIT.
+    # A function adds at most LIMIT to the loss. A failed trial adds LIMIT.
     assert evolve.loss_of([costs(1, 1000)], "model") == pytest.approx(
         evolve.LIMIT + share * math.log(1000)
     )

@@ -25,7 +25,7 @@ needs_plugin = pytest.mark.skipif(
 
 
 def request(runner: mlbridge.ModelRunner, size: int) -> int:
-    """Sends the features of the observation with a size in `write_log`."""
+    """Sends the features that `write_log` gives to the observation with this size."""
     weights = np.array([[size, -1.5], [0, size / 2]], np.float32)
     return int(runner.evaluate({"size": np.array([size]), "weights": weights}, int))
 
@@ -211,7 +211,7 @@ def test_a_compilation_is_replayed_and_bisected(
     assert f"Decision {planted[0]} of {len(observations)} breaks" in shown
     assert shown.count("decisions: ") <= 14
 
-    # A changed program asks other questions.
+    # A changed program makes other requests.
     (tmp_path / "program.c").write_text(program(callers, calls + 1))
     with pytest.raises(AssertionError, match=r"Model: .*: request [0-9]+ .*: expected"):
         compile_program(tmp_path, replay, "other.o")

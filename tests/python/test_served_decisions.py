@@ -35,7 +35,7 @@ KINDS = {
 def passing_on(
     path: Path, metadata: dict[str, str], scores: NDArray[Any], batch: str | int = "N"
 ) -> Path:
-    """Writes a model with its input as `s`, and its input as float as `size`."""
+    """Writes a model whose output `s` is its input. `size` is the input as float."""
     kind, shape = KINDS[scores.dtype], [batch, *scores.shape]
     g = GraphBuilder(0)
     g.op("Identity", ["x"], "s")

@@ -110,7 +110,7 @@ def test_a_build_is_searched_and_replayed(project: Path) -> None:
 
 
 def test_sources_on_the_linkers_command_line(project: Path) -> None:
-    """A search can be resumed, here without time for more."""
+    """A search can be resumed. The resumed search has no time for more trials."""
     build = built("both")
     link = build.program("other")
     link_units(build.units_of(link), project / "program.bc")

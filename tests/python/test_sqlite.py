@@ -189,7 +189,7 @@ def test_random_policies_do_not_change_results(database: Path, tmp_path: Path) -
     scale = share = 0.0
 
     def policy(features: mlbridge.Features) -> NDArray[np.float32]:
-        """Returns random replies from a narrow or a wide range. Leaves some terms."""
+        """Returns numbers of a narrow or a wide range. Leaves some terms to SQLite."""
         nonlocal left, scale, share
         if left == 0:
             left, scale, share = 8, draw.uniform(0, 8), draw.choice([0, 0.1, 0.5])
@@ -241,7 +241,8 @@ def test_features(database: Path, tmp_path: Path) -> None:
     ("pattern", "count"),
     [
         ("like '%ity%'", 1),
-        # What is shorter than a trigram is one part, and the text's ends are known.
+        # A text without wildcards is one part if it is shorter than a trigram, or has
+        # at most a trigram more.
         ("like '%it%y%'", 2),
         ("like 'C%'", 1),
         ("like '%%'", 0),
@@ -358,7 +359,7 @@ drop table made;"""
 def test_the_schema_is_changed_as_without_it(
     database: Path, spec: str, tmp_path: Path
 ) -> None:
-    """SQLite prepares statements itself, in which the schema is not complete."""
+    """SQLite itself prepares statements while the schema is incomplete."""
     said = []
     for preload in (None, PRELOAD):
         copy = tmp_path / f"{preload is None}.db"

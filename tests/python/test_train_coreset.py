@@ -171,7 +171,7 @@ def test_looking_ahead_survives_what_a_compiler_does_not(
 
 
 def as_in_clang(model: Model, small_corpus: Path, tmp_path: Path, asked: int) -> None:
-    """Expects that the model makes the same choice in stock clang as here."""
+    """Expects the same choice of the model in stock clang as in this process."""
     plugin = find_llvm_plugin()
     assert plugin is not None, "scripts/build release"
     space = tmp_path / "actions.json"
@@ -207,7 +207,8 @@ def test_a_core_set_of_pipelines(
     assert [action.pipeline for action in model.task.actions.actions] == [
         action.pipeline for action in core.actions.actions
     ]
-    # The random sequences of the comparison consist of actions.
+    # The baseline "one random sequence" draws actions of `oz`, not sequences of the
+    # core set.
     found, oz = corpus.load(small_corpus), ActionSpace.load("oz")
     result, ways = evaluated(found, model, core, draws=1, most=700, programs=["lua"])
     assert ways["one random sequence"].chosen == [

@@ -140,7 +140,7 @@ def test_a_rollout_that_crashes_is_oz(
     assert {failure.file for failure in result.failures} == set(result.files)
     rolled = pipeline_of(space, (0, 3))
     assert rolled in {failure.pipeline for failure in result.failures}
-    # Programs that fell back to -Oz are not compiled by our pipeline.
+    # If a program fell back to -Oz, the model's pipeline does not compile it.
     runs = run_programs(found, result, ways["model, alone"], space.prologue, repeat=1)
     assert set(runs) == set(result.programs)
     assert all(run.passed for both in runs.values() for run in both)

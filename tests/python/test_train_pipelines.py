@@ -101,7 +101,7 @@ def test_a_set_of_changes_is_a_pipeline() -> None:
         (gvn,): "function(sroa,gvn<>,loop(licm)),",
         # Dropping a pass has priority over replacing the pass.
         (gvn, Change(drop, (1, 1))): "function(sroa,loop(licm)),",
-        # Places refer to the unchanged pipeline.
+        # The indices of a change refer to the unchanged pipeline.
         (sccp, Change(drop, (1, 0))): "function(sccp,early-cse<>,loop(licm)),",
         both: "function(sroa,early-cse<>,loop(licm),adce,sccp),",
         tuple(Change(drop, at) for at in ((1, 0), (1, 1), (1, 2, 0))): "",

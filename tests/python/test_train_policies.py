@@ -206,7 +206,7 @@ def test_rllib_makes_a_model(experiment: Experiment, ray_here: None, algo: str) 
 
 
 def learn_by(rllib: Any, algorithm: Any, experiment: Experiment, steps: int) -> None:
-    """Runs our loop around RLlib with a fake algorithm."""
+    """Runs this project's loop around RLlib with a fake algorithm."""
     settings = experiment.settings
     checkpoint = rllib._Checkpoint(settings.out / "checkpoint")
     rllib._learn(algorithm, settings, Curve(), steps, checkpoint, lambda *_: None)

@@ -128,7 +128,8 @@ def test_what_had_not_enough_time_is_tried_again(
 
 
 def test_a_core_set_is_of_sequences_that_go_together() -> None:
-    # The third is the best alone. After it, the second adds most, the first nothing.
+    # Alone, the third sequence is best. Added to it, the second saves most, the first
+    # nothing.
     table = table_of([[96, 95, 100], [97, 95, 100], [100, 99, 80]], ["a", "a", "b"])
     assert table.greedy(2) == [2, 1]
     assert table.greedy(1) == [2]
@@ -191,7 +192,7 @@ def test_a_program_is_compared_without_its_own_sequences() -> None:
     origins = [frozenset("a"), frozenset("b"), frozenset("c"), frozenset[str]()]
     assert best() == pytest.approx(0.5)
     assert best(origins=origins) == pytest.approx(0.9)
-    # A sequence counts if another program has it, too.
+    # A sequence counts for a program if it was also found in another program.
     assert 0.6 < best(origins=[frozenset("ab"), *origins[1:]]) < 0.8
 
 

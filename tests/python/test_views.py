@@ -79,7 +79,7 @@ def test_arrays_are_read_only(name: str, serdes: str) -> None:
 
 @both
 def test_arrays_outlive_buffers_sessions_and_servers(name: str, serdes: str) -> None:
-    """Their contents may change, but reading them is always safe."""
+    """The arrays' contents may change, but reading them is always safe."""
     sizes = [10, 100, 1000, 100_000, 1_000_000, 5]
     with recording(name, serdes) as (seen, runner):
         for size in sizes:
