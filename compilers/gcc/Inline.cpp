@@ -122,7 +122,8 @@ static bool canInline(cgraph_edge &Call) {
   cgraph_node &Callee = calleeOf(Call);
   cgraph_node &Caller = rootOf(Call);
   const ipa_fn_summary *Summary = ipa_fn_summaries->get(&Callee);
-  // gcc must inline functions with the attribute always_inline in any case.
+  // Exclude functions with the attribute always_inline, because gcc must inline
+  // them.
   return cgraph_inline_failed_type(Call.inline_failed) != CIF_FINAL_ERROR &&
          Available > AVAIL_INTERPOSABLE && Callee.analyzed &&
          Callee.has_gimple_body_p() && !Callee.thunk && !Caller.thunk &&
@@ -229,10 +230,12 @@ std::vector<cgraph_edge *> InlinePass::findCalls() {
 }
 
 unsigned InlinePass::execute(function *) {
-  // At link time, gcc's inliner asserts that nothing is inlined yet.
+  // Do nothing at link time, when gcc's inliner asserts that nothing is
+  // inlined.
   if (in_lto_p)
     return 0;
-  // After an error in the program, some functions have no summary.
+  // Do nothing after an error in the program, because some functions then have
+  // no summary.
   if (seen_error() || !ipa_fn_summaries || !Asked.isActive())
     return 0;
   std::vector<cgraph_edge *> Calls = findCalls();

@@ -77,15 +77,15 @@ void Model::fail(MLBridgeStatus Status) {
 }
 
 void Model::leaveToGcc(const std::string &Why) {
-  // -Werror does not turn notes into errors.
+  // Print a note, because -Werror does not turn notes into errors.
   inform(UNKNOWN_LOCATION, "mlbridge: %s: %s; gcc decides", Name, Why.c_str());
   IsActive = false;
 }
 
 void Model::close() {
-  // Flush first, since mlbridgeFlush() returns an error if the log of a
-  // `record:` runner cannot be written. mlbridgeDisposeModelRunner() cannot
-  // return one.
+  // Flush first, because mlbridgeFlush() returns an error if the log of a
+  // `record:` runner cannot be written. mlbridgeDisposeModelRunner() returns no
+  // errors.
   if (IsActive && mlbridgeFlush(Runner))
     warning_at(UNKNOWN_LOCATION, 0, "mlbridge: %s: %s", Name,
                mlbridgeGetLastErrorMessage());

@@ -89,7 +89,7 @@ static std::vector<Token> tokensOf(std::string_view Text) {
 }
 
 std::string substitute(std::string_view Text, const Parameters &Values) {
-  // isl parses recursively.
+  // Limit the length, because isl parses recursively.
   if (Text.size() > MaxLength)
     throw UserError("\"" + std::string(Text.substr(0, 40)) +
                     "...\" is too long; expected at most " +
@@ -141,7 +141,7 @@ public:
         continue;
       }
       ++At;
-      // A parenthesis that closes more than it opens would leave the statement.
+      // Reject a closing parenthesis without an opening one.
       Depth += T.Text == "(" ? 1 : T.Text == ")" ? -1 : 0;
       if (Depth < 0 || isAmong(Assignments, T.Text) || T.Text == "[" ||
           T.Text == "]" || T.Text == "{" || T.Text == "}")

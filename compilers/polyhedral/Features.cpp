@@ -103,7 +103,8 @@ static std::vector<Row> independent(std::vector<Row> Rows, std::size_t Depth) {
   std::vector<Vector> Reduced;
   for (Row &R : Rows) {
     Vector Rest = R.Factors;
-    // Gram-Schmidt; the factors are small integers.
+    // The Gram-Schmidt process is exact enough, because the factors are small
+    // integers.
     for (const Vector &Other : Reduced) {
       const double Share = dot(Rest, Other) / dot(Other, Other);
       for (std::size_t I = 0; I < Depth; ++I)
@@ -468,7 +469,8 @@ static void addStatement(const Statement &S, const Kernel &K, Nest Loops,
       Add(WriteMissesL1, L1[I]);
       Add(WriteMissesL2, L2[I]);
     }
-    // Processors prefetch the lines of consecutive elements.
+    // Count these misses separately, because processors prefetch consecutive
+    // elements.
     if (strideOf(R.Factors, *R.Target, Inner) > 1.5) {
       Add(StridedMissesL1, L1[I]);
       Add(StridedMissesL2, L2[I]);

@@ -73,7 +73,7 @@ constexpr std::string_view Reserved[] = {
     "NULL",     "INFINITY", "NAN",      "min",    "max",     "floord"};
 
 static bool isName(std::string_view Text) {
-  // The names of generated loops begin with "c" and a digit.
+  // Reject the names of generated loops, which begin with "c" and a digit.
   const bool IsLoop =
       Text.size() > 1 && Text[0] == 'c' && Text[1] >= '0' && Text[1] <= '9';
   return !IsLoop && std::ranges::find(Reserved, Text) == std::end(Reserved) &&

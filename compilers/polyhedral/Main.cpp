@@ -297,7 +297,7 @@ void Session::printCandidates() {
   std::vector<Measured> Found;
   if (O.Do == Action::Measure) {
     std::vector<std::string> Functions = functionsOf(Candidates, Numbers);
-    // Measure the original order twice, which shows the noise.
+    // Measure the original order twice, because the difference shows the noise.
     Functions.push_back(
         functionOf(K, S.loops(Choice()), variantName(Functions.size())));
     Found = runProgram(programOf(K, Functions, O.Rounds, Slow), O.Seconds);
@@ -367,8 +367,7 @@ static int runTool(int Count, char **Arguments) {
 } // namespace MLBridge::polyhedral
 
 int main(int Count, char **Arguments) {
-  // Without the signal, writing beyond the limit of `ulimit -f` is an ordinary
-  // error.
+  // Ignore the signal, so that writing beyond `ulimit -f` is an ordinary error.
   std::signal(SIGXFSZ, SIG_IGN); // NOLINT(cert-err33-c)
   try {
     return MLBridge::polyhedral::runTool(Count, Arguments);

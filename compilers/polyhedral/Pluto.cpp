@@ -80,8 +80,8 @@ static isl::union_map plutoSchedule(const Kernel &K, int Tile) {
       pluto_context_alloc());
   Context->options->tile = 1;
   Context->options->silent = 1;
-  // By default, libpluto expects the names of statements to contain the names
-  // of accesses.
+  // Disable this, because libpluto would expect the names of statements to
+  // contain the names of accesses.
   Context->options->isldepaccesswise = 0;
   const isl::union_map Names = plutoNames(K);
   const isl::union_map Order = K.Order.apply_domain(Names);

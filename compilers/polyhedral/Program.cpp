@@ -91,7 +91,8 @@ std::vector<Measured> runProgram(const std::string &Code, int Seconds) {
   const std::string Program = Folder.file("kernel");
   const std::string Output = Folder.file("output");
   std::ofstream(Source) << Code;
-  // Contraction to fused operations would round differently in each loop.
+  // Forbid contraction to fused operations, which would round differently in
+  // each loop.
   run({"gcc", "-O3", "-ffp-contract=off", Source, "-lm", "-o", Program}, Output,
       Seconds);
   run({Program}, Output, Seconds);

@@ -42,7 +42,7 @@ bool isTilable(const isl::schedule_node &Node) {
 }
 
 std::int64_t tripCount(const isl::schedule_node_band &Band, int Member) {
-  // A schedule is also defined outside the domain, where it has no bounds.
+  // Restrict the schedule to the domain, because it has no bounds outside.
   const isl::union_set Inside =
       isl::manage(isl_schedule_node_get_domain(Band.get()));
   const isl::union_pw_aff Times =

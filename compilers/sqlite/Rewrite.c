@@ -76,7 +76,7 @@ static void hashTrigrams(const Token *T, TermOperator How, int32_t *To) {
   const char Begin = 2, End = 3;
   char Text[MaxPattern + 3] = {Begin};
   const int Length = copyText(T, Text + 1, MaxPattern) + 1;
-  // The end of a longer pattern is unknown.
+  // A longer pattern was cut off, so its end is unknown.
   if (Length <= MaxPattern)
     Text[Length] = End;
   int32_t Found[MaxPattern + 2];

@@ -319,7 +319,7 @@ static bool readToken(const char *Text, Token *Result) {
   return Result->Length != 0;
 }
 
-// Inlined, so that the length of Text is a constant.
+// This function is inlined, so that the length of Text is a constant.
 INLINED bool isOperator(const Token *T, const char *Text) {
   return T->Kind == TokenOperator && T->Length == (int)strlen(Text) &&
          memcmp(T->Text, Text, strlen(Text)) == 0;
@@ -396,7 +396,7 @@ int copyText(const Token *T, char *To, int Size) {
   const char Close = IsQuoted ? T->Text[T->Length - 1] : 0;
   for (int I = IsQuoted; I < T->Length - IsQuoted && Length != Size; ++I) {
     To[Length++] = T->Text[I];
-    // A doubled quote stands for one.
+    // Skip the second of two quotes, which stand for one quote.
     I += IsQuoted && T->Text[I] == Close;
   }
   return Length;
@@ -543,7 +543,7 @@ static bool nextReference(const Statement *S, int I, int End,
       I = Last;
       continue; // a function
     }
-    // The type of a cast is not a column.
+    // Skip the type of a cast, which is not a column.
     if (I > 0 && isWord(&T[I - 1], "AS"))
       continue;
     Result->Begin = I;

@@ -31,7 +31,7 @@ static constexpr StringLiteral NotInlined = "' will not be inlined into '";
 static constexpr StringLiteral AtCallSite = " at callsite ";
 
 std::string decisionKey(StringRef Callee, StringRef Location) {
-  // No name of a function contains a line break.
+  // Separate them by a line break, which no name of a function contains.
   return (Callee + "\n" + Location).str();
 }
 

@@ -78,7 +78,7 @@ public:
       At(FactorColumn::Iterations) = Vectorized;
       Remainder = double(Iterations % Copies) / Iterations;
     }
-    // The remaining iterations are not vectorized.
+    // The iterations after the new loop are not vectorized.
     At(FactorColumn::Cycles) =
         (1 - Remainder) * std::max(At(FactorColumn::Throughput),
                                    At(FactorColumn::Recurrence)) +

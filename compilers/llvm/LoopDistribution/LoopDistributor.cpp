@@ -65,7 +65,7 @@ public:
 
 private:
   struct Copy {
-    // ValueToValueMapTy cannot be moved.
+    // Allocate the map, because ValueToValueMapTy cannot be moved.
     std::unique_ptr<ValueToValueMapTy> Map =
         std::make_unique<ValueToValueMapTy>();
     Loop *Copied = nullptr;

@@ -123,13 +123,14 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
         std::min(SafeBits, Checker.getStoreLoadForwardSafeDistanceInBits());
   const unsigned Iterations = Analyses.SE.getSmallConstantTripCount(&L);
   const unsigned Assumed = assumedIterations(L, Analyses.SE);
-  // With fewer iterations, the vectorizer adds no checks at run time and no
-  // remainder loops, but prints a remark.
+  // For loops with fewer iterations, the vectorizer adds no checks at run time
+  // and no remainder loops. It prints a remark instead.
   constexpr unsigned MinIterations = 16;
   const bool IsShort = Assumed != 0 && Assumed < MinIterations;
   const bool AllowsVectors =
       !IsShort || !needsChecks(Graph.accesses(), Predicated);
-  // The limit on instructions in a loop body, because LLVM is slow for more.
+  // Limit the instructions in a loop body, because LLVM is slow for larger
+  // bodies.
   constexpr unsigned MaxBody = 2048;
   for (auto [Choice, IsLegal] : zip_equal(Choices, Legal)) {
     const auto Width = unsigned(Choice.Width);

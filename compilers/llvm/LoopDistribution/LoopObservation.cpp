@@ -141,7 +141,8 @@ void LoopObservation::describeLoop(const DependenceGraph &Graph,
                                    const LoopAnalyses &Analyses) {
   Loop &L = Graph.loop();
   const LoopAccessInfo &Accesses = Graph.accesses();
-  // A larger maximum only shows the type of the induction variable.
+  // Ignore a larger maximum, which only shows the type of the induction
+  // variable.
   constexpr unsigned MaxIterations = 1 << 20;
   const unsigned Maximum = Analyses.SE.getSmallConstantMaxTripCount(&L);
   LoopRow[Iterations] = Maximum <= MaxIterations ? logOf(Maximum) : 0;

@@ -35,11 +35,11 @@ using PipelineReplacement =
     std::function<bool(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
                        const StockPipeline &Stock, llvm::StringRef WhyNot)>;
 
-/// Calls \p Replacement at the start of the pipelines that \p PB builds. If \p
-/// Replacement returns true, skips LLVM's optional passes in the rest of the
-/// pipeline. Required passes and passes of plug-ins still run. In pipelines of
-/// -O1 to -O3, \p Replacement receives a reason not to replace them. Pipelines
-/// of -O0 do not call \p Replacement.
+/// Calls \p Replacement at the start of the pipelines that \p PB builds. If
+/// \p Replacement returns true, skips LLVM's optional passes in the rest of the
+/// pipeline. Required passes and passes of plug-ins still run. Except in
+/// ThinLTO's post-link pipelines, \p Replacement receives a reason not to
+/// replace a pipeline of -O1 to -O3. Pipelines of -O0 do not call it.
 void replacePipelines(llvm::PassBuilder &PB,
                       const PipelineReplacement &Replacement);
 

@@ -35,7 +35,8 @@ namespace MLBridge {
 
 VisibleStage stageOf(const LiveInterval &Range,
                      const RegAllocPriorityAdvisor &Default) {
-  // Ranges that the spiller has created cannot be spilled again.
+  // Greedy is done with ranges that the spiller has created, which cannot be
+  // spilled again.
   if (!Range.isSpillable())
     return VisibleStage::Done;
   // Only ranges that wait for a split have a priority without this bit.
@@ -234,7 +235,8 @@ void EvictionFeatures::finish(ModelRunnerAdapter &Into) {
       llvm::copy(Integers[F.Index], Into.getTensor<std::int64_t>(I));
     else
       llvm::copy(Floats[F.Index], Into.getTensor<float>(I));
-  // Count greedy's queue. It no longer has the range that needs a register.
+  // Count greedy's queue, from which the range that needs a register was
+  // removed.
   unsigned Queued = 0;
   forEachRegister(MF.getRegInfo(),
                   [&](Register Reg) { Queued += !VRM.hasPhys(Reg); });

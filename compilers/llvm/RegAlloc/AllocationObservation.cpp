@@ -198,7 +198,7 @@ void AllocationObservation::findSharing(const AllocationContext &Context,
                                         const RegisterClassInfo &Classes) {
   Shares.clear();
   for (const TargetRegisterClass *A : ClassesUsed) {
-    // The units of all registers of class A.
+    // Collect the register units of all registers of class A.
     BitVector Units(Context.TRI.getNumRegUnits());
     for (MCPhysReg Physical : Classes.getOrder(A))
       for (MCRegUnit Unit : Context.TRI.regunits(Physical))

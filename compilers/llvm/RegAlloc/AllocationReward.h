@@ -29,7 +29,7 @@ enum class AllocationMeasure {
 /// Returns log(\p Greedy / \p Found), limited to the range from -1 to 1. If the
 /// allocation failed, \p Found is empty and the reward is -1.
 inline double allocationReward(double Greedy, std::optional<double> Found) {
-  // Add this number, because costs can be 0.
+  // Add this number to both costs, because a cost can be 0.
   constexpr double Smallest = 1e-3;
   if (!Found)
     return -1;

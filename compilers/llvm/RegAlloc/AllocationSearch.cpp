@@ -153,7 +153,8 @@ AllocationSearch::choose(const AllocationContext &Context) {
     const std::optional<AllocationCost> &Cost = Trials.back().Cost;
     if (!Cost) {
       ++Found.FailedTrials;
-      // Other costs cannot be compared without greedy's cost.
+      // Stop if greedy's trial failed, because other costs are compared with
+      // greedy's.
       if (&Policy == &Greedy)
         break;
       continue;

@@ -40,7 +40,8 @@ void HintsAndWeights::restore() const {
     C.LIS.getInterval(Before.Reg).setWeight(Before.Weight);
     if (!C.MRI.getRegAllocationHints(Before.Reg))
       continue;
-    // Remove the hints. There are no other functions for this.
+    // Remove all hints by these calls, because MachineRegisterInfo has no
+    // function for this.
     C.MRI.setSimpleHint(Before.Reg, Register());
     C.MRI.clearSimpleHint(Before.Reg);
     if (Before.Kind == 0) {

@@ -248,7 +248,7 @@ SmallVector<Register, 4> LiveRangeSplitter::split(Register Reg,
   if (!Changes)
     return {};
 
-  // The edit records in VirtRegMap that the new registers come from Reg.
+  // This object records in VirtRegMap that the new registers come from Reg.
   SmallVector<Register, 4> Created;
   LiveRangeEdit Edit(&C.LIS.getInterval(Reg), Created, C.MF, C.LIS, &C.VRM,
                      &Delegate);

@@ -49,7 +49,8 @@ const char *whyNotAllocatable(const AllocationContext &Context) {
     return "its target is neither x86-64 nor aarch64";
   if (Context.MRI.subRegLivenessEnabled())
     return "it tracks the liveness of parts of registers";
-  // Another pass of LLVM allocates the tiles of AMX first.
+  // Decline functions with AMX tiles, which another pass of LLVM allocates
+  // first.
   bool HasTiles = false;
   Context.forEachRegister([&](Register Reg) {
     StringRef Class = Context.TRI.getRegClassName(Context.MRI.getRegClass(Reg));
@@ -181,7 +182,7 @@ RegisterAllocator::coloursOf(const LiveInterval &Range) {
   const ArrayRef<MCPhysReg> Order =
       Classes.getOrder(C.MRI.getRegClass(Range.reg()));
   SmallVector<MCPhysReg, 16> Hints;
-  // If Hard is true, the range can have no registers except the hints.
+  // If Hard is true, the range can have only the registers in Hints.
   const bool Hard = C.TRI.getRegAllocationHints(Range.reg(), Order, Hints, C.MF,
                                                 &C.VRM, &C.Matrix);
   const ArrayRef<uint8_t> Costs = C.TRI.getRegisterCosts(C.MF);

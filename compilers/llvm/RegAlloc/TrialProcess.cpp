@@ -51,7 +51,7 @@ static void becomeCopy(pid_t Compiler) {
     signal(Signal, SIG_DFL);
   remove_fatal_error_handler();
   install_fatal_error_handler([](void *, const char *, bool) { endCopy(); });
-  // exit() calls this function before functions that were registered earlier.
+  // Register endCopy() last, because exit() calls it before earlier functions.
   std::atexit(endCopy);
   if (const int Null = open("/dev/null", O_WRONLY | O_CLOEXEC); Null >= 0) {
     dup2(Null, STDOUT_FILENO);

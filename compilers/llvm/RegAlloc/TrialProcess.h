@@ -31,7 +31,8 @@ unsigned countThreads();
 
 inline constexpr std::chrono::seconds MaxTrialTime(20);
 
-/// The result that a trial sends. All members are plain.
+/// The result that a trial sends. All members are plain, so that one write
+/// sends the object.
 struct TrialOutcome {
   AllocationCost Cost;
   /// The cycles of a run of the function, or 0 if they were not measured.

@@ -147,7 +147,7 @@ Expected<TrialResult> TrialProgram::run(const DecisionTable &Table,
           registerAdvisorSource(
               Inner, std::make_shared<TrialSource>(Table, Result.Sites));
         });
-    // -fdebug-info-for-profiling makes clang do this, too.
+    // Add discriminators, as clang does with -fdebug-info-for-profiling.
     if (Error E = Passes.run("function(add-discriminators)"))
       return E;
     if (Pipeline.empty())

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Follows references from the roots, and compiles the functions whose size is
+/// Finds the code that a linker keeps, and compiles the functions whose size is
 /// unknown.
 ///
 //===----------------------------------------------------------------------===//
@@ -78,7 +78,7 @@ private:
 static bool isRoot(const GlobalValue &Global, bool KeepsExported) {
   if (Global.isDeclarationForLinker())
     return false;
-  // LLVM's lists: llvm.used, llvm.compiler.used, llvm.global_ctors, ...
+  // LLVM's lists of globals have appending linkage, for example llvm.used.
   if (Global.getName() == "main" || Global.hasAppendingLinkage())
     return true;
   const auto *Object = dyn_cast<GlobalObject>(&Global);

@@ -157,7 +157,7 @@ static bool runPasses(Module &M, StringRef Passes, const StockPipeline &Stock,
     return false;
   }
   PassRunner Runner(M, **TM, EmbeddingKind::Symbolic, Register);
-  // -fdebug-info-for-profiling makes clang do this, too.
+  // Add discriminators, as clang does with -fdebug-info-for-profiling.
   Error E = Runner.run("function(add-discriminators)");
   if (!E)
     E = Runner.run(Passes);
