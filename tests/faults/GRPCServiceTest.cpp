@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runners and servers that use a method of a user's own service, each against
-/// the other and against peers that know nothing of this library.
+/// Tests runners and servers that use a method of a user's own service. They
+/// talk to each other, and to peers that do not use this library.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ using testing::HasSubstr;
 
 static constexpr char Own[] = "&service=my.Advisor&method=Decide";
 
-/// Asks the model at \p Spec for one float.
+/// Returns the float that the model at \p Spec replies to one request.
 static Expected<float> askOnce(const std::string &Spec,
                                std::string_view Control = {}) {
   RunnerFactory Factory;

@@ -39,7 +39,7 @@ settings.load_profile("mlbridge")
 def pytest_configure() -> None:
     """Restores SIGINT, which shells ignore in background jobs and children inherit."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # By default, Ray's workers yield to all other processes, and may time out.
+    # By default, Ray's workers run at low priority, and may time out.
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
 
 
@@ -58,7 +58,7 @@ def pytest_runtest_makereport() -> Generator[
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """A server's name, short enough for a socket. Checks that no file is left there."""
+    """A server's name, short enough for a socket. Checks that no file is left at it."""
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:
         yield f"{folder}/model"
         assert list(Path(folder).iterdir()) == []
@@ -156,7 +156,7 @@ def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
 
 
 def libraries_in(folder: Path) -> list[str]:
-    """Returns the folder's libraries that this process has loaded, one per load."""
+    """Returns the folder's libraries in this process, one entry for each load."""
     found = []
     for line in Path("/proc/self/maps").read_text().splitlines():
         _, _, offset, _, _, *path = line.split(maxsplit=5)

@@ -145,7 +145,7 @@ def test_programs_for_code_size_are_no_other_training() -> None:
     found = corpus.Corpus(Path(), "clang", {n: program(n) for n in corpus.RECIPES})
     chosen = {each.name for each in found.select(recipes.SIZE)}
     only = {name for name in chosen if corpus.split_of(name) == recipes.SIZE}
-    # These two belong to other splits, too.
+    # Two programs also belong to other splits.
     assert chosen - only == {"cadical", "minisat"}
     assert only & {each.name for each in found.select()} == set()
     assert corpus.split_of("cadical") == "held-out"
@@ -333,7 +333,7 @@ def test_a_run_test_covers_half_of_the_functions(name: str, tmp_path: Path) -> N
     profile = f"-instr-profile={merged}"
     export = ["llvm-cov-22", "export", "-summary-only", profile, str(tmp_path / name)]
     (found,) = json.loads(toolchain.run(export)[0])["data"]
-    # A driver is beside the link `tree` to its library.
+    # If there are drivers, count only the library, which is behind the link `tree`.
     is_all = "drivers" not in recipes.PROGRAMS[name]
     functions = [
         file["summary"]["functions"]

@@ -131,7 +131,7 @@ def test_features_of_a_log(tmp_path: Path) -> None:
 
 
 def test_a_log_with_numbers_that_are_not_finite(tmp_path: Path) -> None:
-    """Such numbers set no limits, and the comparison still finds differences."""
+    """Infinities and NaN set no limits, and the comparison still finds differences."""
     path, data = tmp_path / "a.log", header() + context("main")
     rows = [(-3.0, np.nan, 0.5, 1.0), (np.inf, 7.0, -np.inf, 1.0)]
     for index, row in enumerate(rows):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A user's own gRPC service, in inference and in training.
 
-Each side is ours or a program that uses only grpcio and protoc's code.
+Each side uses this library, or only grpcio and protoc's code.
 """
 
 import importlib
@@ -42,7 +42,7 @@ def messages(pb2: Any) -> Format:
 
 
 def negate(asked: mlbridge.Features) -> dict[str, Any] | None:
-    """Negates the scores. Fails for more than two, and defers for none."""
+    """Negates the scores. Fails for more than two scores, and defers without scores."""
     scores = asked["scores"]
     assert isinstance(scores, np.ndarray)
     if scores.size > 2:
@@ -51,7 +51,7 @@ def negate(asked: mlbridge.Features) -> dict[str, Any] | None:
 
 
 def ask(runner: mlbridge.ModelRunner, scores: list[float]) -> list[float]:
-    """Returns the negated scores."""
+    """Sends the scores. Returns the model's reply, the negated scores."""
     advice = runner.evaluate({"inline": False, "scores": np.array(scores, np.float32)})
     return [float(score) for score in advice["scores"]]
 
@@ -181,7 +181,7 @@ def steps(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def compiler(tmp_path: Path) -> Iterator[str]:
-    """The spec at which a compiler in C++ waits for its trainer."""
+    """Yields the spec at which a compiler in C++ waits for its trainer."""
     if not Path(PROGRAM).exists():
         pytest.skip("test-environment is not built")
     announced = tmp_path / "announced"

@@ -241,8 +241,8 @@ def test_features(database: Path, tmp_path: Path) -> None:
     ("pattern", "count"),
     [
         ("like '%ity%'", 1),
-        # A text without wildcards is one part if it is shorter than a trigram, or has
-        # at most a trigram more.
+        # A text between wildcards that is shorter than a trigram is one part. The
+        # beginning and the end of a value count as characters.
         ("like '%it%y%'", 2),
         ("like 'C%'", 1),
         ("like '%%'", 0),

@@ -126,7 +126,7 @@ def test_sqlite_knows_indexed_columns(database: Path, model: Path) -> None:
     assert estimates(database, model, f"day > '2021-02-01' and {rare}")[0] == -1
     (found,) = estimates(database, model, "day like '%-03-%'")
     assert 0.02 < found < 0.3
-    # With the index, SQLite already makes a good start, so the model is not used.
+    # The index finds fewer rows than the estimated condition, so no advice pays.
     assert estimates(database, model, f"id = 3 and {rare}") == [-1, -1]
 
 
@@ -138,12 +138,10 @@ def test_sqlite_knows_indexed_columns(database: Path, model: Path) -> None:
         # Two conditions are on one table, or on two tables.
         ([0.1, 0.1], {}, 1),
         ([0.1, 0.1], {"tables": [0, 1]}, 0),
-        # The table with the index has fewer rows left, or more rows, than the other
-        # table.
+        # The condition with an index accepts fewer rows than the other, or more.
         ([0.01, 0.001], {"sure": [1, 0], "indexed": [0, 1], "tables": [0, 1]}, 0),
         ([0.01, 0.1], {"sure": [1, 0], "indexed": [0, 1], "tables": [0, 1]}, 1),
-        # The model's estimate of the second condition is uncertain, and SQLite has
-        # none. The condition is on the same table, or on another.
+        # The second condition has no advice. In the first three cases it is unknown.
         ([0.01, 0.3], {"sure": [1, 0], "error": [0.1, 2]}, 1),
         ([0.01, 0.3], {"sure": [1, 0], "error": [0.1, 2], "tables": [0, 1]}, 0),
         ([0.01, 0.3], {"sure": [1, 0], "known": [1, 0], "tables": [0, 1]}, 0),

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler of tests/python/test_envs*.py. Its observations are the tensors
-/// of the last action and the step count; an episode ends after ten steps. The
-/// episode's options, `{"at": STEP, "do": WHAT}`, say at which step it fails
-/// and how (step 0 is the reset); `--start=WHAT` fails before the handshake.
+/// The compiler of tests/python/test_envs*.py. An observation consists of the
+/// tensors of the last action and the number of steps. An episode ends after
+/// ten steps. The episode's options, `{"at": STEP, "do": WHAT}`, determine at
+/// which step the compiler fails, and how. Step 0 is the reset. With
+/// `--start=WHAT`, the compiler fails before the handshake.
 ///
 //===----------------------------------------------------------------------===//
 
