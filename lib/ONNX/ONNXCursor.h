@@ -110,8 +110,8 @@ private:
   /// have turned out to depend on more than input shapes.
   bool KeepOutputs = true;
   Deadline Until = Deadline::never();
-  /// Declared last, so that it is destroyed first. No interruption can then use
-  /// destroyed members.
+  /// Declared last, so that it is destroyed first. Therefore, no interruption
+  /// can use destroyed members.
   inprocess::Watch Clock{*this};
 };
 

@@ -60,7 +60,7 @@ availableProviders(const std::string &Name, const Runtime &Library) {
   return Found;
 }
 
-/// Adds a provider whose options have a type of their own.
+/// Adds a provider for which ONNX Runtime has a separate type of options.
 template <typename T>
 static OrtStatus *append(OrtSessionOptions *Options, OrtStatus *(*Create)(T **),
                          OrtStatus *(*Append)(OrtSessionOptions *, const T *),

@@ -38,7 +38,8 @@ static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
 
 Expected<void *> MLBridge::openLibrary(const std::string &Name, int Flags) {
   const bool IsPath = Name.find('/') != std::string::npos;
-  // Skip the check for a missing file, because the linker's message is clear.
+  // Do not check a missing file, because the linker's message about it is
+  // clear.
   if (IsPath && ::access(Name.c_str(), F_OK) == 0)
     if (Error E = checkLibrary(Name))
       return Error(ErrorCode::Unsupported, E.message());

@@ -136,9 +136,9 @@ bool posix::peerHasEnded(int Socket) {
     pollfd FD{Process.get(), POLLIN, 0};
     return ::poll(&FD, 1, 0) > 0 && FD.revents != 0;
   }
-  // There is no descriptor for a process that has been reaped, so check whether
-  // its number is unused. Another process may have reused the number, so this
-  // check may return false for an ended process.
+  // A process that has been reaped has no descriptor, so check whether the
+  // number of the process is unused. Another process may have reused the
+  // number, so this check may return false for an ended process.
   return Pid > 0 && ::kill(Pid, 0) != 0 && errno == ESRCH;
 }
 

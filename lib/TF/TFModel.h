@@ -107,8 +107,8 @@ private:
   std::vector<TensorView> Views;
   /// The arguments of TF_SessionRun.
   std::vector<TF_Tensor *> InputValues, OutputValues;
-  /// Declared last, so that it is destroyed first. No interruption can then use
-  /// destroyed members.
+  /// Declared last, so that it is destroyed first. Therefore, no interruption
+  /// can use destroyed members.
   inprocess::Watch Clock{*this};
 };
 

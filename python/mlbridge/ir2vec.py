@@ -36,7 +36,8 @@ _LLVM_NAMES = {
     )
     for name in names
 }
-# IR2Vec's name for a block as an operand. Ignore it: in LLVM, a block is a variable.
+# IR2Vec's name for a block as an operand. It is ignored, because LLVM counts a block as
+# a variable.
 _LABEL = "label"
 
 

@@ -58,9 +58,9 @@ public:
   /// null.
   bool waitForReset();
 
-  /// Sends the observation that \p Observe writes to \p Agent, and waits for
-  /// the action. \p Reward is the reward of the previous action. Returns null
-  /// if the trainer has abandoned the episode or has left.
+  /// Calls \p Observe, sends the resulting observation to \p Agent, and waits
+  /// for the action. \p Reward is the reward of the previous action. Returns
+  /// null if the trainer has abandoned the episode or has left.
   ///
   /// The action is valid until the next call of a function of this class. Data
   /// borrowed by \p Observe must stay unchanged until then.

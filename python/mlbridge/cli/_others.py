@@ -15,7 +15,7 @@ logger = logging.getLogger("mlbridge")
 GROUP = "mlbridge.commands"
 
 _ELSEWHERE = dict.fromkeys(
-    ("corpus", "evaluate", "search", "train"),
+    ("corpus", "evaluate", "explain", "search", "train"),
     how_to_install("train", "./optimizations"),
 ) | {
     "bench": "the benchmarks run only in a checkout of ML-Compiler-Bridge: "

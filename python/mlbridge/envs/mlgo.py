@@ -133,8 +133,8 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
 
         Args:
             seed: the random seed for the choice of modules.
-            options: ``{"module": path}`` chooses the module. By default, it is a random
-                module with at least one decision.
+            options: ``{"module": path}`` chooses the module. By default, a random
+                module with at least one decision is chosen.
 
         Returns:
             The first request, and an info with ``module``, ``context``, ``decisions``.

@@ -90,7 +90,8 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             seed = int(self._np_random.integers(2**31))
         self._turn = None
         outcome = self._session.reset(seed, options)
-        # Choose an agent if the episode has already ended and the compiler names none.
+        # Choose any agent if the episode has already ended and the compiler names no
+        # agent.
         is_over = outcome.terminated or outcome.truncated
         default = next(iter(self._readers)) if is_over else ""
         self._turn, observation, info = self._observe(outcome, default)

@@ -64,7 +64,7 @@ class CompilerVecEnv(VecEnv):
     def step_wait(
         self,
     ) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Waits for all compilers and resets those whose episodes have ended."""
+        """Waits for all compilers. Resets the compilers whose episodes have ended."""
         rewards = np.zeros(self.num_envs, np.float32)
         dones = np.zeros(self.num_envs, bool)
         observations: list[Any] = []

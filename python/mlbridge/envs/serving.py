@@ -65,9 +65,9 @@ class _Kept:
 
     def __init__(self, command: Sequence[str], worker: int, spec: str) -> None:
         self._spec = spec
-        # By default, a compiler waits only 30 s for a trainer.
+        # Set no limit, because a compiler waits only 30 s for a trainer by default.
         spec = grpc.with_default(spec, "connect=inf")
-        # The compiler's own default depends on its libraries.
+        # Set the SerDes, because the compiler's default depends on its libraries.
         spec = grpc.with_default(spec, "serdes=bitstream")
         self._variables = {"MLBRIDGE_SPEC": spec}
         words = [part.replace("{spec}", spec) for part in command]

@@ -125,13 +125,13 @@ class _Running:
     def __init__(self, settings: CompilerSettings) -> None:
         address = grpc.pick(settings.spec, settings.worker)
         if grpc.is_named_in(address) and not settings.formats:
-            # The compiler's own default depends on its libraries.
+            # Set the SerDes, because the compiler's default depends on its libraries.
             address = grpc.with_default(address, "serdes=bitstream")
         self.channel: EnvironmentChannel = open_channel(address, settings.formats)
         self.process: CompilerProcess | RemoteCompiler = RemoteCompiler()
         self.is_connected = False
         self.is_asked = False
-        """Whether the compiler has yet to reply to a message."""
+        """Whether a message to the compiler waits for its reply."""
         if settings.is_remote:
             return
         spec, worker = self.channel.spec, str(settings.worker)

@@ -25,7 +25,7 @@ _TOOL = re.compile(r"(?:.*-)?(clang|opt|llc)(?:\+\+)?(?:-\d+)?")
 
 
 def tool_of(program: str) -> Tool:
-    """Returns the kind of a tool. Raises InvalidArgument for any other program."""
+    """Returns the tool, such as "clang" for clang-22, or raises InvalidArgument."""
     match = _TOOL.fullmatch(Path(program).name)
     if match is None:
         raise InvalidArgument(

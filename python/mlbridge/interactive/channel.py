@@ -206,7 +206,7 @@ class Decoder:
         self._start, self._end = 0, rest
 
     def _malformed(self, expected: str, found: str, stop: int = 0) -> Malformed:
-        """Returns an error for the byte of the current message at a buffer offset."""
+        """Returns an error about the byte at the buffer offset ``stop``."""
         where = f"context {self.context!r:.200}, " if self.contexts else ""
         return Malformed(
             f"{self._peer}: {where}byte {max(0, stop - self._start)} of the message:"

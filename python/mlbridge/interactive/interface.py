@@ -271,7 +271,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
     @property
     def context(self) -> str:
-        """The context of the current request, a function for the register allocator."""
+        """The context of the current request: a function for the register allocator."""
         return self._asking.decoder.context if self._asking else ""
 
     @property
