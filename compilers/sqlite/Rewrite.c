@@ -149,9 +149,9 @@ static bool rowsOf(const Statement *S, Rows *Result) {
   return true;
 }
 
-/// Asks the model. Returns a selectivity for each term, which is valid until
-/// the next call, or null. A term without advice has a number outside of 0
-/// to 1.
+/// Asks the model. Returns one selectivity per term, or null if there is no
+/// advice. The array is valid until the next call. A number outside of 0 to 1
+/// means no advice for the term.
 static const float *ask(Advisor *By, const Statement *S) {
   Rows R;
   if (By->HasFailed || S->NumTerms == 0 || !rowsOf(S, &R))

@@ -55,8 +55,7 @@ public:
   /// Prints statistics and remarks.
   virtual void endModule(const llvm::Module &) {}
 
-  /// True if begin() must not be called for a function that RegisterAllocator
-  /// cannot handle.
+  /// True if begin() needs a function that RegisterAllocator can handle.
   virtual bool needsAllocator() const = 0;
   /// The trials of the function for which begin() was last called.
   virtual llvm::ArrayRef<TriedPolicy> trials() const { return {}; }
