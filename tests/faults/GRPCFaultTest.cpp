@@ -57,7 +57,8 @@ protected:
     MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
     awaitEndOfGRPC();
   }
-  /// gRPC keeps descriptors open. DescriptorsAreNotLeftBehind counts them.
+  /// gRPC keeps descriptors open, so this does not count them. The test
+  /// DescriptorsAreNotLeftBehind does.
   void TearDown() override { Runner.reset(); }
 
   void connectTo(const std::string &Spec) {
@@ -423,8 +424,8 @@ TEST_F(GRPCFault, ACompilerThatStopsReadingDelaysNoOther) {
   const std::string Request = "{\"x\":\"" + std::string(8 << 20, 'x') + "\"}";
   ASSERT_TRUE(Deaf.write(Request));
   connectTo(local("timeout=5s"));
-  // The server must read the request and write its reply before the timeout of
-  // the reader starts.
+  // The timeout for an unread reply starts only when the server has read the
+  // request and written its reply.
   for (Deadline Until = Deadline::in(ShortWait + 3 * Slack); !Until.expired();)
     expectEcho(1.5);
   Error Why = Model.stop().lastSessionError();

@@ -27,7 +27,8 @@ static std::shared_ptr<ServerCall> anyCall() {
   return {std::shared_ptr<int>(), reinterpret_cast<ServerCall *>(&Dummy)};
 }
 
-/// Sleeps as a server does. Returns false if no ring arrives for ten seconds.
+/// Sleeps as a server does. Returns false if the doorbell does not ring for ten
+/// seconds.
 static bool sleepAt(const RequestQueueOwner &Owner, RequestQueue &Queue) {
   Queue.setSleeping(true);
   pollfd FD{Owner.Doorbell.get(), POLLIN, 0};

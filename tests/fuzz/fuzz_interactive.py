@@ -17,7 +17,7 @@ from mlbridge.errors import Malformed, SchemaMismatch
 from mlbridge.interactive import advisors, channel
 
 _MOST = 1 << 15
-"""The number of bytes that are read from an input. A pipe has room for so many."""
+"""The number of bytes to read from an input. A pipe can hold this many."""
 
 
 @dataclass

@@ -126,8 +126,8 @@ def test_a_wrong_number_of_answers_is_a_failure(name: str, replies: list[int]) -
     with serving(policy, f"pipe:{name}", max_batch=2, max_delay=0.5):
         crowd.ask([{"x": 1}, {"x": 1}])
     for (reply,) in crowd.replies:
-        # After the batch fails, the policy gets each request alone. One reply then
-        # fits.
+        # After the batch fails, the policy gets each request alone. One reply is
+        # then right.
         if len(replies) == 1:
             assert reply == 1
         else:

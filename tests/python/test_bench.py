@@ -137,7 +137,7 @@ def test_lengths() -> None:
 
 
 def test_statistics_and_limits() -> None:
-    """Statistics of made-up times."""
+    """Tests the statistics of made-up times."""
 
     def series(*sweeps: tuple[float, float]) -> Series:
         none = np.zeros(2, np.float32)
@@ -265,7 +265,7 @@ def made_up(
 
 
 def test_statistics_and_limits_in_one_process() -> None:
-    """Statistics of made-up times."""
+    """Tests the statistics of made-up times."""
     found = [
         *made_up("onnx", "fc", [1.0, 3.0], 0.4),
         *made_up("aot", "fc", [0.5, 1.0], 0.3),

@@ -338,7 +338,7 @@ def test_a_missing_build_says_how_to_get_it(
 
 
 def test_medians() -> None:
-    """Statistics of made-up times."""
+    """Tests the statistics of made-up times."""
     cell = Cell([Round(100, 1, 2, 5), Round(300, 1, 3, 6), Round(200, 1, 8, 9)])
     assert cell.rate == 200
     assert cell.cpu == pytest.approx(0.02)

@@ -208,7 +208,7 @@ def test_parts_show_what_they_measure() -> None:
 
 
 def test_published_figures_are_beside_ours() -> None:
-    """Made-up times."""
+    """Uses made-up times."""
     (part,) = (part for part in PARTS if part.name == "compile-time")
     rows: list[dict[str, Any]] = [
         {"flow": flow, "seconds": 2.0, "faster": {"total": faster, "geomean": faster}}
@@ -228,7 +228,7 @@ def test_published_figures_are_beside_ours() -> None:
 
 
 def test_rows_of_two_kinds_have_tables_of_their_own() -> None:
-    """Made-up times."""
+    """Uses made-up times."""
     (part,) = (part for part in PARTS if part.name == "rtt")
     served = {"runner": "pipe", "serdes": "json", "python": "fc", "us": {"500": 3.5}}
     inside = {"runner": "onnx", "model": "fc", "floats": "500", "us": 1.5}
@@ -246,7 +246,7 @@ def test_rows_of_two_kinds_have_tables_of_their_own() -> None:
 
 
 def test_the_table_of_runners() -> None:
-    """Made-up times."""
+    """Uses made-up times."""
     _, titles, rows, numbers = runner_table(
         {
             "rtt": [

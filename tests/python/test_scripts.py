@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from programs import ROOT, run_program
+from programs import BUILD, ROOT, run_program
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,16 @@ def test_wrong_build_options(option: str, problem: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert problem in " ".join(done.stderr.split())
+
+
+@pytest.mark.skipif(
+    not (BUILD / "CMakeCache.txt").exists(), reason="needs scripts/build release"
+)
+def test_an_installation_with_a_strict_umask(tmp_path: Path) -> None:
+    """All users can read the installed files."""
+    tmp_path.chmod(0o755)
+    prefix = tmp_path / "prefix"
+    install = ["cmake", "--install", BUILD, "--prefix", prefix]
+    run_program(install, umask=0o077, check=True)
+    hidden = [path for path in prefix.rglob("*") if not path.stat().st_mode & 0o004]
+    assert hidden == []

@@ -399,7 +399,7 @@ TEST(BitstreamReading, LayoutChangesWithTheHeaderOnly) {
   EXPECT_NE(Second, First);
   Set.set("x", std::int32_t(3));
   EXPECT_EQ(LayoutOf(), Second);
-  // For a schema that it has seen, the reader may reuse its number.
+  // A schema that the reader has seen before gets its old number again.
   Set.set("x", 1.0f);
   EXPECT_EQ(LayoutOf(), First);
   // The reader may forget old schemas, but must never give two schemas the same

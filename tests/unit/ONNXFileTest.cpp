@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tests what the library reads from an ONNX file because ONNX Runtime does not
-/// report it: weights in other files and inputs of any rank. Also tests files
-/// that are not the runtime.
+/// Tests facts about a model that the library reads from the ONNX file itself,
+/// because ONNX Runtime does not report them: weights in other files, and
+/// inputs of any rank. Also tests files that are not the runtime.
 ///
 //===----------------------------------------------------------------------===//
 
