@@ -49,22 +49,28 @@ class Link:
         """True for a shared library."""
         return "-shared" in self.command
 
-    def inputs(self) -> list[Path]:
-        """Returns the objects and archives of the link, in the command's order.
+    def options(self) -> list[tuple[tuple[str, ...], Path | None]]:
+        """Returns the options of the command, each with the object or archive it names.
 
         An archive that is named with -l is found in the folders of -L.
         """
-        found, folders = [], []
+        found: list[tuple[tuple[str, ...], Path | None]] = []
+        folders: list[Path] = []
         for option in wrapper.split(self.command[1:]):
-            word = "".join(option)
+            word, path = "".join(option), None
             if word.startswith("-L"):
                 folders.append(self.folder / word[2:])
             elif word.startswith("-l"):
                 archives = (folder / f"lib{word[2:]}.a" for folder in folders)
-                found += [path for path in archives if path.is_file()][:1]
+                path = next((one for one in archives if one.is_file()), None)
             elif word.endswith((".o", ".a", ".lo")) and not word.startswith("-"):
-                found.append(self.folder / word)
+                path = self.folder / word
+            found.append((option, path))
         return found
+
+    def inputs(self) -> list[Path]:
+        """Returns the objects and archives of the link, in the command's order."""
+        return [path for _, path in self.options() if path]
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,9 @@ def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> 
             for path, units in groups
             if units
         }
-        words = [str(inputs.get(link.folder / word, word)) for word in link.command]
+        words = [link.command[0]]
+        for option, path in link.options():
+            words += [str(inputs[path])] if path in inputs else option
         run([*without_output(words), "-o", to.resolve()], folder=link.folder)
 
 
