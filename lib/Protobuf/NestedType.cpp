@@ -31,8 +31,9 @@ struct NestedType::Builder {
   Error addFields(const Descriptor &Message, std::size_t To);
   Error addField(const FieldDescriptor &Field, std::size_t To);
   Error addMessage(const FieldDescriptor &Field, std::size_t To,
-                   std::string Name);
-  void addLeaf(const FieldDescriptor &Field, std::size_t To, std::string Name);
+                   const std::string &Name);
+  void addLeaf(const FieldDescriptor &Field, std::size_t To,
+               const std::string &Name);
 };
 
 std::size_t NestedType::Builder::addColumn(std::string Name,
@@ -45,7 +46,7 @@ std::size_t NestedType::Builder::addColumn(std::string Name,
 }
 
 void NestedType::Builder::addLeaf(const FieldDescriptor &Field, std::size_t To,
-                                  std::string Name) {
+                                  const std::string &Name) {
   const std::size_t Index = Type.Leaves.size();
   const std::size_t InLevel = Type.Nodes[To].Level;
   Leaf Made;
@@ -70,7 +71,7 @@ void NestedType::Builder::addLeaf(const FieldDescriptor &Field, std::size_t To,
 }
 
 Error NestedType::Builder::addMessage(const FieldDescriptor &Field,
-                                      std::size_t To, std::string Name) {
+                                      std::size_t To, const std::string &Name) {
   const Descriptor &Message = *Field.message_type();
   if (std::ranges::find(Open, &Message) != Open.end())
     return unsupportedField(Name, Type.root().Type,

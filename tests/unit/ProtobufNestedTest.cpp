@@ -18,13 +18,13 @@
 #include "support/AllocationCounter.h"
 #include "support/Messages.h"
 
-#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace MLBridge;
 using namespace MLBridge::test;
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
