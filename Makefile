@@ -60,8 +60,9 @@ docs: setup ## Build the documentation site in build/docs
 	@scripts/install-python-package
 	@scripts/docs
 
+# Otherwise, a strict umask would hide the installed folders from other users.
 install: build ## Install the C++ library and the plug-in (default: PREFIX=/usr/local)
-	@cmake --install build/release --prefix "$(PREFIX)"
+	@umask 022 && cmake --install build/release --prefix "$(PREFIX)"
 
 hooks: ## Install git hooks that check commits
 	@scripts/install-hooks
