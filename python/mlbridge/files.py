@@ -51,12 +51,32 @@ def spec_of(scheme: str, path: str | os.PathLike[str]) -> str:
     return f"{scheme}:{quote(os.fsencode(Path(path).absolute()), safe='/')}"
 
 
+def expect_output(path: Path, *inputs: Path) -> None:
+    """Raises InvalidArgument if `path` cannot be a new file, or is one of the inputs.
+
+    Call this before a long computation of the file.
+    """
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise InvalidArgument(f"{path}: there is no folder {folder}")
+    if not path.exists():
+        return
+    expect_regular_file(path)
+    if any(one.exists() and path.samefile(one) for one in inputs):
+        raise InvalidArgument(f"{path} is read by this command: name another output")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yields a temporary path for the caller to write, and then moves it to `path`.
 
-    `path` is replaced atomically. If the body raises, `path` does not change.
+    `path` is replaced atomically. If the body raises, `path` does not change. If `path`
+    is a symbolic link, its target is replaced. InvalidArgument is raised if `path` is,
+    for example, a device, or its folder does not exist.
     """
+    expect_output(path)
+    if path.is_symlink():
+        path = path.resolve()
     with tempfile.TemporaryDirectory(prefix=".mlbridge-", dir=path.parent) as folder:
         made = Path(folder) / path.name
         yield made

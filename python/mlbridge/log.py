@@ -252,7 +252,7 @@ class _Reader:
             left = len(data)
         if left <= size:
             raise self.malformed(
-                f"{what} takes {size + 1} bytes, and {left} are left", self._offset
+                f"expected {size + 1} bytes for {what}, found {left}", self._offset
             )
         if data[-1:] != b"\n":
             raise self.malformed(

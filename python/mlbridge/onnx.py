@@ -164,12 +164,12 @@ class _Input:
     def fill(self, rows: Any) -> NDArray[Any]:
         """Returns the input's tensor. `rows` has the feature of one request per row."""
         if not isinstance(rows, np.ndarray):
-            raise self._mismatch("a text")
+            raise self._mismatch("a string")
         leading = rows.shape[:1] if self.takes_many else ()
         wanted = self._shape[1:] if self.takes_many else self._shape
         shape = _fit(rows.shape[1:], wanted)
         if shape is None:
-            raise self._mismatch(f"the shape {rows.shape[1:]} a request")
+            raise self._mismatch(f"shape {rows.shape[1:]} per request")
         # Accept integers for a float input, but not floats for an integer input.
         if not np.can_cast(rows.dtype, self._dtype, casting="same_kind"):
             raise self._mismatch(str(rows.dtype))
@@ -179,15 +179,15 @@ class _Input:
         if self._finite and self._dtype.kind == "f" and not np.isfinite(cast).all():
             at = int(np.argmin(np.isfinite(cast))) % max(1, cast[0].size)
             raise self._mismatch(
-                f"NaN or an infinity at element {at}, and expected are finite numbers"
+                f"NaN or an infinity at element {at}; the model needs finite numbers"
             )
         return cast.reshape(leading + shape)
 
     def _mismatch(self, found: str) -> SchemaMismatch:
         sizes = ", ".join("any" if size is None else str(size) for size in self._shape)
         return SchemaMismatch(
-            f"{self._path}: the input '{self.name}' takes {self._dtype} of the shape "
-            f"({sizes}); the feature has {found}"
+            f"{self._path}: feature '{self.name}': expected {self._dtype} of shape "
+            f"({sizes}), found {found}"
         )
 
 

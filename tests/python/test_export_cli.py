@@ -194,7 +194,7 @@ def test_what_cannot_be_exported(module: str, tmp_path: Path) -> None:
     says = r"expected a \.zip of Stable-Baselines3"
     with pytest.raises(InvalidArgument, match=says):
         exporting("notes.txt")
-    with pytest.raises(InvalidArgument, match="say which features it takes"):
+    with pytest.raises(InvalidArgument, match="expected its features, in the order"):
         exporting(f"{module}:network")
     with pytest.raises(Malformed):
         run_cli("inspect", "notes.txt")

@@ -175,7 +175,7 @@ def test_the_same_logits_as_its_pipeline(
         asked["kind"] = asked["kind"].astype(np.int32)
         asked["embedding"] = asked["embedding"].astype(np.float64)
         np.testing.assert_allclose(run(same, asked)["logits"][0], found, atol=1e-6)
-        says = "there is no kind, size; it has no use"
+        says = "missing: kind, size; unused: kid"
         with pytest.raises(SchemaMismatch, match=says):
             export(algorithm, same, features=["float[3] embedding", "float kid"])
 

@@ -223,12 +223,12 @@ def test_features_in_a_row_instead_of_one_observation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("space", "given", "message"),
     [
-        (ROW, ["float a", "float b"], r"PPO takes an observation of shape \[4\]"),
-        (NUMBERS, ["int64 size"], "size, embedding by name: there is no embedding"),
+        (ROW, ["float a", "float b"], r"PPO: expected an observation of shape \[4\]"),
+        (NUMBERS, ["int64 size"], "size, embedding; missing: embedding"),
         (
             NUMBERS,
             ["int64 size", "float[2] embedding"],
-            r"takes 'float\[3\] embedding', and the feature is 'float\[2\] embedding'",
+            r"expected 'float\[3\] embedding', found 'float\[2\] embedding'",
         ),
     ],
 )

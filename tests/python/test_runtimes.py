@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_package_is_said(
 def test_an_example_that_does_not_fit(tmp_path: Path) -> None:
     path, example = tmp_path / "x.pt2", {"x": torch.zeros(2)}
     with pytest.raises(
-        mlbridge.InvalidArgument, match="takes input, and the example has x"
+        mlbridge.InvalidArgument, match="expected an example of input, found x"
     ):
         aotinductor.package(nn.Linear(2, 2), path, example, outputs=["y"])
     named = {"input": torch.zeros(2)}

@@ -22,7 +22,7 @@ from typing import Literal
 from mlbridge.aot.build import CCompiler, archive
 from mlbridge.errors import InvalidArgument, ModelError, Unsupported
 from mlbridge.extras import how_to_install
-from mlbridge.files import replacing
+from mlbridge.files import expect_output, replacing
 
 Kind = Literal["shared", "object", "archive", "c"]
 KINDS: Mapping[str, Kind] = {
@@ -90,6 +90,8 @@ def compile_model(
     name = name or default_name(output)
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise InvalidArgument(f"expected a C identifier as a name, found '{name}'")
+    for path in (output, *([] if header is None else [Path(header)])):
+        expect_output(path, model)
     compiler = CCompiler.find(cc)
     pinned = dict(pin or {})
     last = time.monotonic()

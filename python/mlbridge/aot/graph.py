@@ -159,8 +159,8 @@ class Graph:
         for value in inputs:
             if not value.type.tensor_type.HasField("shape"):
                 raise Unsupported(
-                    f"'{self.path}': the input '{value.name}' does not say how many "
-                    "dimensions it has"
+                    f"'{self.path}': input '{value.name}': expected a fixed rank, "
+                    "found any rank"
                 )
             for i, dim in enumerate(value.type.tensor_type.shape.dim):
                 if not dim.HasField("dim_value") and not dim.dim_param:

@@ -79,15 +79,15 @@ def check_operators(graph: Graph) -> None:
     for node, given in (pair for body in bodies for pair in _nodes(*body)):
         if node.op_type not in known:
             raise Unsupported(
-                f"'{graph.path}': {node.op_type} may index by a feature's value, and "
-                "no check for it is known"
+                f"'{graph.path}': {node.op_type} may index by a feature's value, but "
+                "the compiler has no check for this operator"
             )
         for i in _PARAMETERS.get(node.op_type, ()):
             if i < len(node.input) and node.input[i] in given:
                 raise Unsupported(
-                    f"'{graph.path}': {node.op_type} takes '{node.input[i]}' "
-                    "for a size, a position or an axis, which depends on a feature's "
-                    "value; expected a constant, or a function of shapes"
+                    f"'{graph.path}': {node.op_type} uses '{node.input[i]}' as a size, "
+                    "a position or an axis: expected a constant or a function of "
+                    "shapes, found a tensor that depends on a feature's value"
                 )
 
 

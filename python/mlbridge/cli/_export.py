@@ -17,6 +17,7 @@ from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 from mlbridge.export import FRAMEWORKS, FeatureSource, Metadata, Training, features_of
 from mlbridge.export import export as write
 from mlbridge.export.failures import needed, reading
+from mlbridge.files import expect_output
 from mlbridge.log import TrainingLog, read_log
 from mlbridge.options import with_options
 from mlbridge.terminal import console, errors
@@ -152,6 +153,8 @@ def _export(context: typer.Context, by: _Options) -> None:
 
     Loading a pickled file runs the code in it. Only export files that you trust.
     """
+    inputs = [by.policy, by.features or "", by.statistics or "", by.vocabulary or ""]
+    expect_output(by.to, *(Path(one) for one in inputs if one))
     policy, framework = _policy(by)
     options: dict[str, Any] = {}
     if by.statistics:

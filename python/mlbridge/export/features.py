@@ -55,8 +55,8 @@ class FeatureSpec:
             raise InvalidArgument(f"feature '{self.name}': {error}") from None
         if kind == "string":
             raise Unsupported(
-                f"feature '{self.name}' is a string, and graphs compute with numbers: "
-                "leave it out, or have the compiler send a number for it"
+                f"feature '{self.name}': expected numbers, found a string; omit the "
+                "feature, or let the compiler send a number"
             )
         if not self.name:
             raise InvalidArgument("a feature has no name")
@@ -96,8 +96,8 @@ class FeatureSpec:
         """
         if self.free:
             raise Unsupported(
-                f"feature '{self}' has another size in each request, and cannot be a"
-                " part of a vector: a network takes it by its name"
+                f"feature '{self}' has another size in each request, so it cannot be"
+                " part of a vector; use a network that receives it by its name"
             )
         return prod(int(extent) for extent in self.shape)
 
@@ -200,8 +200,8 @@ def features_of(
     for feature in found:
         if first := seen.get(feature.name):
             raise InvalidArgument(
-                f"the feature '{feature.name}' is there twice, as '{first}' and as "
-                f"'{feature}': a compiler sends one of each name, so rename one"
+                f"expected each feature once, found '{feature.name}' twice: '{first}' "
+                f"and '{feature}'; rename one of them"
             )
         seen[feature.name] = feature
     return tuple(found)
@@ -234,8 +234,8 @@ def _of_log(log: TrainingLog, without: Collection[str]) -> Iterator[FeatureSpec]
             continue
         if spec.lengths is not None:
             raise Unsupported(
-                f"{log.path}: feature '{spec.name}' is a string, and graphs compute "
-                "with numbers: leave it out (without=, --without)"
+                f"{log.path}: feature '{spec.name}': expected numbers, found a string; "
+                "omit the feature (without=, --without)"
             )
         feature = FeatureSpec(spec.name, spec.dtype.name, spec.shape)
         values = arrays[spec.name]
@@ -279,8 +279,8 @@ def _of_leaf(name: str, space: Any) -> FeatureSpec:
     match space:
         case spaces.Text():
             raise Unsupported(
-                f"feature '{name}' is a {space}, and graphs compute with numbers: "
-                "leave it out of the space"
+                f"feature '{name}': expected numbers, found {space}; omit the feature "
+                "from the space"
             )
         case spaces.Discrete():
             start = int(space.start)

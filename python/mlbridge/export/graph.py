@@ -136,9 +136,8 @@ def _check_free(model: onnx.ModelProto) -> None:
         extents = value.type.tensor_type.shape.dim
         if not extents or extents[0].HasField("dim_value"):
             raise Unsupported(
-                f"the policy's input '{value.name}' has a fixed first dimension, so "
-                "that it takes one request at a time: export it with batch=1 "
-                "(--batch 1)"
+                f"the policy's input '{value.name}' has a fixed first dimension, so it "
+                "accepts only one request at a time; export it with batch=1 (--batch 1)"
             )
 
 

@@ -76,7 +76,7 @@ def need_features(features: Sequence[FeatureSpec], what: str) -> None:
     """Raises InvalidArgument if there are no features."""
     if not features:
         raise InvalidArgument(
-            f"{what}: say which features it takes, in the order of its input: "
+            f"{what}: expected its features, in the order of its input, found none: "
             'features=["int64 callee_size", ...] (--feature)'
         )
 
@@ -108,9 +108,9 @@ def vector_port(
         listed = ", ".join(f"{f} ({f.width})" for f in features)
         extents = ",".join("?" if e is None else str(e) for e in shape)
         raise SchemaMismatch(
-            f"{what} takes an observation of shape [{extents}], and the features make "
-            f"a vector of {width}: {listed}. Name the features that it was trained "
-            "with, in that order"
+            f"{what}: expected an observation of shape [{extents}], found features for "
+            f"a vector of {width}: {listed}. Name the features of the training, in the "
+            "same order"
         )
     row = (width,) if shape else ()
     return Port(name, tuple(features), kind, row, one_hot=True, normalise=normalise)
@@ -139,17 +139,17 @@ def named_features(
     missing = [name for name in names if name not in by_name]
     unused = [name for name in by_name if name not in names]
     if missing or unused:
-        said = [f"there is no {', '.join(missing)}"] if missing else []
-        said += [f"it has no use for {', '.join(unused)}"] if unused else []
+        said = [f"missing: {', '.join(missing)}"] if missing else []
+        said += [f"unused: {', '.join(unused)}"] if unused else []
         raise SchemaMismatch(
-            f"{what} takes {', '.join(names)} by name: {'; '.join(said)}"
+            f"{what}: expected the features {', '.join(names)}; {'; '.join(said)}"
         )
     chosen = []
     for one in wanted:
         found = by_name[one.name]
         is_free = bool(found.free or one.free)
         if found.shape != one.shape if is_free else found.size != one.size:
-            raise SchemaMismatch(f"{what} takes '{one}', and the feature is '{found}'")
+            raise SchemaMismatch(f"{what}: expected '{one}', found '{found}'")
         chosen.append(_completed(found, one))
     return chosen
 

@@ -216,14 +216,14 @@ class _Observations:
         if self.are_named:
             if any(isinstance(part, _COMPOSITE) for part in space.spaces.values()):
                 raise Unsupported(
-                    f"{what} takes a Dict with parts that are no tensors: have "
-                    "FlattenObservations make a vector of it (env_to_module_connector)"
+                    f"{what}: expected a Dict of tensors, found other parts; make a "
+                    "vector with FlattenObservations (env_to_module_connector)"
                 )
             return padded_ports(named_features(features, features_of(space), what))
         if isinstance(space, _COMPOSITE) and not self._flatten:
             raise Unsupported(
-                f"{what} takes a {type(space).__name__} of tensors: have "
-                "FlattenObservations make a vector of it (env_to_module_connector)"
+                f"{what}: expected one tensor, found a {type(space).__name__}; make a "
+                "vector with FlattenObservations (env_to_module_connector)"
             )
         wanted = [
             feature

@@ -49,8 +49,8 @@ def package(
     parameters = list(inspect.signature(module.forward).parameters)
     if sorted(parameters) != sorted(example):
         raise InvalidArgument(
-            f"{type(module).__name__} takes {', '.join(parameters)}, and the example "
-            f"has {', '.join(example) or 'nothing'}"
+            f"{type(module).__name__}: expected an example of {', '.join(parameters)}, "
+            f"found {', '.join(example) or 'nothing'}"
         )
     given = tuple(example[name] for name in parameters)
     names = {name: tuple((free or {}).get(name, ())) for name in parameters}
