@@ -46,6 +46,7 @@ void RttPass::runOnOperation() {
   std::vector<std::string> Owned{"mlbridge-rtt"};
   Owned.insert(Owned.end(), Lines.begin(), Lines.end());
   std::vector<const char *> Arguments;
+  Arguments.reserve(Owned.size());
   for (const std::string &One : Owned)
     Arguments.push_back(One.c_str());
   MLBridge::bench::runRttClient(Arguments);

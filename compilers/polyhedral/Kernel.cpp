@@ -15,6 +15,8 @@
 #include "Expression.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <simdjson.h>
 
 namespace MLBridge::polyhedral {
@@ -261,9 +263,13 @@ Kernel KernelReader::read(const dom::object &Root) {
 
 Kernel readKernel(isl::ctx Context, const std::string &Path,
                   const Parameters &Given) {
+  std::ifstream File(Path);
+  if (!File)
+    throw UserError(Path + ": cannot be read");
+  const std::string Text{std::istreambuf_iterator<char>(File), {}};
   dom::parser Parser;
   dom::object Root;
-  if (simdjson::error_code Code = Parser.load(Path).get(Root))
+  if (simdjson::error_code Code = Parser.parse(Text).get(Root))
     throw UserError(
         Path + ": expected a JSON object: " + simdjson::error_message(Code));
   try {

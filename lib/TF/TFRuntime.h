@@ -57,6 +57,7 @@ public:
   static Expected<std::shared_ptr<const Runtime>>
   open(const TFOptions &Options);
 
+  // NOLINTNEXTLINE(bugprone-macro-parentheses): NAME is declared here.
 #define MLBRIDGE_TF_MEMBER(NAME) decltype(&TF_##NAME) NAME = nullptr;
   MLBRIDGE_TF_FUNCTIONS(MLBRIDGE_TF_MEMBER)
 #undef MLBRIDGE_TF_MEMBER

@@ -100,7 +100,7 @@ TEST_F(ReplayModelRunnerTest, RepliesAsTheLogDid) {
   recordThree();
   auto Runner = replay();
   EXPECT_EQ(Runner->describe(), "replay:" + Path);
-  for (int I : {1, 2, 3})
+  for (std::int64_t I : {1, 2, 3})
     EXPECT_EQ(*requestX(*Runner, 10 * I), I);
 }
 
@@ -273,7 +273,7 @@ TEST_F(ReplayModelRunnerTest, AnotherValueIsAnError) {
 TEST_F(ReplayModelRunnerTest, OneMoreRequestIsAnError) {
   recordThree();
   auto Runner = replay();
-  for (int I : {1, 2, 3})
+  for (std::int64_t I : {1, 2, 3})
     ASSERT_TRUE(requestX(*Runner, 10 * I));
   EXPECT_EQ(failure(*Runner, 40, ErrorCode::Model),
             "replay:" + Path +

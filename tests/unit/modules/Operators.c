@@ -21,7 +21,8 @@ static const OrtApi *API;
 static void *createKernel(const OrtCustomOp *Op, const OrtApi *TheAPI,
                           const OrtKernelInfo *Info) {
   (void)Op, (void)TheAPI, (void)Info;
-  return &API; // A kernel has no state, but must not be null.
+  // A kernel has no state, but must not be null.
+  return (void *)&API;
 }
 
 static const char *name(const OrtCustomOp *Op) {
@@ -105,6 +106,7 @@ __attribute__((destructor)) static void release(void) {
     API->ReleaseCustomOpDomain(Domain);
 }
 
+// ONNX Runtime looks for this name.
 __attribute__((visibility("default"))) OrtStatus *
 RegisterCustomOps(OrtSessionOptions *Options, const OrtApiBase *Base) {
   API = Base->GetApi(15);
