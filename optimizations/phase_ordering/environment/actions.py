@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
+from mlbridge.files import replacing
 
 # The folder of the action spaces that the plug-in contains.
 BUILT_IN = Path(__file__).resolve().parents[1] / "action_spaces"
@@ -74,9 +75,8 @@ class ActionSpace:
 
     def save(self, path: Path) -> None:
         """Writes the space to a file. An existing file is replaced atomically."""
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_text(self.to_json() + "\n", encoding="utf-8")
-        temporary.replace(path)
+        with replacing(path) as temporary:
+            temporary.write_text(self.to_json() + "\n", encoding="utf-8")
 
     def pipeline(self, sequence: Sequence[int]) -> str:
         """Returns a pipeline that runs the `prologue` and a sequence of actions."""
