@@ -34,4 +34,7 @@ def find_object(name: str, expected: str = "MODULE:OBJECT") -> Any:
     try:
         return attrgetter(path)(module)
     except AttributeError:
-        raise typer.BadParameter(f"module '{module_name}' has no '{path}'") from None
+        # Another module of this name may have hidden the user's file.
+        file = getattr(module, "__file__", None) or "part of Python"
+        why = f"module '{module_name}' ({file}) has no '{path}'"
+        raise typer.BadParameter(why) from None
