@@ -5,7 +5,7 @@ from setuptools import find_packages, setup
 
 NAME = "mlbridge_optimizations"
 DATA = ["*.json", "*/*.json", "programs.toml", "py.typed", "scripts/*", "run/*"]
-DATA += ["inputs.toml", "*.c", "*/*.c", "*/*.h"]
+DATA += ["inputs.toml", "*.c", "*/*.c", "*/*.h", "*.html"]
 
 folders = find_packages(exclude=["build*"])
 setup(

@@ -3,10 +3,14 @@
 
 from mlbridge_optimizations.optimization import NoSettings, Optimization
 
-from . import commands, parts_command
+from . import commands, explain_command, parts_command
 
 OPTIMIZATION: Optimization[NoSettings] = Optimization(
     "smallest-code",
     "Which calls are inlined for the least code.",
-    commands={**commands.COMMANDS, **parts_command.COMMANDS},
+    commands={
+        **commands.COMMANDS,
+        **explain_command.COMMANDS,
+        **parts_command.COMMANDS,
+    },
 )

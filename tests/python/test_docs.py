@@ -16,7 +16,7 @@ from typer.main import get_command
 
 import docs_page
 from mlbridge.options import as_click
-from mlbridge_optimizations.commands import evaluate, search, train
+from mlbridge_optimizations.commands import evaluate, explain, search, train
 
 ROOT = docs_page.ROOT
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -108,6 +108,7 @@ def test_commands() -> None:
     """The options of commands exist, also on pages whose code is slow."""
     groups = {
         "evaluate": get_command(evaluate.app),
+        "explain": get_command(explain.app),
         "search": get_command(search.app),
         "train": get_command(train.app),
     }
@@ -115,7 +116,7 @@ def test_commands() -> None:
     for name in markdown():
         text = (ROOT / name).read_text().replace("\\\n", " ")
         for line in re.findall(
-            r"^ *mlbridge ((?:evaluate|search|train) .*)", text, re.M
+            r"^ *mlbridge ((?:evaluate|explain|search|train) .*)", text, re.M
         ):
             verb, command, *words = shlex.split(
                 line.replace("$S", "--times FILE"), comments=True

@@ -32,7 +32,7 @@ from mlbridge import envs
 from mlbridge.cli import app
 from mlbridge.errors import Error, InvalidArgument, Malformed, Unsupported
 from mlbridge_optimizations import Metric, Optimization, registry
-from mlbridge_optimizations.commands import evaluate, groups, progress, search
+from mlbridge_optimizations.commands import evaluate, explain, groups, progress, search
 from mlbridge_optimizations.commands import train as train_
 from mlbridge_optimizations.evaluation.episodes import compare
 from mlbridge_optimizations.evaluation.tables import write_json
@@ -543,13 +543,15 @@ def test_names() -> None:
     for name, described in known().items():
         assert (folders / name.replace("-", "_") / "optimization.py").is_file()
         for words in described.commands:
-            assert re.fullmatch(rf"(search|train|evaluate) {name}(-[a-z-]+)?", words)
+            assert re.fullmatch(
+                rf"(evaluate|explain|search|train) {name}(-[a-z-]+)?", words
+            )
 
 
 def test_options_have_one_meaning() -> None:
     """An option takes values of the same type in all commands."""
     found: dict[str, dict[object, str]] = {}
-    for group in (evaluate.app, search.app, train_.app):
+    for group in (evaluate.app, explain.app, search.app, train_.app):
         made: Any = typer.main.get_command(group)
         for name, command in made.known.items():
             for field, one in inspect.signature(command).parameters.items():

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares two compilations of a program: inlining, outlining, passes and sizes.
+
+clang's optimisation records contain the inlined calls and the outlined functions. The
+linker's map contains the sizes of all functions and files in the linked program.
+"""
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from mlbridge_optimizations.corpus.toolchain import mllvm, run
+from mlbridge_optimizations.corpus.user_build import Build, Link, Unit
+
+from .decisions import Decisions
+from .linking import bitcode_command, relink, source_of
+from .search import Sizes
+
+RECORD = (
+    "-fsave-optimization-record=yaml",
+    "-foptimization-record-passes=^(inline|inline-ml|machine-outliner)$",
+)
+
+_REMARK = re.compile(r"^--- !(\w+)\n(.*?)^\.\.\.$", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r"^(Pass|Name|Function): +(.*)$", re.MULTILINE)
+_PLACE = re.compile(r"^DebugLoc: +\{ File: (.*?),\s+Line: (\d+),\s+Column: (\d+)", re.M)
+_VALUE = re.compile(r"^  - (\w+): +(.*)$", re.MULTILINE)
+_IN_MAP = re.compile(r" *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ ( *)(.*)")
+_INPUT = re.compile(r"(?:.*\()?([^()]*)\)?:\([^()]*\)")
+_TAKEN = re.compile(r"^mlbridge-phase-ordering: .* actions=\d+ \[(.*?)\]", re.MULTILINE)
+
+
+class Call(NamedTuple):
+    """A call in a function, perhaps after the inlining of other calls."""
+
+    caller: str
+    callee: str
+    place: str  # The position in the source: file:line:column.
+
+
+class Function(NamedTuple):
+    """A function of a linked program."""
+
+    file: str
+    name: str
+
+
+class Remark(NamedTuple):
+    """A remark of clang."""
+
+    is_passed: bool
+    by: str  # The pass.
+    function: str
+    place: str
+    values: tuple[tuple[str, str], ...]  # The parts of the message by name.
+
+
+class Outlined(NamedTuple):
+    """A function that LLVM's machine outliner has made."""
+
+    function: Function
+    saved: int  # The bytes that it saves in the file, as LLVM estimates.
+    places: str  # The positions of the outlined code.
+
+
+@dataclass
+class Compiled:
+    """A program that was compiled with some flags."""
+
+    sizes: Sizes
+    inlined: Counter[Call] = field(default_factory=Counter)
+    reasons: dict[Call, str] = field(default_factory=dict)  # Of calls not inlined.
+    outlined: list[Outlined] = field(default_factory=list)
+    passes: dict[str, str] = field(default_factory=dict)  # Pipelines by file.
+    files: dict[str, int] = field(default_factory=dict)  # The linked .text by file.
+    functions: dict[Function, int] = field(default_factory=dict)  # Linked bytes.
+
+    def add(self, file: str, remark: Remark) -> None:
+        """Adds a remark about a file."""
+        by_name = dict(reversed(remark.values))  # Of a name's values, the first.
+        call = Call(remark.function, by_name.get("Callee", ""), remark.place)
+        if remark.by == "machine-outliner" and remark.is_passed:
+            at = (text for name, text in remark.values if name.startswith("StartLoc"))
+            made = Function(file, remark.function)
+            saved = int(by_name.get("OutliningBenefit", 0))
+            self.outlined.append(Outlined(made, saved, ", ".join(at)))
+        elif remark.by == "inline-ml" and not remark.is_passed:
+            self.reasons[call] = "the model decided"
+        elif remark.is_passed:
+            self.inlined[call] += 1
+        else:
+            text = "".join(text for _, text in remark.values)
+            self.reasons[call] = text.partition(" because ")[2].strip()
+
+
+def read_remarks(text: str) -> list[Remark]:
+    """Parses an optimisation record, which is a file of YAML documents."""
+    found = []
+    for kind, body in _REMARK.findall(text):
+        fields = dict(_FIELD.findall(body))
+        place = _PLACE.search(body)
+        values = tuple((name, _plain(value)) for name, value in _VALUE.findall(body))
+        found.append(
+            Remark(
+                kind == "Passed",
+                _plain(fields["Pass"]),
+                _plain(fields.get("Function", "")),
+                f"{_plain(place[1])}:{place[2]}:{place[3]}" if place else "",
+                values,
+            )
+        )
+    return found
+
+
+def _plain(scalar: str) -> str:
+    """Returns the text of a scalar in YAML as LLVM writes it."""
+    if len(scalar) > 1 and scalar[0] == scalar[-1] == "'":
+        return scalar[1:-1].replace("''", "'")
+    return scalar.strip('"')
+
+
+def read_map(text: str) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
+    """Parses lld's map. Returns the bytes of .text by object, and by its functions.
+
+    Of several names of the same function, only the first in the alphabet remains.
+    """
+    objects: Counter[str] = Counter()
+    names: dict[tuple[str, str], tuple[str, int]] = {}
+    is_text, inside = False, ""
+    for line in text.splitlines()[1:]:
+        found = _IN_MAP.fullmatch(line)
+        if not found:
+            continue
+        address, size, indent, what = found.groups()
+        if not indent:
+            is_text = what == ".text"
+        elif is_text and len(indent) == 8:
+            named = _INPUT.fullmatch(what)
+            inside = Path(named[1] if named else what).name
+            objects[inside] += int(size, 16)
+        elif is_text and int(size, 16):
+            key, new = (inside, address), (what, int(size, 16))
+            names[key] = min(new, names.get(key, new))
+    return dict(objects), {(at, name): size for (at, _), (name, size) in names.items()}
+
+
+def compile_with(
+    build: Build,
+    link: Link,
+    flags: Sequence[str],
+    decisions: Decisions,
+    folder: Path,
+    jobs: int,
+    advance: Callable[[], None] = lambda: None,
+) -> Compiled:
+    """Compiles and links a program with further flags of clang, and reads the results.
+
+    ``decisions`` are the decisions that the flags replay. Their pipelines are shown.
+    ``folder`` receives the objects and the program. Raises CompilerFailed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder.resolve()
+    linker = [word for word in flags if word.startswith("-Wl,")]
+    others = [word for word in flags if word not in linker]
+    if any("-mlbridge-phase-ordering=" in word for word in others):
+        others += mllvm(["-mlbridge-print-statistics"])
+    units = {unit.object: unit for group in build.units_of(link) for unit in group}
+
+    def compile_one(unit: Unit) -> tuple[Path, str]:
+        made = folder / f"{unit.bitcode.stem}.o"
+        record = f"-foptimization-record-file={made.with_suffix('.yaml')}"
+        words = [*bitcode_command(unit), *RECORD, record, *others, "-w"]
+        _, said = run([*words, "-o", str(made)], folder=unit.folder)
+        advance()
+        return made, said.decode(errors="replace")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        made = list(pool.map(compile_one, units.values()))
+    program, listing = folder / link.output.name, folder / "program.map"
+    command = (*link.command, *linker, f"-Wl,-Map={listing},--no-demangle")
+    paths = [path for path, _ in made]
+    objects = dict(zip(units, paths, strict=True))
+    relink(build, replace(link, command=command), objects, program)
+
+    found = Compiled(Sizes.of(program))
+    names = {}
+    for unit, (path, said) in zip(units.values(), made, strict=True):
+        file = os.path.relpath(unit.folder / source_of(unit), link.folder)
+        names[path.name] = file
+        record = path.with_suffix(".yaml").read_text("utf-8", "replace")
+        for remark in read_remarks(record):
+            found.add(file, remark)
+        taken = _TAKEN.search(said)
+        found.passes[file] = (
+            taken[1] if taken else decisions.of(source_of(unit)).pipeline
+        )
+        found.files[file] = 0
+    sizes, functions = read_map(listing.read_text("utf-8", "replace"))
+    for made_of, size in sizes.items():
+        file = names.get(made_of, made_of)
+        found.files[file] = found.files.get(file, 0) + size
+    for (made_of, name), size in functions.items():
+        found.functions[Function(names.get(made_of, made_of), name)] = size
+    return found
+
+
+def name_callees(one: Compiled, other: Compiled) -> None:
+    """Names the callees that a record leaves without a name.
+
+    LLVM does so for some functions that it has already deleted. The name is that of the
+    only call in the other compilation with the same caller and place.
+    """
+    known: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for call in (*other.inlined, *other.reasons):
+        known[call.caller, call.place].add(call.callee)
+    for call in [call for call in one.inlined if not call.callee]:
+        names = known[call.caller, call.place] - {""}
+        name = names.pop() if len(names) == 1 else "unknown"
+        one.inlined[call._replace(callee=name)] += one.inlined.pop(call)
+
+
+class Pair(NamedTuple):
+    """The bytes of a function in two programs. 0 if it is not in the program."""
+
+    file: str
+    name: str
+    before: int
+    after: int
+
+
+def pair_functions(
+    before: Mapping[Function, int], after: Mapping[Function, int]
+) -> list[Pair]:
+    """Pairs the functions of two programs.
+
+    The linker may keep another copy of a merged function, from another file. If a name
+    is once in each program, it is therefore one function.
+    """
+    local = {
+        name
+        for functions in (before, after)
+        for name, count in Counter(one.name for one in functions).items()
+        if count > 1
+    }
+    pairs: dict[tuple[str, str], Pair] = {}
+    for (file, name), size in before.items():
+        pairs[name, file if name in local else ""] = Pair(file, name, size, 0)
+    for (file, name), size in after.items():
+        key = name, file if name in local else ""
+        old = pairs.get(key, Pair(file, name, 0, 0))
+        files = " → ".join(dict.fromkeys((old.file, file)))
+        pairs[key] = old._replace(file=files, after=size)
+    return list(pairs.values())

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command ``mlbridge explain smallest-code``."""
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from mlbridge.errors import InvalidArgument
+from mlbridge.options import with_options
+from mlbridge.terminal import console
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import (
+    CorpusFolder,
+    Jobs,
+    Plugin,
+    plugin_of,
+)
+from mlbridge_optimizations.extras import need
+
+if TYPE_CHECKING:
+    from mlbridge_optimizations.corpus.user_build import Build, Link
+
+    from .decisions import Decisions
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """The options of an explanation."""
+
+    command: Annotated[
+        list[str] | None,
+        Argument(metavar="-- COMMAND...", help="The build, such as `-- make -j2`."),
+    ] = None
+    search_folder: Annotated[
+        Path | None,
+        Option(
+            metavar="FOLDER",
+            help="The --folder of an earlier `mlbridge search smallest-code`, in place"
+            " of COMMAND. By default, its decisions are explained.",
+        ),
+    ] = None
+    program: Annotated[
+        str | None,
+        Option(
+            "--corpus-program",
+            metavar="NAME",
+            help="Program of the corpus, in place of COMMAND.",
+        ),
+    ] = None
+    corpus: CorpusFolder = Path("build/corpus")
+    binary: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="File name of the program or library, if the build links several.",
+        ),
+    ] = None
+    decisions: Annotated[
+        Path | None,
+        Option(metavar="FILE", exists=True, help="Replay the decisions of this file."),
+    ] = None
+    flags: Annotated[
+        str,
+        Option(
+            metavar="FLAGS",
+            help='Further flags of clang, such as "-mllvm -inline-threshold=25".',
+        ),
+    ] = ""
+    out: Annotated[
+        Path, Option(metavar="FILE.html", dir_okay=False, help="Write this page.")
+    ] = Path("explained.html")
+    rows: Annotated[
+        int, Option(min=1, help="Printed rows of a table. The page has all rows.")
+    ] = 15
+    folder: Annotated[
+        Path, Option(help="Folder for builds. A build of COMMAND empties it first.")
+    ] = Path("build/smallest-code-explained")
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
+def _explain(context: typer.Context, options: ExplainOptions) -> None:
+    """Show what decisions change in a program, compared with clang -Oz.
+
+    The command compiles and links the program by clang -Oz, and again with decisions, a
+    model or other flags. It prints the sizes of the program, its files and functions,
+    and which calls were inlined and which functions outlined. The page has all tables.
+
+    ```sh
+    make clean
+    mlbridge explain smallest-code --decisions decisions.txt -- make -j2
+    mlbridge explain smallest-code --search-folder build/smallest-code
+    ```
+    """
+    need("mlbridge explain smallest-code", ("elftools", "jinja2"))
+    from .decisions import Decisions
+    from .explain import compile_with
+    from .explain_tables import tables_of, write_page
+
+    given = (options.command, options.search_folder, options.program)
+    if sum(map(bool, given)) != 1:
+        raise InvalidArgument(
+            "expected one of -- COMMAND, --search-folder and --corpus-program"
+        )
+    build, link, found = _built(options)
+    decisions, flags = _flags(options, found)
+    with ProgressBars() as bars:
+        units = {unit.object for group in build.units_of(link) for unit in group}
+        advance = bars.steps("Compiling", 2 * len(units))
+        folder = options.folder / "compiled"
+        ways: dict[str, tuple[list[str], Decisions]] = {
+            "stock": ([], Decisions()),
+            "flags": (flags, decisions),
+        }
+        before, after = (
+            compile_with(build, link, *way, folder / name, options.jobs, advance)
+            for name, way in ways.items()
+        )
+    tables = tables_of(before, after, decisions)
+    console.print(f"Flags: {shlex.join(flags)}", soft_wrap=True)
+    for table in tables:
+        console.print(table.in_terminal(options.rows))
+    write_page(options.out, link.output.name, shlex.join(flags), tables)
+    console.print(f"The page is {options.out}.")
+
+
+def _built(options: ExplainOptions) -> "tuple[Build, Link, Path | None]":
+    """Returns a build, its program, and the decisions of its search if it has one."""
+    from mlbridge_optimizations.corpus.manifest import load
+    from mlbridge_optimizations.corpus.user_build import run_build
+
+    from .parts import build_program
+    from .searched import Searched
+
+    if options.search_folder:
+        searched = Searched.open(options.search_folder)
+        return searched.build, searched.link, searched.decisions
+    if options.program:
+        program = load(options.corpus.resolve()).program(options.program)
+        built = build_program(program, options.folder)
+        return built.build, built.link, None
+    build = run_build(options.command or [], options.folder)
+    return build, build.program(options.binary), None
+
+
+def _flags(
+    options: ExplainOptions, found: Path | None
+) -> "tuple[Decisions, list[str]]":
+    """Returns the decisions, and the flags to compare with clang -Oz."""
+    from .decisions import Decisions
+    from .search import plugin_replay_flags, replay_flags
+
+    decisions, flags = Decisions(), shlex.split(options.flags)
+    path = options.decisions or (None if flags else found)
+    if path:
+        decisions = Decisions.read(path)
+        if decisions.needs_plugin:
+            flags += plugin_replay_flags(path, plugin_of(options.plugin))
+        else:
+            flags += replay_flags(path.resolve())
+    if not flags:
+        raise InvalidArgument("expected --decisions or --flags")
+    return decisions, flags
+
+
+COMMANDS = {"explain smallest-code": with_options(_explain, ExplainOptions)}
