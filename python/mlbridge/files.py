@@ -77,7 +77,11 @@ def replacing(path: Path) -> Iterator[Path]:
     expect_output(path)
     if path.is_symlink():
         path = path.resolve()
-    with tempfile.TemporaryDirectory(prefix=".mlbridge-", dir=path.parent) as folder:
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix=".mlbridge-", dir=path.parent)
+    except OSError as error:  # Name the file that the caller knows.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+    with temporary as folder:
         made = Path(folder) / path.name
         yield made
         made.replace(path)

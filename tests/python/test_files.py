@@ -52,6 +52,12 @@ def test_only_files_are_replaced(tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
 
 
+def test_a_folder_that_takes_no_file() -> None:
+    # Nobody, not even root, can make a file in /proc.
+    with pytest.raises(OSError, match="'/proc/file'"), replacing(Path("/proc/file")):
+        pytest.fail("nothing can be written there")
+
+
 def test_an_output_that_is_the_input(tmp_path: Path) -> None:
     model, link = tmp_path / "model.pkl", tmp_path / "link.so"
     model.write_bytes(b"trained for a week")
