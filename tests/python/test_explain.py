@@ -179,6 +179,13 @@ def test_decisions_are_explained(project: Path) -> None:
     assert pipelines["repeats.cpp"] == "stock"
     assert page.rows("Pipelines") == [["twice", "default<Oz>,default<Oz>"]]
     assert page.rows("Outlined functions")[0][0] == "with flags"
+    # This model tries two pipelines, and the record has only the chosen one.
+    model = f"-fpass-plugin={PLUGIN} -mllvm -mlbridge-phase-ordering=builtin:"
+    flags = f"{model}phase_ordering_oz"
+    _, page = explain("--search-folder", str(folder), "--flags", flags)
+    pipelines = {row[0]: row[4] for row in page.rows("Files")}
+    assert re.fullmatch(r"(\d): \1", pipelines["main.cpp"])
+    assert not any(title.startswith((MORE, LESS)) for title in page.tables)
 
 
 def test_mistakes(project: Path) -> None:

@@ -20,6 +20,7 @@
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LLVMRemarkStreamer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <memory>
@@ -48,11 +49,17 @@ private:
   std::string Text;
 };
 
-/// Collects the errors of an existing context while this object lives.
+/// Collects the errors of an existing context while this object lives, and
+/// drops other diagnostics. Remarks are also left out of the compiler's record.
 class ErrorScope {
 public:
   explicit ErrorScope(llvm::LLVMContext &Context)
-      : Context(Context), Before(Context.getDiagnosticHandler()) {
+      : Context(Context), Before(Context.getDiagnosticHandler()),
+        WritesRecord(Context.getLLVMRemarkStreamer() &&
+                     Context.getMainRemarkStreamer()) {
+    // A context writes remarks to the record before it calls its handler.
+    if (WritesRecord)
+      Context.setLLVMRemarkStreamer(nullptr);
     auto Collector = std::make_unique<ErrorCollector>();
     Errors = Collector.get();
     Context.setDiagnosticHandler(std::move(Collector));
@@ -64,12 +71,16 @@ public:
   /// clang's handler filters too, but filtering twice is harmless.
   ~ErrorScope() {
     Context.setDiagnosticHandler(std::move(Before), /*RespectFilters=*/true);
+    if (WritesRecord)
+      Context.setLLVMRemarkStreamer(std::make_unique<llvm::LLVMRemarkStreamer>(
+          *Context.getMainRemarkStreamer()));
   }
   std::string take() { return Errors->take(); }
 
 private:
   llvm::LLVMContext &Context;
   std::unique_ptr<llvm::DiagnosticHandler> Before;
+  bool WritesRecord;
   /// Owned by the context.
   ErrorCollector *Errors;
 };
