@@ -267,7 +267,7 @@ def inliner_command(
         typer.Option(
             "--valgrind/--no-valgrind",
             help="Also count instructions with valgrind. This takes thirty times as "
-            "long, but does not depend on other load.",
+            "long, but other load on the machine does not affect it.",
         ),
     ] = True,
     plugin: cli.Plugin = None,

@@ -78,8 +78,9 @@ def ir2vec_command(
     pipeline: Annotated[
         str,
         typer.Option(
-            help="Pipeline that runs on the module first, because passes scatter the"
-            " instructions in memory. '': no pipeline."
+            help="Pipeline to run on the module before the measurement, so that its"
+            " instructions are scattered in memory as in a real compile. '': no"
+            " pipeline."
         ),
     ] = "default<O2>",
     vocabulary: Annotated[
@@ -97,8 +98,8 @@ def ir2vec_command(
     """Measure how long it takes to embed a module with IR2Vec.
 
     The first table compares this project with LLVM's Embedder when a module is embedded
-    from scratch. The second table has the time in which this project updates the
-    embedding after each pass of -Oz. "counted" is the number of functions whose
+    from scratch. The second table shows how long this project takes to update
+    the embedding after each pass of -Oz. "counted" is the number of functions whose
     instructions were counted again. All times are CPU times of one thread.
     """
     console = TableConsole(highlight=False)

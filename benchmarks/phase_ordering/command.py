@@ -53,14 +53,15 @@ class Setting:
         Path | None,
         Option(
             metavar="FILE",
-            help="IR2Vec vocabulary in LLVM's JSON format. Needed for the feature"
-            " `embedding`. [default: build/ir2vec/ir2vec-300d.json]",
+            help="IR2Vec vocabulary in LLVM's JSON format. Used by policies"
+            " whose features include `embedding`."
+            " [default: build/ir2vec/ir2vec-300d.json]",
         ),
     ] = None
     plugin: cli.Plugin = None
     json_file: cli.JsonFile = None
     plot_file: Annotated[
-        Path | None, cli.plot_file("build/NAME.png with the command's name")
+        Path | None, cli.plot_file("build/COMMAND.png, such as build/training.png")
     ] = None
 
     @property
@@ -186,11 +187,11 @@ def _compile_time(
     A flow is a way to compile a module from bitcode to an object. The flow "original"
     is POSET-RL's: for each action, a Python driver starts opt for the passes and
     llvm-ir2vec for the features. In our flows, each module is compiled by a new clang
-    process with the plug-in. The model runs in another process or in clang, through
-    ONNX Runtime ("onnx") or as machine code ("aot"). The flows with another process are
-    "gRPC", "pipe, JSON", "pipe, bitstream" and "shm". The flow "clang -Oz" is the stock
-    compiler. All other flows must choose the same actions, and all of our flows must
-    produce the same objects.
+    process with the plug-in. The model runs in another process, or in clang: either
+    through ONNX Runtime ("onnx") or as machine code ("aot"). The flows with another
+    process are "gRPC", "pipe, JSON", "pipe, bitstream" and "shm". The flow "clang -Oz"
+    is the stock compiler. All other flows must choose the same actions, and all of our
+    flows must produce the same objects.
 
     "s" is the sum of the modules' median times. "CPU s" is the sum of CPU times,
     including those of the servers. "faster" is the speed-up over the original flow, in
@@ -302,7 +303,8 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
 
     "faster" is the speed-up over the original flow with the same number of workers. "/
     one" is the speed-up over the same flow with one worker. "CPU ms" is the CPU time of
-    a step in all processes. Of all times, it depends least on other load.
+    a step in all processes. Other load on the machine affects it less than
+    the other times.
 
     ```sh
     mlbridge bench training

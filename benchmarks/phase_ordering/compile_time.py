@@ -186,7 +186,10 @@ class Results:
     base: str = ORIGINAL  # All flows are compared with this flow.
 
     def total(self, flow: str, what: str = "seconds") -> float:
-        """Returns the sum of the modules' medians of seconds or ``cpu_seconds``."""
+        """Returns the sum over the modules of the median of ``what``.
+
+        ``what`` is ``seconds`` or ``cpu_seconds``.
+        """
         runs = self.runs[flow].values()
         return sum(float(median(getattr(r, what) for r in each)) for each in runs)
 

@@ -60,8 +60,8 @@ public:
     return true;
   }
 
-  /// Replies to the next request with the request's last number. Returns false
-  /// if no request arrives within a second.
+  /// Answers the next request with the request's last feature value. Returns
+  /// false if no request arrives within a second.
   bool serve() {
     if (!await(Shared->Request, Last + 1))
       return false;

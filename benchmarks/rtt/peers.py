@@ -47,9 +47,10 @@ def model(runner: str, path: str, policy: str, folder: str) -> None:
 
 
 def grpc_floor(address: str) -> None:
-    """Runs the model's side of the gRPC floor, as a user would write it in Python.
+    """Runs the model's side of the gRPC floor until it is terminated.
 
-    It uses grpcio with messages of bytes, and runs until it is terminated.
+    The floor is the fastest round trip with plain gRPC, without this library. The code
+    is what a user would write in Python: grpcio with messages of bytes.
     """
     grpc = importlib.import_module("grpc")
 

@@ -47,7 +47,8 @@ public:
   }
 
   /// Sends the request. Returns the reply, an integer from 0 to \p Most, or
-  /// \p Default if the model defers or fails. Logs call the request \p Site.
+  /// \p Default if the model defers or fails. \p Site is the name of the
+  /// request in logs.
   int ask(const char *Site, int Most, int Default);
 
   /// Logs gcc's decision after a request, if the spec begins with `record:`.

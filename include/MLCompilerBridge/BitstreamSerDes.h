@@ -1,4 +1,4 @@
-//===- BitstreamSerDes.h - Forwards until 1.0 -------------------*- C++ -*-===//
+//===- BitstreamSerDes.h - Old path, kept until 1.0 -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

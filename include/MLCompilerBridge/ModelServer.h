@@ -1,4 +1,4 @@
-//===- ModelServer.h - Forwards until 1.0 -----------------------*- C++ -*-===//
+//===- ModelServer.h - Old path, kept until 1.0 -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

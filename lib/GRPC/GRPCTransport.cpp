@@ -55,7 +55,7 @@ static constexpr std::chrono::milliseconds MaxReconnect(1000);
 /// handshakes.
 static constexpr std::chrono::milliseconds TimeToLook(200);
 
-/// The time limit for the operations of a cancelled call to end. They end
+/// How long the operations of a cancelled call may take to end. They end
 /// immediately, unless gRPC is writing to a connection whose peer does not
 /// read.
 static constexpr std::chrono::milliseconds CancelTimeout(50);

@@ -106,8 +106,8 @@ private:
   std::vector<OrtValue *> OutputValues;
   /// True if an input's shape differs from its shape in the last evaluation.
   bool ShapesChanged = false;
-  /// True while the outputs' tensors may be reused. False once output shapes
-  /// have turned out to depend on more than input shapes.
+  /// True while the outputs' tensors may be reused. Becomes false when an
+  /// output's shape changes although no input's shape has changed.
   bool KeepOutputs = true;
   Deadline Until = Deadline::never();
   /// Declared last, so that it is destroyed first. Therefore, no interruption

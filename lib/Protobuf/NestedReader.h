@@ -22,8 +22,9 @@
 
 namespace MLBridge::protobuf {
 
-/// For each oneof of a message, the place at which the fields begin that count.
-/// The last member of a oneof on the wire counts, and erases members before it.
+/// Finds, for each oneof of a message, the member that takes effect: the last
+/// member on the wire. It erases earlier members, so the fields of the oneof
+/// before a certain position are ignored.
 class OneofScan {
 public:
   /// Scans \p Message, whose type is \p Type. Scans may be nested: the message
@@ -36,8 +37,8 @@ public:
     Winners.clear();
     Starts.clear();
   }
-  /// Returns true if a member of the oneof \p Oneof counts whose field begins
-  /// at \p Position.
+  /// Returns true if the field that begins at \p Position takes effect. The
+  /// field is a member of the oneof \p Oneof, or of none.
   bool counts(std::size_t Oneof, std::size_t Position) const {
     return Oneof == None || Position >= Winners[Starts.back() + Oneof].Since;
   }

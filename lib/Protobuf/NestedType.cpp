@@ -22,7 +22,7 @@ using google::protobuf::FieldDescriptor;
 /// their vector grows.
 struct NestedType::Builder {
   NestedType &Type;
-  /// The messages around the current field.
+  /// The messages that enclose the current field.
   std::vector<const Descriptor *> Open;
 
   std::size_t addColumn(std::string Name, Column::Content Has,

@@ -37,10 +37,11 @@ namespace MLBridge::protobuf {
 /// This class is immutable.
 class NestedType {
 public:
-  /// The largest number of messages around a field. Readers and writers call
-  /// themselves for each level, so this number bounds their stack.
+  /// The maximum nesting depth: the number of messages that enclose a field.
+  /// Readers and writers call themselves for each level, so this number bounds
+  /// their stack.
   static constexpr std::size_t MaxDepth = 16;
-  /// The largest number of columns. A few messages that contain each other
+  /// The maximum number of columns. A few messages that contain each other
   /// several times would otherwise need too much memory.
   static constexpr std::size_t MaxColumns = 4096;
 
@@ -114,9 +115,9 @@ public:
     const Entry *find(int FieldNumber) const;
   };
 
-  /// A repeated node and the messages around its fields that are not repeated
-  /// themselves. All columns of a level have the same number of rows. The level
-  /// 0 is the root's and has one row.
+  /// A repeated node, and the nodes below it down to the next repeated nodes.
+  /// All columns of a level have the same number of rows. The level 0 is the
+  /// root's and has one row.
   struct Level {
     std::size_t Node = 0;
     std::size_t Parent = 0;

@@ -246,7 +246,8 @@ Error NestedWriter::countRows(std::size_t Index) {
     Count = First.back();
     From = Node.Count;
   } else if (Level.Parent != 0) {
-    // The messages around the node are absent, as checkFields() has checked.
+    // The messages that enclose the node are absent, as checkFields() has
+    // checked.
     Count = 0;
   }
   for (std::size_t I = Node.FirstColumn; I < Node.EndColumn; ++I) {

@@ -91,7 +91,7 @@ class Fuzzer:
         self._stock: dict[str, tuple[Build, SmallTester]] = {}
 
     def stock(self, program: Program) -> tuple[Build, SmallTester]:
-        """Returns stock gcc's objects of a program, and its test."""
+        """Returns the program's objects from stock gcc, and the program's tester."""
         if program.name not in self._stock:
             build = Build(program, self.folder / program.name).all()
             executable = build.link(build.folder / "stock")

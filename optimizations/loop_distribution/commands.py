@@ -51,7 +51,7 @@ Levels = Annotated[
 
 @dataclass(frozen=True)
 class TimesOptions:
-    """The options of a brute force."""
+    """The options of a brute-force measurement."""
 
     out: TimesFile
     kernels: Annotated[

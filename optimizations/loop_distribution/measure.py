@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles a kernel in several ways, checks the results, and measures the times.
 
-All variants of a kernel are in one program and run alternately, so ratios of times in
-the same round hardly depend on other load.
+All variants of a kernel are in one program and run alternately, so other load on the
+machine hardly affects ratios of times in the same round.
 """
 
 import json

@@ -44,7 +44,7 @@ COSTS = CostSettings(temperature=0.1, margin=0.03)
 
 @dataclass(frozen=True)
 class TimesOptions:
-    """The options of a brute force."""
+    """The options of a brute-force measurement."""
 
     out: TimesFile = TIMES
     complete: Annotated[

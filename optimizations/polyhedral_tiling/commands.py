@@ -44,7 +44,7 @@ Tool = Annotated[
 
 @dataclass(frozen=True)
 class TimesOptions:
-    """The options of a brute force."""
+    """The options of a brute-force measurement."""
 
     out: TimesFile
     kernels: Annotated[
@@ -57,7 +57,7 @@ class TimesOptions:
         ),
     ] = field(default_factory=lambda: [TRAINING, GENERATED])
     count: Annotated[
-        int, Option(min=1, help="Number of random kernels in the split `generated`.")
+        int, Option(min=1, help="Number of random kernels in the split 'generated'.")
     ] = 60
     rounds: Annotated[int, Option(min=1, help="Measurements of each candidate.")] = 5
     tool: Tool = None
@@ -168,11 +168,11 @@ def _train(
 
 
 def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
-    r"""Compare a model with a brute force, on held-out kernels and sizes.
+    r"""Compare a model with brute force, on held-out kernels and sizes.
 
-    The command finds the best candidates in the files of --times, which must contain
-    these kernels. It then measures the model's choices and the best candidates again,
-    alternately.
+    "Brute force" is the best of all candidates. The command finds the best candidates
+    in the files of --times, which must contain these kernels. It then measures the
+    model's choices and the best candidates again, alternately.
 
     ```sh
     mlbridge search polyhedral-tiling-times --out held-out.jsonl \

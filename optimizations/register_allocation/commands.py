@@ -44,7 +44,7 @@ Validation = Annotated[
     list[str],
     Option(
         metavar="PROGRAM",
-        help="A program on which the best model is selected. May be repeated.",
+        help="A program used to select the best model. May be repeated.",
     ),
 ]
 

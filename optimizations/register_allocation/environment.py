@@ -274,8 +274,9 @@ class RangeEnv(gymnasium.Env[dict[str, Any], int]):
 class DialogueEnv(MultiAgentCompilerEnv):
     """Allocates a function step by step. All agents receive the reward at the end.
 
-    The reward is log(greedy's cost / cost), from -1 to 1. The cost is one of `REWARDS`:
-    the number of spills, reloads and copies, or the cycles.
+    The reward is log(greedy's cost / cost), limited to -1 to 1. The cost is one of
+    `REWARDS`: the number of spills, reloads and copies, or the cycles. Both are
+    weighted by block frequency.
     """
 
     def __init__(

@@ -71,7 +71,7 @@ class Network(ABC):
 
     @property
     def start(self) -> Weights:
-        """The weights from which training starts, as a vector, float64 [n].
+        """The weights with which training starts, as a vector, float64 [n].
 
         These are the heuristic's weights, unless `load` was called.
         """
@@ -80,7 +80,7 @@ class Network(ABC):
         return np.concatenate([part.ravel() for part in self.initial().values()])
 
     def load(self, file: Path) -> None:
-        """Reads the weights from which training starts from an ONNX file.
+        """Reads, from an ONNX file, the weights with which training starts.
 
         Raises Malformed if the file is no ONNX model, and InvalidArgument if it does
         not contain this network.

@@ -154,7 +154,8 @@ TEST_F(Lending, ASandboxMayForbidIt) {
       return 1;
     if (lend(Memory.size()) != ssize_t(Memory.size()))
       return 2;
-    // The pipe has a copy of the bytes, which must not change.
+    // The pipe holds a copy of the bytes. Changing the original must not change
+    // this copy.
     std::ranges::fill(Memory, 'b');
     return read(Memory.size()) == std::string(Memory.size(), 'a') ? 0 : 3;
   });

@@ -219,7 +219,7 @@ def test_illegal_answers(
 
 
 def test_masked_indices_are_illegal(sources: Path) -> None:
-    """Masked indices are illegal, because LLVM would crash."""
+    """Masked indices are illegal, because LLVM crashes if it receives one."""
     command = command_for(LLC, "eviction", sources)
     with pytest.raises(mlbridge.SchemaMismatch, match="where 'mask' is 1"):
         compile_with_policy(command, eviction=lambda f: int(f["mask"].argmin()))

@@ -39,8 +39,9 @@ void ignoreFree(const volatile void *) {}
 
 #else
 
-// These functions replace glibc's functions in the whole test program. operator
-// new calls them, too. glibc exports its own functions under the names below.
+// The functions defined below (malloc, ...) replace glibc's in the whole test
+// program. operator new calls them, too. glibc exports its own functions under
+// the names __libc_malloc, ...
 extern "C" {
 void *__libc_malloc(std::size_t);
 void *__libc_calloc(std::size_t, std::size_t);

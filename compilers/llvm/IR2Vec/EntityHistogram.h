@@ -34,8 +34,8 @@ class Module;
 namespace MLBridge {
 
 enum class EmbeddingKind : std::uint8_t {
-  /// LLVM's symbolic embedding. It counts an instruction's opcode, type, kinds
-  /// of operands, and predicate.
+  /// LLVM's symbolic embedding. It sums the vectors of each instruction's
+  /// opcode, type, operand kinds and predicate.
   Symbolic,
   /// A flow-aware embedding with bounded weights. If an operand is defined by
   /// an instruction, the embedding adds that instruction and its operands

@@ -51,7 +51,7 @@ class What:
     vocabulary: Annotated[
         Path | None,
         Option(
-            help="IR2Vec vocabulary in LLVM's JSON format. Needed if the model uses"
+            help="IR2Vec vocabulary in LLVM's JSON format. Required if the model uses"
             " embeddings."
         ),
     ] = None

@@ -26,8 +26,8 @@ Actions = Annotated[
 Vocabulary = Annotated[
     Path | None,
     Option(
-        help="IR2Vec vocabulary in LLVM's JSON format. Needed for the feature"
-        " `embedding`."
+        help="IR2Vec vocabulary in LLVM's JSON format. Required if --observation"
+        " contains `embedding`."
     ),
 ]
 

@@ -68,8 +68,8 @@ class Searched:
         int,
         Option(
             min=0,
-            help="Number of modules that get a search of their own. All programs"
-            " provide the same number of modules if possible.",
+            help="Number of modules that are searched individually, taken evenly from"
+            " the programs if possible.",
         ),
     ] = 60
     most: Annotated[

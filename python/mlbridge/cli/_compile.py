@@ -44,9 +44,9 @@ def compile_(
         list[str] | None,
         typer.Option(
             metavar="EXTENT=SIZE",
-            help="Fix the size of a dimension that the model leaves free: `--pin N=1` "
-            "for N in `float[N,3]`, as `mlbridge inspect` prints it. If it prints `?`, "
-            "EXTENT is INPUT:INDEX, such as `x:0`. May be repeated.",
+            help="Fix the size of a dimension that the model leaves free. `mlbridge "
+            "inspect` prints the names: for `float[N,3]`, use `--pin N=1`. A dimension "
+            "printed as `?` is named INPUT:INDEX, such as `x:0`. May be repeated.",
         ),
     ] = None,
     cc: Annotated[

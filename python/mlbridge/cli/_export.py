@@ -79,7 +79,7 @@ class _Options:
         str | None,
         Option(
             metavar="|".join(FRAMEWORKS),
-            help="Framework of the policy. Only needed if the policy is a function.",
+            help="Framework of the policy. Required if the policy is a function.",
         ),
     ] = None
     statistics: Annotated[

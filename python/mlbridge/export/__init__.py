@@ -101,7 +101,7 @@ def export(
         path: the file to write. An existing file is replaced atomically.
         features: the compiler's features, in the order of training. The default is
             the policy's observation space, if it has one.
-        framework: one of `FRAMEWORKS`. Only needed if `policy` is a function.
+        framework: one of `FRAMEWORKS`. Required if `policy` is a function.
         outputs: the names of the outputs to keep. The default is all outputs, except
             ``value`` of sb3 and ``probabilities`` of sklearn. If `decide` names one of
             these two, the default is only this output.

@@ -168,7 +168,7 @@ class Eviction(Advisor):
 
     def encode(self, value: Any, features: Features) -> bytes:
         """See `Advisor`."""
-        # Check the index here, because LLVM would crash on an illegal index.
+        # Check the index here, because LLVM crashes if it receives an illegal one.
         mask = features["mask"][0]
         number = -1 if value is None or isinstance(value, bool) else value
         if type(number) is not int:

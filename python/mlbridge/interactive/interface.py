@@ -271,7 +271,10 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
     @property
     def context(self) -> str:
-        """The context of the current request: a function for the register allocator."""
+        """The context of the current request.
+
+        For the register allocator, this is the name of the function being allocated.
+        """
         return self._asking.decoder.context if self._asking else ""
 
     @property
