@@ -83,7 +83,7 @@ def guarded(name: str, function: Callable[..., T], *arguments: Any) -> T:
 
 @dataclass(frozen=True)
 class NoSettings:
-    """The settings of an environment that has none."""
+    """The settings of an environment that has no settings."""
 
 
 def _returns(total: float, info: Mapping[str, Any]) -> float:

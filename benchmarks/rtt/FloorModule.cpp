@@ -24,7 +24,7 @@ namespace nb = nanobind;
 using namespace MLBridge;
 using namespace MLBridge::bench;
 
-/// Replies to each request with the request's last number, until the client
+/// Answers each request with the request's last feature value, until the client
 /// ends.
 static void servePipe(int Read, int Write) {
   nb::gil_scoped_release Release;
@@ -42,7 +42,7 @@ static void servePipe(int Read, int Write) {
   }
 }
 
-/// Replies to each request in shared memory with the request's last number.
+/// Answers each request in shared memory with the request's last feature value.
 /// Returns if no request arrives within a second and the parent process has
 /// ended.
 static void serveFutex(int Memory) {

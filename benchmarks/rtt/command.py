@@ -64,7 +64,7 @@ class _Options:
         Option(
             "--fresh",
             help="Write the features anew before each trip, so that only the "
-            "compiler's cache contains them. The time of the write does not count.",
+            "compiler's cache contains them. This write is not timed.",
         ),
     ] = False
     mlir: Annotated[

@@ -33,9 +33,13 @@ class Settings:
     """The compiler's options."""
 
     spec: Annotated[str, Option(help="The transport: pipe, shm or grpc.")] = "shm"
-    registers: Annotated[int, Option(min=1, max=8, help="In each class.")] = 4
-    classes: Annotated[int, Option(min=1, max=2, help="Classes, an agent each.")] = 1
-    graph: Annotated[bool, Option("--graph", help="Observe the graph.")] = False
+    registers: Annotated[int, Option(min=1, max=8, help="Registers in each class.")] = 4
+    classes: Annotated[
+        int, Option(min=1, max=2, help="Register classes, each with its own agent.")
+    ] = 1
+    graph: Annotated[
+        bool, Option("--graph", help="Show the agent the interference graph.")
+    ] = False
 
 
 def make_env(settings: Settings, worker: int) -> Any:

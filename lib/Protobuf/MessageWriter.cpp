@@ -26,8 +26,8 @@ static bool takes(const MessageType::Field &Field, const TensorView &Feature) {
          Feature.Dims.rank() == (Field.IsRepeated || Field.isBytes() ? 1 : 0);
 }
 
-/// Returns true if a message of \p Features has fields. A message has none if
-/// it is not advice, or if it consists of the protocol's own tensors, as the
+/// Returns true if a message of \p Features has fields. A message has no fields
+/// if it is not advice, or if it consists of the protocol's own tensors, as the
 /// command `reset` in training does.
 static bool hasFields(Span<const TensorView> Features) {
   bool HasOther = Features.empty();

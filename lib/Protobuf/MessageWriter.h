@@ -66,7 +66,7 @@ private:
   serdes::Schema Last;
   bool IsPaired = false;
   /// True if the message has fields. A message that consists of the protocol's
-  /// own tensors, for example an error, has none.
+  /// own tensors, for example an error, has no fields.
   bool HasFields = true;
   std::vector<Pair> Pairs;
   NestedWriter Nested;

@@ -74,7 +74,7 @@ def observation_spaces() -> dict[str, Padded]:
 class LoopEnv(MultiAgentEnv):
     """Distributes measured loops. Both agents receive the reward at the end.
 
-    The reward is log(stock clang's time / time), from -1 to 1.
+    The reward is log(stock clang's time / time), limited to -1 to 1.
     """
 
     def __init__(self, entries: Sequence[Entry], *, seed: int = 0) -> None:

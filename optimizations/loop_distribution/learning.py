@@ -180,9 +180,9 @@ def fold_models(
 ) -> dict[str, Path]:
     """Returns the models that have not seen a fold's families, by decision.
 
-    Models that the folder lacks are trained. The kernels of the suites count twice,
-    because there are fewer of them. The model ``rule`` chooses the distribution with
-    the fewest estimated cycles.
+    Models that the folder lacks are trained. Each kernel of the suites has twice the
+    weight of a generated kernel, because the suites have fewer kernels. The model
+    ``rule`` chooses the distribution with the fewest estimated cycles.
     """
     known = kernels()
     seen = [e for e in entries if e.kernel not in known or known[e.kernel].fold != fold]

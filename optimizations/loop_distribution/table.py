@@ -46,7 +46,7 @@ class Choices:
         features: a model's features, by name.
         options: the rows of ``distributions``, or the indices of legal factors. The
             first option does not change the loop.
-        ratios: the time of each option relative to stock clang, medians of the rounds.
+        ratios: each option's time relative to stock clang, as the median of the rounds.
         spread: half the width of the 95 % interval of each ratio.
     """
 

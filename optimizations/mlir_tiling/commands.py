@@ -50,16 +50,16 @@ class TimesOptions:
     complete: Annotated[
         int,
         Option(
-            min=0, help="Number of training kernels whose choices are all measured."
+            min=0, help="Number of training kernels for which all choices are measured."
         ),
     ] = 48
-    count: Annotated[int, Option(min=0, help="The number of training kernels.")] = 256
+    count: Annotated[int, Option(min=0, help="Number of training kernels.")] = 256
     most: Annotated[
         int,
         Option(
             min=1,
-            help="Number of choices measured for each training kernel beyond"
-            " --complete.",
+            help="Number of choices to measure for each of the other training kernels,"
+            " which --complete does not include.",
         ),
     ] = 16
     held_out: Annotated[bool, Option(help="Also measure the held-out kernels.")] = True

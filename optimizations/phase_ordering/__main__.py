@@ -3,7 +3,7 @@
 
 First a small policy is trained for a minute on zlib and Lua. Then stock clang compiles
 zstd, on which no policy was trained. Clang uses the policy that is built into the
-plug-in, or the small policy if the plug-in has none.
+plug-in, or the small policy if the plug-in contains no policy.
 
 To run it: `.venv/bin/python -m mlbridge_optimizations.phase_ordering`
 """
@@ -38,7 +38,7 @@ from .optimization import OPTIMIZATION, PhaseOrderingSettings
 BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
 TRAINING, TEST = ("lua", "zlib"), "zstd"
-RUNS = 2  # The number of runs per executable. The fastest run counts.
+RUNS = 2  # The number of runs per executable. The fastest run is used.
 
 
 @dataclass(frozen=True)

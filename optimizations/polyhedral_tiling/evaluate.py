@@ -28,7 +28,10 @@ ORIGINAL = "0"
 
 @dataclass(frozen=True)
 class Result:
-    """A case's results. All ratios are medians of time / time of the original order.
+    """A case's results.
+
+    Each ratio is a time divided by the time in the original order, as the median of
+    several measurements.
 
     Attributes:
         choice: the model's choice.

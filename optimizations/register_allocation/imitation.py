@@ -119,7 +119,7 @@ def best_decisions(
     """Returns the decisions of the best policy of each function.
 
     Also returns the share of functions in which each policy is the best. In a tie, the
-    first policy counts.
+    first policy is the best.
     """
 
     def of_module(module: Path) -> list[tuple[int, Decisions]]:

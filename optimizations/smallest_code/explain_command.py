@@ -75,7 +75,7 @@ class ExplainOptions:
         Path, Option(metavar="FILE.html", dir_okay=False, help="Write this page.")
     ] = Path("explained.html")
     rows: Annotated[
-        int, Option(min=1, help="Printed rows of a table. The page has all rows.")
+        int, Option(min=1, help="Rows of each table to print. The page has all rows.")
     ] = 15
     folder: Annotated[
         Path, Option(help="Folder for builds. A build of COMMAND empties it first.")

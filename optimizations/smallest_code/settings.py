@@ -22,14 +22,14 @@ class ImitationOptions:
     most: Annotated[
         int,
         Option(
-            help="Largest weight of a call in training. The weight is the number of"
-            " bytes that the call's decision saves."
+            help="Upper limit of a call's weight in training. The weight is the number"
+            " of bytes that the call's decision saves."
         ),
     ] = 64
     least: Annotated[
         float,
         Option(
-            help="Smallest weight of a call in training, for example of a call that the"
-            " search has not tried."
+            help="Lower limit of a call's weight in training. For example, a call that"
+            " the search has not tried has this weight."
         ),
     ] = 1.0

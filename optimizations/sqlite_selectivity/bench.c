@@ -64,10 +64,10 @@ static void writeRow(sqlite3_str *To, sqlite3_stmt *Statement) {
   sqlite3_str_append(To, "\n", 1);
 }
 
-/// Runs a query to its end, by the model if IsLearned. Returns seconds, or -1
-/// after an error or a time limit. If IsCold, waiting for the disk counts.
-/// Otherwise the seconds are the thread's, so that other processes do not
-/// count. Rows, if not null, receives the rows, for benchFree(). Preparing
+/// Runs a query to its end, by the model if IsLearned. Returns the seconds that
+/// the query takes, or -1 after an error or a time limit. If IsCold, this is
+/// the elapsed time, which includes waiting for the disk. Otherwise it is the
+/// thread's CPU time, which other processes do not affect. Rows, if not null, receives the rows, for benchFree(). Preparing
 /// receives the seconds of the preparation.
 EXPORTED double benchRun(sqlite3 *DB, const char *SQL, int IsLearned,
                          int IsCold, double Limit, double *Preparing,

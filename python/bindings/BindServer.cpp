@@ -93,10 +93,13 @@ void bindServer(nb::module_ &M) {
                    "expects, or ''.")
       .def_prop_ro("bare", &Server::bare,
                    "True if the compiler uses bare pipes.")
-      .def_prop_ro("sessions", &Server::sessions, "Sessions so far.")
+      .def_prop_ro("sessions", &Server::sessions,
+                   "Sessions since the server started.")
       .def_prop_ro("open", &Server::open, "Sessions that are open.")
-      .def_prop_ro("requests", &Server::requests, "Requests so far.")
-      .def_prop_ro("batches", &Server::batches, "Batches of requests so far.")
+      .def_prop_ro("requests", &Server::requests,
+                   "Requests since the server started.")
+      .def_prop_ro("batches", &Server::batches,
+                   "Batches of requests since the server started.")
       .def_prop_ro("refused_compilers", &Server::refusedCompilers,
                    "Compilers that got no session.")
       .def_prop_ro("refused_requests", &Server::refusedRequests,

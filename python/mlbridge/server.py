@@ -49,13 +49,13 @@ class Statistics:
     """The counts of a server, which are updated while the server runs."""
 
     sessions: int = 0
-    """The number of sessions so far."""
+    """The number of sessions since the server started."""
     open: int = 0
     """The number of sessions that are open."""
     refused: int = 0
     """The number of compilers that were refused, for example at ``max-sessions``."""
     requests: int = 0
-    """The number of requests so far."""
+    """The number of requests since the server started."""
     batches: int = 0
     """The number of calls of the policy."""
     deferred: int = 0
@@ -448,7 +448,7 @@ class Serving:
     def __init__(self, loop: _PolicyServer) -> None:
         self._loop = loop
         self.statistics = loop.statistics
-        """The counts so far."""
+        """The counts since the server started."""
         self._failure: BaseException | None = None
         self._process = os.getpid()
         self._thread = threading.Thread(

@@ -85,7 +85,7 @@ protected:
   MLBridgeEnvironmentCallbacks Callbacks = {sizeof(Callbacks), Counter::reset,
                                             Counter::step, Counter::reward};
   EnvironmentHandle Env;
-  /// Replies the action 1.
+  /// Replies with the action 1.
   ReplyFunction One = [](MLBridgeAdviceRef, int64_t,
                          MLBridgeFeatureSetRef Out) {
     return mlbridgeSetInt32(Out, "action", 1);

@@ -61,7 +61,7 @@ private:
   int Goal, Last = 0, Sum = 0;
 };
 
-/// Replies always the same action, unless Failure is set.
+/// Always replies with the same action, unless Failure is set.
 class Constant : public Agent {
 public:
   explicit Constant(int Action) { Out.set("action", Action); }

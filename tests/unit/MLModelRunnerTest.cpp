@@ -25,7 +25,7 @@ using namespace MLBridge;
 using namespace MLBridge::test;
 using testing::ElementsAre;
 
-/// Replies the sum of all features, as "out".
+/// Replies with the sum of all features, as "out".
 static Error replySum(const FeatureSet &Features, Deadline, FeatureSet &Out) {
   double Sum = 0;
   for (const TensorView &View : Features.tensors()) {

@@ -60,8 +60,8 @@ public:
          llvm::FunctionAnalysisManager &FAM, const llvm::InlineParams &Params,
          llvm::InlineContext IC) override;
 
-  /// Returns the decision about \p Call, or nothing if the file has none or if
-  /// inlining is illegal.
+  /// Returns the decision about \p Call, or nothing if the file does not decide
+  /// about this call or if inlining is illegal.
   std::optional<bool> decide(llvm::CallBase &Call,
                              llvm::FunctionAnalysisManager &FAM);
 

@@ -64,7 +64,7 @@ public:
   static bool isAboutFiles(llvm::StringRef Line);
 
   /// Returns the index of the decision about a call of \p Callee at \p
-  /// Location, or -1 if the file has none.
+  /// Location, or -1 if the file does not decide about this call.
   int find(llvm::StringRef Callee, llvm::StringRef Location) const;
   const Decision &operator[](int Index) const { return Decisions[Index]; }
   std::size_t size() const { return Decisions.size(); }

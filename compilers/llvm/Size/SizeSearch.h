@@ -57,9 +57,9 @@ class SizeSearch {
 public:
   struct Progress {
     unsigned Trials = 0;
-    /// The CPU time so far, in seconds.
+    /// The CPU time of the search so far, in seconds.
     double Seconds = 0;
-    /// The linked code, in bytes: by LLVM's decisions, and the least so far.
+    /// The bytes of linked code: with LLVM's decisions, and in the best trial.
     std::uint64_t Stock = 0, Best = 0;
     std::size_t Sites = 0;
   };
