@@ -40,7 +40,8 @@ static MLBridgeStatus step(void *User, MLBridgeEnvironmentRef Env,
   if (Status != MLBridgeStatusSuccess)
     return Status;
   if (Unroll < 1)
-    return mlbridgeFail(MLBridgeStatusModel, "no loop unrolls so far");
+    return mlbridgeFail(MLBridgeStatusModel,
+                        "no loop can be unrolled by this factor");
   Self->Last = Unroll;
   if (--Self->Left == 0)
     mlbridgeSetDone(Env);

@@ -448,7 +448,7 @@ def test_a_compiler_in_c(scheme: str) -> None:
         env.reset()
         *_, truncated, info = env.step(0)
         assert truncated
-        assert info["error"] == "Model: no loop unrolls so far"
+        assert info["error"] == "Model: no loop can be unrolled by this factor"
 
 
 SCRIPT = """

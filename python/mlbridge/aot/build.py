@@ -105,8 +105,8 @@ def _check_stack(usage: str) -> None:
         name = re.sub(r".*:", "", function)
         if "dynamic" in kind and "bounded" not in kind:
             raise Unsupported(
-                f"{name}: an operator keeps memory of a free extent's size on the "
-                "stack; fix that extent with --pin EXTENT=SIZE"
+                f"{name}: an operator needs stack memory whose size "
+                "depends on a free extent; fix that extent with --pin EXTENT=SIZE"
             )
         if int(size) > MAX_STACK:
             raise Unsupported(

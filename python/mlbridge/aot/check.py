@@ -378,7 +378,7 @@ def _mismatch(
     worst = int(np.argmax(off))
     index = [int(i) for i in np.unravel_index(worst, found.shape)]
     return ModelError(
-        f"{name}{index}: expected {expected.flat[worst]} as ONNX Runtime has it, "
+        f"{name}{index}: expected {expected.flat[worst]} (ONNX Runtime's result), "
         f"found {found.flat[worst]}"
     )
 

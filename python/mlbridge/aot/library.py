@@ -88,7 +88,7 @@ class CompiledModel:
 
     @property
     def variants(self) -> list[str]:
-        """The variants that this CPU supports. The fastest variant is first."""
+        """The variants that this CPU supports, widest vectors first."""
         return list(self._variants)
 
     def accepts(self, sizes: Sequence[int]) -> bool:

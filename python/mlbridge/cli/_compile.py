@@ -61,7 +61,9 @@ def compile_(
         typer.Option(
             min=0,
             help="Largest accepted difference from ONNX Runtime's outputs. It is "
-            "relative for outputs above 1, and absolute otherwise.",
+            "relative for outputs above 1, and absolute otherwise. If a model "
+            "amplifies rounding errors, the limit is larger: 8 times the change in "
+            "ONNX Runtime's output if only the last bits of the inputs change.",
         ),
     ] = aot.TOLERANCE,
 ) -> None:
@@ -82,8 +84,8 @@ def compile_(
     mlbridge compile policy.onnx -o policy.o --header policy.h
     ```
 
-    The code for x86-64 has variants for AVX-512, AVX2 and older CPUs. The fastest
-    variant that the CPU supports is selected at run time.
+    The code for x86-64 has variants for AVX-512, AVX2 and older CPUs. The variant with
+    the widest vectors that the CPU supports is selected at run time.
 
     Before the file is written, each variant that this CPU supports is compared with
     ONNX Runtime on random inputs.
