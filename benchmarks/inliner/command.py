@@ -94,7 +94,10 @@ class Row:
 
     @property
     def share(self) -> float | None:
-        """The share of instructions that requests execute. None without counters."""
+        """The share of the instructions that requests execute.
+
+        None if instructions were not counted.
+        """
         if not self.instructions_rule:
             return None
         asking = self.instructions_per_decision * self.decisions

@@ -149,7 +149,7 @@ public:
   std::string metadata(const char *Key, std::string_view Default) const;
 
   /// Reads the first request and adds it to \p Into. If the call is a stream,
-  /// its end also ends the session. The end of a unary call does not.
+  /// its end also ends the session. A session outlives its unary calls.
   void read(std::shared_ptr<RequestQueue> Into, bool IsStream);
   bool isStream() const { return IsStream; }
   /// Returns the request that was added to the queue.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Improves the choices about a program by hill climbing.
+"""Improves a program's inlining and unrolling decisions by hill climbing.
 
 A site is a call or a loop. Each compile tries new choices for several sites that have
-no function in common. The counts of the sites' functions show which choices to keep.
+no function in common. The instruction counts and the sizes of the sites' functions
+show which choices to keep.
 """
 
 import random

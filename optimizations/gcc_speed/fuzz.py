@@ -2,8 +2,8 @@
 """Compiles with random policies of gcc's plug-in and compares the programs' outputs.
 
 No decision may make gcc fail or make wrong code. Each policy draws which of the four
-decisions it makes, and how often it leaves a decision to gcc. It compiles one file of
-bzip2, Lua, zlib or a program of csmith::
+decisions it makes, and how often it leaves a decision to gcc. With each
+policy, gcc compiles one file of bzip2, Lua, zlib or a program of csmith::
 
     python -m mlbridge_optimizations.gcc_speed.fuzz --policies 1000
 
@@ -79,7 +79,7 @@ def random_answers(draw: random.Random) -> tuple[tuple[str, ...], Answer]:
 
 
 class Fuzzer:
-    """Compiles programs with random policies. A folder keeps the stock objects."""
+    """Compiles programs with random policies. `folder` stores stock gcc's objects."""
 
     def __init__(
         self, corpus: Corpus, real: Sequence[str], plugin: Path, folder: Path

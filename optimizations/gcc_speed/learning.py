@@ -164,7 +164,8 @@ def table(searches: Iterable[Searched], decision: str) -> tuple[Tensor, Tensor, 
     rows, gains, growths = [], [], []
     for searched in searches:
         sites = [site for site in searched.sites if site.key[1] == decision]
-        # Sites with the same functions and the same gain count once: divide the gain.
+        # Several sites may have the same functions and the same gain. Divide the gain
+        # among them, so that it is not learned several times.
         shares: dict[tuple[object, ...], int] = {}
         for site in sites:
             pair = site.functions, site.gains.get(CHOICES[decision])
@@ -182,7 +183,10 @@ def table(searches: Iterable[Searched], decision: str) -> tuple[Tensor, Tensor, 
 def train(
     searches: Sequence[Searched], decision: str, price: float, seed: int
 ) -> SpeedNetwork:
-    """Trains a network. `price` is the percent of instructions per percent of bytes."""
+    """Trains a network.
+
+    A decision that adds 1 % of code must save at least `price` % of the instructions.
+    """
     torch.manual_seed(seed)
     features, gains, growths = table(searches, decision)
     network = SpeedNetwork(features)

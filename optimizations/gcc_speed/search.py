@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds how much each decision about inlining and unrolling is worth.
+"""Measures what inlining and unrolling decisions save in instructions and add in bytes.
 
-gcc unrolls loops after inlining, and a decision changes only the counts of its own
-functions. So one run under valgrind measures a decision in each function, by the
-instructions that the function executes. Calls are measured in groups. The calls of a
-group have no function in common.
+gcc unrolls loops after inlining, and a decision changes only the instruction counts of
+its own functions. So one run under valgrind measures a decision in each function, by
+the instructions that the function executes. Calls are measured in groups. The calls of
+a group have no function in common.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -29,7 +29,7 @@ the program if there are few programs."""
 def weights_of(calls: Calls, options: ImitationOptions) -> NDArray[np.float64]:
     """Returns the weight of each decision in bytes, float64 [n]."""
     gains = np.minimum(np.abs(np.nan_to_num(calls.gains)), options.most)
-    # Alone, a decision whose gain has the other sign does not help.
+    # If the gain's sign contradicts the decision, the decision alone does not help.
     is_better = (calls.gains > 0) == calls.decisions
     gains = np.where(is_better, gains, 0)
     return np.maximum(gains, options.least) * calls.weights

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures what each part of size optimisation is worth in linked programs.
+"""Measures by how much each part of size optimisation shrinks linked programs.
 
 A row is a way to compile a program. Each result is kept in the program's folder, so
 that a later run does not measure it again.

@@ -58,7 +58,7 @@ class PartsOptions:
 
 
 def _evaluate(context: typer.Context, options: PartsOptions) -> None:
-    """Measure what each part of size optimisation is worth in linked code.
+    """Measure by how much each part of size optimisation shrinks linked code.
 
     Programs of the training split are compiled with different settings of the inliner
     and the outliners, with the shipped model of pass order, and with searched decisions

@@ -47,8 +47,9 @@ class Calls:
         features: int64 [n, d].
         decisions: whether the policy inlines the call, bool [n].
         keys: the calls.
-        gains: the bytes that inlining the call takes off the linked program, float64
-            [n]. Negative if the program grows. NaN if the search has not tried it.
+        gains: the bytes by which inlining the call shrinks the linked program, float64
+            [n]. Negative if the program grows. NaN if the search has not tried the
+            call.
         weights: float64 [n].
     """
 

@@ -112,7 +112,7 @@ class _Episodes(RLlibCallback):
 
     def __init__(self) -> None:
         super().__init__()
-        # The end of a rollout cuts an episode, so keep the returns of earlier parts.
+        # Maps each episode that continues in the next rollout to its return so far.
         self._before: dict[str, float] = {}
 
     def on_sample_end(self, **kwargs: Any) -> None:

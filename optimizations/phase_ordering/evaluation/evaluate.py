@@ -6,11 +6,11 @@ choose the sequence:
 
 - ``alone``: one sequence is chosen, without a measurement.
 - ``best of K``: the sizes after K sequences and after -Oz are measured, and the
-  smallest size counts. The plug-in does the same in a compiler.
+  result is the smallest size. The plug-in does the same in a compiler.
 
 The baselines choose the best sequences of a core set, or random sequences. If the
-compiler fails on a sequence, the size after -Oz counts, because the plug-in falls back
-to -Oz.
+compiler fails on a sequence, the result is the size after -Oz, because the plug-in
+falls back to -Oz.
 """
 
 import tempfile
@@ -53,7 +53,7 @@ Choice = str | None
 class EvaluationSettings(Compared):
     """The settings of an evaluation."""
 
-    draws: int = 5  # The number of random baselines, whose mean size counts.
+    draws: int = 5  # The number of random baselines. The result is their mean.
     levels: tuple[str, ...] = ("-Os", "-O2")  # Further levels of clang to compare.
 
 

@@ -82,7 +82,8 @@ class Pool:
     origins: dict[Order, frozenset[str]]
     length: int  # See `CoreSet`.
     random: str | None = None  # See `CoreSet`.
-    # The geomean of the best size / -Oz of each searched module. None without a search.
+    # The geomean of the best size / -Oz of each searched module. None if no module was
+    # searched.
     searched: float | None = None
     core: CoreSet | None = None  # The core set, if it is given and not searched.
 

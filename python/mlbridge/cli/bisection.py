@@ -77,8 +77,8 @@ def first_failing(count: int, fails: Callable[[int], str | None]) -> int:
     Args:
         count: the number of decisions in the log.
         fails: returns why the program fails with the first N decisions, or None if it
-            works. It is called at most 14 times for 10,000 decisions. For the result,
-            it has returned a reason. For the result minus 1, it has returned None.
+            works. It is called at most 14 times for 10,000 decisions. If the
+            result is R, fails(R) has returned a reason, and fails(R - 1) None.
 
     Raises:
         InvalidArgument: the program fails without decisions, or works with all of them.
@@ -87,8 +87,8 @@ def first_failing(count: int, fails: Callable[[int], str | None]) -> int:
         raise InvalidArgument("the log contains no decision")
     works, broken = 0, count
     while broken - works > 1:
-        # While the range still touches an end of the log, split off the smaller part at
-        # that end, because a result at an end costs one more call of `fails`.
+        # A result at an end of the log costs one more call of `fails`. Therefore, while
+        # the range still touches an end, split off the smaller part at that end.
         is_last = works > 0 and broken == count
         middle = (works + broken + is_last) // 2
         if fails(middle) is None:
