@@ -27,6 +27,7 @@
 #include "PhaseOrdering/EnvironmentPass.h"
 #include "PhaseOrdering/PhaseOrderingPass.h"
 #include "RegAlloc/AllocationEnvironment.h"
+#include "Size/SizeGuard.h"
 #include "Size/SizeReplay.h"
 #include "Size/SizeSearchPass.h"
 
@@ -53,13 +54,18 @@ llvmGetPassPluginInfo() {
   Info.PluginName = "MLBridgeLLVM";
   Info.PluginVersion = MLBRIDGE_VERSION;
   Info.RegisterPassBuilderCallbacks = [](llvm::PassBuilder &PB) {
-    MLBridge::registerInliner(PB);
+    if (MLBridge::isSizeGuarded()) {
+      MLBridge::registerSizeGuard(PB, registerInside);
+    } else {
+      MLBridge::registerInliner(PB);
+      MLBridge::registerPhaseOrdering(PB, registerInside);
+      MLBridge::registerSizeReplay(PB, registerInside);
+    }
     MLBridge::registerIR2Vec(PB);
     MLBridge::registerLoopDistribution(PB);
     MLBridge::registerAllocationEnvironment(PB);
-    MLBridge::registerPhaseOrdering(PB, registerInside);
+    MLBridge::registerPhaseOrderingPass(PB, registerInside);
     MLBridge::registerPhaseOrderingEnvironment(PB, registerInside);
-    MLBridge::registerSizeReplay(PB, registerInside);
     MLBridge::registerSizeSearch(PB);
   };
   return Info;

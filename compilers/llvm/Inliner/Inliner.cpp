@@ -356,11 +356,17 @@ static InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
   return Source ? Source->create(M, MAM, FAM, Params, IC).release() : nullptr;
 }
 
+static void registerSource(PassBuilder &PB, OpenSource Open) {
+  PB.registerAnalysisRegistrationCallback([=](ModuleAnalysisManager &MAM) {
+    MAM.registerPass([&] { return InlineAdvisorSourceAnalysis(Open); });
+  });
+}
+
 static void registerAdvisor(PassBuilder &PB, OpenSource Open) {
+  registerSource(PB, std::move(Open));
   auto Slot = std::make_shared<ModuleAnalysisManager *>(nullptr);
   PB.registerAnalysisRegistrationCallback([=](ModuleAnalysisManager &MAM) {
     *Slot = &MAM;
-    MAM.registerPass([&] { return InlineAdvisorSourceAnalysis(Open); });
     MAM.registerPass([] { return PluginInlineAdvisorAnalysis(createAdvisor); });
   });
   PB.registerAnalysisRegistrationCallback([Slot](FunctionAnalysisManager &FAM) {
@@ -404,6 +410,11 @@ static std::shared_ptr<InlineAdvisorSource> openGiven(Module &M) {
 void registerInliner(PassBuilder &PB) {
   if (!inlinerSpec().empty())
     registerAdvisor(PB, openGiven);
+}
+
+void registerInlinerOnlyInside(PassBuilder &PB) {
+  if (!inlinerSpec().empty())
+    registerSource(PB, openGiven);
 }
 
 void registerInlinerInside(PassBuilder &Inner, Module &M,

@@ -73,6 +73,11 @@ class InlineAdvisorSource;
 /// If -mlbridge-inliner was given, registers the inline advisor with \p PB.
 void registerInliner(llvm::PassBuilder &PB);
 
+/// If -mlbridge-inliner was given, lets passes that run other passes call
+/// registerInlinerInside(). In the pipelines of \p PB, LLVM's heuristic
+/// decides.
+void registerInlinerOnlyInside(llvm::PassBuilder &PB);
+
 /// Registers the inline advisor for the case that a pass runs other passes. \p
 /// Inner builds these other passes. They run on the outer pass's module \p M or
 /// on copies of \p M. \p Outer has the outer pass's analyses. Through \p Outer,

@@ -84,17 +84,24 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
   return TM;
 }
 
-Error setLLVMOption(StringRef Name, StringRef Value) {
+Expected<bool> setLLVMOption(StringRef Name, StringRef Value) {
   cl::Option *Option = cl::getRegisteredOptions().lookup(Name);
   if (Option && Option->getNumOccurrences() != 0)
-    return Error::success();
+    return false;
   if (!Option || Option->addOccurrence(0, Name, Value))
-    return {ErrorCode::Unsupported,
-            ("this LLVM has no option -" + Name + "=" + Value).str()};
-  return Error::success();
+    return Error(ErrorCode::Unsupported,
+                 ("this LLVM has no option -" + Name + "=" + Value).str());
+  return true;
 }
 
-Error mapFrequencies() { return setLLVMOption("pgo-analysis-map", "bb-freq"); }
+void resetLLVMOption(StringRef Name) {
+  if (cl::Option *Option = cl::getRegisteredOptions().lookup(Name))
+    Option->reset();
+}
+
+Error mapFrequencies() {
+  return setLLVMOption("pgo-analysis-map", "bb-freq").takeError();
+}
 
 Expected<ObjectCode> emitObject(Module &M, bool MapsBlocks) {
   // Create a new target machine each time. A target machine keeps pointers to

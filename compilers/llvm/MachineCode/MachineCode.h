@@ -61,9 +61,13 @@ using ObjectCode = llvm::SmallVector<char, 0>;
 /// cyclesOfFunction().
 Expected<ObjectCode> emitObject(llvm::Module &M, bool MapsBlocks = false);
 
-/// Sets an option of LLVM in this process, unless it has been given before.
-/// Returns Unsupported if this LLVM does not have it.
-Error setLLVMOption(llvm::StringRef Name, llvm::StringRef Value);
+/// Sets an option of LLVM in this process. Returns false if it has been given
+/// before, and then does not change it. Returns Unsupported if this LLVM does
+/// not have it.
+Expected<bool> setLLVMOption(llvm::StringRef Name, llvm::StringRef Value);
+
+/// Restores the default of an option that setLLVMOption() has set.
+void resetLLVMOption(llvm::StringRef Name);
 
 /// Sets LLVM's option -pgo-analysis-map=bb-freq. Returns Unsupported if this
 /// program does not have it.

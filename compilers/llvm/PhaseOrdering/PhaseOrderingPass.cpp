@@ -271,12 +271,8 @@ static SearchOptions searchOptionsFor(const Module &M,
   return {};
 }
 
-/// Runs an episode. If \p WhyNot is not empty, it is a reason to keep LLVM's
-/// pipeline, and no episode runs. \p Register adds other optimisations to the
-/// passes. Returns true if the episode has replaced \p Stock. Reports failures
-/// itself.
-static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot,
-                     const RegisterInside &Register) {
+bool runEpisode(Module &M, const StockPipeline &Stock, StringRef WhyNot,
+                const RegisterInside &Register) {
   // Do not load the model for a module without code.
   if (all_of(M, [](const Function &F) { return F.isDeclaration(); }))
     return false;
@@ -336,7 +332,7 @@ public:
       M.getContext().diagnose(DiagnosticInfoGeneric(
           PassName + ": no model; use -mlbridge-phase-ordering=SPEC",
           DS_Error));
-    else if (!optimize(M, {}, /*WhyNot=*/"", Inside))
+    else if (!runEpisode(M, {}, /*WhyNot=*/"", Inside))
       runOz(M, Inside);
     return PreservedAnalyses::none();
   }
@@ -357,7 +353,7 @@ private:
 
 } // namespace
 
-void registerPhaseOrdering(PassBuilder &PB, RegisterInsideOf Register) {
+void registerPhaseOrderingPass(PassBuilder &PB, RegisterInsideOf Register) {
   PB.registerPipelineParsingCallback(
       [=](StringRef Name, ModulePassManager &Passes,
           ArrayRef<PassBuilder::PipelineElement>) {
@@ -366,10 +362,13 @@ void registerPhaseOrdering(PassBuilder &PB, RegisterInsideOf Register) {
         Passes.addPass(PhaseOrderingPass(Register));
         return true;
       });
+}
+
+void registerPhaseOrdering(PassBuilder &PB, RegisterInsideOf Register) {
   if (!phaseOrderingSpec().empty())
     replacePipelines(PB, [=](Module &M, ModuleAnalysisManager &MAM,
                              const StockPipeline &Stock, StringRef WhyNot) {
-      return optimize(M, Stock, WhyNot, registerInside(Register, M, MAM));
+      return runEpisode(M, Stock, WhyNot, registerInside(Register, M, MAM));
     });
 }
 

@@ -48,13 +48,26 @@
 #define MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGPASS_H
 
 #include "Pipeline/RegisterInside.h"
+#include "Pipeline/StockPipeline.h"
+
+#include "llvm/ADT/StringRef.h"
 
 namespace MLBridge {
 
-/// Registers the pass `mlbridge-phase-ordering`. If -mlbridge-phase-ordering
-/// was given, also adds episodes to LLVM's pipelines. \p Register adds other
+/// Registers the pass `mlbridge-phase-ordering`. \p Register adds other
 /// optimisations to the passes of an episode.
+void registerPhaseOrderingPass(llvm::PassBuilder &PB,
+                               RegisterInsideOf Register);
+
+/// If -mlbridge-phase-ordering was given, adds episodes to LLVM's pipelines.
 void registerPhaseOrdering(llvm::PassBuilder &PB, RegisterInsideOf Register);
+
+/// Runs an episode on \p M with the model of -mlbridge-phase-ordering. If \p
+/// WhyNot is not empty, it is a reason to keep LLVM's pipeline, and no episode
+/// runs. Returns true if the episode has replaced \p Stock. Reports failures
+/// itself.
+bool runEpisode(llvm::Module &M, const StockPipeline &Stock,
+                llvm::StringRef WhyNot, const RegisterInside &Register);
 
 } // namespace MLBridge
 

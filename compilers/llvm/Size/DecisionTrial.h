@@ -63,8 +63,9 @@ struct TrialResult {
 class TrialProgram {
 public:
   /// Copies \p M, a program whose files clang has compiled with -Oz -Xclang
-  /// -disable-llvm-passes and with locations. See LinkedTextMeter for \p
-  /// KeepsExported. Returns Unsupported if this LLVM cannot compile it.
+  /// -disable-llvm-passes and with locations. If \p KeepsExported is true,
+  /// it is a shared library. Returns Unsupported if this LLVM cannot compile
+  /// it.
   static Expected<TrialProgram> create(const llvm::Module &M,
                                        bool KeepsExported);
 
@@ -75,7 +76,8 @@ public:
                             llvm::StringRef Pipeline);
 
 private:
-  explicit TrialProgram(bool KeepsExported) : Meter(KeepsExported) {}
+  explicit TrialProgram(bool KeepsExported)
+      : Meter(KeepsExported ? LinkRoots::Exported : LinkRoots::Main) {}
 
   /// Bitcode with the order of uses. Each trial parses it into a new context.
   std::string Bitcode;

@@ -19,6 +19,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
@@ -75,7 +76,7 @@ private:
 } // namespace
 
 /// True if the linker keeps \p Global although nothing refers to it.
-static bool isRoot(const GlobalValue &Global, bool KeepsExported) {
+static bool isRoot(const GlobalValue &Global, LinkRoots Roots) {
   if (Global.isDeclarationForLinker())
     return false;
   // LLVM's lists of globals have appending linkage, for example llvm.used.
@@ -84,20 +85,26 @@ static bool isRoot(const GlobalValue &Global, bool KeepsExported) {
   const auto *Object = dyn_cast<GlobalObject>(&Global);
   if (Object && Object->hasSection())
     return true;
-  return KeepsExported && !Global.hasLocalLinkage() &&
-         Global.hasDefaultVisibility();
+  switch (Roots) {
+  case LinkRoots::Main:
+    return false;
+  case LinkRoots::Exported:
+    return !Global.hasLocalLinkage() && Global.hasDefaultVisibility();
+  case LinkRoots::Defined:
+    return !Global.isDiscardableIfUnused();
+  }
+  return false;
 }
 
-static Expected<Reachability> reachabilityOf(const Module &M,
-                                             bool KeepsExported) {
+static Expected<Reachability> reachabilityOf(const Module &M, LinkRoots Roots) {
   Reachability Result(M);
   bool HasRoot = false;
   for (const GlobalValue &Global : M.global_values())
-    if (isRoot(Global, KeepsExported)) {
+    if (isRoot(Global, Roots)) {
       Result.mark(Global);
       HasRoot |= !Global.hasAppendingLinkage();
     }
-  if (!HasRoot)
+  if (!HasRoot && Roots != LinkRoots::Defined)
     return Error(ErrorCode::InvalidArgument,
                  M.getModuleIdentifier() +
                      ": expected a program with a function `main`, or a shared "
@@ -148,7 +155,7 @@ symbolSizes(const ObjectCode &Object) {
 }
 
 Expected<LinkedText> LinkedTextMeter::measure(Module &M) {
-  Expected<Reachability> Reached = reachabilityOf(M, KeepsExported);
+  Expected<Reachability> Reached = reachabilityOf(M, Roots);
   if (!Reached)
     return Reached.takeError();
   LinkedText Result;
@@ -171,6 +178,9 @@ Expected<LinkedText> LinkedTextMeter::measure(Module &M) {
   for (Function *F : ToRemove)
     removeBody(*F);
   if (!ToCompile.empty()) {
+    SmallPtrSet<const Function *, 32> Given;
+    for (const Function &F : M)
+      Given.insert(&F);
     Expected<ObjectCode> Object = emitObject(M);
     if (!Object)
       return Object.takeError();
@@ -182,6 +192,9 @@ Expected<LinkedText> LinkedTextMeter::measure(Module &M) {
           GlobalValue::dropLLVMManglingEscape(F->getName());
       Known[Hash] = Result.Functions[F->getName()] = Sizes->lookup(Symbol);
     }
+    for (const Function &F : M)
+      if (!F.isDeclaration() && !Given.contains(&F))
+        Result.Functions[F.getName()] = Sizes->lookup(F.getName());
   }
   for (const auto &Function : Result.Functions)
     Result.Bytes += Function.second;

@@ -35,21 +35,29 @@ struct LinkedText {
   llvm::StringMap<std::uint64_t> Functions;
 };
 
+/// The globals that the linker keeps although nothing refers to them.
+enum class LinkRoots {
+  Main,     ///< `main`: the linker makes a program.
+  Exported, ///< All exported symbols: the linker makes a shared library.
+  /// All symbols that a file must define. The module is one file of an unknown
+  /// program.
+  Defined,
+};
+
 /// Measures variants of one program. Most functions of a variant equal
 /// functions of earlier variants, so only new functions are compiled.
 class LinkedTextMeter {
 public:
-  /// If \p KeepsExported is true, the linker makes a shared library and keeps
-  /// all exported symbols. Otherwise, it keeps `main`.
-  explicit LinkedTextMeter(bool KeepsExported) : KeepsExported(KeepsExported) {}
+  explicit LinkedTextMeter(LinkRoots Roots) : Roots(Roots) {}
 
   /// Measures \p M, an optimised program. Removes functions from \p M, which is
-  /// useless afterwards. Returns InvalidArgument if the linker would keep no
-  /// function, or an error of emitObject().
+  /// useless afterwards. Also counts functions that the code generator makes by
+  /// outlining. Returns InvalidArgument if the linker would keep no function of
+  /// the program, or an error of emitObject().
   Expected<LinkedText> measure(llvm::Module &M);
 
 private:
-  const bool KeepsExported;
+  const LinkRoots Roots;
   /// Maps a hash of a function's name and body to the function's size.
   std::unordered_map<std::uint64_t, std::uint64_t> Known;
 };

@@ -20,7 +20,6 @@
 #include "Pipeline/Applicability.h"
 #include "Pipeline/PassRunner.h"
 #include "Pipeline/PipelineReplacement.h"
-#include "Size/SizeDecisions.h"
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
 
@@ -57,41 +56,35 @@ constexpr StringLiteral OptionName = "mlbridge-size";
 /// Reads the inlining decisions when the inliner first needs them.
 class InliningOfFile final : public InlineAdvisorSource {
 public:
+  explicit InliningOfFile(std::string Path) : Path(std::move(Path)) {}
+
   std::unique_ptr<InlineAdvisor> create(Module &M, ModuleAnalysisManager &MAM,
                                         FunctionAnalysisManager &FAM,
                                         const InlineParams &Params,
                                         InlineContext IC) override {
     if (!Source)
-      Source = openDecisions(SizeOpt, M);
+      Source = openDecisions(Path, M);
     return Source ? Source->create(M, MAM, FAM, Params, IC) : nullptr;
   }
 
 private:
+  const std::string Path;
   std::unique_ptr<InlineAdvisorSource> Source;
-};
-
-/// The decisions about files, which are read when they are first needed.
-class DecisionsOfFile {
-public:
-  /// Returns null if the file cannot be read or has mistakes. The first call
-  /// reports mistakes. The inliner reports a file that cannot be read.
-  const SizeDecisions *get(Module &M);
-
-private:
-  bool HasRead = false;
-  std::optional<SizeDecisions> Decisions;
 };
 
 /// Applies the decisions about outlining.
 class OutliningPass : public PassInfoMixin<OutliningPass> {
 public:
-  OutliningPass(std::shared_ptr<DecisionsOfFile> File, ThinOrFullLTOPhase Phase)
-      : File(std::move(File)), Phase(Phase) {}
-  PreservedAnalyses run(Module &M, ModuleAnalysisManager &);
+  OutliningPass(std::shared_ptr<SizeReplay> Replay, ThinOrFullLTOPhase Phase)
+      : Replay(std::move(Replay)), Phase(Phase) {}
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    Replay->outline(M, Phase);
+    return PreservedAnalyses::all();
+  }
   static bool isRequired() { return true; }
 
 private:
-  std::shared_ptr<DecisionsOfFile> File;
+  std::shared_ptr<SizeReplay> Replay;
   ThinOrFullLTOPhase Phase;
 };
 
@@ -102,45 +95,72 @@ static void report(Module &M, const Error &E) {
       ModelSession::prefix(OptionName, M) + E.str(), DS_Error));
 }
 
-const SizeDecisions *DecisionsOfFile::get(Module &M) {
+SizeReplay::SizeReplay(std::string Given)
+    : Path(std::move(Given)), Inlining(std::make_shared<InliningOfFile>(Path)) {
+}
+
+std::shared_ptr<SizeReplay> SizeReplay::fromOptions() {
+  return SizeOpt.empty() ? nullptr
+                         : std::shared_ptr<SizeReplay>(new SizeReplay(SizeOpt));
+}
+
+void SizeReplay::registerInlining(PassBuilder &PB) {
+  registerAdvisorSource(PB, Inlining);
+}
+
+const SizeDecisions *SizeReplay::decisions(Module &M) {
   if (!std::exchange(HasRead, true)) {
-    Expected<SizeDecisions> Given = SizeDecisions::read(SizeOpt);
+    Expected<SizeDecisions> Given = SizeDecisions::read(Path);
     if (Given)
       Decisions = std::move(*Given);
     else if (Given.code() != ErrorCode::System)
-      report(M,
-             Error(Given.code(), SizeOpt + ": " + Given.takeError().message()));
+      report(M, Error(Given.code(), Path + ": " + Given.takeError().message()));
   }
   return Decisions ? &*Decisions : nullptr;
 }
 
 /// Makes the code generator outline.
-static Error enableOutliner(unsigned Least) {
-  if (Error E = setLLVMOption("enable-machine-outliner", "always"))
-    return E;
-  if (Error E = setLLVMOption("enable-linkonceodr-outlining", "true"))
-    return E;
-  return setLLVMOption("outliner-benefit-threshold", std::to_string(Least));
+Error SizeReplay::enableOutliner(unsigned Least) {
+  const std::pair<const char *, std::string> Wanted[] = {
+      {"enable-machine-outliner", "always"},
+      {"enable-linkonceodr-outlining", "true"},
+      {"outliner-benefit-threshold", std::to_string(Least)}};
+  for (const auto &[Name, Value] : Wanted) {
+    Expected<bool> IsSet = setLLVMOption(Name, Value);
+    if (!IsSet)
+      return IsSet.takeError();
+    if (*IsSet)
+      Options.emplace_back(Name);
+  }
+  return Error::success();
 }
 
-PreservedAnalyses OutliningPass::run(Module &M, ModuleAnalysisManager &) {
-  const SizeDecisions *Decisions = File->get(M);
-  if (!Decisions)
-    return PreservedAnalyses::all();
+void SizeReplay::outline(Module &M, ThinOrFullLTOPhase Phase) {
+  const SizeDecisions *Given = decisions(M);
+  if (!Given)
+    return;
   const SizeDecisions::Outlining &Outlining =
-      Decisions->outliningFor(M.getSourceFileName());
+      Given->outliningFor(M.getSourceFileName());
   for (Function &F : M)
     if (!F.isDeclaration() && Outlining.Without.contains(F.getName()))
       F.addFnAttr("nooutline");
   if (Outlining.Least != 0 && Phase == ThinOrFullLTOPhase::None)
     if (Error E = enableOutliner(Outlining.Least))
       report(M, E);
-  return PreservedAnalyses::all();
 }
 
-/// Runs \p Passes on \p M. Returns false if LLVM's own pipeline should run.
-static bool runPasses(Module &M, StringRef Passes, const StockPipeline &Stock,
-                      StringRef WhyNot, const RegisterInside &Register) {
+void SizeReplay::undoOutlining() {
+  for (const std::string &Name : Options)
+    resetLLVMOption(Name);
+  Options.clear();
+}
+
+bool SizeReplay::runPasses(Module &M, const StockPipeline &Stock,
+                           StringRef WhyNot, const RegisterInside &Register) {
+  const SizeDecisions *Given = decisions(M);
+  if (!Given)
+    return false;
+  const StringRef Passes = Given->pipelineFor(M.getSourceFileName()).second;
   if (Passes.empty() || Stock.isBeforeLink() ||
       Stock.Phase == ThinOrFullLTOPhase::ThinLTOPostLink)
     return false;
@@ -156,7 +176,10 @@ static bool runPasses(Module &M, StringRef Passes, const StockPipeline &Stock,
     report(M, TM.takeError());
     return false;
   }
-  PassRunner Runner(M, **TM, EmbeddingKind::Symbolic, Register);
+  PassRunner Runner(M, **TM, EmbeddingKind::Symbolic, [&](PassBuilder &Inner) {
+    Register(Inner);
+    registerInlining(Inner);
+  });
   // Add discriminators, as clang does with -fdebug-info-for-profiling.
   Error E = Runner.run("function(add-discriminators)");
   if (!E)
@@ -167,28 +190,21 @@ static bool runPasses(Module &M, StringRef Passes, const StockPipeline &Stock,
 }
 
 void registerSizeReplay(PassBuilder &PB, RegisterInsideOf Register) {
-  if (SizeOpt.empty())
+  const std::shared_ptr<SizeReplay> Replay = SizeReplay::fromOptions();
+  if (!Replay)
     return;
-  const auto Inlining = std::make_shared<InliningOfFile>();
-  const auto File = std::make_shared<DecisionsOfFile>();
-  registerAdvisorSource(PB, Inlining);
+  Replay->registerInlining(PB);
   PB.registerOptimizerLastEPCallback([=](ModulePassManager &Passes,
                                          OptimizationLevel,
                                          ThinOrFullLTOPhase Phase) {
-    Passes.addPass(OutliningPass(File, Phase));
+    Passes.addPass(OutliningPass(Replay, Phase));
   });
   if (!phaseOrderingSpec().empty())
     return;
   replacePipelines(PB, [=](Module &M, ModuleAnalysisManager &MAM,
                            const StockPipeline &Stock, StringRef WhyNot) {
-    const SizeDecisions *Decisions = File->get(M);
-    if (!Decisions)
-      return false;
-    return runPasses(M, Decisions->pipelineFor(M.getSourceFileName()).second,
-                     Stock, WhyNot, [&](PassBuilder &Inner) {
-                       Register(Inner, M, MAM);
-                       registerAdvisorSource(Inner, Inlining);
-                     });
+    return Replay->runPasses(M, Stock, WhyNot,
+                             registerInside(Register, M, MAM));
   });
 }
 

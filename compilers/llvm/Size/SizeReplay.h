@@ -24,8 +24,52 @@
 #define MLBRIDGE_LLVM_SIZE_SIZEREPLAY_H
 
 #include "Pipeline/RegisterInside.h"
+#include "Pipeline/StockPipeline.h"
+#include "Size/SizeDecisions.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace MLBridge {
+
+class InlineAdvisorSource;
+
+/// The replay of a file of decisions.
+class SizeReplay {
+public:
+  /// Returns null unless -mlbridge-size was given.
+  static std::shared_ptr<SizeReplay> fromOptions();
+
+  /// Makes the file decide about inlining in the pipelines that \p PB builds,
+  /// unless another advisor has been registered.
+  void registerInlining(llvm::PassBuilder &PB);
+  /// Runs the file's passes for \p M. Returns false if LLVM's own pipeline
+  /// should run. If \p WhyNot is not empty, it is the reason why the pipeline
+  /// must not be replaced. \p Register adds other optimisations to the passes.
+  bool runPasses(llvm::Module &M, const StockPipeline &Stock,
+                 llvm::StringRef WhyNot, const RegisterInside &Register);
+  /// Applies the decisions about outlining to \p M. These may also set options
+  /// of the code generator, until undoOutlining().
+  void outline(llvm::Module &M, llvm::ThinOrFullLTOPhase Phase);
+  void undoOutlining();
+
+private:
+  explicit SizeReplay(std::string Given);
+  /// Returns null if the file cannot be read or has mistakes. The first call
+  /// reads it and reports mistakes. The inliner reports a file that cannot be
+  /// read.
+  const SizeDecisions *decisions(llvm::Module &M);
+  Error enableOutliner(unsigned Least);
+
+  const std::string Path;
+  const std::shared_ptr<InlineAdvisorSource> Inlining;
+  bool HasRead = false;
+  std::optional<SizeDecisions> Decisions;
+  /// The options of LLVM that this object has set.
+  std::vector<std::string> Options;
+};
 
 /// Does nothing unless -mlbridge-size was given. \p Register adds other
 /// optimisations to the passes of a file.
