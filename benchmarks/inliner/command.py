@@ -270,7 +270,7 @@ def inliner_command(
         typer.Option(
             "--valgrind/--no-valgrind",
             help="Also count instructions with valgrind. This takes thirty times as "
-            "long, but other load on the machine does not affect it.",
+            "long, but other load on the machine does not affect the counts.",
         ),
     ] = True,
     plugin: cli.Plugin = None,

@@ -32,8 +32,8 @@ def main(
     policy: Annotated[
         str,
         typer.Option(
-            help="For the inliner stock, never, small or random; for eviction first,"
-            " lightest or random; for priority largest, heaviest or random."
+            help="Inliner: stock, never, small or random. Eviction: first,"
+            " lightest or random. Priority: largest, heaviest or random."
         ),
     ] = "random",
     flag: Annotated[

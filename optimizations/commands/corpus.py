@@ -152,8 +152,9 @@ def add(
 ) -> None:
     """Add your own program to a corpus, from its build or its compile database.
 
-    Each C or C++ source becomes a module of bitcode. The outputs of the unoptimised
-    program in the runs of --run become the expected outputs of its test.
+    Each C or C++ source becomes a module of bitcode. The program is compiled without
+    optimisation and run as in each --run. Its outputs become the expected outputs of
+    its test.
 
     ```sh
     mlbridge corpus add mine --source src --build "make clean all CC={cc}" \

@@ -221,9 +221,9 @@ def _evaluate(
 ) -> None:
     r"""Evaluate models on kernels whose families were not in their training data.
 
-    For each of five folds, models are trained on the other folds' kernels and on
-    generated kernels. Times are relative to stock clang -O3 in the same rounds.
-    The rows are:
+    The families are divided into five folds. For each fold, models are trained on the
+    other folds' kernels and on generated kernels. Times are relative to stock clang
+    -O3 in the same rounds. The rows are:
 
     - "again": Stock clang once more, which shows the noise.
     - "llvm": LLVM's -enable-loop-distribute.

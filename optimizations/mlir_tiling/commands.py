@@ -172,8 +172,9 @@ def _train(
 def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     """Measure a model's choices for the held-out kernels, in the stock mlir-opt.
 
-    Each choice is compared with the untiled kernel, with the best choice of the brute
-    force, and with the single choice that is best for the training kernels of its kind.
+    Each choice is compared with the untiled kernel, with the best measured choice
+    (brute force), and with the single choice that is best for the training kernels of
+    its kind.
 
     ```sh
     mlbridge evaluate mlir-tiling onnx:build/mlir-tiling/tiling.onnx

@@ -427,7 +427,7 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
 
 
 def _headroom(context: typer.Context, options: Headroom) -> None:
-    """Estimate how much a model of register allocation can save.
+    """Estimate how much a model of register allocation can reduce the cost of spills.
 
     Many networks with random weights allocate each function. The networks are of the
     kinds `dialogue`, `dialogue-alone` and `eviction` (see `mlbridge train

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Estimates how much a model of register allocation can gain.
+"""Estimates how much a model of register allocation can reduce the cost of spills.
 
 Many networks with random weights allocate each function. A function's lowest cost is an
 upper bound on its cost with the best network.

@@ -51,7 +51,7 @@ def _train(
     r"""Train a model of selectivities on the tables of a database.
 
     A selectivity is the share of rows that satisfy a condition. The training draws
-    random conditions on all columns, and counts their selectivities. The model
+    random conditions on all columns, and counts the rows that they accept. The model
     estimates selectivities with summaries of the columns, a sample of rows and a small
     network. The guide is docs/guides/sqlite.md.
 
@@ -101,7 +101,7 @@ def _check(trained: ModelOptions, learning: LearningOptions) -> None:
 def _evaluate(
     context: typer.Context, options: EvaluationOptions, learning: LearningOptions
 ) -> None:
-    r"""Compare query times of SQLite with a model, with STAT4, and with neither.
+    r"""Compare SQLite's query times with a model, with histograms (STAT4) and plain.
 
     The databases and queries are drawn from seeds, so they are the same on every
     machine. Each query must return the same rows with and without the model. Hot times
