@@ -92,8 +92,8 @@ private:
   /// Fills the features of a request that LLVM does not fill. Returns LLVM's
   /// decision if the request contains it.
   std::optional<bool> addFeatures(CallBase &CB);
-  /// Returns the decision if the model has none. \p Default is LLVM's own
-  /// decision if it is known.
+  /// Returns the decision to use when the model makes none. \p Default is
+  /// LLVM's own decision if it is known.
   bool decideWithoutModel(CallBase &CB, std::optional<bool> Default);
   /// True if \p CB calls the function that contains it, and the call is
   /// reachable.
