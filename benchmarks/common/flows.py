@@ -49,7 +49,9 @@ class _Timed(Protocol):
 def mean_ratio(
     ours: Iterable[Sequence[_Timed]], theirs: Iterable[Sequence[_Timed]]
 ) -> float:
-    """Returns the geometric mean of the modules' median ratios of time.
+    """Returns the ratio of times of `ours` to `theirs`.
+
+    This is the geometric mean over the modules of the median over the rounds.
 
     Each element of `ours` and `theirs` has the times of one module, one per round.
     """

@@ -194,7 +194,7 @@ class Results:
         return sum(float(median(getattr(r, what) for r in each)) for each in runs)
 
     def ratio(self, flow: str, base: str) -> float:
-        """Returns the geomean of the modules' median ratios of time to `base`."""
+        """Returns the `mean_ratio` of the flow's times to the times of `base`."""
         return mean_ratio(self.runs[flow].values(), self.runs[base].values())
 
 

@@ -26,7 +26,7 @@ from mlbridge_benchmarks.common.processes import (
 from .runners import RUNNERS, Runner
 from .workload import POLICIES, Workload
 
-WARM_ROUNDS = 1  # These rounds do not count, because buffers grow and caches fill.
+WARM_ROUNDS = 1  # Not measured, because buffers grow and caches fill.
 PIPE_BYTES = 1 << 20
 MLIR_PLUGIN = "rtt-mlir.so"
 FLOOR_BYTES = 8 << 20  # The futex floor's memory, which fits the longest request.

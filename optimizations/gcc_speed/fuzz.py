@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles with random policies of gcc's plug-in and compares the programs' outputs.
 
-No decision may make gcc fail or make wrong code. Each policy draws which of the four
-decisions it makes, and how often it leaves a decision to gcc. With each
-policy, gcc compiles one file of bzip2, Lua, zlib or a program of csmith::
+No decision may make gcc fail or generate wrong code. Each policy draws which of the
+four decisions it makes, and how often it leaves a decision to gcc. With each policy,
+gcc compiles one file of bzip2, Lua, zlib or a program of csmith::
 
     python -m mlbridge_optimizations.gcc_speed.fuzz --policies 1000
 

@@ -2,8 +2,8 @@
 """Builds the programs with stock gcc, and counts their instructions with valgrind.
 
 Only C programs are used. Their split was fixed before any result was known. The
-corpus's held-out programs are held out here, too, and so is every fifth other program
-in alphabetical order.
+held-out programs are the corpus's held-out programs, and every fifth of the other
+programs in alphabetical order.
 """
 
 import re

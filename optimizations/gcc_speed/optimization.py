@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Describes speed with stock gcc -O2, which is learned from searches."""
+"""Describes the optimisation gcc-speed for the registry."""
 
 from mlbridge_optimizations.optimization import NoSettings, Optimization
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Distributes loops at random and compares the programs' outputs.
 
-No decision about a loop may make wrong code. Each round generates a program with random
-loops, and compiles it with several random policies of the plug-in. All executables must
-print the same as without optimisation::
+No decision about a loop may cause wrong code. Each round generates a program with
+random loops, and compiles it with several random policies of the plug-in. All
+executables must print the same as without optimisation::
 
     python -m mlbridge_optimizations.loop_distribution.fuzz --decisions 1000000
 

@@ -192,5 +192,5 @@ def _entry(loops: list[dict[str, Any]], **members: Any) -> Entry:
 
 
 def read_table(file: Path) -> Iterator[Entry]:
-    """Yields the entries of a file. Raises as `tables.read_table` does."""
+    """Yields the entries of a file. See `tables.read_table` for errors."""
     return tables.read_table(file, _entry, "search loop-distribution-times")

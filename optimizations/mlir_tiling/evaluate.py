@@ -2,8 +2,8 @@
 """Evaluates a model on the held-out kernels.
 
 The model decides in the stock mlir-opt. Its choice is measured together with the
-untiled kernel, the best choice of the brute force, and the best fixed choice for the
-training kernels of the same kind and number of loops.
+untiled kernel, the best measured choice (brute force), and the best fixed choice for
+the training kernels of the same kind and number of loops.
 """
 
 import math
@@ -108,7 +108,7 @@ def best_fixed(entries: Sequence[Entry]) -> Recipe:
 def fixed_choices(training: Iterable[Entry]) -> dict[tuple[str, int], Recipe]:
     """Returns the best recipe for each kind and number of loops.
 
-    The kind "" stands for all kinds. Only completely measured kernels count.
+    The kind "" stands for all kinds. Only completely measured kernels are used.
     """
     groups = defaultdict(list)
     for entry in (one for one in training if one.is_complete):

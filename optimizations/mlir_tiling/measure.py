@@ -78,7 +78,7 @@ def runtime() -> Path:
 
 
 def run(command: Sequence[str | Path], text: str) -> str:
-    """Runs a program and returns its output. Raises as `toolchain.run`."""
+    """Runs a program and returns its output. See `toolchain.run` for errors."""
     return toolchain.run(command, text=text, seconds=SECONDS)[0].decode()
 
 

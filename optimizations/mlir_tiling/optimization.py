@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Describes the tiling of MLIR's loop nests for the registry."""
+"""Describes the optimisation mlir-tiling for the registry."""
 
 from mlbridge_optimizations.optimization import NoSettings, Optimization
 

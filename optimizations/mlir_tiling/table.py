@@ -114,5 +114,5 @@ def make_table(
 
 
 def read_table(file: Path) -> Iterator[Entry]:
-    """Yields the entries of a file. Raises as `tables.read_table` does."""
+    """Yields the entries of a file. See `tables.read_table` for errors."""
     return tables.read_table(file, Entry, "search mlir-tiling-times")

@@ -216,7 +216,7 @@ def _print(split: str, results: "list[Result]") -> None:
     table.add_row("geometric mean", "", *numbers)
     console.print(table)
     console.print(
-        f"The model's choices have {found.share:.3f} of the brute force's speed."
+        f"The model's choices have {found.share:.3f} of the best candidates' speed."
         f" {len(found.slower)} of {len(results)} are slower by more than the noise."
     )
 

@@ -2,8 +2,8 @@
 """Evaluates a model on held-out kernels and sizes.
 
 The model decides in mlbridge-polyhedral. Four variants run alternately: the model's
-choice, the original order, tiles of 32, and the best candidate of an earlier brute
-force.
+choice, the original order, tiles of 32, and the best candidate of an earlier
+measurement of all candidates (brute force).
 """
 
 import json
@@ -117,7 +117,7 @@ class Summary:
     """Geometric means over cases.
 
     Attributes:
-        share: the speed of the model's choices relative to the brute force's choices.
+        share: the speed of the model's choices relative to the best candidates.
         slower: the cases that became slower by more than the noise.
     """
 

@@ -121,6 +121,6 @@ def make_table(
 
 
 def read_table(files: Sequence[Path]) -> Iterator[Entry]:
-    """Yields the entries of files. Raises as `tables.read_table` does."""
+    """Yields the entries of files. See `tables.read_table` for errors."""
     for file in files:
         yield from tables.read_table(file, Entry, "search polyhedral-tiling-times")

@@ -24,7 +24,7 @@ EXTRACT = "llvm-extract-22"
 LEVEL = "-O2"
 # Trials of long functions take seconds, and the machine may be busy.
 SECONDS = 1800.0
-# Costs below 0.1 instructions per run count as 0.1. Without this limit, a function
+# Costs below 0.1 instructions per run are raised to 0.1. Without this limit, a function
 # whose last spill disappears would outweigh all other functions in a geometric mean.
 SMALLEST = 0.1
 _EVERY = ("-mlbridge-regalloc-search=5", "-mlbridge-regalloc-search-all")

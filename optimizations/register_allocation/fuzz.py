@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Allocates registers at random and compares the programs' outputs.
 
-No decision of a policy may make wrong code. In each round, random policies of the
+No decision of a policy may cause wrong code. In each round, random policies of the
 plug-in allocate all functions of a program, LLVM's verifier checks the machine code,
 and the program must print the same as without optimisation. The verifier runs before
 and after LLVM's allocator, and in one of eight rounds after each pass. The code before

@@ -74,7 +74,7 @@ class Compiled:
 
     sizes: Sizes
     inlined: Counter[Call] = field(default_factory=Counter)
-    reasons: dict[Call, str] = field(default_factory=dict)  # Of calls not inlined.
+    reasons: dict[Call, str] = field(default_factory=dict)  # Why not inlined.
     outlined: list[Outlined] = field(default_factory=list)
     passes: dict[str, str] = field(default_factory=dict)  # Pipelines by file.
     files: dict[str, int] = field(default_factory=dict)  # The linked .text by file.
@@ -82,7 +82,7 @@ class Compiled:
 
     def add(self, file: str, remark: Remark) -> None:
         """Adds a remark about a file."""
-        by_name = dict(reversed(remark.values))  # Of a name's values, the first.
+        by_name = dict(reversed(remark.values))  # The first value of a name.
         call = Call(remark.function, by_name.get("Callee", ""), remark.place)
         if remark.by == "machine-outliner" and remark.is_passed:
             at = (text for name, text in remark.values if name.startswith("StartLoc"))
@@ -125,9 +125,9 @@ def _plain(scalar: str) -> str:
 
 
 def read_map(text: str) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
-    """Parses lld's map. Returns the bytes of .text by object, and by its functions.
+    """Parses lld's map. Returns the bytes of .text of objects, and of their functions.
 
-    Of several names of the same function, only the first in the alphabet remains.
+    If a function has several names, the first in alphabetical order is used.
     """
     objects: Counter[str] = Counter()
     names: dict[tuple[str, str], tuple[str, int]] = {}
@@ -212,8 +212,8 @@ def compile_with(
 def name_callees(one: Compiled, other: Compiled) -> None:
     """Names the callees that a record leaves without a name.
 
-    LLVM does so for some functions that it has already deleted. The name is that of the
-    only call in the other compilation with the same caller and place.
+    LLVM omits the names of some functions that it has already deleted. If only one call
+    in the other compilation has the same caller and place, its callee is the name.
     """
     known: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for call in (*other.inlined, *other.reasons):
@@ -238,8 +238,8 @@ def pair_functions(
 ) -> list[Pair]:
     """Pairs the functions of two programs.
 
-    The linker may keep another copy of a merged function, from another file. If a name
-    is once in each program, it is therefore one function.
+    The linker may keep another copy of a merged function, from another file. Functions
+    of one name are therefore paired if each program has only one.
     """
     local = {
         name

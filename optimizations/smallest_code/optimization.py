@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Describes the size of whole programs for the registry."""
+"""Describes the optimisation smallest-code for the registry."""
 
 from mlbridge_optimizations.optimization import NoSettings, Optimization
 

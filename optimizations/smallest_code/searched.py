@@ -140,7 +140,7 @@ class Searched:
         return read_calls(sorted(folder.glob("*.log")), self.gains())
 
     def gains(self) -> dict[Key, float]:
-        """Returns the bytes that inlining each call takes off the program.
+        """Returns the bytes by which inlining each call shrinks the program.
 
         If a trial reversed several decisions, their calls share the change of size
         equally. A call that was tried several times has the mean of its gains.
@@ -158,7 +158,7 @@ class Searched:
 
 
 def read_calls(logs: Iterable[Path], gains: dict[Key, float]) -> Calls:
-    """Reads logs whose contexts name the calls. Raises InvalidArgument without any."""
+    """Reads logs whose contexts name the calls. Raises InvalidArgument if none."""
     parts, keys = [], []
     for log in logs:
         if log.stat().st_size == 0:

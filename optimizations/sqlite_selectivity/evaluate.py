@@ -25,10 +25,10 @@ from .settings import EvaluationOptions, LearningOptions
 from .workloads import WORKLOADS, Queries, Query, make_database
 
 LONG = 1e-3
-"""The ratio of times counts for queries that take at least this many seconds."""
+"""Ratios of times are used only for queries that take at least this many seconds."""
 SLOWER, LATER = 1.1, 100e-6
 TRIES = 3
-"""The number of measurements that must all find a query slower."""
+"""A query is slower only if this number of measurements all find it slower."""
 SPLITS = {"training": 1, "held-out": 3}
 """The seed of the queries of each split."""
 

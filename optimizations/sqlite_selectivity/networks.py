@@ -3,7 +3,7 @@
 
 The model first evaluates each term with the summaries of its expression, and on a
 sample of the table's rows. A small network then corrects this estimate. It learns when
-the summaries are wrong, and how much (compare Kipf et al., "Learned Cardinalities",
+the summaries are wrong, and by how much (compare Kipf et al., "Learned Cardinalities",
 CIDR 2019, whose networks also see which rows of a sample satisfy a condition).
 """
 
@@ -349,9 +349,9 @@ def pays(
 
     SQLite assumes that a row found through an index costs as much as a row of a scan,
     but it takes several times as long. Slightly better estimates therefore often lead
-    to a slower plan. Estimates pay if the terms on a table accept few rows, and no
+    to a slower plan. Estimates help if the terms on a table accept few rows, and no
     larger share than the terms that SQLite can estimate by an index. Estimates do not
-    pay if a term on another table is unknown, because it may accept still fewer rows.
+    help if a term on another table is unknown, because it may accept still fewer rows.
 
     Args:
         tables: the table of each term, int32 [n].

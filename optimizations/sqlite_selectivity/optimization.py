@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Describes selectivities for SQLite, which are learned from tables."""
+"""Describes the optimisation sqlite-selectivity for the registry."""
 
 from mlbridge_optimizations.optimization import NoSettings, Optimization
 

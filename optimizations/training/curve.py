@@ -12,7 +12,8 @@ from mlbridge_optimizations.optimization import Metric
 from mlbridge_optimizations.plot import finish, panels_of
 
 ShowReturn = Callable[[int, int, float | None], None]
-"""Receives the actions so far, their total, and the mean return of recent episodes."""
+"""Receives the number of finished actions, the number of all actions of the training,
+and the mean return of recent episodes."""
 
 
 @dataclass

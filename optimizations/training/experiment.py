@@ -55,7 +55,7 @@ class Experiment:
 
         A checkpoint stores these two functions and the weights, but not the whole
         `Optimization`. Raises InvalidArgument if the observations need an encoder or a
-        network and the optimisation has none, or if the algorithm cannot train the
+        network that the optimisation lacks, or if the algorithm cannot train the
         network. Raises Unsupported if a policy with these actions cannot be exported.
         """
         self._check(actions)

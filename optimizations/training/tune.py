@@ -15,7 +15,7 @@ from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.rllib import cluster
 
 SHARE = 4
-"""The number of times by which a training has more steps than a trial."""
+"""The number of steps of a training divided by the number of steps of a trial."""
 
 SPACE: dict[str, Any] = {
     "learning_rate": ray_tune.loguniform(1e-4, 2e-3),

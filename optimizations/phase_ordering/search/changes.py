@@ -59,7 +59,7 @@ class Change:
     text: str = ""  # The passes to insert, or the replacement.
 
 
-# A candidate. Of several changes to one pass, a drop wins, or else the first change.
+# A candidate. Of several changes to one pass, a drop is applied, or else the first.
 Changes = frozenset[Change]
 
 NONE: Changes = frozenset()

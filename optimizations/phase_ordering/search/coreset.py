@@ -334,7 +334,7 @@ def _of_pipelines(
     small: Mapping[Path, int],
     show: ShowStage,
 ) -> Pool:
-    """Searches for pipelines, for all modules and for each of the first modules.
+    """Searches for pipelines: first for all modules, then for each of some modules.
 
     If the settings have a core set, the search also starts from the core set. Raises
     InvalidArgument if it does not contain whole pipelines.

@@ -38,7 +38,7 @@ class StateValue(nn.Module):
     """A linear function that scores states of one module. The highest score is best.
 
     The score is minus the expected code size, in a unit that depends on the module. The
-    first sequence wins unless another sequence is better by a margin.
+    first sequence is chosen unless another sequence is better by a margin.
     """
 
     weights: Tensor

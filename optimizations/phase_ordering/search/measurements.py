@@ -159,8 +159,9 @@ class Table:
     def greedy(self, count: int) -> list[int]:
         """Returns the indices of `count` sequences that complement each other.
 
-        Each sequence is the best addition to the earlier sequences. When no sequence
-        gains anything, the best single sequences follow: they may help other programs.
+        Each sequence is the best addition to the earlier sequences. When no
+        sequence reduces the sizes further, the best single sequences follow, because
+        they may help other programs.
         """
         chosen: list[int] = []
         smallest = np.full(len(self.modules), np.inf)
