@@ -474,7 +474,7 @@ def test_log_of_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
         (("missing.log",), 2, "missing.log"),
         (("zlib.log", "--stats", "--csv"), 2, "mutually exclusive"),
         (("broken.log",), 1, "byte 0"),
-        (("cut.log", "--stats"), 1, "left"),
+        (("cut.log", "--stats"), 1, "bytes for observation 1"),
     ],
 )
 def test_log_used_wrongly(
