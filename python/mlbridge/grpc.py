@@ -40,7 +40,7 @@ _POLL_INTERVAL = 0.01
 
 
 def is_named_in(spec: str) -> bool:
-    """Returns whether a spec uses gRPC. `fallback|grpc:...` counts, too."""
+    """Returns whether a spec uses gRPC, as `fallback|grpc:...` also does."""
     return _SCHEME.search(spec) is not None
 
 

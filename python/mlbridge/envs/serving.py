@@ -21,7 +21,7 @@ _POLL_INTERVAL = 0.05
 _SOON = 2.0
 """A compiler that fails within this number of seconds may never work."""
 _FAILURES = 3
-"""The number of such failures in a row that end the service."""
+"""The service ends after this number of such failures in a row."""
 
 
 def serve_compilers(command: Sequence[str], at: Sequence[str]) -> None:
