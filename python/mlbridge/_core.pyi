@@ -122,7 +122,7 @@ class Server:
 
     @property
     def sessions(self) -> int:
-        """Sessions so far."""
+        """Sessions since the server started."""
 
     @property
     def open(self) -> int:
@@ -130,11 +130,11 @@ class Server:
 
     @property
     def requests(self) -> int:
-        """Requests so far."""
+        """Requests since the server started."""
 
     @property
     def batches(self) -> int:
-        """Batches of requests so far."""
+        """Batches of requests since the server started."""
 
     @property
     def refused_compilers(self) -> int:

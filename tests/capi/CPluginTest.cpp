@@ -66,7 +66,8 @@ protected:
         .output("out", ElementType::Float, {});
     // ONNX Runtime may be missing. Its own tests then report that.
     if (*MLBRIDGE_TEST_ONNXRUNTIME)
-      Arguments.push_back("onnx:" + AddsOne.write(Folder.path("m.onnx")));
+      Arguments.push_back("onnx:" + AddsOne.write(Folder.path("m.onnx")) +
+                          "?timeout=60s");
 #endif
     Model =
         std::make_unique<EchoModel>(ModelServer::create(std::move(Listeners)));

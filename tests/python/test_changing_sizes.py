@@ -156,7 +156,7 @@ def test_other_frameworks_have_fixed_sizes(tmp_path: Path) -> None:
     features = ["float[nodes,2] x"]
     with pytest.raises(Unsupported, match=r"float\[nodes,2\] x.* not for jax"):
         export(len, tmp_path / "m.onnx", features=features, framework="jax")
-    with pytest.raises(Unsupported, match="cannot be a part of a vector"):
+    with pytest.raises(Unsupported, match="cannot be part of a vector"):
         export(nn.Linear(3, 1), tmp_path / "m.onnx", features=[*features, "float y"])
 
 

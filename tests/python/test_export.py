@@ -311,7 +311,7 @@ def test_a_graph_that_answers_otherwise_is_not_written(
 
 def test_answers_that_depend_on_other_requests(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
-    with pytest.raises(ModelError, match=r"export with batch=1 \(--batch 1\)"):
+    with pytest.raises(ModelError, match=r"use batch=1 \(--batch 1\)"):
         export(Mixing(), path, features=["float[2] x"])
     export(Mixing(), path, features=["float[2] x"], batch=1)
     x = np.array([[3, 4]], np.float32)

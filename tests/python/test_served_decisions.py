@@ -143,7 +143,7 @@ def test_features_that_are_not_finite(
     if finite == "true":
         # A served policy's exception reaches the compiler as a ModelError.
         assert replies == [mlbridge.SchemaMismatch, mlbridge.ModelError]
-        with pytest.raises(mlbridge.SchemaMismatch, match=r"'x' .* at element 1"):
+        with pytest.raises(mlbridge.SchemaMismatch, match=r"'x': .* at element 1"):
             load_onnx(path)([{"x": request}])
     else:
         for reply in replies:
