@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlbridge_optimizations.page import write_page
 from mlbridge_optimizations.plot import draw_bars, panels_of
 
 from .measure import Result, Results, steps_of
@@ -186,8 +187,6 @@ def section_of(part: Part, results: Results, *, quick: bool) -> Section:
 
 def write(results: Results, target: Path, *, quick: bool) -> list[Section]:
     """Writes the page from all results of a folder. Returns its sections."""
-    from jinja2 import Environment, StrictUndefined
-
     sections = [section_of(part, results, quick=quick) for part in PARTS]
     found = {step.name: results.of(step) for step in steps_of(PARTS)}
     every = [result for result in found.values() if result is not None]
@@ -199,11 +198,10 @@ def write(results: Results, target: Path, *, quick: bool) -> list[Section]:
     for result in every:
         if result.machine not in machines:
             machines.append(result.machine)
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["command"] = command_text
-    page = environment.from_string(TEMPLATE.read_text("utf-8")).render(
+    write_page(
+        target,
+        TEMPLATE,
+        command_text=command_text,
         sections=sections,
         machines=machines,
         commits=sorted({result.commit for result in every if result.commit}),
@@ -213,7 +211,4 @@ def write(results: Results, target: Path, *, quick: bool) -> list[Section]:
         quick=quick,
         paper=PAPER,
     )
-    made = target.with_suffix(".part")
-    made.write_text(page, "utf-8")
-    made.replace(target)
     return sections

@@ -65,7 +65,7 @@ class Column:
     is_text: bool = False
 
     def value(self, row: Row) -> Any:
-        """Returns the value in a row, or None if there is none."""
+        """Returns the value in a row, or None if the row lacks it."""
         found: Any = row
         for part in self.key.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
@@ -74,7 +74,7 @@ class Column:
     def cell(self, row: Row) -> str:
         """Returns the text of a row's cell."""
         value = self.value(row)
-        if value is None or value == "":
+        if value in (None, ""):
             return ""
         if isinstance(value, float):
             return number(value)

@@ -23,6 +23,13 @@ Split = Annotated[
     ),
 ]
 Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]
+Binary = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="File name of the program or library, if the build links several.",
+    ),
+]
 CorpusFolder = Annotated[Path, Option(help="Corpus folder.")]
 Programs = Annotated[
     list[str] | None,

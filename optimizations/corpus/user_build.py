@@ -111,6 +111,10 @@ class Build:
             for path in link.inputs()
         ]
 
+    def linked(self, link: Link) -> dict[Path, Unit]:
+        """Maps the objects of a link to their units."""
+        return {unit.object: unit for units in self.units_of(link) for unit in units}
+
 
 def _hashes(path: Path) -> list[str]:
     """Returns the hashes of an object, or of an archive's members."""

@@ -17,6 +17,7 @@ from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
+    Binary,
     Jobs,
     ModelFile,
     Plugin,
@@ -45,13 +46,7 @@ class SizeOptions:
     out: Annotated[
         Path, Option(metavar="FILE", help="Write the decisions to this file.")
     ] = Path("decisions.txt")
-    binary: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="File name of the program or library, if the build links several.",
-        ),
-    ] = None
+    binary: Binary = None
     seconds: Annotated[float, Option(min=0, help="CPU seconds for the search.")] = 1800
     pipelines: Annotated[
         Path | None,

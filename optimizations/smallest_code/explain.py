@@ -169,7 +169,7 @@ def compile_with(
     others = [word for word in flags if word not in linker]
     if any("-mlbridge-phase-ordering=" in word for word in others):
         others += mllvm(["-mlbridge-print-statistics"])
-    units = {unit.object: unit for group in build.units_of(link) for unit in group}
+    units = build.linked(link)
 
     def compile_one(unit: Unit) -> tuple[Path, str]:
         made = folder / f"{unit.bitcode.stem}.o"

@@ -15,17 +15,22 @@ from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
+    Binary,
     CorpusFolder,
     Jobs,
     Plugin,
     plugin_of,
 )
 from mlbridge_optimizations.extras import need
+from mlbridge_optimizations.page import write_page
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.corpus.user_build import Build, Link
 
     from .decisions import Decisions
+
+
+TEMPLATE = Path(__file__).with_name("explain.html")
 
 
 @dataclass(frozen=True)
@@ -53,13 +58,7 @@ class ExplainOptions:
         ),
     ] = None
     corpus: CorpusFolder = Path("build/corpus")
-    binary: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="File name of the program or library, if the build links several.",
-        ),
-    ] = None
+    binary: Binary = None
     decisions: Annotated[
         Path | None,
         Option(metavar="FILE", exists=True, help="Replay the decisions of this file."),
@@ -100,7 +99,7 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
     need("mlbridge explain smallest-code", ("elftools", "jinja2"))
     from .decisions import Decisions
     from .explain import compile_with
-    from .explain_tables import tables_of, write_page
+    from .explain_tables import tables_of
 
     given = (options.command, options.search_folder, options.program)
     if sum(map(bool, given)) != 1:
@@ -110,7 +109,7 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
     build, link, found = _built(options)
     decisions, flags = _flags(options, found)
     with ProgressBars() as bars:
-        units = {unit.object for group in build.units_of(link) for unit in group}
+        units = build.linked(link)
         advance = bars.steps("Compiling", 2 * len(units))
         folder = options.folder / "compiled"
         ways: dict[str, tuple[list[str], Decisions]] = {
@@ -125,7 +124,14 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
     console.print(f"Flags: {shlex.join(flags)}", soft_wrap=True)
     for table in tables:
         console.print(table.in_terminal(options.rows))
-    write_page(options.out, link.output.name, shlex.join(flags), tables)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    write_page(
+        options.out,
+        TEMPLATE,
+        program=link.output.name,
+        flags=shlex.join(flags),
+        tables=tables,
+    )
     console.print(f"The page is {options.out}.")
 
 

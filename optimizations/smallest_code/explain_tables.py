@@ -4,11 +4,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.table import Table
 
-from mlbridge.files import replacing
 from mlbridge_optimizations.corpus.toolchain import run
 
 from .decisions import Decisions
@@ -19,7 +17,6 @@ STOCK, WITH, CHANGE = "clang -Oz", "with flags", "change"
 CXXFILT = "llvm-cxxfilt-22"
 LONGEST = 56
 """The longest name in a terminal, in characters."""
-TEMPLATE = Path(__file__).with_name("explain.html")
 
 Cell = str | int | float
 
@@ -176,18 +173,3 @@ def demangled(*programs: Compiled) -> dict[str, str]:
     known = sorted(names)
     said, _ = run([CXXFILT], text="\n".join(known))
     return dict(zip(known, said.decode().splitlines(), strict=True))
-
-
-def write_page(path: Path, program: str, flags: str, tables: Sequence[Shown]) -> None:
-    """Writes the tables as one HTML file, which needs no network."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    page = environment.from_string(TEMPLATE.read_text("utf-8")).render(
-        program=program, flags=flags, tables=tables
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as made:
-        made.write_text(page, "utf-8")

@@ -153,8 +153,7 @@ def _rebuild(
             run(words, folder=unit.folder)
             objects[unit.object] = made
 
-        units = {unit.object: unit for units in build.units_of(link) for unit in units}
         with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(compile_again, units.values()))
+            list(pool.map(compile_again, build.linked(link).values()))
         relink(build, link, objects, to)
     return Sizes.of(to)

@@ -27,6 +27,16 @@ BUILD = ROOT / "build/release"
 PATIENCE = 20.0
 """The longest wait in seconds. It is long, because the machine may be busy."""
 
+STACK = """
+template <typename T> struct Stack {
+  T Items[16];
+  int Count = 0;
+  void push(T Item) { if (Count < 16) Items[Count++] = Item; }
+  T sum() const { T S{}; for (int I = 0; I < Count; ++I) S += Items[I]; return S; }
+};
+"""
+"""A class template in C++, whose functions several files of a program emit."""
+
 IS_FULL = os.environ.get("MLBRIDGE_TEST_FULL") == "1"
 """True if long tests run, and every test runs all its cases."""
 FULL = pytest.mark.skipif(not IS_FULL, reason="takes long: MLBRIDGE_TEST_FULL=1")

@@ -24,16 +24,9 @@ from mlbridge_optimizations.smallest_code.explain import (
 from mlbridge_optimizations.smallest_code.search import Sizes
 from mlbridge_optimizations.smallest_code.searched import Searched
 from phase_ordering import PLUGIN
+from programs import STACK
 from test_smallest_code_parts import CALLS, DECLARED, REPEATS
 
-HEADER = """
-template <typename T> struct Stack {
-  T Items[16];
-  int Count = 0;
-  void push(T Item) { if (Count < 16) Items[Count++] = Item; }
-  T sum() const { T S{}; for (int I = 0; I < Count; ++I) S += Items[I]; return S; }
-};
-"""
 MAIN = f"""
 #include "stack.h"
 extern "C" int printf(const char *, ...);
@@ -96,7 +89,7 @@ _LINKS = ("src", "href")
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A C++ project with two files. It is the current folder."""
-    files = {"stack.h": HEADER, "main.cpp": MAIN, "repeats.cpp": REPEATS}
+    files = {"stack.h": STACK, "main.cpp": MAIN, "repeats.cpp": REPEATS}
     for name, text in {**files, "Makefile": MAKEFILE}.items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)

@@ -27,15 +27,9 @@ from mlbridge_optimizations.smallest_code.searched import (
 )
 from mlbridge_optimizations.smallest_code.settings import ImitationOptions
 from phase_ordering import PLUGIN
+from programs import STACK
 
-HEADER = """
-template <typename T> struct Stack {
-  T Items[16];
-  int Count = 0;
-  void push(T Item) { if (Count < 16) Items[Count++] = Item; }
-  T sum() const { T S{}; for (int I = 0; I < Count; ++I) S += Items[I]; return S; }
-};
-double area(double Size);
+HEADER = f"""{STACK}double area(double Size);
 """
 SHAPES = """
 #include "shapes.h"
