@@ -104,6 +104,15 @@ void expectRefused(const FeatureSet &Set, const std::string &Says) {
   EXPECT_THAT(std::string(Written.message()), HasSubstr(Says));
 }
 
+/// Writes \p Set, and parses the bytes with the class that protoc has made.
+template <typename T>
+static void write(const FeatureSet &Set, SerDes::Side Side, T &Theirs) {
+  Expected<Message> Written = serialize(*graphCodec(Side), Set.tensors());
+  ASSERT_TRUE(Written) << Written.takeError().str();
+  ASSERT_TRUE(Theirs.ParseFromArray(Written->text().data(),
+                                    static_cast<int>(Written->text().size())));
+}
+
 TEST(ProtobufNested, WritesTheGraphThatProtocReads) {
   const ::test::GraphFeatures F = graphMessage();
   EXPECT_EQ(F.num_registers(), 2);
@@ -178,12 +187,8 @@ TEST(ProtobufNested, CarriesAColouringBack) {
   Set.set("statistics[].key", Strings{"spills"});
   Set.set("statistics[].value", std::vector<std::int32_t>{1});
   Set.set("busiest", "FLOATING");
-  Expected<Message> Written =
-      serialize(*graphCodec(SerDes::Side::Model), Set.tensors());
-  ASSERT_TRUE(Written) << Written.takeError().str();
   ::test::Colouring Theirs;
-  ASSERT_TRUE(Theirs.ParseFromArray(Written->text().data(),
-                                    static_cast<int>(Written->text().size())));
+  ASSERT_NO_FATAL_FAILURE(write(Set, SerDes::Side::Model, Theirs));
   ASSERT_EQ(Theirs.assignments_size(), 4);
   EXPECT_EQ(Theirs.assignments(0).colour(), 4);
   EXPECT_TRUE(Theirs.assignments(1).has_spill());
@@ -210,12 +215,8 @@ TEST(ProtobufNested, RowsOfOneLengthAreAMatrix) {
       Set.set(Feature.Name, Feature);
   std::vector<float> Rows{1, 2, 3, 4, 5, 6};
   Set.set("graph.nodes[].embedding", TensorRef(Rows, {3, 2}));
-  Expected<Message> Written =
-      serialize(*graphCodec(SerDes::Side::Compiler), Set.tensors());
-  ASSERT_TRUE(Written) << Written.takeError().str();
   ::test::GraphFeatures F;
-  ASSERT_TRUE(F.ParseFromArray(Written->text().data(),
-                               static_cast<int>(Written->text().size())));
+  ASSERT_NO_FATAL_FAILURE(write(Set, SerDes::Side::Compiler, F));
   EXPECT_EQ(F.SerializeAsString().size(),
             graphMessage().SerializeAsString().size());
   EXPECT_THAT(F.graph().nodes(1).embedding(), ElementsAre(3, 4));
@@ -282,12 +283,8 @@ TEST(ProtobufNested, OptionalMessagesAreLeftOut) {
   Set.set("window.end", std::int64_t(2));
   Set.set("budget?", false);
   Set.set("unlimited?", true);
-  Expected<Message> Written =
-      serialize(*graphCodec(SerDes::Side::Compiler), Set.tensors());
-  ASSERT_TRUE(Written) << Written.takeError().str();
   ::test::GraphFeatures F;
-  ASSERT_TRUE(F.ParseFromArray(Written->text().data(),
-                               static_cast<int>(Written->text().size())));
+  ASSERT_NO_FATAL_FAILURE(write(Set, SerDes::Side::Compiler, F));
   EXPECT_EQ(F.window().end(), 2);
   EXPECT_EQ(F.limit_case(), ::test::GraphFeatures::kUnlimited);
 }
