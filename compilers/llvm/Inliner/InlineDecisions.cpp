@@ -67,7 +67,7 @@ Error InlineDecisions::add(StringRef Line) {
 }
 
 bool InlineDecisions::isAboutFiles(StringRef Line) {
-  return Line.starts_with("pipeline '") || Line.starts_with("file '");
+  return Line.starts_with(PipelineStart) || Line.starts_with(FileStart);
 }
 
 Expected<InlineDecisions> InlineDecisions::parse(StringRef Text) {

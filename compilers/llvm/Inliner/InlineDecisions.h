@@ -59,8 +59,11 @@ public:
   /// Parses the contents of a file. Returns Malformed as read() does.
   static Expected<InlineDecisions> parse(llvm::StringRef Text);
 
-  /// True if \p Line is not about a call but about a whole source file. parse()
-  /// skips such lines, because -mlbridge-size reads them.
+  /// The starts of the lines that are not about a call but about source files.
+  /// parse() skips such lines, because -mlbridge-size reads them.
+  static constexpr llvm::StringLiteral PipelineStart = "pipeline '";
+  static constexpr llvm::StringLiteral FileStart = "file '";
+  /// True if \p Line has one of these starts.
   static bool isAboutFiles(llvm::StringRef Line);
 
   /// Returns the index of the decision about a call of \p Callee at \p

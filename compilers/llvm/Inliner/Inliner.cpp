@@ -385,17 +385,12 @@ static std::shared_ptr<InlineAdvisorSource> openGiven(Module &M) {
   }
   if (Spec.Model.empty())
     return Replay;
-  CalleeFiles Files;
-  if (StringRef Path = inlinerCalleeFiles(); !Path.empty()) {
-    Expected<CalleeFiles> Given = CalleeFiles::read(Path);
-    if (!Given) {
-      M.getContext().diagnose(
-          DiagnosticInfoGeneric(ModelSession::prefix("mlbridge-inliner", M) +
-                                    Path + ": " + Given.takeError().str(),
-                                DS_Error));
-      return nullptr;
-    }
-    Files = std::move(*Given);
+  Expected<CalleeFiles> Files = readCalleeFiles();
+  if (!Files) {
+    M.getContext().diagnose(DiagnosticInfoGeneric(
+        ModelSession::prefix("mlbridge-inliner", M) + Files.takeError().str(),
+        DS_Error));
+    return nullptr;
   }
   std::unique_ptr<ModelSession> Session =
       ModelSession::open("mlbridge-inliner", Spec.Model, M);
@@ -403,7 +398,7 @@ static std::shared_ptr<InlineAdvisorSource> openGiven(Module &M) {
     return nullptr;
   auto State = std::make_shared<InlinerState>(std::move(Session), M);
   State->Replay = std::move(Replay);
-  State->Files = std::move(Files);
+  State->Files = std::move(*Files);
   return State;
 }
 

@@ -72,7 +72,16 @@ cl::opt<bool> InlinerNameCallsOpt(
 StringRef inlinerSpec() { return InlinerOpt; }
 bool inlinerIncludesDefault() { return InlinerIncludeDefaultOpt; }
 bool inlinerIncludesLinkage() { return InlinerIncludeLinkageOpt; }
-StringRef inlinerCalleeFiles() { return InlinerCalleeFilesOpt; }
 bool inlinerNamesCalls() { return InlinerNameCallsOpt; }
+
+Expected<CalleeFiles> readCalleeFiles() {
+  const std::string &Path = InlinerCalleeFilesOpt;
+  if (Path.empty())
+    return CalleeFiles();
+  Expected<CalleeFiles> Files = CalleeFiles::read(Path);
+  if (!Files)
+    return Error(Files.code(), Path + ": " + std::string(Files.message()));
+  return Files;
+}
 
 } // namespace MLBridge

@@ -14,6 +14,8 @@
 #ifndef MLBRIDGE_LLVM_INLINER_INLINEROPTIONS_H
 #define MLBRIDGE_LLVM_INLINER_INLINEROPTIONS_H
 
+#include "Inliner/CallFeatures.h"
+
 #include "llvm/ADT/StringRef.h"
 
 namespace MLBridge {
@@ -30,9 +32,10 @@ bool inlinerIncludesDefault();
 /// True if `-mlbridge-inliner-include-linkage` was given. The model then also
 /// receives the features of Inliner/CallFeatures.h.
 bool inlinerIncludesLinkage();
-/// Returns the value of `-mlbridge-inliner-callee-files=FILE`, or an empty
-/// string.
-llvm::StringRef inlinerCalleeFiles();
+/// Reads the file of `-mlbridge-inliner-callee-files=FILE`. Without this
+/// option, the result is empty. The message of an error begins with the file's
+/// name.
+Expected<CalleeFiles> readCalleeFiles();
 /// True if `-mlbridge-inliner-name-calls` was given. The context of a request
 /// then contains the decisionKey() of its call.
 bool inlinerNamesCalls();

@@ -16,11 +16,10 @@
 
 #include "MachineCode/MachineCode.h"
 #include "Pipeline/ErrorCollector.h"
+#include "Pipeline/ModuleCopy.h"
 #include "Pipeline/PassRunner.h"
 #include "Support/ReadFile.h"
 
-#include "llvm/Bitcode/BitcodeReader.h"
-#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -81,15 +80,6 @@ struct Program::Work {
   /// The actions that have been applied.
   ActionSequence Done;
 };
-
-/// Returns bitcode with the use order. Without that order, passes and the code
-/// generator could treat the module differently after it is read again.
-static std::string bitcodeOf(const Module &M) {
-  std::string Bitcode;
-  raw_string_ostream OS(Bitcode);
-  WriteBitcodeToFile(M, OS, /*ShouldPreserveUseListOrder=*/true);
-  return Bitcode;
-}
 
 Program::Program(std::unique_ptr<MemoryBuffer> IR,
                  const ProgramSettings &Settings)
@@ -297,17 +287,13 @@ Expected<Measurements> Program::stock() {
 }
 
 Expected<ObjectCode> Program::emit(StringRef Bitcode) {
-  Work Copy(std::make_unique<ErrorCollector>());
-  auto Read = parseBitcodeFile(MemoryBufferRef(Bitcode, Name), Copy.Context);
-  if (!Read)
-    return Error(ErrorCode::Malformed,
-                 Name + ": LLVM cannot read the bitcode that it wrote: " +
-                     toString(Read.takeError()));
-  Copy.M = std::move(*Read);
-  Expected<ObjectCode> Object = emitObject(*Copy.M);
-  if (Object)
-    if (Error E = Copy.takeDiagnostics())
-      return E;
+  Expected<std::unique_ptr<ModuleCopy>> Copy = ModuleCopy::read(Bitcode, Name);
+  if (!Copy)
+    return Copy.takeError();
+  Expected<ObjectCode> Object = emitObject((*Copy)->module());
+  if (const std::string Problem = (*Copy)->takeErrors();
+      Object && !Problem.empty())
+    return Error(ErrorCode::Malformed, Name + ": " + Problem);
   return Object;
 }
 

@@ -16,14 +16,11 @@
 #include "Inliner/InlineAdvisorSource.h"
 #include "Inliner/Inliner.h"
 #include "MachineCode/MachineCode.h"
-#include "Pipeline/ErrorCollector.h"
+#include "Pipeline/ModuleCopy.h"
 #include "Pipeline/PassRunner.h"
 
-#include "llvm/Bitcode/BitcodeReader.h"
-#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
@@ -125,25 +122,24 @@ Expected<TrialProgram> TrialProgram::create(const Module &M,
   if (!TM)
     return TM.takeError();
   TrialProgram Result(KeepsExported);
-  raw_string_ostream OS(Result.Bitcode);
-  WriteBitcodeToFile(M, OS, /*ShouldPreserveUseListOrder=*/true);
+  Result.Bitcode = bitcodeOf(M);
   return Result;
 }
 
 Expected<TrialResult> TrialProgram::run(const DecisionTable &Table,
                                         StringRef Pipeline) {
-  LLVMContext Context;
-  llvm::Expected<std::unique_ptr<Module>> M =
-      parseBitcodeFile(MemoryBufferRef(Bitcode, "program"), Context);
-  if (!M)
-    return Error(ErrorCode::Malformed, toString(M.takeError()));
-  Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(**M);
+  Expected<std::unique_ptr<ModuleCopy>> Copy =
+      ModuleCopy::read(Bitcode, "program");
+  if (!Copy)
+    return Copy.takeError();
+  Module &M = (*Copy)->module();
+  Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
   TrialResult Result;
   {
     PassRunner Passes(
-        **M, **TM, EmbeddingKind::Symbolic, [&](PassBuilder &Inner) {
+        M, **TM, EmbeddingKind::Symbolic, [&](PassBuilder &Inner) {
           registerAdvisorSource(
               Inner, std::make_shared<TrialSource>(Table, Result.Sites));
         });
@@ -155,9 +151,11 @@ Expected<TrialResult> TrialProgram::run(const DecisionTable &Table,
     else if (Error E = Passes.run(Pipeline))
       return E;
   }
-  Expected<LinkedText> Text = Meter.measure(**M);
+  Expected<LinkedText> Text = Meter.measure(M);
   if (!Text)
     return Text.takeError();
+  if (std::string Problem = (*Copy)->takeErrors(); !Problem.empty())
+    return Error(ErrorCode::Unsupported, std::move(Problem));
   Result.Text = std::move(*Text);
   return Result;
 }

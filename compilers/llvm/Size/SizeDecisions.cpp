@@ -20,9 +20,9 @@ using namespace llvm;
 
 namespace MLBridge {
 
-static constexpr StringLiteral PipelineStart = "pipeline '";
+static constexpr StringLiteral PipelineStart = InlineDecisions::PipelineStart;
 static constexpr StringLiteral Is = "' is ";
-static constexpr StringLiteral FileStart = "file '";
+static constexpr StringLiteral FileStart = InlineDecisions::FileStart;
 static constexpr StringLiteral HasPipeline = "' has pipeline '";
 static constexpr StringLiteral Outlines = "' outlines sequences of ";
 static constexpr StringLiteral DoesNotOutline = "' does not outline from '";

@@ -22,7 +22,7 @@
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 #include "PhaseOrdering/PhaseOrderingPass.h"
 #include "Pipeline/Applicability.h"
-#include "Pipeline/ErrorCollector.h"
+#include "Pipeline/ModuleCopy.h"
 #include "Pipeline/PassRunner.h"
 #include "Pipeline/PipelineReplacement.h"
 #include "Size/LinkedText.h"
@@ -31,15 +31,12 @@
 #include "Support/Options.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Bitcode/BitcodeReader.h"
-#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
 #include <algorithm>
@@ -64,32 +61,22 @@ cl::opt<unsigned>
 
 constexpr char GuardName[] = "mlbridge-size-guard";
 
-/// A copy of a module in a context of its own. Remarks of passes that run on
-/// the copy are dropped.
+/// A copy of a module, and its target.
 class Variant {
 public:
   /// Reads a copy from \p Bitcode. \p Name is the name of the module.
-  static Expected<std::unique_ptr<Variant>> create(StringRef Bitcode,
-                                                   StringRef Name);
+  static Expected<Variant> create(StringRef Bitcode, StringRef Name);
 
-  Module &module() { return *M; }
+  Module &module() { return Copy->module(); }
   TargetMachine &target() { return *TM; }
-  /// Returns the errors that were reported since the last call.
-  std::string takeErrors() { return Errors->take(); }
+  std::string takeErrors() { return Copy->takeErrors(); }
   /// Measures the code in bytes. The module is useless afterwards.
   Expected<std::uint64_t> measure(const CalleeFiles &Files);
 
 private:
-  Variant() {
-    auto Collector = std::make_unique<ErrorCollector>();
-    Errors = Collector.get();
-    Context.setDiagnosticHandler(std::move(Collector));
-  }
+  Variant() = default;
 
-  LLVMContext Context;
-  /// Owned by the context.
-  ErrorCollector *Errors;
-  std::unique_ptr<Module> M;
+  std::unique_ptr<ModuleCopy> Copy;
   /// Gives the passes information about the target. It generates no code.
   std::unique_ptr<TargetMachine> TM;
 };
@@ -151,45 +138,35 @@ public:
 
 } // namespace
 
-Expected<std::unique_ptr<Variant>> Variant::create(StringRef Bitcode,
-                                                   StringRef Name) {
-  std::unique_ptr<Variant> Result(new Variant());
-  auto Read = parseBitcodeFile(MemoryBufferRef(Bitcode, Name), Result->Context);
-  if (!Read)
-    return Error(ErrorCode::Malformed,
-                 "LLVM cannot read the bitcode that it wrote: " +
-                     toString(Read.takeError()));
-  Result->M = std::move(*Read);
-  Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(*Result->M);
+Expected<Variant> Variant::create(StringRef Bitcode, StringRef Name) {
+  Expected<std::unique_ptr<ModuleCopy>> Copy = ModuleCopy::read(Bitcode, Name);
+  if (!Copy)
+    return Copy.takeError();
+  Expected<std::unique_ptr<TargetMachine>> TM =
+      createTargetMachine((*Copy)->module());
   if (!TM)
     return TM.takeError();
-  Result->TM = std::move(*TM);
+  Variant Result;
+  Result.Copy = std::move(*Copy);
+  Result.TM = std::move(*TM);
   return Result;
 }
 
 Expected<std::uint64_t> Variant::measure(const CalleeFiles &Files) {
-  Expected<LinkedText> Text = LinkedTextMeter(LinkRoots::Defined).measure(*M);
+  Expected<LinkedText> Text =
+      LinkedTextMeter(LinkRoots::Defined).measure(module());
   if (!Text)
     return Text.takeError();
   if (std::string Problem = takeErrors(); !Problem.empty())
     return Error(ErrorCode::Unsupported, std::move(Problem));
   double Sum = 0;
   for (const auto &Function : Text->Functions) {
-    const auto *F = M->getFunction(Function.first());
+    const auto *F = module().getFunction(Function.first());
     // 0 means unknown.
     const std::int64_t Copies = F ? std::max<std::int64_t>(1, Files.of(*F)) : 1;
     Sum += static_cast<double>(Function.second) / static_cast<double>(Copies);
   }
   return static_cast<std::uint64_t>(std::llround(Sum));
-}
-
-/// Returns bitcode with the use order, on which passes and the code generator
-/// depend.
-static std::string bitcodeOf(const Module &M) {
-  std::string Bitcode;
-  raw_string_ostream OS(Bitcode);
-  WriteBitcodeToFile(M, OS, /*ShouldPreserveUseListOrder=*/true);
-  return Bitcode;
 }
 
 /// True if clang adds discriminators to the locations of \p M.
@@ -227,13 +204,12 @@ Error Deciders::optimize(Variant &V, Module &M, ModuleAnalysisManager &MAM,
 }
 
 Error Comparison::compileStock(StringRef Bitcode, const CalleeFiles &Files) {
-  Expected<std::unique_ptr<Variant>> V =
-      Variant::create(Bitcode, M.getModuleIdentifier());
+  Expected<Variant> V = Variant::create(Bitcode, M.getModuleIdentifier());
   if (!V)
     return V.takeError();
-  PassRunner((*V)->module(), (*V)->target(), EmbeddingKind::Symbolic, nullptr)
+  PassRunner(V->module(), V->target(), EmbeddingKind::Symbolic, nullptr)
       .run(Stock);
-  Expected<std::uint64_t> Bytes = (*V)->measure(Files);
+  Expected<std::uint64_t> Bytes = V->measure(Files);
   if (!Bytes)
     return Bytes.takeError();
   StockBytes = *Bytes;
@@ -242,21 +218,20 @@ Error Comparison::compileStock(StringRef Bitcode, const CalleeFiles &Files) {
 
 Expected<std::string> Comparison::compileDecided(StringRef Bitcode,
                                                  const CalleeFiles &Files) {
-  Expected<std::unique_ptr<Variant>> V =
-      Variant::create(Bitcode, M.getModuleIdentifier());
+  Expected<Variant> V = Variant::create(Bitcode, M.getModuleIdentifier());
   if (!V)
     return V.takeError();
-  if (Error E = Given.optimize(**V, M, MAM, Stock))
+  if (Error E = Given.optimize(*V, M, MAM, Stock))
     return E;
-  if (const std::string Problem = (*V)->takeErrors(); !Problem.empty()) {
+  if (const std::string Problem = V->takeErrors(); !Problem.empty()) {
     // Without the guard, these errors would end the compile, too.
     M.getContext().diagnose(DiagnosticInfoGeneric(Problem, DS_Error));
     return std::string();
   }
   if (isOver())
     return std::string();
-  std::string Result = bitcodeOf((*V)->module());
-  Expected<std::uint64_t> Bytes = (*V)->measure(Files);
+  std::string Result = bitcodeOf(V->module());
+  Expected<std::uint64_t> Bytes = V->measure(Files);
   if (!Bytes)
     return Bytes.takeError();
   DecidedBytes = *Bytes;
@@ -264,21 +239,18 @@ Expected<std::string> Comparison::compileDecided(StringRef Bitcode,
 }
 
 Expected<bool> Comparison::run() {
-  CalleeFiles Files;
-  if (const StringRef Path = inlinerCalleeFiles(); !Path.empty()) {
-    Expected<CalleeFiles> Read = CalleeFiles::read(Path);
-    if (!Read)
-      return Error(Read.code(), (Path + ": " + Read.message()).str());
-    Files = std::move(*Read);
-  }
+  // Read the counts here, because the inliner does not without a model.
+  Expected<CalleeFiles> Files = readCalleeFiles();
+  if (!Files)
+    return Files.takeError();
   const std::string Bitcode = bitcodeOf(M);
   // Measure the stock code first, because decisions may set options of the code
   // generator.
-  if (Error E = compileStock(Bitcode, Files))
+  if (Error E = compileStock(Bitcode, *Files))
     return E;
   std::string Decided;
   if (!isOver()) {
-    Expected<std::string> Compiled = compileDecided(Bitcode, Files);
+    Expected<std::string> Compiled = compileDecided(Bitcode, *Files);
     if (!Compiled)
       return Compiled.takeError();
     Decided = std::move(*Compiled);
@@ -286,12 +258,10 @@ Expected<bool> Comparison::run() {
   HasExpired = isOver();
   if (HasExpired || !DecidedBytes || *DecidedBytes >= *StockBytes)
     return false;
-  auto Read = parseBitcodeFile(
-      MemoryBufferRef(Decided, M.getModuleIdentifier()), M.getContext());
+  Expected<std::unique_ptr<Module>> Read =
+      readBitcode(Decided, M.getModuleIdentifier(), M.getContext());
   if (!Read)
-    return Error(ErrorCode::Malformed,
-                 "LLVM cannot read the bitcode that it wrote: " +
-                     toString(Read.takeError()));
+    return Read.takeError();
   replaceContents(M, **Read);
   return true;
 }
