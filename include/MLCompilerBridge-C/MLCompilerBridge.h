@@ -429,10 +429,11 @@ typedef struct MLBridgeRunnerCallbacks {
 
 /// Creates a factory with the schemes of mlbridgeCreateModelRunner(). All
 /// runners of the factory, in all threads, share one copy of an in-process
-/// model. After its file has changed, runners that make their first request
-/// load the new file. Any number of threads can create runners and check specs
-/// at the same time. During this time, no thread may add a scheme or set a
-/// time-out.
+/// model. A runner loads the model at its first request. If the model's file
+/// has changed by then, it loads the new file. Runners that have already made a
+/// request keep the old model. Any number of threads can create runners and
+/// check specs at the same time. During this time, no thread may add a scheme
+/// or set a time-out.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateRunnerFactory(MLBridgeRunnerFactoryRef *Factory);
 

@@ -62,7 +62,11 @@ def fetch(
 
 @app.command("list")
 def list_(folder: Folder = DEFAULT) -> None:
-    """List all programs that `fetch` can compile, and their versions in the corpus."""
+    """List programs and their versions in the corpus.
+
+    The list has all programs that `mlbridge corpus fetch` can compile, and your own
+    programs. It only counts the programs that csmith generated.
+    """
     from mlbridge_optimizations import corpus
 
     try:

@@ -102,7 +102,10 @@ def plain_sums(values: Mapping[str, int]) -> dict[str, int]:
 
 
 class Searcher:
-    """Compiles and counts one program with any choices."""
+    """Compiles one program with given inlining and unrolling choices.
+
+    Counts the instructions that the compiled program executes.
+    """
 
     def __init__(
         self, program: Program, folder: Path, plugin: Path, server: Served
@@ -153,7 +156,10 @@ class Searcher:
             ]
 
     def try_choices(self, choices: Mapping[Key, int]) -> tuple[Counted, Path]:
-        """Compiles and counts the program with choices. gcc makes all other choices."""
+        """Compiles the program with choices, and counts its executed instructions.
+
+        gcc makes the choices that are not in `choices`. Also returns the executable.
+        """
         made = {}
         for number, source in enumerate(dict.fromkeys(key[0] for key in choices)):
             numbers = {"inline": count(), "unroll": count()}
@@ -183,7 +189,10 @@ class Searcher:
         return instructions, text_and_constants(executable) / self.text
 
     def measure(self, tried: Sequence[tuple[Site, int]]) -> None:
-        """Tries all choices in one compile. A site gets the result of its functions."""
+        """Measures all choices in one build of the program.
+
+        A site's gain and growth are the sums for the functions of the site.
+        """
         if not tried:
             return
         counted, executable = self.try_choices({s.key: c for s, c in tried})
@@ -268,7 +277,7 @@ def best_choices(sites: Iterable[Site], bytes_left: float) -> dict[Key, int]:
 
 
 def search(searcher: Searcher) -> Searched:
-    """Measures the sites of one program and the best choices that fit."""
+    """Measures a program's sites, and then the best choices within the size limit."""
     sites = searcher.sites()
     search_loops(searcher, sites)
     search_calls(searcher, sites)

@@ -45,8 +45,9 @@ class ExplainOptions:
         Path | None,
         Option(
             metavar="FOLDER",
-            help="The --folder of an earlier `mlbridge search smallest-code`, in place"
-            " of COMMAND. By default, its decisions are explained.",
+            help="Folder of an earlier search: the --folder of `mlbridge search"
+            " smallest-code`. Its program replaces COMMAND. Its decisions are used"
+            " unless --decisions or --flags is given.",
         ),
     ] = None
     program: Annotated[
@@ -71,7 +72,7 @@ class ExplainOptions:
         ),
     ] = ""
     out: Annotated[
-        Path, Option(metavar="FILE.html", dir_okay=False, help="Write this page.")
+        Path, Option(metavar="FILE.html", dir_okay=False, help="HTML page to write.")
     ] = Path("explained.html")
     rows: Annotated[
         int, Option(min=1, help="Rows of each table to print. The page has all rows.")
@@ -88,7 +89,8 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
 
     The command compiles and links the program by clang -Oz, and again with decisions, a
     model or other flags. It prints the sizes of the program, its files and functions,
-    and which calls were inlined and which functions outlined. The page has all tables.
+    and which calls were inlined and which functions outlined. It also writes all tables
+    to an HTML page (`--out`).
 
     ```sh
     make clean

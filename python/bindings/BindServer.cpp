@@ -87,12 +87,13 @@ void bindServer(nb::module_ &M) {
           "session", &Server::session,
           "The request's session, counted from 1. 0 without a request.")
       .def_prop_ro("pid", &Server::pid,
-                   "The compiler's process ID. 0 for a bare compiler.")
+                   "The compiler's process ID, or 0 if it is unknown, as for a "
+                   "compiler that connects without the handshake (bare mode).")
       .def_prop_ro("advice_type", &Server::adviceType,
                    "The type of advice that the session's first request "
                    "expects, or ''.")
       .def_prop_ro("bare", &Server::bare,
-                   "True if the compiler uses bare pipes.")
+                   "True if the compiler uses bare mode.")
       .def_prop_ro("sessions", &Server::sessions,
                    "Sessions since the server started.")
       .def_prop_ro("open", &Server::open, "Sessions that are open.")

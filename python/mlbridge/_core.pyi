@@ -110,7 +110,9 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The compiler's process ID. 0 for a bare compiler."""
+        """
+        The compiler's process ID, or 0 if it is unknown, as for a compiler that connects without the handshake (bare mode).
+        """
 
     @property
     def advice_type(self) -> str:
@@ -118,7 +120,7 @@ class Server:
 
     @property
     def bare(self) -> bool:
-        """True if the compiler uses bare pipes."""
+        """True if the compiler uses bare mode."""
 
     @property
     def sessions(self) -> int:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads any bytes as a training log, as single observations and as arrays.
+"""Parses arbitrary bytes as a training log, and reads the log in two ways.
 
-Both ways must give the same values or the same Malformed error. The observations must
-not be larger than the file.
+It reads one observation at a time, and arrays of all observations. Both ways must give
+the same values or the same Malformed error. The observations must not be larger than
+the file.
 """
 
 import os

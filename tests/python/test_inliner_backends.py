@@ -210,7 +210,10 @@ def test_by_code_of_tensorflow(reference: Compiled, tmp_path: Path) -> None:
 def in_process(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
-    """Returns the spec of the same model in the compiler."""
+    """Returns a spec that runs the inlining model inside the compiler.
+
+    The model runs with ONNX Runtime, as machine code, or built into the plug-in.
+    """
     if request.param == "builtin":
         return "builtin:imitation"
     file = MODEL / "inliner.onnx"

@@ -143,7 +143,8 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
                 (Iterations == 0 || Copies <= Iterations);
     if (Width > 1 || Interleave > 1)
       Fits &= CanVectorize && KeepsOrder;
-    // The widest useful vectors fill two registers with the smallest elements.
+    // A wider vector is useless if its elements would not fit into two
+    // registers even with the loop's smallest element type.
     if (Width > 1)
       Fits &= AllowsVectors && (!IsShort || Assumed % Copies == 0) &&
               std::uint64_t(Width) * Smallest <= 2 * Register &&
