@@ -23,9 +23,9 @@ namespace MLBridge {
 /// object. Any number of threads can use the object at the same time.
 class modules::ModuleSchemes {
 public:
-  /// Returns the scheme \p Name, or null if there is no module for it. Loads
-  /// the module if necessary, and fails if the module lacks the scheme. The
-  /// pointer is valid while this object exists.
+  /// Returns the scheme \p Name, or null if no module for it exists. Loads the
+  /// module if necessary, and fails if the module lacks the scheme. The pointer
+  /// is valid while this object exists.
   Expected<const RunnerFactory::Scheme *> find(std::string_view Name);
 
 private:

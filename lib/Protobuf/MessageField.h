@@ -40,9 +40,9 @@ struct MessageField {
   Format::FieldType Type = Format::TYPE_INT32;
   bool IsRepeated = false;
   bool IsPacked = false;
-  /// True if the field's feature may be missing: the field is declared
-  /// `optional`, is in a oneof, or has a name of the protocol that not every
-  /// message has, such as `_seed`.
+  /// True if the field's feature may be missing. This is so if the field is
+  /// declared `optional` or is in a oneof, or if its name is reserved for a
+  /// tensor that only some messages have, such as `_seed`.
   bool IsOptional = false;
   bool IsRequired = false;
   /// The index of the field's oneof in its message, or None.

@@ -70,10 +70,11 @@ void BareListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
   if (HasData || hasWriter(Pending->Ends.Read.get()))
     begin(std::move(*Pending), Sessions);
   else if (Pending->Until.expired())
-    Sessions.reportError(Error(
-        ErrorCode::Timeout,
-        "a bare compiler opened " + Name + ".in but did not open " + Name +
-            ".out within " + posix::formatDuration(Options.PeerTimeout)));
+    Sessions.reportError(Error(ErrorCode::Timeout,
+                               "a compiler in bare mode opened " + Name +
+                                   ".in but did not open " + Name +
+                                   ".out within " +
+                                   posix::formatDuration(Options.PeerTimeout)));
   else if (!IsGone)
     return;
   Pending.reset();

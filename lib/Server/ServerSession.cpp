@@ -13,7 +13,7 @@
 using namespace MLBridge;
 
 std::string ServerSession::Identity::describe() const {
-  return (Bare ? "bare compiler" : "compiler " + std::to_string(Pid)) +
+  return (Bare ? "compiler in bare mode" : "compiler " + std::to_string(Pid)) +
          " (session " + std::to_string(Number) + ")";
 }
 

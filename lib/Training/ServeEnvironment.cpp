@@ -54,8 +54,8 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
     return Terms.takeError();
   if (Terms->Bare)
     return {ErrorCode::Unsupported,
-            Channel.describe() + ": bare pipes cannot carry the messages of "
-                                 "training, which hold several tensors; "
+            Channel.describe() + ": bare mode cannot carry the messages of "
+                                 "training, which have several tensors; "
                                  "expected a trainer with this library"};
   Codec.setDialect(BaseSerDes::Dialect::Native);
 

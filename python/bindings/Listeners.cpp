@@ -29,8 +29,8 @@ static nb::tuple serverSpec(const nb::str &Given) {
     raise(
         {ErrorCode::Unsupported,
          "a model is served at pipe:NAME or shm:NAME, not at '" + Text + "'"});
-  // Accept the first two options only for pipes, because bare compilers use
-  // only pipes.
+  // Accept the first two options only for pipes, because bare mode uses only
+  // pipes.
   const std::string_view Known[] = {"serdes", "bare", "max-message",
                                     "max-sessions"};
   if (Error E = Spec.checkOptions(Span(Known).subspan(IsPipe ? 0 : 2)))
@@ -68,7 +68,7 @@ void bindListeners(nb::module_ &M) {
         nb::sig("def server_spec(spec: str) -> tuple[str, str, bool, int, "
                 "int]"),
         "Parses a spec of an address on this machine. Returns the name, the "
-        "SerDes of bare compilers, whether bare compilers are accepted, the "
+        "SerDes in bare mode, whether compilers in bare mode are accepted, the "
         "maximum message size in bytes and the maximum number of sessions.");
   nb::class_<ListenerInPython> Bound(
       M, "Listener",

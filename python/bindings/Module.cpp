@@ -50,7 +50,7 @@ static nb::object printableText(const nb::str &Text, std::size_t Most) {
 NB_MODULE(_core, M) {
   if (_import_array() < 0)
     throw nb::python_error();
-  M.doc() = "The C++ half of mlbridge: the library that compilers link.";
+  M.doc() = "The bindings of the C++ library that compilers link.";
   M.attr("VERSION") = MLBRIDGE_VERSION;
   M.attr("COMPILER") = MLBRIDGE_COMPILER;
   M.attr("SIMDJSON_VERSION") = MLBRIDGE_SIMDJSON_VERSION;

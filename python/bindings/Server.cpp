@@ -305,8 +305,8 @@ void Server::setReply(nb::handle Value, std::size_t Index) {
     return;
   }
   E.Reply.clear();
-  // Convert Python's int and float to int32 and float32, because bare compilers
-  // read C's int and float.
+  // Convert Python's int and float to int32 and float32, because compilers in
+  // bare mode read C's int and float.
   TensorsFromPython::NumberTypes Numbers;
   if (E.Request.Bare)
     Numbers = {ElementType::Int32, ElementType::Float};

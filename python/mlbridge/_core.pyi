@@ -1,4 +1,4 @@
-"""The C++ half of mlbridge: the library that compilers link."""
+"""The bindings of the C++ library that compilers link."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def formats() -> list[Format]:
 
 def server_spec(spec: str) -> tuple[str, str, bool, int, int]:
     """
-    Parses a spec of an address on this machine. Returns the name, the SerDes of bare compilers, whether bare compilers are accepted, the maximum message size in bytes and the maximum number of sessions.
+    Parses a spec of an address on this machine. Returns the name, the SerDes in bare mode, whether compilers in bare mode are accepted, the maximum message size in bytes and the maximum number of sessions.
     """
 
 class Listener:

@@ -16,7 +16,7 @@ class Error(Exception):
     session: int = 0
     """The number of the session whose reply could not be sent. 0 for other errors."""
     pid: int = 0
-    """The process ID of the compiler in `session`. 0 for a bare session."""
+    """The process ID of the compiler in `session`. 0 if it is unknown (bare mode)."""
     session_ended: bool = False
     """Whether `session` has ended because its compiler could not receive the error."""
     others: "tuple[Error, ...]" = ()

@@ -79,16 +79,17 @@ class PipeCompilerInterface(BaseCompilerInterface):
         peer_timeout: float = PEER_TIMEOUT,
         formats: Sequence[_core.Format] = (),
     ) -> None:
-        """Listens at NAME.sock and, for bare compilers, at NAME.in and NAME.out.
+        """Listens at NAME.sock and, for bare mode, at NAME.in and NAME.out.
 
         Args:
             name: the path. The compiler's spec is ``pipe:NAME``. Only compilers of this
                 user can connect. Files that a dead server left are replaced.
-            serdes: the SerDes for bare compilers, ``"bitstream"`` or ``"json"``. Bare
-                compilers use the paper's original library, without a handshake. Other
-                compilers choose their SerDes in the handshake.
+            serdes: the SerDes in bare mode, ``"bitstream"`` or ``"json"``. In bare
+                mode, a compiler connects without a handshake, for example with the
+                paper's original library. Other compilers choose their SerDes in the
+                handshake.
             timeout: seconds that `evaluate` waits for a request. None sets no limit.
-            bare: whether to serve bare compilers.
+            bare: whether to serve compilers in bare mode.
             max_message: the maximum size of a compiler's message in bytes.
             peer_timeout: seconds within which a compiler must read its reply.
             formats: additional SerDes, for example from `mlbridge.protobuf.messages`.
@@ -132,9 +133,10 @@ class PipeCompilerInterface(BaseCompilerInterface):
             SchemaMismatch, Unsupported, InvalidArgument, OSFailure: the reply could not
                 be sent, for example because it exceeds ``max_message``. The exception's
                 ``session`` and ``pid`` name the compiler, which receives an error of
-                code ``Model`` instead. A bare compiler that uses the bitstream SerDes
-                cannot receive errors, so its session ends (``session_ended``). To
-                continue with other sessions, call `evaluate` again.
+                code ``Model`` instead. In bare mode with the bitstream SerDes, a
+                compiler cannot receive errors, so its session ends
+                (``session_ended``). To continue with other sessions, call `evaluate`
+                again.
             OSFailure, with a ``session`` of 0: the server failed.
         """
         if mode == "exit":
@@ -169,7 +171,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
         self._server.set_reply(advice)
 
     def populate_error(self, message: str) -> None:
-        """Stores an error as the reply. An error ends a bare compiler's session."""
+        """Stores an error as the reply. In bare mode, an error ends the session."""
         self._server.set_error(message)
 
     def close(self) -> None:
@@ -188,7 +190,10 @@ class PipeCompilerInterface(BaseCompilerInterface):
 
     @property
     def pid(self) -> int:
-        """The process ID of the current request's compiler. 0 for a bare compiler."""
+        """The process ID of the current request's compiler.
+
+        0 if it is unknown, as for a compiler in bare mode.
+        """
         return self._server.pid
 
     @property
@@ -204,7 +209,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
 class SharedMemoryCompilerInterface(PipeCompilerInterface):
     """Serves compilers that connect to a path with ``shm:`` or ``pipe:``.
 
-    Unlike `PipeCompilerInterface`, this class does not serve bare compilers. With
+    Unlike `PipeCompilerInterface`, this class does not support bare mode. With
     ``shm:``, features are views of memory shared with the compiler.
     """
 

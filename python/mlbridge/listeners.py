@@ -43,7 +43,7 @@ def open_listeners(
     Raises InvalidArgument if a spec is invalid or two specs conflict. Raises OSFailure
     if another server uses a path, or if the path is not writable.
     """
-    # Maps names to (SerDes of bare compilers or "", max_message, max_sessions).
+    # Maps names to (SerDes in bare mode or "", max_message, max_sessions).
     local: dict[str, tuple[str, int, int]] = {}
     remote: list[str] = []
     for address in addresses:
@@ -54,7 +54,7 @@ def open_listeners(
         name, serdes, bare, max_message, max_sessions = _core.server_spec(spec)
         wanted = (serdes if bare else "", max_message, max_sessions)
         known = local.get(name, wanted)
-        # An address without bare compilers does not conflict with any SerDes.
+        # An address without bare mode does not conflict with any SerDes.
         if known[1:] != wanted[1:] or (known[0] and wanted[0] not in (known[0], "")):
             raise InvalidArgument(
                 f"'{spec}' contradicts another address of the same name; give both the "

@@ -394,17 +394,17 @@ def serve(
             `batched` policy, which is called with a list of requests. The arrays are
             valid until the policy returns.
         at: an address, or a list of addresses. ``pipe:NAME`` may have the options
-            ``serdes`` (for bare compilers), ``bare=no``, ``max-message`` and
-            ``max-sessions``. ``shm:NAME`` does not serve bare compilers. A path is
-            short for ``pipe:``. Compilers may connect to either kind of address with
+            ``serdes`` (for bare mode, without a handshake), ``bare=no``,
+            ``max-message`` and ``max-sessions``. ``shm:NAME`` has no bare mode. A path
+            is short for ``pipe:``. Compilers may connect to either kind of address with
             ``pipe:NAME`` or ``shm:NAME``.
         sessions: return when this many compilers have connected and disconnected.
         timeout: raise Timeout after this many seconds without a request.
         on_error: what to do if the policy raises, or if its advice cannot be sent.
             ``"reply"`` logs the exception and continues. ``"raise"`` raises the
             exception here. In either case, the compiler receives an error of code
-            ``Model`` and makes the decision itself. A bare compiler that uses the
-            bitstream SerDes cannot receive errors or deferrals, so its session ends.
+            ``Model`` and makes the decision itself. In bare mode with the bitstream
+            SerDes, a compiler cannot receive errors or deferrals, so its session ends.
         max_batch: the maximum number of requests in one call of a batched policy.
         max_delay: the maximum number of seconds to wait until a batch is full.
         measure_latency: whether to measure `Statistics.latencies`.

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as a sequence of bitstream messages: in this library's
-/// dialect, as requests of a foreign compiler, and as replies of a foreign
-/// model. If a message can be read, it must survive a round trip.
+/// Parses arbitrary bytes as a sequence of bitstream messages: in this
+/// library's dialect, as requests of a foreign compiler, and as replies of a
+/// foreign model. If a message can be read, it must survive a round trip.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as a sequence of FlatBuffers messages. If a message can be
-/// read, it must survive a round trip.
+/// Parses arbitrary bytes as a sequence of FlatBuffers messages. If a message
+/// can be read, it must survive a round trip.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as a sequence of JSON messages, for various expected types.
-/// If a message can be read, it must survive a round trip between the two sides
-/// of this library. It must also keep its values on the way to a foreign peer
-/// and back.
+/// Parses arbitrary bytes as a sequence of JSON messages, for various expected
+/// types. If a message can be read, it must survive a round trip between the
+/// two sides of this library. It must also keep its values on the way to a
+/// foreign peer and back.
 ///
 //===----------------------------------------------------------------------===//
 

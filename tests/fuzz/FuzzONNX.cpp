@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as a model, merges its inputs, and compares the result with
-/// what protoc's code reads from the same bytes. Merging may remove only the
-/// parts (the inputs that are merged) and the nodes that join them. Each merged
-/// input must be what these nodes would compute.
+/// Parses arbitrary bytes as a model, merges its inputs, and compares the
+/// result with what protoc's code reads from the same bytes. Merging may remove
+/// only the parts (the inputs that are merged) and the nodes that join them.
+/// Each merged input must be what these nodes would compute.
 ///
 /// Random bytes are rarely a model with inputs to merge, so most mutations
 /// change the fields of models.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads any bytes as LLVM's interactive channel, all at once and in pieces.
+"""Parses arbitrary bytes as LLVM's interactive channel, all at once and in pieces.
 
 An input's first byte selects LLVM's advisor and the smallest length of the pieces. The
 length of the pieces must not change the requests or the error (Malformed or

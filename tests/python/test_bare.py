@@ -217,7 +217,7 @@ def fails(kind: type[Exception], text: str) -> mlbridge.Policy:
     return raising(lambda _: kind(text))
 
 
-# Policies whose results a bare compiler cannot receive, and the text in the log.
+# Policies whose results a compiler in bare mode cannot receive, and the log's text.
 DEFERRALS: dict[str, tuple[mlbridge.Policy, str]] = {
     "None": (lambda _: None, "answered None"),
     "Deferred": (fails(mlbridge.Deferred, "not \udcff me"), r"not \udcff me"),
@@ -236,7 +236,7 @@ FAILURES: dict[str, tuple[mlbridge.Policy, str]] = {
 def test_what_they_cannot_be_told(
     name: str, serves: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The failure ends only the session of the bare compiler."""
+    """The failure ends only the session of the compiler in bare mode."""
     reply, says = (DEFERRALS | FAILURES)[serves]
 
     def policy(features: mlbridge.Features) -> Any:

@@ -179,7 +179,7 @@ def test_one_model_at_several_places(tmp_path: Path) -> None:
     with serving(lambda f: f["x"] + 1, places) as served:
         for spec in places:
             assert reply_of(spec, {"x": 41}, int) == 42
-        # Only a pipe's listener accepts bare compilers.
+        # Only a pipe's listener accepts compilers in bare mode.
         assert Path(f"{first}.in").exists()
         assert not Path(f"{second}.in").exists()
     assert served.statistics.sessions == 3

@@ -609,7 +609,7 @@ TEST(BitstreamReplies, ErrorAndDeferred) {
 }
 
 //===----------------------------------------------------------------------===//
-// The bare dialect
+// Bare mode
 //===----------------------------------------------------------------------===//
 
 TEST(BitstreamBare, RequestsKeepTheOrderAndScalarsHaveShape1) {

@@ -317,8 +317,8 @@ TEST_P(GoldenFrames, AreRead) {
   EXPECT_EQ(difference(Expected.tensors(), *Tensors), "");
 }
 
-/// Returns every frame in every format. Protobuf has no bare dialects, so there
-/// is no Protobuf version of a frame that uses one.
+/// Returns every frame in every format. Frames of bare mode have no Protobuf
+/// version, because bare mode does not support Protobuf.
 std::vector<Parameters> allFrames() {
   std::vector<Parameters> All;
   for (const Frame &F : Frames)

@@ -81,9 +81,9 @@ public:
   /// another form.
   static Expected<CalleeFiles> read(llvm::StringRef Path);
 
-  /// Returns the number of files that emit \p Callee. If there is no line for
-  /// \p Callee, returns 0, which means unknown, for a function that the linker
-  /// merges, and 1 for any other function.
+  /// Returns the number of files that emit \p Callee. If the file has no line
+  /// for \p Callee, returns 0 (unknown) for a function that the linker merges,
+  /// and 1 for all other functions.
   std::int64_t of(const llvm::Function &Callee) const;
 
 private:

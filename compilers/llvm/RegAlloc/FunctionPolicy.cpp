@@ -70,7 +70,7 @@ void FunctionPolicy::setAdvisors(AdvisorModel *ToCompare) const {
 }
 
 /// Returns the option whose model would make the same decisions as the fixed
-/// policy of \p Given. Empty if there is no such option.
+/// policy of \p Given. Empty if \p Given sets no such option.
 static StringRef optionBesidePolicy(const PolicyDescription &Given) {
   switch (Given.Fixed) {
   case FixedPolicy::WeightOrder:

@@ -110,10 +110,10 @@ public:
     BareModel, ///< The peer is a foreign compiler on pipes without a handshake.
   };
   /// Selects the dialect. The initial dialect is Native. Foreign peers, such as
-  /// the reference implementation or LLVM's interactive model runner, need a
-  /// bare dialect. docs/reference/wire-format.md describes the dialects. The
-  /// default implementation ignores \p New, so all peers receive the same
-  /// messages.
+  /// the reference implementation or LLVM's interactive model runner, need one
+  /// of the other two dialects, which docs/reference/wire-format.md describes
+  /// under "Bare mode". The default implementation ignores \p New, so all peers
+  /// receive the same messages.
   virtual void setDialect(Dialect New);
 
 protected:

@@ -41,9 +41,10 @@ public:
 
   /// Executes the message \p Command and returns the tensors of the reply.
   /// These are an observation, or `_error` and `_code` if the command failed.
-  /// The tensors are valid until the next call. Data that the environment has
-  /// set as views is valid until the next reset() or step(). Do not send a
-  /// reply to the command `close`.
+  /// The tensors are valid until the next call. Elements that the environment
+  /// has set as views belong to the environment, and are valid until its next
+  /// reset() or step(). After the command `close`, do not send the returned
+  /// tensors.
   Span<const TensorView> reply(Span<const TensorView> Command);
 
   /// Returns whether the trainer has sent `close`.
