@@ -157,7 +157,7 @@ def add(
     """Add your own program to a corpus, from its build or its compile database.
 
     Each C or C++ source becomes a module of bitcode. The program is compiled without
-    optimisation and run as in each --run. Its outputs become the expected outputs of
+    optimisation and run once for each --run. Its outputs become the expected outputs of
     its test.
 
     ```sh

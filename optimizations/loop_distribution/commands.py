@@ -229,8 +229,9 @@ def _evaluate(
     - "llvm": LLVM's -enable-loop-distribute.
     - "random": Random decisions.
     - "rule": The distribution with the fewest estimated cycles.
-    - "same factors": The best factors (vector width, interleave count and unroll count)
-      if all loops get the same factors.
+    - "same factors": The vector width, interleave count and unroll count that are the
+      best on average if all loops of the generated kernels get the same. Loops for
+      which these factors are illegal keep LLVM's choice.
     - "distribution", "factors", "both": The models.
     - "best distribution", "best factors": In each kernel, the single-loop change with
       the best measured time (brute force).

@@ -158,8 +158,8 @@ def _fill(kernel: Kernel, operand: str, value: str) -> str:
 def _helpers(kernel: Kernel) -> str:
     """Returns functions that set an output to 0 and compare two outputs.
 
-    LLVM must not inline them into ``main``: compilation takes longer, and LLVM 22's
-    InstCombine does not end for some kernels.
+    LLVM must not inline them into ``main``. Otherwise, compilation would take longer,
+    and LLVM 22's InstCombine would not end for some kernels.
     """
     shape, memref = kernel.shapes["O"], kernel.memref("O")
     dims = [f"%d{number}" for number in range(len(shape))]

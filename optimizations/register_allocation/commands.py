@@ -429,10 +429,11 @@ def _evaluate(context: typer.Context, evaluated: Evaluated) -> None:
 def _headroom(context: typer.Context, options: Headroom) -> None:
     """Estimate how much a model of register allocation can reduce the cost of spills.
 
-    Many networks with random weights allocate each function. The networks are of the
-    kinds `dialogue`, `dialogue-alone` and `eviction` (see `mlbridge train
-    register-allocation-evolution`). For each function, the table uses the cost of the
-    best network.
+    Many networks allocate each function: first the heuristics from which training
+    starts, then networks with random weights. The kinds of networks are `dialogue`,
+    `dialogue-alone` and `eviction`, as in `mlbridge train
+    register-allocation-evolution`. For each function, the table uses the lowest cost of
+    greedy and the first N networks.
 
     ```sh
     mlbridge evaluate register-allocation-headroom --tries 24

@@ -213,7 +213,8 @@ def train(
 ) -> Iterator[tuple[Iteration, Weights]]:
     """Yields the iterations, each with the network's weights.
 
-    `policies` are the specs of further policies. The networks are written to `folder`.
+    `policies` are the specs of policies to imitate besides LLVM's own. The networks are
+    written to `folder`.
     """
     pool = [STOCK, *policies]
     network = EvictionNetwork()

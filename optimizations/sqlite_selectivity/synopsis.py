@@ -50,7 +50,10 @@ def hash_of(value: float | str) -> int:
 
 
 def codes_of(values: Sequence[float | str]) -> NDArray[np.float64]:
-    """Returns a pair of numbers per value, [n, 2]. Pairs compare like the values."""
+    """Returns a pair of numbers per value, [n, 2]. Pairs compare like the values.
+
+    A text's pair depends only on its first 12 bytes.
+    """
     if not values or not isinstance(values[0], str):
         found = np.zeros((len(values), 2))
         found[:, 0] = values

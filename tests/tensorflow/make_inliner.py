@@ -29,7 +29,10 @@ def write_weights(path: Path) -> None:
 
 
 def write_model(path: Path, folder: Path) -> None:
-    """Writes a model with the policy's computation, for named features int64[1,1]."""
+    """Writes a SavedModel that makes the same decisions as the inlining network.
+
+    Each feature is an input of its name, int64[1,1].
+    """
     import tensorflow as tf
 
     with np.load(path) as arrays:

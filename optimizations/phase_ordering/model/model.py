@@ -47,7 +47,7 @@ class Task:
                 "stop": self.stop,
                 "lookahead": self.lookahead,
                 "observation": ",".join(self.observation),
-                # The compiler of the training uses these defaults.
+                # During training, the compiler uses these defaults of embeddings.
                 "embedding": {"kind": "symbolic", "normalization": "per-instruction"},
             }
         )

@@ -41,7 +41,8 @@ class Made:
         bool,
         Option(
             "--linked",
-            help="Also try the sequences on whole programs, each linked to one module.",
+            help="Also try the sequences on whole programs, each linked into one"
+            " module.",
         ),
     ] = False
     ahead: Annotated[

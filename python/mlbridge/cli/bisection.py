@@ -34,7 +34,10 @@ class ReplayTest:
     """The time limit of one run in seconds. A run that exceeds it has failed."""
 
     def spec(self, decisions: int) -> str:
-        """Returns the model spec for the first decisions of the log."""
+        """Returns a spec that replays the first `decisions` decisions of the log.
+
+        The compiler makes all later decisions with its heuristic.
+        """
         if not decisions:
             return "none"
         return f"{spec_of('replay', self.log)}?until={decisions}"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports an RLModule of RLlib, with the connectors if it is from an algorithm."""
+"""Exports an RLModule of RLlib.
+
+If the module comes from an algorithm, also exports the algorithm's connectors.
+"""
 
 import tempfile
 from collections.abc import Mapping, Sequence
