@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench report``: all tables and figures of the bridge's paper."""
+"""``mlbridge bench report``: measures tables and figures of the bridge's paper."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -413,8 +413,8 @@ static float logOf(double Value) {
   return static_cast<float>(std::log2(std::max(Value, 1e-5)));
 }
 
-/// Adds the features of one statement, which has the share \p Weight of all
-/// instances.
+/// Adds the features of the statement \p S to \p Sums, multiplied by \p Weight,
+/// the statement's share of all instances.
 static void addStatement(const Statement &S, const Kernel &K, Nest Loops,
                          double Weight, Vector &Sums) {
   std::erase_if(Loops, [](const Loop &L) { return L.Trips <= 1; });

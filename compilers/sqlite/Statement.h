@@ -76,7 +76,7 @@ typedef struct Term {
   int Begin, End;      // tokens
   int Table;           // terms with the same number restrict the same table
   uint32_t Columns[2]; // hashes of "table.column" in lower case, or 0
-  uint32_t Expression; // hash of what is compared, 0 for a column alone
+  uint32_t Expression; // hash of the expression, 0 for a column alone
   TermOperator Operator;
   OperandKind Operand;
   double Values[4]; // two literals, with two numbers each: see setValue()

@@ -33,7 +33,8 @@ using Loader = torch::inductor::AOTIModelPackageLoader;
 static constexpr char ModelInPackage[] = "model";
 static constexpr char SignatureKey[] = "mlbridge_signature";
 
-/// Calls \p Do and converts libtorch's exceptions to errors of \p Code.
+/// Calls \p Do and converts libtorch's exceptions to errors with the code
+/// \p Code.
 template <typename F>
 static auto guarded(ErrorCode Code, const std::string &Name, F Do)
     -> decltype(Do()) {

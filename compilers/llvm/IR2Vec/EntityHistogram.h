@@ -37,12 +37,12 @@ enum class EmbeddingKind : std::uint8_t {
   /// LLVM's symbolic embedding. It sums the vectors of each instruction's
   /// opcode, type, operand kinds and predicate.
   Symbolic,
-  /// A flow-aware embedding with bounded weights. If an operand is defined by
-  /// an instruction, the embedding adds that instruction and its operands
-  /// instead. Operands have the weight from the IR2Vec paper. All operands of
-  /// an instruction together have at most half of the instruction's weight. The
-  /// total weight of a function is therefore at most twice its number of
-  /// instructions.
+  /// A flow-aware embedding with bounded weights. If an earlier instruction
+  /// defines an operand, the embedding adds this instruction and its operands
+  /// instead. The weight of such operands comes from the IR2Vec paper. All such
+  /// operands of an instruction together have at most half of the instruction's
+  /// weight. The total weight of a function is therefore at most twice its
+  /// number of instructions.
   FlowAware,
   /// LLVM's flow-aware embedding, in which operands have the full weight of
   /// their user. The weight doubles with each `x = x + x`, so the embedding is

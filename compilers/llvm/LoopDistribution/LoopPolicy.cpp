@@ -93,8 +93,8 @@ public:
   }
 
 private:
-  /// Returns a random number below \p Limit. The remainder's bias is
-  /// negligible.
+  /// Returns a random number below \p Limit. The bias of the modulo operation
+  /// is negligible.
   std::uint64_t below(std::uint64_t Limit) { return Generator() % Limit; }
 
   std::mt19937_64 Generator;
