@@ -665,7 +665,7 @@ static bool isReference(const Statement *S, int Begin, int End) {
          Name.End == End;
 }
 
-/// Describes what is compared: a column alone, or an expression.
+/// Sets To->Expression to 0 for a column alone, or to the expression's hash.
 static void setExpression(const Statement *S, int Begin, int End, Term *To) {
   To->Expression =
       isReference(S, Begin, End) ? 0 : hashExpression(S, Begin, End);
@@ -794,8 +794,8 @@ static void describe(const Statement *S, Term *To) {
   To->Expression = hashExpression(S, Begin, End);
 }
 
-/// True if a model cannot know what the tokens compare with, or if they must
-/// not be an argument of likelihood().
+/// True if the tokens contain a value that a request cannot describe, such as a
+/// parameter, or if they must not be an argument of likelihood().
 static bool isUnusual(const Statement *S, int Begin, int End) {
   for (int I = Begin; I != End; ++I) {
     const Token *const T = &S->Tokens[I];

@@ -41,7 +41,7 @@ public:
   /// Returns the model of \p From, stored under \p Key. If the model's files
   /// have not changed, this is the stored model. Otherwise, it is the result of
   /// \p Load. If several threads request the same model at the same time, one
-  /// thread loads it and the others wait. Failures are not stored.
+  /// thread loads it and all other threads wait. Failures are not stored.
   Expected<std::shared_ptr<const Model>>
   get(const std::string &Key, const Source &From,
       const InProcessModelRunner::Load &Load);

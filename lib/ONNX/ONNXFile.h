@@ -40,9 +40,9 @@ FileSurvey survey(const std::string &File);
 std::vector<std::string> partsOf(const std::string &File);
 
 /// Returns Malformed if one of the ExternalFiles of \p File is outside the
-/// model's folder. A model could otherwise read any file of the user. Symbolic
-/// links are followed. If \p File is a link, its target's folder is also
-/// allowed.
+/// model's folder. A model could otherwise read any file of the user. For
+/// symbolic links, the targets are checked. If \p File is a link, the targets
+/// may also be in the folder of its target.
 Error checkParts(const std::string &File);
 
 } // namespace MLBridge::onnx

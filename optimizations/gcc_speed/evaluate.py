@@ -84,10 +84,11 @@ def evaluate(
     *,
     pairs: int = 0,
 ) -> Iterator[Ratio]:
-    """Compiles and counts all programs. Stock objects in `folder` are kept.
+    """Compiles all programs, and counts the instructions that they execute.
 
-    With `pairs`, user times are measured on the corpus's large inputs. Raises
-    ModelError if a program's output differs from the output with stock gcc.
+    Stock objects in `folder` are kept. With `pairs`, user times are measured on the
+    corpus's large inputs. Raises ModelError if a program's output differs from the
+    output with stock gcc.
     """
     for program in programs:
         stock = Build(program, folder / program.name).all(keep=True)

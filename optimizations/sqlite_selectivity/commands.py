@@ -149,9 +149,9 @@ def _print(name: str, rows: "dict[str, Result]") -> None:
         "queries": [f"{len(one.times)}" for one in results],
         "  with another plan": [f"{one.changed}" for one in results],
         "  with a term without index": [f"{len(one.ours())}" for one in results],
-        "speedup of the latter, hot": [geomean(one.ours()) for one in results],
-        "  if 1 ms or more": [geomean(one.long()) for one in results],
-        "  cold": [geomean(one.ours(), cold=True) for one in results],
+        "    their speedup, hot": [geomean(one.ours()) for one in results],
+        "      if 1 ms or more": [geomean(one.long()) for one in results],
+        "      cold": [geomean(one.ours(), cold=True) for one in results],
         "1 ms or more: slower than 1.1 x": [
             f"{one.slow} of {len(one.all_long())}" for one in results
         ],

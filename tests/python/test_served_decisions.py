@@ -166,7 +166,7 @@ def test_draws(tmp_path: Path) -> None:
 
 
 def test_one_request_s_nan_is_its_own(tmp_path: Path, name: str) -> None:
-    """A NaN in one request of a batch does not affect the others."""
+    """A NaN in one request of a batch does not affect other requests."""
     scores = np.array([1, 3, 2], np.float32)
     path = passing_on(tmp_path / "m.onnx", {"mlbridge.decide": "argmax:s"}, scores)
     policy = load_onnx(path)

@@ -11,9 +11,9 @@
 /// `-mlbridge-inliner=decisions:FILE`. LLVM's heuristic decides about all other
 /// calls.
 ///
-/// LLVM's own replay, -cgscc-inline-replay, inlines whatever the file says,
-/// even a weak function that the linker may replace. This replay checks that
-/// inlining is legal, and reports what it could not apply.
+/// LLVM's own replay, -cgscc-inline-replay, inlines every call that the file
+/// lists, even a weak function that the linker may replace. This replay checks
+/// that inlining is legal, and reports the decisions that it could not apply.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -12,9 +12,9 @@
 /// one copy as the stock compiler decides. The smaller code is kept. If both
 /// have the same size, the code of the stock compiler is kept.
 ///
-/// **The size** is that of the functions which the linker keeps, as far as one
-/// file shows it: functions that the file must define, and all functions that
-/// these use. Each function is assumed to have its own section. The linker
+/// **The size** is the size of the functions that the linker keeps, as far as
+/// one file shows it: functions that the file must define, and all functions
+/// that these use. Each function is assumed to have its own section. The linker
 /// merges copies of a function from several files. With
 /// -mlbridge-inliner-callee-files, each of N copies counts as 1/N of its size.
 /// Without this option, each copy counts in full.
