@@ -194,7 +194,7 @@ def overhead_command(
     "asked" is the number of decisions. "MiB" is the added size on disk. "RSS" is the
     peak memory in MiB, including shared libraries. Columns with "+" show the median
     difference from stock clang. Other load on the machine affects CPU time less
-    than the other columns.
+    than wall time ("ms").
 
     ```sh
     mlbridge bench overhead
