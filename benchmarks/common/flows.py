@@ -7,6 +7,7 @@ from statistics import geometric_mean, median
 from typing import Protocol
 
 from mlbridge.files import spec_of
+from mlbridge_benchmarks.common import savedmodel
 
 # Maps each flow whose model is in another process to the model's address and to the
 # options of the compiler's spec.
@@ -21,7 +22,13 @@ IN_PROCESS = ("onnx", "aot")
 
 
 def in_process_spec(runner: str, model: Path, folder: Path) -> str:
-    """Returns the spec of an .onnx file. For aot, compiles the model to the folder."""
+    """Returns the spec with which a runner evaluates an .onnx file.
+
+    For aot, compiles the model to the folder. For TensorFlow's runners, `savedmodel`
+    converts the model.
+    """
+    if runner in savedmodel.SETS:
+        return savedmodel.spec(runner, model)
     if runner == "aot":
         from mlbridge.aot import compile_model
 

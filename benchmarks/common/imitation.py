@@ -15,7 +15,7 @@ MODEL = "models/inlining-imitation/inliner.onnx"
 class Model:
     """The imitation inliner, run by one runner."""
 
-    runner: str  # ``onnx``, ``aot``, or ``llvm`` for LLVM's own heuristic.
+    runner: str  # As in `cli.MODEL_RUNNERS`, or ``llvm`` for LLVM's own heuristic.
     spec: str
 
 
@@ -29,7 +29,7 @@ class Source:
 
 
 def models(runners: Sequence[str], folder: Path) -> list[Model]:
-    """Returns the imitation inliner for each runner. For aot, compiles it."""
+    """Returns the imitation inliner for each runner. See `in_process_spec`."""
     source = in_checkout(MODEL)
     return [
         Model(name, "" if name == "llvm" else in_process_spec(name, source, folder))

@@ -10,8 +10,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
+from mlbridge.errors import Unsupported
+
+from . import savedmodel
 from .processes import ROOT, existing
 
 JsonFile = Annotated[
@@ -46,7 +50,8 @@ def plot_file(default: str) -> Any:
 Names = list[str] | None
 LOCAL_RUNNERS = ("pipe", "shm")
 LocalRunner = Annotated[Names, only("--runner", LOCAL_RUNNERS, "runner")]
-MODEL_RUNNERS = ("onnx", "aot")  # The model runs in clang's own process.
+# The model runs in clang's own process.
+MODEL_RUNNERS = ("onnx", "aot", savedmodel.TF, savedmodel.TF_AOT)
 ModelRunner = Annotated[Names, only("--runner", MODEL_RUNNERS, "runner")]
 Rounds = Annotated[
     int, typer.Option(min=1, help="Rounds of measurements. Tables show the medians.")
@@ -71,6 +76,42 @@ def choice(
                 f"{name!r}: expected {', '.join(known)}", param_hint=option
             )
     return tuple(given or known)
+
+
+def available(
+    console: Console,
+    option: str,
+    given: list[str] | None,
+    known: tuple[str, ...],
+    missing: Callable[[str], str] = savedmodel.missing,
+) -> tuple[str, ...]:
+    """Returns the given names after a check, or by default all available names.
+
+    ``missing`` returns what a name lacks, or "". By default, prints the names that are
+    not available.
+
+    Raises:
+        BadParameter: a given name is not known.
+        Unsupported: a given name is not available.
+    """
+    chosen, reasons = choice(option, given, known), dict[str, str]()
+    for name in chosen:
+        if why := missing(name):
+            reasons[name] = why
+    if given and reasons:
+        raise Unsupported("; ".join(f"{name}: {why}" for name, why in reasons.items()))
+    for name, why in reasons.items():
+        console.print(f"[yellow]no {name}: {escape(why)}[/]")
+    return tuple(name for name in chosen if name not in reasons)
+
+
+def missing_in(build: Path, runner: str) -> str:
+    """Returns what an in-process runner lacks in a build, or ""."""
+    if why := savedmodel.missing(runner):
+        return why
+    if runner == savedmodel.TF and not (build.parent / "lib/MLBridge-tf.so").exists():
+        return "this build has no TensorFlow; configure it again with TensorFlow"
+    return ""
 
 
 def parse_counts(option: str, text: str) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -22,6 +23,7 @@ from mlbridge import inprocess
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common import savedmodel
 from mlbridge_benchmarks.common.imitation import Source, models
 from mlbridge_benchmarks.common.processes import WORKLOADS, find_build, runtimes
 from mlbridge_benchmarks.common.tables import plain_table
@@ -50,7 +52,13 @@ class Variant:
     @property
     def disk_mib(self) -> float:
         """The total size of the files, in MiB."""
-        return sum(path.stat().st_size for path in self.files) / 2**20
+        return sum(map(_size, self.files)) / 2**20
+
+
+def _size(path: Path) -> int:
+    """Returns the size of a file, or of all files in a folder."""
+    each = path.rglob("*") if path.is_dir() else [path]
+    return sum(one.stat().st_size for one in each if one.is_file())
 
 
 Run = dict[str, float]  # One compile: ms, cpu_ms, rss_mib, and asked (decisions).
@@ -74,9 +82,12 @@ def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant
         Variant("plug-in", tuple(plugin_flags(plugin)), (plugin,), asks=False),
     ]
     for model in models(runners, folder):
-        files = [plugin, Path(unquote(model.spec.partition(":")[2]))]
+        path = model.spec.partition(":")[2].partition("?")[0]
+        files = [plugin, Path(unquote(path))]
         if model.runner == "onnx" and (runtime := inprocess.onnxruntime()):
             files.append(runtime.resolve())
+        if model.runner == savedmodel.TF and (runtime := savedmodel.library()):
+            files += runtime.resolve().parent.glob("libtensorflow*.so.2")
         told = (f"inliner={model.spec}", "on-error=fatal", "print-statistics")
         options = tuple(plugin_flags(plugin, *told))
         made.append(Variant(f"+ {model.runner}", options, tuple(files), asks=True))
@@ -87,7 +98,7 @@ def compile_once(build: Path, variant: Variant, source: Source, output: Path) ->
     """Compiles the source and measures it with run-client."""
     command: list[str | Path] = [build / "run-client", CLANG, "-Oz", "-w"]
     command += [*source.flags, *variant.options, "-c", source.path, "-o", output]
-    env = {**os.environ, **runtimes()}
+    env = {**os.environ, **runtimes(), **savedmodel.variables()}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=SECONDS, env=env
     )
@@ -191,6 +202,9 @@ def overhead_command(
     functions, so its compile time is the start-up time. Its few inlining decisions make
     the plug-in load the model. The second file is a whole module.
 
+    The runners "tf" and "tf-aot" need TensorFlow. "tf" loads a SavedModel with
+    TensorFlow's library, and "tf-aot" is its machine code.
+
     "asked" is the number of decisions. "MiB" is the added size on disk. "RSS" is the
     peak memory in MiB, including shared libraries. Columns with "+" show the median
     difference from stock clang. Other load on the machine affects CPU time less
@@ -202,8 +216,9 @@ def overhead_command(
     ```
     """
     console = TableConsole(highlight=False)
-    chosen = cli.choice("--runner", runner, cli.MODEL_RUNNERS)
     found_build = find_build(build, ["run-client"])
+    lacks = partial(cli.missing_in, found_build)
+    chosen = cli.available(console, "--runner", runner, cli.MODEL_RUNNERS, lacks)
     found_plugin = cli.find_plugin(plugin)
     if source:
         module = Source(source.name, source)

@@ -149,7 +149,7 @@ def measure_flows(
     from . import compile_time, gym_flow
     from .task import Sample, prepare
 
-    names = cli.choice("--flow", setting.flow, known)
+    names = cli.available(CONSOLE, "--flow", setting.flow, known)
     options = setting.compiler(actions)
     sample = Sample.draw(setting.corpus_folder, compiled.modules, setting.seed, most)
     with (
@@ -188,10 +188,11 @@ def _compile_time(
     is POSET-RL's: for each action, a Python driver starts opt for the passes and
     llvm-ir2vec for the features. In our flows, each module is compiled by a new clang
     process with the plug-in. The model runs in another process, or in clang: either
-    through ONNX Runtime ("onnx") or as machine code ("aot"). The flows with another
-    process are "gRPC", "pipe, JSON", "pipe, bitstream" and "shm". The flow "clang -Oz"
-    is the stock compiler. All other flows must choose the same actions, and all of our
-    flows must produce the same objects.
+    through ONNX Runtime ("onnx") or as machine code, from `mlbridge compile` ("aot") or
+    from TensorFlow's compiler ("tf-aot", which needs TensorFlow 2.15). The flows with
+    another process are "gRPC", "pipe, JSON", "pipe, bitstream" and "shm". The flow
+    "clang -Oz" is the stock compiler. All other flows must choose the same actions, and
+    all of our flows must produce the same objects.
 
     "s" is the sum of the modules' median times. "CPU s" is the sum of CPU times,
     including those of the servers. "faster" is the speed-up over the original flow, in

@@ -12,8 +12,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from math import exp, log
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from elftools.elf.elffile import ELFFile
@@ -23,8 +24,10 @@ from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
 from mlbridge_benchmarks.common.flows import IN_PROCESS, SERVED, mean_ratio, rotated
 from mlbridge_benchmarks.common.processes import Server, own_cpu_seconds, timed
+from mlbridge_benchmarks.common.savedmodel import TF_AOT
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.evaluation.statistics import mean_interval
 from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 
 from .original import OriginalTools
@@ -32,7 +35,10 @@ from .task import Deployed, Sample, in_process_specs, need_grpc, served
 
 ORIGINAL, STOCK = "original", "clang -Oz"
 
-INSIDE = (*SERVED, *IN_PROCESS)  # The flows that are clang with the plug-in.
+# The flows that are clang with the plug-in.
+INSIDE = (*SERVED, *IN_PROCESS, TF_AOT)
+# The flows whose model is in clang's process.
+MODELS_INSIDE = (*IN_PROCESS, TF_AOT)
 FLOWS = (ORIGINAL, *INSIDE, STOCK)
 
 # Limits on a compile's time relative to the original flow. The ratios in the paper are
@@ -49,6 +55,7 @@ _ADDRSIG = 0x6FFF4C03
 _NOT_COMPARED = ("SHT_SYMTAB", "SHT_STRTAB", _ADDRSIG)
 # The limit on the time of a compile with a machine-code model, relative to clang -Oz.
 DEPLOYED_LIMIT = 2.0
+DEPLOYED = ("aot", TF_AOT)
 
 
 @dataclass(frozen=True)
@@ -233,6 +240,45 @@ def measure(
     return results
 
 
+@dataclass(frozen=True)
+class Relation:
+    """A CPU time relative to the CPU time of another flow.
+
+    Attributes:
+        flow: the other flow.
+        mean: the geometric mean over the modules of the median over the rounds.
+        interval: the 95 % interval of the mean, over the modules.
+    """
+
+    flow: str
+    mean: float
+    interval: tuple[float, float]
+
+
+def to_served(results: Results, flow: str) -> Relation | None:
+    """Compares the CPU times of a flow and of the most similar flow with a server.
+
+    The CPU time of a flow with a server includes the server's. Of all these flows,
+    returns the relation with the greatest upper limit, or None if there are none.
+    """
+    found = []
+    for name in (name for name in SERVED if name in results.runs):
+        logs = [
+            log(
+                median(
+                    a.cpu_seconds / b.cpu_seconds
+                    for a, b in zip(mine, theirs, strict=True)
+                )
+            )
+            for mine, theirs in zip(
+                results.runs[flow].values(), results.runs[name].values(), strict=True
+            )
+        ]
+        low, high = mean_interval(logs)
+        found.append(Relation(name, exp(fmean(logs)), (exp(low), exp(high))))
+    return max(found, key=lambda one: one.interval[1], default=None)
+
+
 def _digest(file: Path) -> str:
     """Hashes all sections of an object except its symbol tables.
 
@@ -279,6 +325,11 @@ def rows(results: Results) -> list[dict[str, Any]]:
             "start_seconds": round(results.start_seconds[flow], 3),
             "other_objects": len(results.others.get(flow, ())),
         }
+        if flow in MODELS_INSIDE and (to := to_served(results, flow)):
+            low, high = to.interval
+            found = {"cpu": to.mean, "low": low, "high": high}
+            row["of_served"] = {"flow": to.flow}
+            row["of_served"] |= {name: round(x, 4) for name, x in found.items()}
         for base, key in ((results.base, "faster"), (STOCK, "of_clang")):
             if base not in results.runs:
                 continue
@@ -335,12 +386,16 @@ def bounds(results: Results) -> list[Bound]:
     """Returns the flows' relative times with their limits."""
     found = []
     limits = [(flow, ORIGINAL, limit) for flow, limit in LIMITS.items()]
-    for flow, base, limit in (*limits, ("aot", STOCK, DEPLOYED_LIMIT)):
+    limits += [(flow, STOCK, DEPLOYED_LIMIT) for flow in DEPLOYED]
+    for flow, base, limit in limits:
         if flow in results.runs and base in results.runs:
             total = results.total(flow) / results.total(base)
             found.append(Bound(flow, "all modules", base, total, limit))
             mean = results.ratio(flow, base)
             found.append(Bound(flow, "geomean", base, mean, limit))
+    for flow in MODELS_INSIDE:
+        if flow in results.runs and (to := to_served(results, flow)):
+            found.append(Bound(flow, "CPU, 95 %", to.flow, to.interval[1], 1.0))
     return found
 
 

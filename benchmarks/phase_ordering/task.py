@@ -14,6 +14,7 @@ from mlbridge import grpc
 from mlbridge.errors import InvalidArgument, Unsupported
 from mlbridge_benchmarks.common.flows import IN_PROCESS, in_process_spec
 from mlbridge_benchmarks.common.processes import Server, listening
+from mlbridge_benchmarks.common.savedmodel import TF_AOT
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
@@ -112,11 +113,11 @@ def environment_of(options: EpisodeOptions, spec: str) -> dict[str, Any]:
 def in_process_specs(
     names: Sequence[str], deployed: Deployed, folder: Path
 ) -> dict[str, str]:
-    """Returns the specs of the in-process runners. For aot, compiles the model."""
+    """Returns the specs of the in-process runners. See `in_process_spec`."""
     return {
         name: in_process_spec(name, deployed.model, folder)
         for name in names
-        if name in IN_PROCESS
+        if name in (*IN_PROCESS, TF_AOT)
     }
 
 

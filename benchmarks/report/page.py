@@ -52,6 +52,7 @@ class Section:
     images: list[Image] = field(default_factory=list)
     published: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def duration(self) -> str:
@@ -163,6 +164,9 @@ def section_of(part: Part, results: Results, *, quick: bool) -> Section:
         section.state = "measured"
     elif section.failures:
         section.state = "failed"
+    every = [row for each in rows.values() for row in each]
+    if not quick:
+        section.notes += [o.why for o in part.optional if o.is_missing(every)]
     for view in part.views:
         each = [row for name in view.steps for row in rows.get(name, ())]
         if table := shown(part.name, view, each):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mlbridge_benchmarks.common.savedmodel import TF, TF_AOT
 from mlbridge_benchmarks.common.tables import number
 
 Row = Mapping[str, Any]
@@ -111,6 +112,25 @@ class View:
 
 
 @dataclass(frozen=True)
+class Optional:
+    """A row that needs additional software.
+
+    Attributes:
+        key: a key of the rows.
+        value: the value of the key in this row.
+        why: why the row may be missing, for readers of a page without it.
+    """
+
+    key: str
+    value: str
+    why: str
+
+    def is_missing(self, rows: Sequence[Row]) -> bool:
+        """Returns true if there are rows, but not this one."""
+        return bool(rows) and all(row.get(self.key) != self.value for row in rows)
+
+
+@dataclass(frozen=True)
 class Part:
     """A table or a figure of the paper.
 
@@ -121,6 +141,7 @@ class Part:
         text: one sentence about our measurement.
         steps: the commands, in order.
         views: the tables to show.
+        optional: the rows that need additional software.
         not_done: why nothing is measured, for a part without steps.
     """
 
@@ -130,6 +151,7 @@ class Part:
     text: str
     steps: tuple[Step, ...] = ()
     views: tuple[View, ...] = ()
+    optional: tuple[Optional, ...] = ()
     not_done: str = ""
 
 
@@ -210,6 +232,21 @@ _COMPILES = (
     Column("by CPU time", "faster.total_cpu"),
     Column("/ clang -Oz", "of_clang.total"),
     Column("start, s", "start_seconds"),
+    Column("CPU / with a server", "of_served.cpu"),
+    Column("95 %: from", "of_served.low"),
+    Column("to", "of_served.high"),
+)
+
+_TF_AOT = (
+    "The model as TensorFlow's machine code (tf-aot) was not measured, because "
+    "TensorFlow 2.15 was not installed: run `VENV=build/venvs/tf-aot scripts/make-venv "
+    "tf-aot`, then measure this part again with --again."
+)
+_TF = (
+    "The model in TensorFlow's library (tf) was not measured, because TensorFlow was "
+    "not installed when the bridge was built: run `VENV=build/venvs/keras "
+    "scripts/make-venv keras`, then make a new build/release, and measure this part "
+    "again with --again."
 )
 
 PARTS: tuple[Part, ...] = (
@@ -229,6 +266,7 @@ PARTS: tuple[Part, ...] = (
             ),
         ),
         (View(("compile-time",), "bitcode to object by a policy", _COMPILES),),
+        (Optional("flow", TF_AOT, _TF_AOT),),
     ),
     Part(
         "register-allocation",
@@ -330,6 +368,10 @@ PARTS: tuple[Part, ...] = (
                 ),
             ),
         ),
+        (
+            Optional("clang", f"+ {TF_AOT}", _TF_AOT),
+            Optional("clang", f"+ {TF}", _TF),
+        ),
     ),
     Part(
         "runners",
@@ -396,6 +438,7 @@ PARTS: tuple[Part, ...] = (
             ),
         ),
         (*_trips("rtt"), _INSIDE),
+        (Optional("runner", TF_AOT, _TF_AOT), Optional("runner", TF, _TF)),
     ),
     Part(
         "mlir",

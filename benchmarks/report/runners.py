@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mlbridge_benchmarks.common.savedmodel import TF_AOT
 from mlbridge_benchmarks.common.tables import number
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -12,6 +13,7 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 ANOTHER, INSIDE = "another process", "the compiler"
 EXPORTS = "any that exports ONNX"
+TENSORFLOW_AOT = "TensorFlow AOT"
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ RUNNERS = (
     Characteristics("aot:", INSIDE, "no", EXPORTS, "nothing; to build, a C compiler"),
     Characteristics("tf:", INSIDE, "no", "TensorFlow", "TensorFlow's C library"),
     Characteristics(
-        "TensorFlow AOT", INSIDE, "no", "TensorFlow", "nothing; to build, TensorFlow"
+        TENSORFLOW_AOT, INSIDE, "no", "TensorFlow", "nothing; to build, TensorFlow"
     ),
     Characteristics("aoti:", INSIDE, "no", "PyTorch", "PyTorch's C++ libraries"),
     Characteristics("tvm:", INSIDE, "no", "any that TVM imports", "TVM's runtime"),
@@ -45,9 +47,14 @@ TITLES = [
 ]
 
 
+def _name(spec: str) -> str:
+    """Returns the runner's name in the rows of the benchmarks."""
+    return TF_AOT if spec == TENSORFLOW_AOT else spec.rstrip(":")
+
+
 def _trip(rows: Rows, spec: str) -> str:
     """Returns the time of one request to the model `fc` with 500 floats."""
-    name = spec.rstrip(":")
+    name = _name(spec)
     for row in rows.get("rtt", ()):
         served = str(row["runner"])
         is_served = (row.get("python"), row.get("serdes")) == ("fc", "bitstream")
@@ -62,7 +69,7 @@ def _trip(rows: Rows, spec: str) -> str:
 def _start(rows: Rows, spec: str) -> str:
     """Returns the CPU time that the model's first decision adds to clang."""
     for row in rows.get("overhead", ()):
-        if (row["source"], row["clang"]) == ("start-up", f"+ {spec.rstrip(':')}"):
+        if (row["source"], row["clang"]) == ("start-up", f"+ {_name(spec)}"):
             return number(row["added_cpu_ms"])
     return ""
 

@@ -32,7 +32,9 @@ def _in_process(
     console: Console, build: Path, asked: list[str] | None
 ) -> tuple[str, ...]:
     """Returns the requested runtimes that are available. Prints those that are not."""
-    wanted = [name for name in inprocess.RUNTIMES if name in (asked or ())]
+    # ``tf`` selects both runners of TensorFlow.
+    words = {name: (name, name.partition("-")[0]) for name in inprocess.RUNTIMES}
+    wanted = [n for n in inprocess.RUNTIMES if set(words[n]) & set(asked or ())]
     if asked and not wanted:
         return ()
     missing = inprocess.available(build)
@@ -92,13 +94,15 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     transport without this library. The table marks times above their limit. Such times
     are not an error, because they depend on the machine.
 
-    The runners of in-process models (onnx, aot and tf) are compared with a direct call
-    of the same runtime. --placement, --serdes and --fresh do not affect them. The first
-    run takes a few seconds longer per model, because it compiles the models.
+    The runners of in-process models (onnx, aot, tf and tf-aot) are compared with a
+    direct call of the same runtime. --placement, --serdes and --fresh do not affect
+    them. "tf" loads a SavedModel with TensorFlow's library, and "tf-aot" is its machine
+    code. The word "tf" selects both. The first run takes a few seconds longer per
+    model, because it compiles the models.
 
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000
-    mlbridge bench rtt --runner onnx --runner aot
+    mlbridge bench rtt --runner onnx --runner aot --runner tf
     mlbridge bench rtt --runner pipe --mlir
     ```
     """

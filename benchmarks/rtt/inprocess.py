@@ -19,15 +19,16 @@ from rich.table import Table
 
 from mlbridge import inprocess
 from mlbridge.extras import how_to_install, pip_install
+from mlbridge_benchmarks.common import savedmodel
 from mlbridge_benchmarks.common.processes import Worker, runtimes, started
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_optimizations.plot import finish, panels_of
 
-from . import savedmodel
 from .report import shown
 from .workload import LENGTHS, POLICIES, Workload
 
-RUNTIMES = ("onnx", "aot", "tf")  # Schemes, in the order of the tables.
+RUNTIMES = ("onnx", "aot", savedmodel.TF, savedmodel.TF_AOT)
+"""The runners, in the order of the tables. ``tf-aot`` has the scheme ``aot``."""
 BATCHES_A_SWEEP = 5
 # If there are more lengths, only the first and every tenth are measured, because each
 # length is a separate model that takes seconds to compile.
@@ -36,7 +37,7 @@ MOST_LENGTHS = 12
 # ratio of sweeps, and the extra time of any request.
 FIRST_LIMIT_US = {"onnx": 0.5}
 SWEEP_LIMIT = {"onnx": 1.15}
-CALL_LIMIT_US = {"aot": 0.2}
+CALL_LIMIT_US = {"aot": 0.2, savedmodel.TF_AOT: 0.2}
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
 def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
     """Yields a function that sends a line to inprocess-client and returns the reply."""
     core = max(os.sched_getaffinity(0))
-    variables = runtimes() | savedmodel.environment(build)
+    variables = runtimes() | savedmodel.variables()
     name = "inprocess-client"
     command: list[str | Path] = [build / name, str(core), features, str(batches)]
     with started(command, variables=variables) as process:
@@ -107,12 +108,19 @@ def available(build: Path) -> dict[str, str]:
         return dict.fromkeys(RUNTIMES, f"needs {how_to_install('compile')}")
     with _client(build, 1, Path(os.devnull)) as ask:
         kinds = ask("kinds")
-    missing = {name: "" if name in kinds else "not in this build" for name in RUNTIMES}
+    missing = {
+        name: "" if _scheme(name) in kinds else "not in this build" for name in RUNTIMES
+    }
     missing["onnx"] = missing["onnx"] or (
         "" if inprocess.onnxruntime() else f"`{pip_install('onnxruntime')}`"
     )
-    missing["tf"] = missing["tf"] or savedmodel.missing(build)
+    for name in savedmodel.SETS:
+        missing[name] = missing[name] or savedmodel.missing(name)
     return missing
+
+
+def _scheme(runtime: str) -> str:
+    return "aot" if runtime == savedmodel.TF_AOT else runtime
 
 
 def measure(
@@ -124,7 +132,8 @@ def measure(
 ) -> list[Measured]:
     """Measures the sweep's two policies and a network in each runtime.
 
-    Each length has its own model, which is cached in the folder of inprocess-client.
+    Each length has its own model. The models are cached in the folder of
+    inprocess-client and, for TensorFlow, in `savedmodel.MODELS`.
     """
     # Import this here, because `mlbridge bench` also works without the package onnx.
     from .models import MLP, InProcessModel, ModelCache
@@ -140,11 +149,16 @@ def measure(
             jobs=len(os.sched_getaffinity(0)),
             on_start=partial(on_start, "compiling models"),
         )
-    if "tf" in runtimes:
-        on_done = on_start("saving TensorFlow's models", 1)
-        savedmodel.make(build, cache, models)
-        on_done()
-    find = {"onnx": cache.onnx, "aot": cache.compiled, "tf": cache.saved_model}
+    find: dict[str, Callable[[InProcessModel], Path]] = {
+        "onnx": cache.onnx,
+        "aot": cache.compiled,
+    }
+    for name in savedmodel.SETS:
+        if name in runtimes:
+            on_done = on_start(f"{name}: TensorFlow's models", 1)
+            made = savedmodel.make(name, map(cache.onnx, models))
+            find[name] = dict(zip(models, made, strict=True)).__getitem__
+            on_done()
 
     on_done = on_start("in process", len(models) * len(runtimes))
     found = []
@@ -152,9 +166,11 @@ def measure(
         work.save(Path(folder))
         with _client(build, batches, Path(folder) / "features.f32") as ask:
             # Wake the core. The first model is measured again below.
-            ask(f"{runtimes[0]} {models[0].length} {find[runtimes[0]](models[0])}")
+            first, name = models[0], runtimes[0]
+            ask(f"{_scheme(name)} {first.length} {find[name](first)}")
             for model, runtime in product(models, runtimes):
-                got = ask(f"{runtime} {model.length} {find[runtime](model)}")
+                file = find[runtime](model)
+                got = ask(f"{_scheme(runtime)} {model.length} {file}")
                 floor, runner = got["floor"], got["runner"]
                 for side in (floor, runner):
                     model.check(work, np.array(side["answer"], np.float32))

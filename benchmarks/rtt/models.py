@@ -134,15 +134,6 @@ class ModelCache:
         """Returns the path of the model's library, which `compile_all` creates."""
         return self._library(model)[1]
 
-    def saved_model(self, model: InProcessModel) -> Path:
-        """Returns the model's TensorFlow folder, which `savedmodel.make` creates."""
-        return self.onnx(model).with_suffix(".tf")
-
-    def write_weights(self, model: InProcessModel, path: Path) -> Path:
-        """Writes the weights for `savedmodel`."""
-        np.savez(path, *model.weights(self.work))
-        return path
-
     def compile_all(
         self,
         models: Sequence[InProcessModel],

@@ -28,6 +28,9 @@
 #ifdef MLBRIDGE_HAS_ONNX
 #include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 #endif
+#ifdef MLBRIDGE_HAS_TF
+#include "MLCompilerBridge/Runners/TFModelRunner.h"
+#endif
 
 #include <atomic>
 #include <barrier>
@@ -137,6 +140,9 @@ int main(int NumArguments, char **Arguments) {
   RunnerFactory Factory;
 #ifdef MLBRIDGE_HAS_ONNX
   addONNX(Factory);
+#endif
+#ifdef MLBRIDGE_HAS_TF
+  addTF(Factory);
 #endif
 
   Round Shared(static_cast<std::ptrdiff_t>(NumThreads));

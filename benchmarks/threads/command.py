@@ -25,7 +25,7 @@ from mlbridge.errors import ModelError
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
-from mlbridge_benchmarks.common import processes
+from mlbridge_benchmarks.common import processes, savedmodel
 from mlbridge_benchmarks.common.imitation import MODEL, Model, Source, models
 from mlbridge_benchmarks.common.processes import runtimes
 from mlbridge_benchmarks.common.tables import number, plain_table
@@ -94,7 +94,8 @@ def decide(
         clients = []
         for count in counts:
             command: list[str | Path] = [build / name, model.spec, str(count), names]
-            client = processes.started(command, variables=runtimes())
+            variables = runtimes() | savedmodel.variables()
+            client = processes.started(command, variables=variables)
             clients.append(processes.Worker(name, stack.enter_context(client)))
         for worker in clients:
             worker.meet()
@@ -142,7 +143,7 @@ def compile_modules(
     def run(threads: int, files: Sequence[Path]) -> None:
         command: list[str | Path] = [build / "compile-client", str(threads), folder]
         command += [plugin, model.spec, *files]
-        variables = {**os.environ, **runtimes()}
+        variables = {**os.environ, **runtimes(), **savedmodel.variables()}
         done = subprocess.run(command, env=variables, timeout=COMPILE_SECONDS)
         if done.returncode:
             raise ModelError(f"compile-client ended with status {done.returncode}")
@@ -326,7 +327,11 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     These times rise with N if threads hinder each other. The run fails if the objects
     of threads and processes differ.
 
-    The run takes ten minutes on two idle cores. The decisions alone take one minute:
+    The runners "tf" and "tf-aot" need TensorFlow. "tf" loads a SavedModel with
+    TensorFlow's library, and "tf-aot" is its machine code.
+
+    Without "tf", the run takes ten minutes on two idle cores. The decisions alone take
+    one minute:
 
     ```sh
     mlbridge bench threads --only decisions --threads 1,2
@@ -337,12 +342,13 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
 
     console = TableConsole(highlight=False)
     numbers = cli.parse_counts("--threads", wanted.counts)
-    chosen = cli.choice("--runner", wanted.runner, cli.MODEL_RUNNERS)
     parts = cli.choice("--only", wanted.only, PARTS)
     names = cli.choice("--program", wanted.program, PROGRAMS)
     clients = {"decisions": "threads-client", "compile": "compile-client"}
     found_build = processes.find_build(wanted.build, [clients[part] for part in parts])
     found_plugin = cli.find_plugin(wanted.plugin) if "compile" in parts else None
+    lacks = partial(cli.missing_in, found_build)
+    chosen = cli.available(console, "--runner", wanted.runner, cli.MODEL_RUNNERS, lacks)
 
     decided: Cells = {}
     compiled: Cells = {}

@@ -232,6 +232,7 @@ def test_threads_and_processes(build: Path, tmp_path: Path) -> None:
         build,
         tmp_path,
         *("threads", "--threads", "1,2", "--rounds", "1", "--seconds", "0.1"),
+        *("--runner", "onnx", "--runner", "aot"),
         *(word for path in sources for word in ("--source", path)),
         plot=True,
     )
@@ -285,7 +286,8 @@ def test_a_model_decides_what_is_compiled(build: Path, tmp_path: Path) -> None:
 
 def test_what_burdens_clang(build: Path, tmp_path: Path) -> None:
     source = shutil.copy(PROGRAM, tmp_path / "a.c")
-    words = ("overhead", "--rounds", "2", "--source", source)
+    runners = ("--runner", "onnx", "--runner", "aot")
+    words = ("overhead", "--rounds", "2", "--source", source, *runners)
     output, rows = bench(build, tmp_path, *words)
     assert [(row["source"], row["clang"]) for row in rows] == [
         (source, clang)

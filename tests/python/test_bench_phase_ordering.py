@@ -23,7 +23,7 @@ pytest.importorskip("emx_onnx_cgen", reason="needs the extra compile")
 
 import mlbridge
 from bench_build import measured
-from mlbridge_benchmarks.common import processes
+from mlbridge_benchmarks.common import processes, savedmodel
 from mlbridge_benchmarks.common.flows import SERVED
 from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
@@ -108,13 +108,19 @@ def test_whole_compiles(corpus: Path, policy: Path, tmp_path: Path) -> None:
         *("--corpus", corpus),
     )
     assert "the same actions in all flows; the same objects" in output
-    assert [row["flow"] for row in rows] == list(compile_time.FLOWS)
+    flows = [name for name in compile_time.FLOWS if not savedmodel.missing(name)]
+    assert [row["flow"] for row in rows] == flows
     for row in rows:
         assert len(row["per_module"]) == COUNT
         assert min(row["seconds"], row["cpu_seconds"]) > 0
         # Served flows start a server. The original flow loads its model.
         starts = row["flow"] in (compile_time.ORIGINAL, *SERVED)
         assert (row["start_seconds"] > 0) == starts
+        relation = row.get("of_served")
+        assert (relation is not None) == (row["flow"] in compile_time.MODELS_INSIDE)
+        assert (
+            relation is None or relation["low"] <= relation["cpu"] <= relation["high"]
+        )
     assert rows[0]["faster"] == {"total": 1, "geomean": 1, "total_cpu": 1}
 
 
@@ -392,6 +398,26 @@ def test_medians_of_pairs(tmp_path: Path) -> None:
     assert total.holds
     assert mean.found == pytest.approx(0.1)
     assert "by original of 0 of 1 modules" in compile_time.agreement(results)
+
+
+def test_a_flow_is_compared_with_the_best_server(tmp_path: Path) -> None:
+    times = {"shm": [4.0, 8.0, 6.0], "pipe, JSON": [40.0] * 3, "onnx": [3.0, 4.0, 9.0]}
+    results = made_up(
+        tmp_path, **{name: MadeUp(each, "x", 1) for name, each in times.items()}
+    )
+    # The ratios to shm are 3/4, 4/8 and 9/6. Their median is the mean of one module.
+    relation = compile_time.to_served(results, "onnx")
+    assert relation is not None
+    assert relation.flow == "shm"
+    assert [relation.mean, *relation.interval] == pytest.approx([0.75] * 3)
+    (bound,) = compile_time.bounds(results)
+    assert bound.holds
+    assert (bound.subject, bound.against) == ("onnx", "shm")
+    by_flow = {row["flow"]: row for row in compile_time.rows(results)}
+    assert by_flow["onnx"]["of_served"]["cpu"] == 0.75
+    assert "of_served" not in by_flow["shm"]
+    alone = made_up(tmp_path, onnx=MadeUp(times["onnx"], "x", 1))
+    assert compile_time.to_served(alone, "onnx") is None
 
 
 def test_flows_that_do_not_agree(tmp_path: Path) -> None:

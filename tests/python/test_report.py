@@ -6,6 +6,7 @@ import re
 import signal
 import time
 from base64 import b64decode
+from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from bench_build import build_or_skip, refused, run_bench
 from commands import check_command
 from mlbridge import Malformed, ModelError
 from mlbridge_benchmarks.report import machine, published
-from mlbridge_benchmarks.report.measure import Results, steps_of
+from mlbridge_benchmarks.report.measure import Result, Results, steps_of
 from mlbridge_benchmarks.report.page import (
     command_text,
     comparison,
@@ -245,6 +246,27 @@ def test_rows_of_two_kinds_have_tables_of_their_own() -> None:
     ]
 
 
+def test_a_missing_row_is_explained(tmp_path: Path) -> None:
+    """Uses made-up times."""
+    results, step = Results(tmp_path), STEPS["compile-time"]
+
+    def notes(*flows: str, quick: bool = False) -> list[str]:
+        rows = [{"flow": flow, "seconds": 1.0} for flow in flows]
+        result = Result(list(step.command), "2026-11-28T12:00", 1.0, 0, "", {}, rows)
+        file = tmp_path / "compile-time.json"
+        file.write_text(json.dumps(asdict(result)))
+        sections = write(results, tmp_path / "page.html", quick=quick)
+        by_name = {section.part.name: section for section in sections}
+        assert by_name["rtt"].notes == [], "the part is not measured"
+        return by_name["compile-time"].notes
+
+    (note,) = notes("original", "onnx")
+    assert "scripts/make-venv tf-aot" in note
+    assert "TensorFlow 2.15 was not installed" in (tmp_path / "page.html").read_text()
+    assert notes("original", "tf-aot") == []
+    assert notes("original", quick=True) == []
+
+
 def test_the_table_of_runners() -> None:
     """Uses made-up times."""
     _, titles, rows, numbers = runner_table(
@@ -255,6 +277,7 @@ def test_the_table_of_runners() -> None:
                     "us": {"500": 3.5},
                 },
                 {"runner": "aot", "model": "fc", "floats": "500", "us": 0.12},
+                {"runner": "tf-aot", "model": "fc", "floats": "500", "us": 0.33},
             ],
             "overhead": [{"source": "start-up", "clang": "+ aot", "added_cpu_ms": 1.6}],
         }
@@ -263,6 +286,7 @@ def test_the_table_of_runners() -> None:
     assert found["pipe:"] == ["3.50", ""]
     assert found["aot:"] == ["0.12", "1.60"]
     assert found["onnx:"] == ["", ""]
+    assert found["TensorFlow AOT"] == ["0.33", ""]
     assert all(len(row) == len(titles) for row in rows)
     assert max(numbers) < len(titles)
     page = (ROOT / "docs/reference/model-specs.md").read_text()
