@@ -96,18 +96,23 @@ TEST(RewardFunction, IsAWeightedSumOfShares) {
   EXPECT_TRUE(Reward->needsObject());
   EXPECT_FALSE(Reward->needs(RewardFunction::Measure::Instructions));
   const Measurements Reference{
-      .Instructions = 7, .TextSize = 100, .Cycles = 50};
-  const Measurements State{.Instructions = 9, .TextSize = 80, .Cycles = 25};
+      .Instructions = 7, .TextSize = 100, .Cycles = 50, .WeightedCycles = 40};
+  const Measurements State{
+      .Instructions = 9, .TextSize = 80, .Cycles = 25, .WeightedCycles = 10};
   EXPECT_DOUBLE_EQ(Reward->value(State, Reference), -(8 + 2.5));
   EXPECT_DOUBLE_EQ(Reward->value(Reference, Reference), -15);
   // In a module without code, every share is 0.
-  const Measurements Nothing{.Instructions = 0, .TextSize = 0, .Cycles = 0};
+  const Measurements Nothing{
+      .Instructions = 0, .TextSize = 0, .Cycles = 0, .WeightedCycles = 0};
   EXPECT_DOUBLE_EQ(Reward->value(Nothing, Nothing), 0);
+  Reward = RewardFunction::parse("weighted-cycles:2");
+  EXPECT_DOUBLE_EQ(Reward->value(State, Reference), -0.5);
 }
 
 TEST(RewardFunction, HasNames) {
   EXPECT_TRUE(RewardFunction::parse("none")->isNone());
   EXPECT_FALSE(RewardFunction::parse("instructions")->needsObject());
+  EXPECT_TRUE(RewardFunction::parse("weighted-cycles")->needsObject());
   EXPECT_FALSE(RewardFunction::parse("text-size:0")->isNone());
   for (const char *Wrong :
        {"", "size", "text-size:", "text-size:1x", "text-size:nan",

@@ -18,6 +18,7 @@
 #include "MLCompilerBridge/Error.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -58,7 +59,7 @@ using ObjectCode = llvm::SmallVector<char, 0>;
 ///
 /// If \p MapsBlocks is true and mapFrequencies() has been called, the object
 /// file also contains the addresses and frequencies of basic blocks, for
-/// cyclesOfFunction().
+/// cyclesOfFunction() and weightedCycles().
 Expected<ObjectCode> emitObject(llvm::Module &M, bool MapsBlocks = false);
 
 /// Sets an option of LLVM in this process. Returns false if it has been given
@@ -98,6 +99,21 @@ Expected<double> machineCycles(const ObjectCode &Object,
 /// the blocks.
 Expected<double> cyclesOfFunction(const ObjectCode &Object,
                                   const llvm::Function &F);
+
+/// Returns the estimated number of runs of each function of \p M, by symbol. A
+/// function that code outside \p M may call runs once, and each call in \p M
+/// adds the estimated number of runs of the call. Recursive calls add nothing,
+/// but functions that call each other run equally often. A function runs at
+/// most 1e9 times. Call this before emitObject(), which modifies \p M.
+llvm::StringMap<double> functionRuns(llvm::Module &M);
+
+/// Returns the estimated cycles of all runs of all functions. \p Object comes
+/// from emitObject() with \p MapsBlocks, and \p Runs from functionRuns(). Each
+/// run counts as in cyclesOfFunction(). \p CPU and the errors are as in
+/// machineCycles().
+Expected<double> weightedCycles(const ObjectCode &Object,
+                                const llvm::Triple &Target, llvm::StringRef CPU,
+                                const llvm::StringMap<double> &Runs);
 
 /// Returns Unsupported if LLVM has no scheduling model for the CPU of \p F.
 Error checkCyclesOf(const llvm::Function &F);

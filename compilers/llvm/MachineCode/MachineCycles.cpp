@@ -7,14 +7,23 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Disassembles each function and runs it once through llvm-mca's simulated
-/// pipeline.
+/// Disassembles each function or block and runs it once through llvm-mca's
+/// simulated pipeline.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "MachineCode/MachineCode.h"
 
+#include "llvm/ADT/SCCIterator.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/CallGraph.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
@@ -35,6 +44,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -252,34 +262,126 @@ static Expected<double> cyclesOfBlocks(StringRef Code, Simulator &Machine,
   return Sum / double(Profile.BBEntries.front().BlockFreq.getFrequency());
 }
 
-Expected<double> cyclesOfFunction(const ObjectCode &Object, const Function &F) {
+/// Calls \p Visit with the symbol and the cycles of each function whose blocks
+/// are in the object, if \p IsWanted returns true for the symbol.
+static Error visitFunctions(const ObjectCode &Object, Simulator &Machine,
+                            function_ref<bool(StringRef)> IsWanted,
+                            function_ref<void(StringRef, double)> Visit) {
   Expected<std::unique_ptr<object::ELFObjectFileBase>> ELF = readELF(Object);
   if (!ELF)
     return ELF.takeError();
-  Expected<std::unique_ptr<Simulator>> Machine = simulatorOf(F);
-  if (!Machine)
-    return Machine.takeError();
-  const StringRef Name = GlobalValue::dropLLVMManglingEscape(F.getName());
+  struct Mapped {
+    std::vector<object::PGOAnalysisMap> Profiles;
+    std::optional<std::vector<object::BBAddrMap>> Maps;
+  };
+  std::map<std::uint64_t, Mapped> BySection;
   for (const object::ELFSymbolRef Symbol : (*ELF)->symbols()) {
     auto Section = expectedToOptional(Symbol.getSection());
     auto Start = expectedToOptional(Symbol.getValue());
-    if (expectedToOptional(Symbol.getName()) != Name || !Section ||
+    auto Name = expectedToOptional(Symbol.getName());
+    if (!Name || !IsWanted(*Name) || !Section ||
         *Section == (*ELF)->section_end() || !Start)
       continue;
+    const std::uint64_t Index = (*Section)->getIndex();
+    auto [At, IsNew] = BySection.try_emplace(Index);
+    auto &[Profiles, Maps] = At->second;
+    if (IsNew)
+      Maps = expectedToOptional((*ELF)->readBBAddrMap(Index, &Profiles));
     auto Code = expectedToOptional((*Section)->getContents());
-    std::vector<object::PGOAnalysisMap> Profiles;
-    auto Maps = expectedToOptional(
-        (*ELF)->readBBAddrMap((*Section)->getIndex(), &Profiles));
     if (!Code || !Maps)
       continue;
-    for (const auto &[Map, Profile] : zip_equal(*Maps, Profiles))
-      if (Map.getFunctionAddress() == *Start && !Profile.BBEntries.empty() &&
-          Profile.BBEntries.size() == Map.getNumBBEntries())
-        return cyclesOfBlocks(*Code, **Machine, Map, Profile);
+    for (const auto &[Map, Profile] : zip_equal(*Maps, Profiles)) {
+      if (Map.getFunctionAddress() != *Start || Profile.BBEntries.empty() ||
+          Profile.BBEntries.size() != Map.getNumBBEntries())
+        continue;
+      Expected<double> Cycles = cyclesOfBlocks(*Code, Machine, Map, Profile);
+      if (!Cycles)
+        return Cycles.takeError();
+      Visit(*Name, *Cycles);
+    }
   }
+  return Error::success();
+}
+
+Expected<double> cyclesOfFunction(const ObjectCode &Object, const Function &F) {
+  Expected<std::unique_ptr<Simulator>> Machine = simulatorOf(F);
+  if (!Machine)
+    return Machine.takeError();
+  const StringRef Wanted = GlobalValue::dropLLVMManglingEscape(F.getName());
+  std::optional<double> Found;
+  if (Error E = visitFunctions(
+          Object, **Machine, [&](StringRef Name) { return Name == Wanted; },
+          [&](StringRef, double Cycles) { Found = Cycles; }))
+    return E;
+  if (Found)
+    return *Found;
   return Error(
       ErrorCode::Unsupported,
-      ("mca-cycles: the object has no blocks of '" + Name + "'").str());
+      ("mca-cycles: the object has no blocks of '" + Wanted + "'").str());
+}
+
+StringMap<double> functionRuns(Module &M) {
+  // LLVM only guesses the numbers of iterations, and guesses multiply in chains
+  // of calls.
+  constexpr double Most = 1e9;
+  DenseMap<const Function *, double> Runs;
+  for (const Function &F : M)
+    Runs[&F] = F.hasLocalLinkage() && !F.hasAddressTaken() ? 0 : 1;
+  CallGraph Calls(M);
+  std::vector<std::vector<CallGraphNode *>> Components;
+  for (auto At = scc_begin(&Calls); !At.isAtEnd(); ++At)
+    Components.push_back(*At);
+  // Callees come first, so visit callers first in reverse.
+  for (const std::vector<CallGraphNode *> &Component : reverse(Components)) {
+    double OfComponent = 0;
+    for (const CallGraphNode *Node : Component)
+      OfComponent =
+          std::min(Most, OfComponent + Runs.lookup(Node->getFunction()));
+    for (const CallGraphNode *Node : Component) {
+      Function *F = Node->getFunction();
+      if (!F || F->isDeclaration())
+        continue;
+      Runs[F] = OfComponent;
+      const DominatorTree Dominators(*F);
+      const LoopInfo Loops(Dominators);
+      const BranchProbabilityInfo Branches(*F, Loops);
+      const BlockFrequencyInfo Frequencies(*F, Branches, Loops);
+      const auto Entry = double(Frequencies.getEntryFreq().getFrequency());
+      for (const Instruction &I : instructions(*F)) {
+        const auto *Call = dyn_cast<CallBase>(&I);
+        const Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+        if (!Callee || Callee->isDeclaration() ||
+            is_contained(Component, Calls[Callee]))
+          continue;
+        const auto Here =
+            double(Frequencies.getBlockFreq(I.getParent()).getFrequency());
+        double &OfCallee = Runs[Callee];
+        OfCallee = std::min(Most, OfCallee + OfComponent * Here / Entry);
+      }
+    }
+  }
+  StringMap<double> ByName;
+  for (const Function &F : M)
+    if (!F.isDeclaration())
+      ByName[GlobalValue::dropLLVMManglingEscape(F.getName())] = Runs[&F];
+  return ByName;
+}
+
+Expected<double> weightedCycles(const ObjectCode &Object, const Triple &Target,
+                                StringRef CPU, const StringMap<double> &Runs) {
+  Expected<std::unique_ptr<Simulator>> Machine =
+      Simulator::create(Target, CPU, /*AssumesNoAlias=*/false);
+  if (!Machine)
+    return Machine.takeError();
+  double Sum = 0;
+  if (Error E = visitFunctions(
+          Object, **Machine,
+          [&](StringRef Name) { return Runs.contains(Name); },
+          [&](StringRef Name, double Cycles) {
+            Sum += Runs.lookup(Name) * Cycles;
+          }))
+    return E;
+  return Sum;
 }
 
 } // namespace MLBridge

@@ -13,6 +13,7 @@
 
 #include "PhaseOrdering/EnvironmentPass.h"
 
+#include "MachineCode/MachineCode.h"
 #include "PhaseOrdering/PhaseOrderingEnvironment.h"
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 #include "Support/Options.h"
@@ -49,6 +50,10 @@ private:
     Expected<PhaseOrderingSetup> Setup = PhaseOrderingSetup::fromOptions();
     if (!Setup)
       return Setup.takeError();
+    if (Setup->Settings.Programs.Reward.needs(
+            RewardFunction::Measure::WeightedCycles))
+      if (Error E = mapFrequencies())
+        return E;
     Setup->Settings.Programs.Register = std::move(Register);
     PhaseOrderingEnvironment Environment(std::move(Setup->Settings),
                                          std::move(Setup->Features));

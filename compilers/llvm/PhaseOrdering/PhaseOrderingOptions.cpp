@@ -82,8 +82,9 @@ cl::opt<std::string> ObservationOpt(
 cl::opt<std::string> RewardOpt(
     "mlbridge-phase-ordering-reward", cl::cat(optionCategory()),
     cl::value_desc("measure:weight,..."), cl::init("text-size:10"),
-    cl::desc("The reward: a list of the measures text-size, instructions and "
-             "mca-cycles with weights, or none (default text-size:10)"));
+    cl::desc("The reward: a list of the measures text-size, instructions, "
+             "mca-cycles and weighted-cycles with weights, or none (default "
+             "text-size:10)"));
 
 enum class Relative { Oz, Initial };
 cl::opt<Relative>
@@ -98,7 +99,8 @@ cl::opt<Relative>
 cl::opt<std::string>
     CPUOpt("mlbridge-phase-ordering-mca-cpu", cl::cat(optionCategory()),
            cl::value_desc("cpu"),
-           cl::desc("The CPU of mca-cycles (default: the code's target CPU)"));
+           cl::desc("The CPU of mca-cycles and weighted-cycles (default: the "
+                    "code's target CPU)"));
 
 cl::opt<bool> VerifyOpt(
     "mlbridge-phase-ordering-verify", cl::cat(optionCategory()),

@@ -32,9 +32,9 @@ Expected<RewardFunction> RewardFunction::parse(StringRef Text) {
   auto Invalid = [&](StringRef Found) {
     return Error(ErrorCode::InvalidArgument,
                  (Twine("reward '") + Text +
-                  "': expected 'none', or a list of text-size, instructions "
-                  "and mca-cycles, each with a weight such as text-size:10, "
-                  "found '" +
+                  "': expected 'none', or a list of text-size, instructions, "
+                  "mca-cycles and weighted-cycles, each with a weight such as "
+                  "text-size:10, found '" +
                   Found + "'")
                      .str());
   };
@@ -46,6 +46,7 @@ Expected<RewardFunction> RewardFunction::parse(StringRef Text) {
                     .Case("text-size", Measure::TextSize)
                     .Case("instructions", Measure::Instructions)
                     .Case("mca-cycles", Measure::Cycles)
+                    .Case("weighted-cycles", Measure::WeightedCycles)
                     .Default(std::nullopt);
     if (!What || Result.needs(*What))
       return Invalid(Part);
@@ -70,6 +71,8 @@ static double valueOf(RewardFunction::Measure What, const Measurements &Of) {
     return static_cast<double>(Of.Instructions);
   case RewardFunction::Measure::Cycles:
     return Of.Cycles.value_or(0);
+  case RewardFunction::Measure::WeightedCycles:
+    return Of.WeightedCycles.value_or(0);
   }
   return 0;
 }

@@ -30,24 +30,33 @@ namespace MLBridge {
 struct Measurements {
   std::uint64_t Instructions = 0;
   std::optional<std::uint64_t> TextSize;
+  /// machineCycles().
   std::optional<double> Cycles;
+  /// weightedCycles().
+  std::optional<double> WeightedCycles;
 };
 
 class RewardFunction {
 public:
-  enum class Measure : std::uint8_t { TextSize, Instructions, Cycles };
+  enum class Measure : std::uint8_t {
+    TextSize,
+    Instructions,
+    Cycles,
+    WeightedCycles
+  };
 
   /// Parses a reward function such as `text-size:10,mca-cycles:5`. The text is
-  /// `none`, or a list of the measures text-size, instructions and mca-cycles.
-  /// Each measure can have a weight, which is 1 by default. A measure with
-  /// weight 0 is measured but does not change the reward. Returns
+  /// `none`, or a list of the measures text-size, instructions, mca-cycles and
+  /// weighted-cycles. Each measure can have a weight, which is 1 by default. A
+  /// measure with weight 0 is measured but does not change the reward. Returns
   /// InvalidArgument for any other text.
   static Expected<RewardFunction> parse(llvm::StringRef Text);
 
   bool isNone() const { return Terms.empty(); }
   bool needs(Measure What) const;
   bool needsObject() const {
-    return needs(Measure::TextSize) || needs(Measure::Cycles);
+    return needs(Measure::TextSize) || needs(Measure::Cycles) ||
+           needs(Measure::WeightedCycles);
   }
 
   /// Returns the value of \p State. Each measure is divided by the same measure
