@@ -193,6 +193,8 @@ json::Object PhaseOrderingEnvironment::describe() {
     About["text_size"] = *Sizes.TextSize;
   if (Sizes.Cycles)
     About["mca_cycles"] = *Sizes.Cycles;
+  if (Sizes.WeightedCycles)
+    About["weighted_cycles"] = *Sizes.WeightedCycles;
   if (Last.State.Hash) {
     constexpr unsigned Digits = 16;
     About["ir_hash"] = utohexstr(*Last.State.Hash, /*LowerCase=*/true, Digits);
@@ -208,6 +210,8 @@ json::Object PhaseOrderingEnvironment::describe() {
     }
     if (Oz->Cycles)
       About["oz_mca_cycles"] = *Oz->Cycles;
+    if (Oz->WeightedCycles)
+      About["oz_weighted_cycles"] = *Oz->WeightedCycles;
   }
   if (!InstructionCounts.empty()) {
     About["rewards"] = json::Array(Rewards);

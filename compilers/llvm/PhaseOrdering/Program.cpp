@@ -286,11 +286,14 @@ Expected<Measurements> Program::stock() {
   return *Stock;
 }
 
-Expected<ObjectCode> Program::emit(StringRef Bitcode) {
+Expected<ObjectCode> Program::emit(StringRef Bitcode, StringMap<double> *Runs) {
   Expected<std::unique_ptr<ModuleCopy>> Copy = ModuleCopy::read(Bitcode, Name);
   if (!Copy)
     return Copy.takeError();
-  Expected<ObjectCode> Object = emitObject((*Copy)->module());
+  if (Runs)
+    *Runs = functionRuns((*Copy)->module());
+  Expected<ObjectCode> Object =
+      emitObject((*Copy)->module(), /*MapsBlocks=*/Runs != nullptr);
   if (const std::string Problem = (*Copy)->takeErrors();
       Object && !Problem.empty())
     return Error(ErrorCode::Malformed, Name + ": " + Problem);
@@ -301,7 +304,9 @@ Error Program::measure(StringRef Bitcode, Measurements &Into) {
   using Measure = RewardFunction::Measure;
   if (!Settings.Reward.needsObject())
     return Error::success();
-  Expected<ObjectCode> Object = emit(Bitcode);
+  const bool IsWeighted = Settings.Reward.needs(Measure::WeightedCycles);
+  StringMap<double> Runs;
+  Expected<ObjectCode> Object = emit(Bitcode, IsWeighted ? &Runs : nullptr);
   if (!Object)
     return Object.takeError();
   if (Settings.Reward.needs(Measure::TextSize)) {
@@ -316,6 +321,13 @@ Error Program::measure(StringRef Bitcode, Measurements &Into) {
     if (!Cycles)
       return Cycles.takeError();
     Into.Cycles = *Cycles;
+  }
+  if (IsWeighted) {
+    Expected<double> Cycles =
+        weightedCycles(*Object, TM->getTargetTriple(), CPU, Runs);
+    if (!Cycles)
+      return Cycles.takeError();
+    Into.WeightedCycles = *Cycles;
   }
   return Error::success();
 }

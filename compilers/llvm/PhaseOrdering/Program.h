@@ -23,6 +23,7 @@
 #include "Pipeline/RegisterInside.h"
 #include "Pipeline/StockPipeline.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <map>
@@ -47,7 +48,7 @@ struct ProgramSettings {
   bool Verify = false;
   /// The number of states that a program caches. If 0, there is no cache.
   std::size_t CachedStates = 0;
-  /// The CPU for the measure mca-cycles. If empty, each function's target CPU.
+  /// The CPU for the measures of cycles. If empty, each function's target CPU.
   std::string CPU;
   /// LLVM's own pipeline, with which sequences are compared.
   StockPipeline Stock = {};
@@ -120,8 +121,10 @@ private:
   /// the reward needs. The caller has already counted the instructions.
   Error measure(llvm::StringRef Bitcode, Measurements &Into);
   /// Generates an object file from \p Bitcode, which must contain the use
-  /// order.
-  Expected<llvm::SmallVector<char, 0>> emit(llvm::StringRef Bitcode);
+  /// order. If \p Runs is not null, assigns functionRuns() to it, and the
+  /// object file also contains the addresses and frequencies of basic blocks.
+  Expected<llvm::SmallVector<char, 0>>
+  emit(llvm::StringRef Bitcode, llvm::StringMap<double> *Runs = nullptr);
 
   const ProgramSettings &Settings;
   /// The contents of the file. Each episode parses them again into a new
