@@ -27,6 +27,7 @@
 #include "PhaseOrdering/EnvironmentPass.h"
 #include "PhaseOrdering/PhaseOrderingPass.h"
 #include "RegAlloc/AllocationEnvironment.h"
+#include "Size/SizeEnvironment.h"
 #include "Size/SizeGuard.h"
 #include "Size/SizeReplay.h"
 #include "Size/SizeSearchPass.h"
@@ -67,6 +68,7 @@ llvmGetPassPluginInfo() {
     MLBridge::registerPhaseOrderingPass(PB, registerInside);
     MLBridge::registerPhaseOrderingEnvironment(PB, registerInside);
     MLBridge::registerSizeSearch(PB);
+    MLBridge::registerSizeEnvironment(PB);
   };
   return Info;
 }

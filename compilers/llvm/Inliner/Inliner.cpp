@@ -64,7 +64,26 @@ struct InlinerState final : InlineAdvisorSource {
   /// Makes the decisions about which the model defers. Null without
   /// `decisions:FILE`.
   std::unique_ptr<ReplayedModule> Replay;
+  /// Makes the decisions in place of the model. Null if the model decides.
+  CallDecider *Decider = nullptr;
   CalleeFiles Files;
+};
+
+/// Opens the state of a CallDecider when a module first needs it.
+class DecidedSource final : public InlineAdvisorSource {
+public:
+  DecidedSource(CallDecider &Decider, CalleeFiles Files)
+      : Decider(Decider), Files(std::move(Files)) {}
+
+  std::unique_ptr<InlineAdvisor> create(Module &M, ModuleAnalysisManager &MAM,
+                                        FunctionAnalysisManager &FAM,
+                                        const InlineParams &Params,
+                                        InlineContext IC) override;
+
+private:
+  CallDecider &Decider;
+  CalleeFiles Files;
+  std::unique_ptr<InlinerState> State;
 };
 
 class ModelInlineAdvisor final : public MLInlineAdvisor {
@@ -90,8 +109,10 @@ private:
   /// Returns LLVM's own decision for \p CB in the current IR.
   bool heuristicInlines(CallBase &CB);
   /// Fills the features of a request that LLVM does not fill. Returns LLVM's
-  /// decision if the request contains it.
+  /// decision if the request contains it, or if a CallDecider decides.
   std::optional<bool> addFeatures(CallBase &CB);
+  /// Requests the decision. \p Default is LLVM's own decision if it is known.
+  Expected<int64_t> ask(CallBase &CB, std::optional<bool> Default);
   /// Returns the decision to use when the model makes none. \p Default is
   /// LLVM's own decision if it is known.
   bool decideWithoutModel(CallBase &CB, std::optional<bool> Default);
@@ -157,6 +178,8 @@ ModelInlineAdvisor::ModelInlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
   const std::vector<TensorSpec> Inputs = inputsFor(getFeatureMap());
   DefaultFeature = indexOf(Inputs, DefaultDecisionName);
   FirstCallFeature = indexOf(Inputs, CallFeatureNames.front());
+  if (State.Decider)
+    State.Decider->beginRun(model().features());
 }
 
 /// The advisor flushes the log, because LLVM destroys the state only after
@@ -173,11 +196,22 @@ std::optional<bool> ModelInlineAdvisor::addFeatures(CallBase &CB) {
   if (FirstCallFeature)
     for (const auto &[Index, Value] : enumerate(callFeatures(CB, State.Files)))
       *model().getTensor<int64_t>(*FirstCallFeature + Index) = Value;
-  if (!DefaultFeature)
+  if (!DefaultFeature && !State.Decider)
     return std::nullopt;
   const bool Default = heuristicInlines(CB);
-  *model().getTensor<int64_t>(*DefaultFeature) = Default;
+  if (DefaultFeature)
+    *model().getTensor<int64_t>(*DefaultFeature) = Default;
   return Default;
+}
+
+Expected<int64_t> ModelInlineAdvisor::ask(CallBase &CB,
+                                          std::optional<bool> Default) {
+  if (!State.Decider)
+    return model().tryEvaluate<int64_t>();
+  if (const std::optional<bool> Inline =
+          State.Decider->decide(CB, model().features(), *Default))
+    return static_cast<int64_t>(*Inline);
+  return Error::deferred("LLVM decides");
 }
 
 bool ModelInlineAdvisor::decideWithoutModel(CallBase &CB,
@@ -198,7 +232,7 @@ ModelInlineAdvisor::getAdviceFromModel(CallBase &CB,
   Made.Default = addFeatures(CB);
 
   InlinerStatistics::Stopwatch Clock;
-  Expected<int64_t> Reply = model().tryEvaluate<int64_t>();
+  Expected<int64_t> Reply = ask(CB, Made.Default);
   Made.Time = Clock.elapsed();
 
   if (Reply) {
@@ -220,6 +254,8 @@ ModelInlineAdvisor::getAdviceFromModel(CallBase &CB,
 }
 
 std::unique_ptr<InlineAdvice> ModelInlineAdvisor::getAdviceImpl(CallBase &CB) {
+  if (State.Decider && State.Decider->excludes(CB))
+    return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), false);
   if (heuristicTakesOver())
     return Heuristic.getAdvice(CB);
   // Let the heuristic decide about recursive calls, because MLInlineAdvisor
@@ -272,6 +308,28 @@ InlinerState::create(Module &M, ModuleAnalysisManager &MAM,
   if (wantsEmbeddings() && !MAM.getResult<IR2VecVocabAnalysis>(M).isValid())
     return nullptr;
   return std::make_unique<ModelInlineAdvisor>(M, MAM, FAM, Params, IC, *this);
+}
+
+std::unique_ptr<InlineAdvisor>
+DecidedSource::create(Module &M, ModuleAnalysisManager &MAM,
+                      FunctionAnalysisManager &FAM, const InlineParams &Params,
+                      InlineContext IC) {
+  if (!State) {
+    // Without a decision of the CallDecider, the spec `none` defers to LLVM.
+    std::unique_ptr<ModelSession> Session =
+        ModelSession::open("mlbridge-inliner", "none", M);
+    if (!Session)
+      return nullptr;
+    State = std::make_unique<InlinerState>(std::move(Session), M);
+    State->Decider = &Decider;
+    State->Files = std::move(Files);
+  }
+  return State->create(M, MAM, FAM, Params, IC);
+}
+
+std::shared_ptr<InlineAdvisorSource> sourceOf(CallDecider &Decider,
+                                              CalleeFiles Files) {
+  return std::make_shared<DecidedSource>(Decider, std::move(Files));
 }
 
 //===----------------------------------------------------------------------===//

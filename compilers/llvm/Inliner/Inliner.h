@@ -58,16 +58,21 @@
 #ifndef MLBRIDGE_LLVM_INLINER_INLINER_H
 #define MLBRIDGE_LLVM_INLINER_INLINER_H
 
+#include "Inliner/CallFeatures.h"
+
 #include "llvm/IR/PassManager.h"
 
 #include <memory>
+#include <optional>
 
 namespace llvm {
+class CallBase;
 class PassBuilder;
 } // namespace llvm
 
 namespace MLBridge {
 
+class FeatureSet;
 class InlineAdvisorSource;
 
 /// If -mlbridge-inliner was given, registers the inline advisor with \p PB.
@@ -86,6 +91,29 @@ void registerInlinerOnlyInside(llvm::PassBuilder &PB);
 /// the passes that \p Inner builds.
 void registerInlinerInside(llvm::PassBuilder &Inner, llvm::Module &M,
                            llvm::ModuleAnalysisManager &Outer);
+
+/// Decides about calls in place of a model. It receives the same features.
+class CallDecider {
+public:
+  virtual ~CallDecider() = default;
+
+  /// Called before each run of the inliner. \p Features has the names, types
+  /// and shapes of the features of all requests.
+  virtual void beginRun(const FeatureSet &Features) = 0;
+  /// True if \p Call must not be inlined. decide() is not called for it.
+  virtual bool excludes(const llvm::CallBase &Call) const = 0;
+  /// Returns whether to inline \p Call, or nothing if LLVM decides. \p Default
+  /// is LLVM's own decision.
+  virtual std::optional<bool> decide(const llvm::CallBase &Call,
+                                     const FeatureSet &Features,
+                                     bool Default) = 0;
+};
+
+/// Returns a source for one module. Its advisors let \p Decider decide about
+/// the calls about which they would request a model's decision. \p Files is
+/// for the feature `callee_files`. \p Decider must outlive the source.
+std::shared_ptr<InlineAdvisorSource> sourceOf(CallDecider &Decider,
+                                              CalleeFiles Files);
 
 /// Registers \p Source, which decides about inlining in all modules of the
 /// pipelines that \p Inner builds.

@@ -13,7 +13,7 @@
 
 #include "PhaseOrdering/EpisodeRequest.h"
 
-#include "Support/ParseJSON.h"
+#include "Support/ResetOptions.h"
 
 #include <climits>
 
@@ -21,30 +21,17 @@ using namespace llvm;
 
 namespace MLBridge {
 
-static Error invalidOptions(const Twine &Why) {
-  return {ErrorCode::InvalidArgument, ("the options of reset: " + Why).str()};
-}
-
-static Error readText(StringRef Key, const json::Value &Value,
-                      std::string &Into) {
-  std::optional<StringRef> Text = Value.getAsString();
-  if (!Text || Text->empty())
-    return invalidOptions("'" + Key + "': expected the name of a file");
-  Into = Text->str();
-  return Error::success();
-}
-
 static Error readSequence(const json::Value &Value, const ActionSpace &Actions,
                           ActionSequence &Into) {
   const json::Array *Items = Value.getAsArray();
   if (!Items)
-    return invalidOptions("'sequence': expected a list of actions");
+    return invalidResetOptions("'sequence': expected a list of actions");
   for (const json::Value &Item : *Items) {
     std::optional<std::int64_t> Action = Item.getAsInteger();
     if (!Action || *Action < 0 ||
         static_cast<std::uint64_t>(*Action) >= Actions.size())
-      return invalidOptions("'sequence': expected actions from 0 to " +
-                            Twine(Actions.size() - 1));
+      return invalidResetOptions("'sequence': expected actions from 0 to " +
+                                 Twine(Actions.size() - 1));
     Into.push_back(static_cast<std::uint16_t>(*Action));
   }
   return Error::success();
@@ -53,15 +40,15 @@ static Error readSequence(const json::Value &Value, const ActionSpace &Actions,
 static Error read(StringRef Key, const json::Value &Value,
                   const ActionSpace &Actions, EpisodeRequest &Into) {
   if (Key == "module")
-    return readText(Key, Value, Into.Module);
+    return readFileName(Key, Value, Into.Module);
   if (Key == "output")
-    return readText(Key, Value, Into.Output);
+    return readFileName(Key, Value, Into.Output);
   if (Key == "sequence")
     return readSequence(Value, Actions, Into.Sequence);
   if (Key == "final") {
     const StringRef Text = Value.getAsString().value_or("");
     if (Text != "last" && Text != "best")
-      return invalidOptions("'final': expected \"last\" or \"best\"");
+      return invalidResetOptions("'final': expected \"last\" or \"best\"");
     Into.Result = Text == "best" ? EpisodeRequest::Final::Best
                                  : EpisodeRequest::Final::Last;
     return Error::success();
@@ -69,11 +56,11 @@ static Error read(StringRef Key, const json::Value &Value,
   if (Key == "steps") {
     std::optional<std::int64_t> Steps = Value.getAsInteger();
     if (!Steps || *Steps < 1 || *Steps > INT_MAX)
-      return invalidOptions("'steps': expected a number above 0");
+      return invalidResetOptions("'steps': expected a number above 0");
     Into.Steps = static_cast<unsigned>(*Steps);
     return Error::success();
   }
-  return invalidOptions(
+  return invalidResetOptions(
       "expected module, sequence, final, steps and output, found '" + Key +
       "'");
 }
@@ -81,17 +68,12 @@ static Error read(StringRef Key, const json::Value &Value,
 Expected<EpisodeRequest> EpisodeRequest::parse(StringRef JSON,
                                                const ActionSpace &Actions) {
   EpisodeRequest Request;
-  if (JSON.empty())
-    return Request;
-  llvm::Expected<json::Value> Parsed = parseJSON(JSON);
-  if (!Parsed)
-    return invalidOptions("expected JSON: " + toString(Parsed.takeError()));
-  const json::Object *Object = Parsed->getAsObject();
-  if (!Object)
-    return invalidOptions("expected a JSON object");
-  for (const auto &[Key, Value] : *Object)
-    if (Error E = read(Key, Value, Actions, Request))
-      return E;
+  Error Failure =
+      parseResetOptions(JSON, [&](StringRef Key, const json::Value &Value) {
+        return read(Key, Value, Actions, Request);
+      });
+  if (Failure)
+    return Failure;
   return Request;
 }
 

@@ -46,7 +46,9 @@ Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
                    Twine(Limit) +
                    " actions, the steps of this episode, found " +
                    Twine(Request.Sequence.size()));
-  Expected<Program *> Found = Programs.get(Request.Module);
+  Expected<Program *> Found = Programs.get(Request.Module, [&](StringRef Path) {
+    return Program::load(Path, Settings.Programs);
+  });
   if (!Found)
     return Found.takeError();
   Current = *Found;

@@ -20,7 +20,8 @@
 
 #include "PhaseOrdering/EpisodeRequest.h"
 #include "PhaseOrdering/PhaseOrderingSettings.h"
-#include "PhaseOrdering/ProgramCache.h"
+#include "PhaseOrdering/Program.h"
+#include "Support/FileCache.h"
 
 #include "MLCompilerBridge/Training/Environment.h"
 
@@ -31,8 +32,7 @@ namespace MLBridge {
 class PhaseOrderingEnvironment final : public Environment {
 public:
   PhaseOrderingEnvironment(PhaseOrderingSettings Settings, Observation Features)
-      : Settings(std::move(Settings)),
-        Programs(this->Settings.Programs, this->Settings.KeptPrograms),
+      : Settings(std::move(Settings)), Programs(this->Settings.KeptPrograms),
         Features(std::move(Features)) {}
 
   /// Starts an episode. The trainer's options are parsed by EpisodeRequest.
@@ -57,7 +57,7 @@ private:
   llvm::json::Object describe();
 
   const PhaseOrderingSettings Settings;
-  ProgramCache Programs;
+  FileCache<Program> Programs;
   Observation Features;
 
   EpisodeRequest Request;

@@ -18,15 +18,13 @@
 #include "Pipeline/ErrorCollector.h"
 #include "Pipeline/ModuleCopy.h"
 #include "Pipeline/PassRunner.h"
-#include "Support/ReadFile.h"
+#include "Pipeline/ReadModule.h"
 
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/IRReader/IRReader.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -98,15 +96,9 @@ static StringRef targetCPU(const Module &M) {
 
 Expected<std::unique_ptr<Program>>
 Program::load(StringRef Path, const ProgramSettings &Settings) {
-  // Reject files that would exhaust a compiler's memory.
-  constexpr std::uint64_t MaxBytes = std::uint64_t(4) << 30;
-  auto File = readFile(Path, MaxBytes);
-  if (!File) {
-    Error E = File.takeError();
-    return Error(
-        E.code(),
-        ("module '" + Path + "': cannot be read: " + E.message()).str());
-  }
+  Expected<std::unique_ptr<MemoryBuffer>> File = readModuleFile(Path);
+  if (!File)
+    return File.takeError();
   return create(std::move(*File), Settings);
 }
 
@@ -130,21 +122,11 @@ Program::create(std::unique_ptr<MemoryBuffer> IR,
 
 Expected<std::unique_ptr<Program::Work>> Program::start(EmbeddingKind Kind) {
   auto Begun = std::make_unique<Work>(std::make_unique<ErrorCollector>());
-  SMDiagnostic Why;
-  Begun->M = parseIR(IR->getMemBufferRef(), Why, Begun->Context);
-  std::string Problem;
-  if (Begun->M) {
-    raw_string_ostream OS(Problem);
-    if (!verifyModule(*Begun->M, &OS))
-      Problem.clear();
-  } else {
-    Problem = Why.getMessage().str();
-  }
-  if (!Problem.empty() || !Begun->M)
-    return Error(ErrorCode::Malformed,
-                 ("module '" + Twine(Name) +
-                  "': expected LLVM IR: " + StringRef(Problem).trim())
-                     .str());
+  Expected<std::unique_ptr<Module>> Read =
+      parseModule(IR->getMemBufferRef(), Begun->Context);
+  if (!Read)
+    return Read.takeError();
+  Begun->M = std::move(*Read);
   Module &M = *Begun->M;
   StripDebugInfo(M);
   if (!TM) {

@@ -82,34 +82,40 @@ static StringRef nameInFile(const Function &F) {
   return Linked.empty() ? Program->getName() : Linked;
 }
 
-/// True if no file of the program has both functions, so that only inlining at
-/// link time could inline \p Callee.
-static bool areApart(const Function &Caller, const Function &Callee) {
+bool areApart(const CallBase &Call) {
+  const Function &Callee = *Call.getCalledFunction();
   if (!Callee.hasExternalLinkage())
     return false;
-  const DISubprogram *From = Caller.getSubprogram();
+  const DISubprogram *From = Call.getCaller()->getSubprogram();
   const DISubprogram *To = Callee.getSubprogram();
   return !From || !To || From->getUnit() != To->getUnit();
 }
 
-bool TrialAdvisor::decide(CallBase &Call) {
-  Function &Callee = *Call.getCalledFunction();
+CallSite callSiteOf(const CallBase &Call, bool Default) {
+  const Function &Callee = *Call.getCalledFunction();
   const Function &Caller = *Call.getCaller();
-  if (areApart(Caller, Callee))
-    return false;
-  std::unique_ptr<InlineAdvice> Advice = Heuristic.getAdvice(Call);
-  Advice->recordUnattemptedInlining();
   CallSite Site;
-  Site.Default = Site.Decision = Advice->isInliningRecommended();
-  Site.Location = locationOf(Call);
-  if (Site.Location.empty() || &Caller == &Callee || whyNoChoice(Call, FAM))
-    return Site.Default;
   Site.Callee = Callee.getName().str();
   Site.Caller = Caller.getName().str();
   Site.CalleeInFile = nameInFile(Callee).str();
   Site.CallerInFile = nameInFile(Caller).str();
+  Site.Location = locationOf(Call);
+  Site.Default = Site.Decision = Default;
   Site.CalleeIsMerged = Callee.hasLinkOnceLinkage();
   Site.CalleeUses = Callee.getNumUses();
+  return Site;
+}
+
+bool TrialAdvisor::decide(CallBase &Call) {
+  if (areApart(Call))
+    return false;
+  std::unique_ptr<InlineAdvice> Advice = Heuristic.getAdvice(Call);
+  Advice->recordUnattemptedInlining();
+  const bool Default = Advice->isInliningRecommended();
+  if (!Call.getDebugLoc() || Call.getCaller() == Call.getCalledFunction() ||
+      whyNoChoice(Call, FAM))
+    return Default;
+  CallSite Site = callSiteOf(Call, Default);
   if (const auto Given = Table.find(Site.key()); Given != Table.end())
     Site.Decision = Given->second;
   Sites.push_back(Site);
@@ -128,6 +134,18 @@ Expected<TrialProgram> TrialProgram::create(const Module &M,
 
 Expected<TrialResult> TrialProgram::run(const DecisionTable &Table,
                                         StringRef Pipeline) {
+  TrialResult Result;
+  Expected<LinkedText> Text =
+      run(std::make_shared<TrialSource>(Table, Result.Sites), Pipeline);
+  if (!Text)
+    return Text.takeError();
+  Result.Text = std::move(*Text);
+  return Result;
+}
+
+Expected<LinkedText>
+TrialProgram::run(std::shared_ptr<InlineAdvisorSource> Source,
+                  StringRef Pipeline) {
   Expected<std::unique_ptr<ModuleCopy>> Copy =
       ModuleCopy::read(Bitcode, "program");
   if (!Copy)
@@ -136,13 +154,11 @@ Expected<TrialResult> TrialProgram::run(const DecisionTable &Table,
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
-  TrialResult Result;
   {
-    PassRunner Passes(
-        M, **TM, EmbeddingKind::Symbolic, [&](PassBuilder &Inner) {
-          registerAdvisorSource(
-              Inner, std::make_shared<TrialSource>(Table, Result.Sites));
-        });
+    PassRunner Passes(M, **TM, EmbeddingKind::Symbolic,
+                      [&](PassBuilder &Inner) {
+                        registerAdvisorSource(Inner, std::move(Source));
+                      });
     // Add discriminators, as clang does with -fdebug-info-for-profiling.
     if (Error E = Passes.run("function(add-discriminators)"))
       return E;
@@ -153,11 +169,10 @@ Expected<TrialResult> TrialProgram::run(const DecisionTable &Table,
   }
   Expected<LinkedText> Text = Meter.measure(M);
   if (!Text)
-    return Text.takeError();
+    return Text;
   if (std::string Problem = (*Copy)->takeErrors(); !Problem.empty())
     return Error(ErrorCode::Unsupported, std::move(Problem));
-  Result.Text = std::move(*Text);
-  return Result;
+  return Text;
 }
 
 } // namespace MLBridge

@@ -19,14 +19,18 @@
 #include "Inliner/InlineDecisions.h"
 #include "Size/LinkedText.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace llvm {
+class CallBase;
 class Module;
 } // namespace llvm
 
 namespace MLBridge {
+
+class InlineAdvisorSource;
 
 /// A call site of a trial about which the inliner may decide either way.
 struct CallSite {
@@ -49,6 +53,14 @@ struct CallSite {
   /// The site's key in a DecisionTable.
   std::string key() const { return decisionKey(CalleeInFile, Location); }
 };
+
+/// Returns the call site of \p Call. \p Default is LLVM's own decision, which
+/// is also the trial's.
+CallSite callSiteOf(const llvm::CallBase &Call, bool Default);
+
+/// True if no file of the program has both the caller and the callee, so that
+/// only inlining at link time could inline \p Call.
+bool areApart(const llvm::CallBase &Call);
 
 /// Decisions by the keys of their call sites.
 using DecisionTable = llvm::StringMap<bool>;
@@ -74,6 +86,10 @@ public:
   /// of `opt -passes=`. If \p Pipeline is empty, the passes of clang -Oz run.
   Expected<TrialResult> run(const DecisionTable &Table,
                             llvm::StringRef Pipeline);
+  /// Runs a trial in which the advisors of \p Source decide about all call
+  /// sites. \p Pipeline is as above.
+  Expected<LinkedText> run(std::shared_ptr<InlineAdvisorSource> Source,
+                           llvm::StringRef Pipeline);
 
 private:
   explicit TrialProgram(bool KeepsExported)

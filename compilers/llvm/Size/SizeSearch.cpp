@@ -188,6 +188,11 @@ private:
 
 } // namespace
 
+void attributeChanges(const TrialResult &Before, const TrialResult &After,
+                      std::vector<Flip> &Flips) {
+  Attribution(Before, After).attribute(Before, Flips);
+}
+
 Expected<bool> SizeSearch::tryBatch(std::vector<Flip> Flips) {
   for (const Flip &One : Flips)
     Tried.insert(One.Sites.size() == 1 ? Best.Sites[One.Sites[0]].key()
@@ -196,7 +201,7 @@ Expected<bool> SizeSearch::tryBatch(std::vector<Flip> Flips) {
   Expected<TrialResult> Result = tryOut(All);
   if (!Result)
     return Result.takeError();
-  Attribution(Best, *Result).attribute(Best, Flips);
+  attributeChanges(Best, *Result, Flips);
   if (Error E = OnFlips(Best, Flips))
     return E;
 

@@ -51,6 +51,9 @@ public:
     return Reply->template get<T>();
   }
 
+  /// Returns the features of the next request. They view the input tensors.
+  const FeatureSet &features() const { return Features; }
+
   /// Passes the final decision to the runner, which may log it. The logged
   /// tensor has the advice's name and shape. T must be the advice's type.
   template <typename T>
