@@ -2,7 +2,7 @@
 """Describes phase ordering, so that `mlbridge train` can train a model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ from typer import Option
 from mlbridge_optimizations.commands.shared import CorpusFolder, Plugin
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
 
-from .commands import evaluate, search
+from .commands import evaluate, poset_rl, search
 from .environment.settings import (
     OF_MODULE,
     Actions,
@@ -43,8 +43,10 @@ class PhaseOrderingSettings:
     reward: Annotated[
         str,
         Option(
-            help="Weights of the parts of the reward: text-size, instructions and"
-            " mca-cycles, for example text-size:10,mca-cycles:5."
+            help="Weights of the parts of the reward: text-size, instructions,"
+            " mca-cycles and weighted-cycles, for example text-size:10,mca-cycles:5."
+            " Or poset-rl, the reward of POSET-RL, or poset-rl-weighted, the same with"
+            " weighted-cycles."
         ),
     ] = "text-size:10"
     baseline: Annotated[
@@ -112,7 +114,7 @@ def _model_file(settings: PhaseOrderingSettings, seed: int) -> ModelFile:
 
     options = settings.options()
     task = Task(options.space, options.steps, options.stop, tuple(options.widths))
-    return about_model(options, task, seed)
+    return about_model(replace(options, reward=settings.reward), task, seed)
 
 
 def ratio_of(total: float, info: Mapping[str, Any]) -> float:
@@ -131,5 +133,5 @@ OPTIMIZATION = Optimization(
     metric=Metric("ratio", "size / -Oz at the end", ratio_of, 1.0, is_cost=True),
     model_file=_model_file,
     packages=("elftools",),
-    commands={**evaluate.COMMANDS, **search.COMMANDS},
+    commands={**evaluate.COMMANDS, **search.COMMANDS, **poset_rl.COMMANDS},
 )

@@ -267,7 +267,7 @@ def config_of(experiment: Experiment) -> Any:
     is_several = _add_modules(config, experiment)
     config.training(lr=settings.rate, gamma=settings.gamma)
     if settings.algo == "dqn":
-        return _dqn(config, settings.steps, is_several)
+        return _dqn(config, settings, is_several)
     batch = max(16, min(settings.rollout, settings.steps))
     config.training(train_batch_size_per_learner=batch, entropy_coeff=settings.entropy)
     if settings.algo == "ppo":
@@ -294,15 +294,15 @@ def _add_modules(config: Any, experiment: Experiment) -> bool:
     return True
 
 
-def _dqn(config: Any, steps: int, is_several: bool) -> Any:
+def _dqn(config: Any, settings: TrainingSettings, is_several: bool) -> Any:
     kind = "MultiAgentPrioritized" if is_several else "Prioritized"
     return config.env_runners(rollout_fragment_length=4).training(
         double_q=True,
         dueling=False,
         num_atoms=1,
         n_step=1,
-        train_batch_size_per_learner=64,
-        num_steps_sampled_before_learning_starts=min(1_000, steps // 10),
+        train_batch_size_per_learner=settings.batch,
+        num_steps_sampled_before_learning_starts=min(1_000, settings.steps // 10),
         target_network_update_freq=500,
         replay_buffer_config={
             "type": f"{kind}EpisodeReplayBuffer",
@@ -310,7 +310,7 @@ def _dqn(config: Any, steps: int, is_several: bool) -> Any:
             "alpha": 0.6,
             "beta": 0.4,
         },
-        epsilon=[(0, 1.0), (max(1, steps * 2 // 5), 0.05)],
+        epsilon=[(0, 1.0), (settings.explored, settings.epsilon)],
     )
 
 

@@ -146,11 +146,11 @@ def _options(experiment: Experiment) -> dict[str, Any]:
         **gamma,
         "buffer_size": min(50_000, max(1_000, settings.steps)),
         "learning_starts": min(1_000, settings.steps // 10),
-        "batch_size": 64,
+        "batch_size": settings.batch,
         "train_freq": 4,
         "target_update_interval": 500,
-        "exploration_fraction": 0.4,
-        "exploration_final_eps": 0.05,
+        "exploration_fraction": settings.explored / settings.steps,
+        "exploration_final_eps": settings.epsilon,
     }
 
 

@@ -95,6 +95,22 @@ class TrainingSettings:
             " at most 16 actions of each worker.",
         ),
     ] = 512
+    batch: Annotated[
+        int, Option(min=1, help="Actions in a batch of the network's training (dqn).")
+    ] = 64
+    exploration: Annotated[
+        int | None,
+        Option(
+            min=1,
+            help="Actions in which the share of random actions falls from 1 to its"
+            " minimum (dqn).",
+            show_default="2/5 of --steps",
+        ),
+    ] = None
+    epsilon: Annotated[
+        float,
+        Option(min=0, max=1, help="Minimum share of random actions (dqn)."),
+    ] = 0.05
     every: Annotated[int, Option(min=1, help="Actions between checkpoints.")] = 5_000
     compilers: Annotated[
         list[str] | None,
@@ -122,6 +138,7 @@ class TrainingSettings:
             ("learning-rate", self.rate, 0 < self.rate < math.inf, "above 0"),
             ("gamma", self.gamma, 0 <= self.gamma <= 1, "from 0 to 1"),
             ("entropy", self.entropy, 0 <= self.entropy < math.inf, "of 0 or more"),
+            ("epsilon", self.epsilon, 0 <= self.epsilon <= 1, "from 0 to 1"),
         ):
             if not fits:
                 raise InvalidArgument(
@@ -176,6 +193,11 @@ class TrainingSettings:
         """The learning rate."""
         usual = 0.1 if self.algo == "ars" else 5e-4
         return self.learning_rate if self.learning_rate is not None else usual
+
+    @property
+    def explored(self) -> int:
+        """The number of actions until the share of random actions is at its minimum."""
+        return self.exploration or max(1, self.steps * 2 // 5)
 
     @property
     def title(self) -> str:

@@ -202,6 +202,42 @@ def test_cycles_of_a_function_with_two_names_count_once(tmp_path: Path) -> None:
     assert one == two > 0
 
 
+def test_weighted_cycles_count_loops_and_calls(tmp_path: Path) -> None:
+    work = "static {} int g(int x) {{ return (x << 1) ^ x; }}\n"
+    loop = (
+        "int f(int n) { int s = 0; for (int i = 0; i < n; i++) s += g(i); return s; }"
+    )
+    recursion = """
+        static int odd(int);
+        static int even(int n) { return n ? odd(n - 1) : 1; }
+        static int odd(int n) { return n ? even(n - 1) : 0; }
+        int f(int n) { return even(n); }"""
+    sources = {
+        "called": work.format("__attribute__((noinline))") + loop,
+        "inlined": work.format("__attribute__((always_inline))") + loop,
+        "recursion": recursion,
+    }
+    measures = "text-size,mca-cycles,weighted-cycles"
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for reward in ("text-size,mca-cycles", measures):
+        with environment(f"-reward={reward}", "-mca-cpu=skylake") as env:
+            found[reward] = {
+                name: env.reset(options={"module": bitcode(tmp_path, source, name)})[1]
+                for name, source in sources.items()
+            }
+    weighted = {n: info["weighted_cycles"] for n, info in found[measures].items()}
+    # A loop runs several times, and so does a function that the loop calls. Therefore,
+    # inlining the function saves cycles.
+    for name in ("called", "inlined"):
+        assert weighted[name] > 5 * found[measures][name]["mca_cycles"]
+    assert weighted["inlined"] < weighted["called"]
+    assert weighted["recursion"] > 0
+    # The map of the blocks changes no code.
+    for infos in zip(*(by.values() for by in found.values()), strict=True):
+        for key in ("text_size", "mca_cycles", "oz_text_size"):
+            assert len({info[key] for info in infos}) == 1
+
+
 def test_what_is_known_is_not_emitted_again(module: str) -> None:
     with environment(count=3) as env:
         assert take(env, module, 0, 1, 2)[2]["emit_ms"] > 0

@@ -267,6 +267,25 @@ def test_a_return_may_be_relative_to_oz(
     assert totals["oz"] != pytest.approx(totals["start"])
 
 
+@pytest.mark.parametrize("name", ["poset-rl", "poset-rl-weighted"])
+def test_the_reward_of_poset_rl(huffman: Path, name: str) -> None:
+    cycles = "mca_cycles" if name == "poset-rl" else "weighted_cycles"
+    with made(modules=[huffman], reward=name, steps=4) as env:
+        before = first = env.reset()[1]
+        saved = first["text_size"] - first["oz_text_size"]
+        was = first[f"oz_{cycles}"]
+        is_clipped = []
+        for action in (0, 1, 12, 12):
+            _, reward, _, _, info = env.step(action)
+            size = (before["text_size"] - info["text_size"]) / saved
+            saving = (was - info[cycles]) / info[f"oz_{cycles}"]
+            expected = 10 * np.clip(size, -0.2, 0.2) + 5 * np.clip(saving, -0.2, 0.2)
+            assert reward == pytest.approx(expected)
+            is_clipped.append(abs(size) > 0.2)
+            before, was = info, info[cycles]
+        assert set(is_clipped) == {True, False}
+
+
 def test_failing_at_once_is_worth_oz(huffman: Path, crashing: EpisodeOptions) -> None:
     options = {"action": crashing.actions, "steps": 2, "baseline": "oz"}
     with made(modules=[huffman], **options) as env:
@@ -453,6 +472,8 @@ def test_a_wrong_command_line_is_raised_at_once(huffman: Path) -> None:
         ({"baseline": "oz", "reward": "none"}, "nothing beats -Oz"),
         ({"baseline": "oz", "reward": "text-size:ten"}, "found 'text-size:ten'"),
         ({"baseline": "oz", "reward": "speed"}, "found 'speed'"),
+        ({"reward": "poset-rl", "baseline": "oz"}, "found last and oz"),
+        ({"reward": "poset-rl", "final": "best"}, "found best and start"),
         ({"kept_programs": 0}, "expected 1 or more, found 0"),
     ],
 )

@@ -19,6 +19,7 @@ import aot_models
 from core_sets import SMALL, evaluated, pipeline_of, records
 from mlbridge.errors import InvalidArgument, SchemaMismatch
 from mlbridge_optimizations import corpus
+from mlbridge_optimizations.evaluation.statistics import few_interval
 from mlbridge_optimizations.phase_ordering.environment.actions import (
     Action,
     ActionSpace,
@@ -30,7 +31,7 @@ from mlbridge_optimizations.phase_ordering.evaluation.report import Statistics
 from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
 from mlbridge_optimizations.phase_ordering.model.model import Model, Task
 from mlbridge_optimizations.phase_ordering.search import coreset
-from programs import IS_FULL, run_cli
+from programs import IS_FULL, ROOT, run_cli
 
 
 def test_statistics_are_by_program_and_paired() -> None:
@@ -58,6 +59,12 @@ def test_statistics_are_by_program_and_paired() -> None:
 
 
 SLICES = {"a": slice(0, 30), "b": slice(30, 40)}
+
+
+def test_the_interval_of_few_values_is_student_s() -> None:
+    low, high = few_interval([0.98, 1.0, 0.99, 0.97, 1.01])
+    # The standard deviation is 0.0158, and the quantile for 4 degrees is 2.776.
+    assert (low, high) == pytest.approx((0.99 - 0.01963, 0.99 + 0.01963), abs=1e-5)
 
 
 def test_the_evaluation_on_the_command_line(
@@ -94,6 +101,13 @@ def test_the_evaluation_on_the_command_line(
     assert ways["clang -O2"]["geomean"]["mean"] > 1.1
     inside = ways["clang -Oz, in the plug-in"]["geomean"]["mean"]
     assert inside == pytest.approx(1, abs=0.01)
+    by_instructions = {way["name"]: way for way in found["instructions"]["ways"]}
+    assert found["instructions"]["files"] == found["files"]
+    for name, counted in by_instructions.items():
+        assert counted["sizes"] != ways[name]["sizes"]
+        if "best of" in name or "3 fixed" in name:
+            pairs = zip(counted["sizes"], found["instructions"]["oz"], strict=True)
+            assert all(count <= oz for count, oz in pairs)
     # The sizes equal those from which the core set was chosen, also on larger modules.
     lines = records(trained_core.model.with_name("table.jsonl"))
     table = {Path(line["module"]): line for line in lines}
@@ -179,6 +193,46 @@ def test_programs_do_what_they_did(
         *("--rounds", "1", "--program", "lua" if IS_FULL else "bzip2"),
     )
     assert "User time" in said
+
+
+@pytest.mark.usefixtures("quick_runs")
+def test_agents_of_several_seeds_are_compared(
+    whole_corpus: Path, trained_core: coreset.Trained, tmp_path: Path
+) -> None:
+    arguments = (
+        *("evaluate", "phase-ordering-poset-rl", "--corpus", whole_corpus),
+        *("--engine", "sb3", "--seeds", "2", "--steps", "45", "--out", tmp_path),
+        *("--vocabulary", ROOT / "tests/lit/Inputs/vocabulary.json"),
+        *("--split", "training", "--program", "bzip2", "--tries", "2"),
+        *("--max-instructions", "1000", "--rounds", "1"),
+        *("--shipped", trained_core.model),
+    )
+    said = run_cli(*arguments)
+    rows = json.loads((tmp_path / "summary.json").read_text())
+    assert list(rows) == [
+        *("seed 0", "seed 1", "mean of 2 seeds", "shipped model"),
+        *("one random sequence", "random, best of 2"),
+    ]
+    for column in ("size", "instructions", "time"):
+        ours = [rows[f"seed {seed}"][column] for seed in range(2)]
+        assert all(0.3 < ratio < 3 for ratio in ours)
+        mean, low, high = rows["mean of 2 seeds"][column]
+        assert mean == pytest.approx(sum(ours) / 2)
+        assert low <= mean <= high
+        assert f"{ours[0]:.4f}" in said
+    assert rows["random, best of 2"]["size"] <= 1
+    assert rows["random, best of 2"]["time"] is None
+    settings = json.loads((tmp_path / "seed-1/settings.json").read_text())
+    assert (settings["seed"], settings["batch"], settings["epsilon"]) == (1, 512, 0.01)
+    assert settings["environment"]["reward"] == "poset-rl"
+    # A second run trains and measures nothing, but makes the same table.
+    (tmp_path / "seed-0/checkpoint.zip").unlink()
+    (tmp_path / "measured.jsonl").unlink()
+    assert run_cli(*arguments).endswith(said[said.index("Ratios") :])
+    assert not (tmp_path / "measured.jsonl").exists()
+    # Other settings do not fit the trainings.
+    with pytest.raises(InvalidArgument, match="reward"):
+        run_cli(*arguments, "--reward", "text-size:10")
 
 
 def test_other_models_are_refused(tmp_path: Path) -> None:

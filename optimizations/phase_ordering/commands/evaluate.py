@@ -21,6 +21,7 @@ from mlbridge_optimizations.commands.shared import (
     Plugin,
     Programs,
 )
+from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
 from ..environment.settings import Compared, Timeout
@@ -86,7 +87,7 @@ class How:
 
 
 def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) -> None:
-    """Compare code sizes: with a model, with clang -Oz, and with simple baselines.
+    """Compare a model with clang -Oz and simple baselines: code size, IR instructions.
 
     ```sh
     mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --rounds 3
@@ -130,9 +131,11 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
             show=bars.show_stage,
         )
     statistics = report.Statistics(found)
-    console.print(statistics.table())
-    for line in statistics.pairs():
-        console.print(line)
+    by_instructions = statistics.instructions()
+    for each in filter(None, (statistics, by_instructions)):
+        console.print(each.table())
+        for line in each.pairs():
+            console.print(line)
     if core_set is None:
         console.print(
             f"There is no {beside}: the only baselines are random sequences of the"
@@ -155,17 +158,18 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
         "tries": compared.tries,
         "seed": compared.seed,
     }
+    about |= statistics.to_dict()
+    if by_instructions is not None:
+        about["instructions"] = by_instructions.to_dict()
     # Write the results now, because the runs below may take long and fail.
-    if how.json is not None:
-        how.json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
+    write_json(how.json, about)
     if how.plot is not None:
         statistics.plot(how.plot)
     if how.rounds:
         prologue = model.task.actions.prologue
         ran = _ran(how, compared.timeout, corpus, found, prologue)
-        if how.json is not None:
-            about["runs"] = {p: [vars(r) for r in both] for p, both in ran.items()}
-            how.json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
+        about["runs"] = {p: [vars(r) for r in both] for p, both in ran.items()}
+        write_json(how.json, about)
         if any(not outcome.passed for both in ran.values() for outcome in both):
             raise typer.Exit(1)
 

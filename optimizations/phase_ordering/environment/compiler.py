@@ -48,7 +48,8 @@ class EpisodeOptions:
 
     actions: str = "oz"  # The name of an action space in the plug-in, or a JSON file.
     observation: tuple[str, ...] = ("histogram", "counts", "step")
-    # A list of text-size, instructions and mca-cycles with weights, or ``none``.
+    # A list of text-size, instructions, mca-cycles and weighted-cycles with weights, or
+    # ``none``.
     reward: str = "text-size:10"
     steps: int = 15  # The maximum number of actions in an episode.
     stop: bool = False  # Whether there is an extra action that ends the episode.

@@ -37,7 +37,11 @@ _MEASURES = {
     "text-size": "text_size",
     "instructions": "instructions",
     "mca-cycles": "mca_cycles",
+    "weighted-cycles": "weighted_cycles",
 }
+
+# Maps the names of `PosetReward`s to their measures of cycles.
+POSET_REWARDS = {"poset-rl": "mca-cycles", "poset-rl-weighted": "weighted-cycles"}
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,36 @@ class Reward:
 
 
 @dataclass(frozen=True)
+class PosetReward:
+    """The reward of POSET-RL's public training script.
+
+    It is 10 times the decrease of the code size plus 5 times the decrease of the
+    cycles. The unit of the size is the difference between the module at the start and
+    the module after -Oz, and the unit of the cycles is their number after -Oz. Each
+    decrease is clipped to 0.2 units. The first action's cycles are compared with -Oz.
+    """
+
+    cycles: str  # The measure of cycles.
+
+    def of(
+        self,
+        start: Mapping[str, Any],
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+    ) -> float:
+        """Returns the reward of a step, from the infos of three states."""
+        key = _MEASURES[self.cycles]
+        stock = float(after[f"oz_{key}"])
+        cycles = stock if before is start else float(before[key])
+        saved = start["text_size"] - after["oz_text_size"]
+        unit = saved if saved > 0 else start["text_size"]
+        by_size = (before["text_size"] - after["text_size"]) / max(unit, 1)
+        by_cycles = (cycles - after[key]) / max(stock, 1.0)
+        weighted = 10 * np.clip(by_size, -0.2, 0.2) + 5 * np.clip(by_cycles, -0.2, 0.2)
+        return float(weighted)
+
+
+@dataclass(frozen=True)
 class EnvSettings:
     """The arguments of a `PhaseOrderingEnv`."""
 
@@ -82,7 +116,9 @@ class EnvSettings:
     # ``step`` and ``actions``. One feature is a Box, several features are a Dict.
     observation: str | Sequence[str] = ("histogram", "counts", "step")
     action: str = "oz"  # The action space: ``oz``, ``odg``, ``passes``, or a file.
-    # Weights of text-size, instructions and mca-cycles: ``text-size:10,mca-cycles:5``.
+    # Weights of text-size, instructions, mca-cycles and weighted-cycles, for example
+    # ``text-size:10,mca-cycles:5``. Or the name of a `PosetReward`: ``poset-rl``, or
+    # ``poset-rl-weighted`` with weighted-cycles.
     reward: str = "text-size:10"
     modules: Sequence[str | PathLike[str]] | None = None  # Bitcode files, if no corpus.
     # ``training``, ``held-out`` or ``generated``. None means training and held-out.
@@ -119,6 +155,14 @@ class EnvSettings:
                 raise InvalidArgument(f"{name}: expected {expected}, found '{given}'")
         if self.baseline == "oz" and self.reward == "none":
             raise InvalidArgument("baseline: without a reward nothing beats -Oz")
+        if self.reward in POSET_REWARDS and (self.final, self.baseline) != (
+            "last",
+            "start",
+        ):
+            raise InvalidArgument(
+                f"reward '{self.reward}': expected the default final and baseline,"
+                f" last and start, found {self.final} and {self.baseline}"
+            )
 
     def programs(self) -> list[list[Path]]:
         """Returns the modules of the episodes, one list per program."""
@@ -150,10 +194,11 @@ class EnvSettings:
         """Returns the compiler's options, with the given `kept_programs`."""
         names = self.observation
         is_file = Path(self.action).is_file()
+        cycles = POSET_REWARDS.get(self.reward)
         return EpisodeOptions(
             str(Path(self.action).resolve()) if is_file else self.action,
             tuple(names.split(",") if isinstance(names, str) else names),
-            self.reward,
+            f"text-size,{cycles}" if cycles else self.reward,
             self.steps,
             self.stop,
             Path(self.vocabulary).resolve() if self.vocabulary else None,
@@ -206,6 +251,8 @@ class PhaseOrderingEnv(CompilerEnv):
         # The reward that computes the value after -Oz, if -Oz is the baseline.
         is_beside_oz = settings.baseline == "oz"
         self._rival = Reward.parse(settings.reward) if is_beside_oz else None
+        cycles = POSET_REWARDS.get(settings.reward)
+        self._poset_reward = PosetReward(cycles) if cycles else None
         # The first state's gain over -Oz, which is added to the first reward.
         self._lead = 0.0
         self.render_mode = settings.render_mode
@@ -290,6 +337,9 @@ class PhaseOrderingEnv(CompilerEnv):
             info["reproducer"] = self._log(info["error"])
         else:
             info = self._noted(self._taken[-1], info)
+            if self._poset_reward is not None:
+                first, before, after = (self._rows[at][2] for at in (0, -2, -1))
+                reward = self._poset_reward.of(first, before, after)
             reward, self._lead = reward + self._lead, 0.0
         if self.render_mode == "human":
             print(self._rendered())

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures the code size of modules after a pipeline, or after ``clang -Oz``."""
+"""Measures code size and IR instructions after a pipeline, or after ``clang -Oz``."""
 
 import itertools
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mlbridge.envs.machine_code import text_size
@@ -23,13 +24,18 @@ from .kept import Kept
 from .runners import Runners
 
 
-@dataclass(frozen=True)
+@dataclass
 class Measured:
-    """The code sizes of a module in bytes."""
+    """The code sizes of a module in bytes, and its numbers of IR instructions.
+
+    The numbers are unknown without `with_oz` of `measure`.
+    """
 
     sizes: dict[str, int]  # Maps pipelines to sizes.
     failures: list[SequenceFailed]  # No pipeline is tried after a `ModuleFailed`.
     oz: int  # The size after -Oz in the environment, or 0 if unknown.
+    instructions: dict[str, int] = field(default_factory=dict)  # By pipeline.
+    oz_instructions: int = 0  # After -Oz, or 0 if unknown.
 
 
 def oz_size(module: Path, *, own_session: bool = False) -> int:
@@ -68,8 +74,9 @@ def measure(
 ) -> Iterator[tuple[Path, Measured]]:
     """Measures each module after each wanted pipeline. Yields finished modules.
 
-    The prologue runs before each pipeline. Sizes in the log are not measured again, and
-    new sizes are added to the log. `with_oz` also measures -Oz, which takes longer.
+    The prologue runs before each pipeline. Results in the log are not measured again,
+    and new results are added to the log. `with_oz`, which a log needs, also measures
+    -Oz and counts IR instructions, which takes longer.
     """
     every = itertools.chain.from_iterable(wanted.values())
     space, numbers = space_of(every, prologue)
@@ -84,34 +91,46 @@ def measure(
         kept = Kept(log, replace(options, actions=str(alone)), {})
         known = {path: Measured({}, [], 0) for path in wanted}
         for name, lines in kept.load_all(list(wanted)).items():
-            sizes = {p: int(s) for line in lines for p, s in line["sizes"].items()}
-            oz = max(int(line["oz"]) for line in lines)
-            known[Path(name)] = Measured(sizes, [], oz)
-
-        def size(runner: SequenceRunner, path: Path, number: int) -> tuple[int, int]:
-            if with_oz:
-                found = runner.run(path, [number])
-                return found.last, found.oz
-            with tempfile.TemporaryDirectory(dir=folder) as own:
-                return runner.last_size(path, [number], Path(own, "module.o")), 0
+            before = known[Path(name)]
+            # Measure again if a line of an older log has no instructions.
+            for line in (line for line in lines if "instructions" in line):
+                before.sizes |= line["sizes"]
+                before.instructions |= line["instructions"]
+                before.oz, before.oz_instructions = line["oz"], line["oz_instructions"]
 
         def work(runner: SequenceRunner, path: Path) -> Measured:
-            sizes, oz = dict(known[path].sizes), known[path].oz
-            failures: list[SequenceFailed] = []
+            made = deepcopy(known[path])
             for pipeline in wanted[path]:
-                if pipeline in sizes:
+                if pipeline in made.sizes:
                     continue
+                order = [numbers[pipeline]]
                 try:
-                    sizes[pipeline], oz = size(runner, path, numbers[pipeline])
+                    if with_oz:
+                        found = runner.run(path, order)
+                        made.sizes[pipeline], made.oz = found.last, found.oz
+                        made.instructions[pipeline] = found.info["instructions"]
+                        made.oz_instructions = found.info["oz_instructions"]
+                    else:
+                        with tempfile.TemporaryDirectory(dir=folder) as own:
+                            through = Path(own, "module.o")
+                            size = runner.last_size(path, order, through)
+                        made.sizes[pipeline] = size
                 except ModuleFailed as error:
-                    failures.append(error)
+                    made.failures.append(error)
                     break
                 except SequenceFailed as error:
-                    failures.append(error)
-            return Measured(sizes, failures, oz)
+                    made.failures.append(error)
+            return made
 
         with Runners(options, jobs, timeout) as runners:
             for path, found in runners.map(work, list(wanted), show):
-                if fresh := dict(found.sizes.items() - known[path].sizes.items()):
-                    kept.add(path, {"sizes": fresh, "oz": found.oz})
+                fresh = found.sizes.keys() - known[path].sizes.keys()
+                if log is not None and fresh:
+                    line = {
+                        "sizes": {p: found.sizes[p] for p in fresh},
+                        "instructions": {p: found.instructions[p] for p in fresh},
+                        "oz": found.oz,
+                        "oz_instructions": found.oz_instructions,
+                    }
+                    kept.add(path, line)
                 yield path, found

@@ -8,6 +8,8 @@ choose the sequence:
 - ``best of K``: the sizes after K sequences and after -Oz are measured, and the
   result is the smallest size. The plug-in does the same in a compiler.
 
+The same is done for the number of IR instructions.
+
 The baselines choose the best sequences of a core set, or random sequences. If the
 compiler fails on a sequence, the result is the size after -Oz, because the plug-in
 falls back to -Oz.
@@ -37,7 +39,7 @@ from ..environment.compiler import (
     SequenceFailed,
     SequenceRunner,
 )
-from ..environment.measure import Measured, measure, oz_size
+from ..environment.measure import measure, oz_size
 from ..environment.runners import Runners
 from ..environment.settings import Compared
 from ..model.coreset import CoreSet
@@ -64,7 +66,9 @@ class Way:
     name: str
     tries: int  # The number of sequences to try per file.
     emitted: int  # The number of object files made per file in order to choose.
-    sizes: Array  # The code sizes in bytes, [files], as the mean of the draws.
+    # The code sizes in bytes, or the numbers of instructions, [files], as the mean of
+    # the draws.
+    sizes: Array
     # The pipeline for each file in the first draw. None means stock -Oz.
     chosen: list[Choice] = field(default_factory=list)
     draws: int = 1
@@ -85,9 +89,11 @@ class Evaluation:
 
     files: list[str]  # The paths relative to the corpus.
     programs: list[str]  # The program of each file.
-    oz: Array  # The code sizes after stock -Oz in bytes, [files].
+    oz: Array  # The sizes after stock -Oz, [files].
     ways: list[Way]
     failures: list[Failure] = field(default_factory=list)
+    # The same comparison by the number of IR instructions.
+    instructions: "Evaluation | None" = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,7 @@ class _Rule:
 def evaluate(
     corpus: Corpus,
     split: str | None,
-    model: Model,
+    model: Model | Task,
     core: CoreSet | None,
     settings: EvaluationSettings,
     *,
@@ -115,7 +121,8 @@ def evaluate(
     """Compares a model with the baselines on the files of a split.
 
     Without a core set, the only baselines are random sequences of the model's actions.
-    `measure` describes the log. Raises InvalidArgument if there are no files.
+    If only a task is given, there are only baselines. `measure` describes the log.
+    Raises InvalidArgument if there are no files.
     """
     most = settings.most
     units = [
@@ -129,10 +136,13 @@ def evaluate(
     paths = [corpus.folder / module.path for _, module in units]
     names = {path: module.path for path, (_, module) in zip(paths, units, strict=True)}
     oz = _sizes_of(oz_size, paths, "clang -Oz", jobs, show)
-    rollouts = _rollouts(model, paths, settings, vocabulary, jobs, show)
-    tries = [(path, it) for path in paths for it in rollouts[path]]
+    rollouts: dict[Path, list[Order | SequenceFailed]] = {}
+    task = model if isinstance(model, Task) else model.task
+    if isinstance(model, Model):
+        rollouts = _rollouts(model, paths, settings, vocabulary, jobs, show)
+    tries = [(path, it) for path in rollouts for it in rollouts[path]]
     failures = [(path, it) for path, it in tries if isinstance(it, SequenceFailed)]
-    rules = _rules(model.task, core, settings, paths, rollouts)
+    rules = _rules(task, core, settings, paths, rollouts)
     tried = [files for rule in rules for files in rule.draws]
     wanted = {
         path: sorted({choice for files in tried for choice in files[n] if choice})
@@ -141,7 +151,7 @@ def evaluate(
     by_path = dict(
         measure(
             wanted,
-            model.task.actions.prologue,
+            task.actions.prologue,
             timeout=settings.timeout,
             plugin=settings.plugin,
             jobs=jobs,
@@ -153,21 +163,34 @@ def evaluate(
     for path, its in zip(paths, measured, strict=True):
         failures += [(path, error) for error in its.failures]
     kept = [n for n, size in enumerate(oz) if size]
-    ways = [_way(rule, kept, measured, oz) for rule in rules]
+    sizes = [its.sizes for its in measured]
+    ways = [_way(rule, kept, sizes, oz) for rule in rules]
     inside = [measured[n].oz or oz[n] for n in kept]
     ways.append(Way("clang -Oz, in the plug-in", 1, 0, np.array(inside, float)))
     chosen = [units[n] for n in kept]
     for level in settings.levels:
         name, size = f"clang {level}", partial(_stock, level)
-        sizes = _sizes_of(size, chosen, name, jobs, show)
-        ways.append(Way(name, 1, 0, np.array(sizes, float)))
-    return Evaluation(
-        [module.path for _, module in chosen],
-        [program.name for program, _ in chosen],
-        np.array([oz[n] for n in kept], float),
-        ways,
-        [Failure(names[path], error.pipeline, error.kind) for path, error in failures],
-    )
+        at_level = _sizes_of(size, chosen, name, jobs, show)
+        ways.append(Way(name, 1, 0, np.array(at_level, float)))
+
+    def evaluation(kept: list[int], oz: list[int], ways: list[Way]) -> Evaluation:
+        chosen = [units[n] for n in kept]
+        programs = [program.name for program, _ in chosen]
+        sizes = np.array([oz[n] for n in kept], float)
+        return Evaluation([module.path for _, module in chosen], programs, sizes, ways)
+
+    found = evaluation(kept, oz, ways)
+    found.failures = [
+        Failure(names[path], error.pipeline, error.kind) for path, error in failures
+    ]
+    # The number after -Oz is unknown if the compiler failed before the first action.
+    counts = [its.oz_instructions for its in measured]
+    counted = [n for n in kept if counts[n]]
+    if counted:
+        by_count = [its.instructions for its in measured]
+        by_instructions = [_way(rule, counted, by_count, counts) for rule in rules]
+        found.instructions = evaluation(counted, counts, by_instructions)
+    return found
 
 
 def _rules(
@@ -185,7 +208,7 @@ def _rules(
         return task.actions.joined(order)
 
     count = settings.tries
-    ours = [list(map(joined, rollouts[path])) for path in paths]
+    ours = [list(map(joined, rollouts[path])) for path in paths if rollouts]
     space, length = task.actions, task.steps
     fixed: list[Choice] = []
     if core is not None:
@@ -199,11 +222,12 @@ def _rules(
 
     drawn = [[drawn_for(path, n) for path in paths] for n in range(settings.draws)]
     everywhere = [[fixed for _ in paths]]
-    rules = [_alone("model, alone", [ours])]
+    rules = [_alone("model, alone", [ours])] if ours else []
     if fixed:
         rules.append(_alone("best fixed sequence", everywhere))
     rules.append(_alone("one random sequence", drawn))
-    rules.append(_best("model, best of {}", [ours]))
+    if ours:
+        rules.append(_best("model, best of {}", [ours]))
     if fixed:
         rules.append(_best("{} fixed sequences", everywhere))
     rules.append(_best("random, best of {}", drawn))
@@ -222,10 +246,13 @@ def _best(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
 
 
 def _way(
-    rule: _Rule, kept: Sequence[int], measured: Sequence[Measured], oz: Sequence[int]
+    rule: _Rule,
+    kept: Sequence[int],
+    measured: Sequence[dict[str, int]],
+    oz: Sequence[int],
 ) -> Way:
     def best(n: int, choices: Sequence[Choice]) -> tuple[int, Choice]:
-        known = measured[n].sizes
+        known = measured[n]
         # Use the size after -Oz for a failed sequence.
         pairs = [(known[c], c) if c in known else (oz[n], None) for c in choices]
         return min(pairs, key=lambda pair: pair[0])

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reports an evaluation as a table, as JSON or as a plot."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -28,14 +27,17 @@ class Interval:
 
 
 class Statistics:
-    """Computes code sizes relative to -Oz, and their geomeans over programs.
+    """Computes sizes relative to -Oz, and their geomeans over programs.
 
     The bootstrap resamples the files of each program, so the intervals hold for these
     programs only. All ways use the same draws, so comparisons are paired.
     """
 
-    def __init__(self, evaluation: Evaluation, seed: int = 0) -> None:
-        self.evaluation = evaluation
+    def __init__(
+        self, evaluation: Evaluation, seed: int = 0, what: str = "Machine code"
+    ) -> None:
+        """Makes the draws. ``what`` is measured, for the title of the table."""
+        self.evaluation, self._what = evaluation, what
         names, member = np.unique(np.array(evaluation.programs), return_inverse=True)
         self.programs = [str(name) for name in names]
         # A matrix [files, programs] that is 1 at the program of each file.
@@ -78,7 +80,7 @@ class Statistics:
         found = self.evaluation
         table = Table(
             Column("way", no_wrap=True),
-            title=f"Machine code / clang -Oz, {len(found.files)} files, each by itself",
+            title=f"{self._what} / clang -Oz, {len(found.files)} files, each by itself",
         )
         for column in ("emitted", "geomean", "95 %", "smaller", *self.programs):
             table.add_column(column, justify="right")
@@ -110,8 +112,8 @@ class Statistics:
                 lines.append(f"{names}: {low:.4f} to {high:.4f}, {verdict}")
         return lines
 
-    def to_json(self, **more: Any) -> str:
-        """Returns all results as JSON, per file and per program."""
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all results, per file and per program, as values of JSON."""
         found = self.evaluation
         ways = [
             {
@@ -129,18 +131,19 @@ class Statistics:
             for way in found.ways
             for sizes in [way.sizes.tolist()]
         ]
-        return json.dumps(
-            {
-                **more,
-                "files": found.files,
-                "programs": found.programs,
-                "oz": [int(size) for size in found.oz],
-                "ways": ways,
-                "comparisons": self.pairs(),
-                "failures": [asdict(failure) for failure in found.failures],
-            },
-            indent=1,
-        )
+        return {
+            "files": found.files,
+            "programs": found.programs,
+            "oz": [int(size) for size in found.oz],
+            "ways": ways,
+            "comparisons": self.pairs(),
+            "failures": [asdict(failure) for failure in found.failures],
+        }
+
+    def instructions(self) -> "Statistics | None":
+        """Returns the statistics by IR instructions, or None if none were counted."""
+        by = self.evaluation.instructions
+        return Statistics(by, what="IR instructions") if by else None
 
     def plot(self, path: Path) -> None:
         """Writes a plot of the ways as PNG."""

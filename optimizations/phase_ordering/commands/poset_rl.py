@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge evaluate phase-ordering-poset-rl``, the experiment of POSET-RL."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Option
+
+from mlbridge.errors import InvalidArgument
+from mlbridge.options import with_options
+from mlbridge.signals import sigterm_exits
+from mlbridge.terminal import console
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import CorpusFolder, Jobs
+from mlbridge_optimizations.evaluation.tables import write_json
+from mlbridge_optimizations.extras import need
+
+from ..environment.settings import Actions, Compared, LeaveOut
+
+PACKAGES = (
+    *("torch", "gymnasium", "matplotlib", "tensorboardX", "elftools"),
+    *("onnx", "onnxruntime", "onnxscript"),
+)
+ENGINES = {"rllib": "ray", "sb3": "stable_baselines3"}
+SHIPPED = Path("models/phase-ordering-oz/model.onnx")
+
+
+@dataclass(frozen=True)
+class Agents:
+    """The agents and their training."""
+
+    actions: Actions = "oz"
+    reward: Annotated[
+        str,
+        Option(
+            help="Reward, as for `mlbridge train phase-ordering`. poset-rl-weighted"
+            " counts the cycles of loops."
+        ),
+    ] = "poset-rl"
+    seeds: Annotated[int, Option(min=1, help="Agents, with seeds from 0.")] = 5
+    steps: Annotated[
+        int, Option(min=1, help="Actions in the training of an agent.")
+    ] = 300_000
+    engine: Annotated[
+        str, Option(help="Library: rllib (double DQN), or sb3 (DQN, not double).")
+    ] = "rllib"
+    workers: Annotated[int, Option(min=1, help="Parallel compilers of a training.")] = 1
+    leave_out: LeaveOut = None
+    vocabulary: Annotated[
+        Path, Option(help="IR2Vec vocabulary in LLVM's JSON format.")
+    ] = Path("build/ir2vec/ir2vec-300d.json")
+    out: Annotated[Path, Option(help="Folder for the models and the results.")] = Path(
+        "build/phase-ordering/poset-rl"
+    )
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The programs and rows of the comparison."""
+
+    corpus: CorpusFolder = Path("build/corpus")
+    split: Annotated[
+        str, Option(help="Part of the corpus for the comparison: held-out or training.")
+    ] = "held-out"
+    shipped: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE.onnx",
+            help=f"Model to compare with. [default: {SHIPPED}, if present]",
+        ),
+    ] = None
+    rounds: Annotated[
+        int, Option(min=0, help="Runs of each program for the time. 0: no run.")
+    ] = 5
+    jobs: Jobs = 1
+
+
+def _poset_rl(
+    context: typer.Context, agents: Agents, compared: Compared, beside: Beside
+) -> None:
+    """Train POSET-RL's agents with several seeds, and compare them with clang -Oz.
+
+    The training has the published settings: a double DQN, which sees the module's
+    IR2Vec vector and takes 15 actions. The comparison shows the code size, the number
+    of IR instructions and the execution time, and also the best of K random sequences
+    of the same actions. If the command is interrupted, repeat it to continue.
+
+    ```sh
+    mlbridge evaluate phase-ordering-poset-rl --actions odg
+    ```
+    """
+    if agents.engine not in ENGINES:
+        raise InvalidArgument(
+            f"--engine: expected {' or '.join(ENGINES)}, found '{agents.engine}'"
+        )
+    packages = (*PACKAGES, ENGINES[agents.engine])
+    need("mlbridge evaluate phase-ordering-poset-rl", packages)
+    from mlbridge_optimizations.corpus import manifest
+
+    from ..evaluation import evaluate, poset_rl
+    from ..model.model import Model
+    from ..optimization import PhaseOrderingSettings
+
+    corpus = manifest.load(beside.corpus.resolve())
+    # Raise now if no program has the name, and not after the training.
+    corpus.select(beside.split, only=compared.programs or ())
+    environment = PhaseOrderingSettings(
+        beside.corpus,
+        agents.leave_out,
+        actions=agents.actions,
+        reward=agents.reward,
+        vocabulary=agents.vocabulary,
+        plugin=compared.plugin,
+    )
+    make = partial(poset_rl.published, agents.out, environment=environment)
+    models = []
+    with sigterm_exits(), ProgressBars() as bars:
+        for seed in range(agents.seeds):
+            show = bars.stage(f"Training, seed {seed}")
+            wanted = make(
+                seed,
+                engine=agents.engine,
+                workers=agents.workers,
+                steps=agents.steps,
+            )
+            models.append(poset_rl.train(wanted, show))
+    by = poset_rl.Comparison(
+        corpus,
+        beside.split,
+        evaluate.EvaluationSettings(**vars(compared), draws=1, levels=()),
+        beside.rounds,
+        beside.jobs,
+        agents.out,
+        agents.vocabulary.resolve(),
+    )
+    shipped = beside.shipped or (SHIPPED if SHIPPED.is_file() else None)
+    found = []
+    for seed, model in enumerate(models):
+        with ProgressBars() as bars:
+            found.append(by.of_model(f"seed-{seed}", model, bars.show_stage))
+    with ProgressBars() as bars:
+        other = by.of_model("shipped", shipped, bars.show_stage) if shipped else None
+    with ProgressBars() as bars:
+        chance = by.of_chance("random", Model(models[0]).task, bars.show_stage)
+    rows = poset_rl.summary(found, other, chance)
+    console.print(poset_rl.table_of(rows))
+    console.print(
+        "The interval shows how much the mean depends on the seed of the training."
+        " The rows with random sequences choose by the column's own measure."
+    )
+    write_json(agents.out / "summary.json", rows)
+
+
+COMMANDS = {
+    "evaluate phase-ordering-poset-rl": with_options(
+        _poset_rl, Agents, Compared, Beside, defaults={"tries": 100}
+    )
+}
