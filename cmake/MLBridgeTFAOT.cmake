@@ -5,6 +5,9 @@
 #                          addition to the code for any x86-64, such as haswell
 #   [RUNTIME source...]    more files of TensorFlow's xla_aot_runtime_src, for
 #                          models that call functions in these files
+#   [SEPARATE_WEIGHTS]     keeps the model's variables outside the code, in one file
+#                          that the library includes. Without this option, the
+#                          variables become constants of the code for each CPU
 #   [DEPENDS file...])     further files that the model depends on
 #
 # Creates TARGET, a static library with a SavedModel as machine code. TensorFlow's
@@ -70,7 +73,7 @@ function(_mlbridge_add_xla_runtime)
 endfunction()
 
 function(mlbridge_add_tf_aot_model TARGET MODEL)
-  cmake_parse_arguments(ARG "" "NAME;SIGNATURE;CPU" "RUNTIME;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE_WEIGHTS" "NAME;SIGNATURE;CPU" "RUNTIME;DEPENDS" ${ARGN})
   _mlbridge_add_xla_runtime()
   get_filename_component(_model ${MODEL} ABSOLUTE)
   if(NOT ARG_NAME)
@@ -85,13 +88,21 @@ function(mlbridge_add_tf_aot_model TARGET MODEL)
   set(_made ${_folder}/${ARG_NAME}.o ${_folder}/${ARG_NAME}.c
     ${_folder}/${ARG_NAME}.h)
   set(_objects ${_folder}/${ARG_NAME}.o)
+  set(_options --signature ${ARG_SIGNATURE})
+  if(ARG_SEPARATE_WEIGHTS)
+    list(APPEND _options --separate-weights)
+    list(APPEND _made ${_folder}/${ARG_NAME}.weights)
+    set_source_files_properties(${_folder}/${ARG_NAME}.c PROPERTIES
+      OBJECT_DEPENDS ${_folder}/${ARG_NAME}.weights)
+  endif()
   if(ARG_CPU)
+    list(APPEND _options --cpu ${ARG_CPU})
     list(APPEND _objects ${_folder}/${ARG_NAME}_wide.o)
     list(APPEND _made ${_folder}/${ARG_NAME}_wide.o)
   endif()
   add_custom_command(OUTPUT ${_made}
     COMMAND ${MLBRIDGE_TF_AOT_PYTHON} ${_mlbridge_tf_aot_folder}/compile.py
-      ${_model} ${_folder} ${ARG_NAME} ${ARG_SIGNATURE} ${ARG_CPU}
+      ${_model} ${_folder} ${ARG_NAME} ${_options}
     DEPENDS ${_model}/saved_model.pb ${ARG_DEPENDS}
       ${_mlbridge_tf_aot_folder}/compile.py
     COMMENT "TensorFlow compiles ${MODEL}" VERBATIM)

@@ -110,7 +110,7 @@ def missing_in(build: Path, runner: str) -> str:
     if why := savedmodel.missing(runner):
         return why
     if runner == savedmodel.TF and not (build.parent / "lib/MLBridge-tf.so").exists():
-        return "this build has no TensorFlow; configure it again with TensorFlow"
+        return "this build has no TensorFlow; make a new build/release, which finds it"
     return ""
 
 

@@ -40,7 +40,8 @@ def _environment(runner: str) -> Path:
     return ROOT / "build" / "venvs" / SETS[runner]
 
 
-def _python(runner: str) -> Path:
+def python_of(runner: str) -> Path:
+    """Returns the Python interpreter that has a runner's TensorFlow."""
     named = os.environ.get("MLBRIDGE_TF_AOT_PYTHON") if runner == TF_AOT else None
     return Path(named) if named else _environment(runner) / "bin" / "python"
 
@@ -67,7 +68,7 @@ def missing(runner: str) -> str:
     name = SETS.get(runner)
     if name is None:
         return ""
-    if not _python(runner).exists() or (runner == TF and library() is None):
+    if not python_of(runner).exists() or (runner == TF and library() is None):
         return f"needs `VENV=build/venvs/{name} scripts/make-venv {name}`"
     if runner == TF_AOT and shutil.which("cmake") is None:
         return "needs cmake"
@@ -207,7 +208,7 @@ def _save(runner: str, models: Mapping[Path, Path]) -> None:
             words += [source, folder]
         if words:
             # In isolated mode, Python does not import modules from this folder.
-            _run([_python(runner), "-I", WRITER, *words], "TensorFlow")
+            _run([python_of(runner), "-I", WRITER, *words], "TensorFlow")
 
 
 def _compile(models: Sequence[Path]) -> None:
@@ -215,7 +216,7 @@ def _compile(models: Sequence[Path]) -> None:
     build = MODELS / "tf-aot"
     listed = ";".join(str(model.with_suffix(".tf")) for model in models)
     options = ["-DCMAKE_BUILD_TYPE=Release", f"-DMODELS={listed}"]
-    options.append(f"-DMLBRIDGE_TF_AOT_PYTHON={_python(TF_AOT)}")
+    options.append(f"-DMLBRIDGE_TF_AOT_PYTHON={python_of(TF_AOT)}")
     _run(["cmake", "-S", PROJECT, "-B", build, *options], "cmake")
     jobs = str(len(os.sched_getaffinity(0)))
     _run(["cmake", "--build", build, "--parallel", jobs], "cmake")

@@ -24,7 +24,7 @@ from mlbridge import ModelError, ModelRunner, Unsupported
 from mlbridge_benchmarks.common import options, savedmodel
 from mlbridge_benchmarks.common.flows import in_process_spec
 from mlbridge_benchmarks.common.imitation import MODEL
-from programs import ROOT
+from programs import ROOT, run_program
 
 needs_tensorflow = pytest.mark.skipif(
     "MLBRIDGE_TEST_TENSORFLOW" not in os.environ,
@@ -165,6 +165,60 @@ def test_machine_code_answers_as_onnx_runtime(
     made = savedmodel.make(savedmodel.TF_AOT, [model])[0]
     changed = made.stat().st_mtime_ns
     assert savedmodel.make(savedmodel.TF_AOT, [model])[0].stat().st_mtime_ns == changed
+
+
+SAVE = """
+import sys
+import tensorflow as tf
+
+module = tf.Module()
+module.count = tf.Variable([0.0, 2.0])
+
+
+@tf.function(input_signature=[tf.TensorSpec([1, 2], name="x")])
+def read(x):
+    return {"y": x * module.count}
+
+
+@tf.function(input_signature=[tf.TensorSpec([1, 2], name="x")])
+def change(x):
+    return {"y": x * module.count.assign_add([1.0, 1.0])}
+
+
+@tf.function(input_signature=[tf.TensorSpec([1, 2], name="x")])
+def constant(x):
+    return {"y": x + 1}
+
+
+for name, each in {"read": read, "change": change, "constant": constant}.items():
+    tf.saved_model.save(module, f"{sys.argv[1]}/{name}", each)
+"""
+
+
+@needs_tensorflow
+def test_weights_outside_the_code(tmp_path: Path) -> None:
+    python = savedmodel.python_of(savedmodel.TF_AOT)
+    models = tmp_path / "models"
+    run_program([python, "-c", SAVE, models], check=True, timeout=300)
+
+    def compiled(name: str) -> Any:
+        command = [python, ROOT / "lib/TF/AOT/compile.py", models / name, tmp_path]
+        return run_program([*command, name, "--separate-weights"], timeout=300)
+
+    done = compiled("read")
+    assert done.returncode == 0, done.stderr
+    weights = (tmp_path / "read.weights").read_bytes()
+    assert len(weights) == 64, "each variable starts at a multiple of 64 bytes"
+    assert np.frombuffer(weights, np.float32)[:2].tolist() == [0.0, 2.0]
+    assert f'.incbin \\"{tmp_path}/read.weights' in (tmp_path / "read.c").read_text()
+    for name, says in (
+        ("change", "expected constant variables, but the model changes '"),
+        ("constant", "expected variables, but all weights are constants"),
+    ):
+        done = compiled(name)
+        assert done.returncode == 1
+        assert says in done.stderr
+        assert not (tmp_path / f"{name}.c").exists()
 
 
 @needs_tensorflow

@@ -15,6 +15,7 @@
 #include "MLCompilerBridge/Extend/AOTSchemes.h"
 #include "linear.h"
 #include "network.h"
+#include "separate.h"
 #include "support/AllocationCounter.h"
 #include "two.h"
 
@@ -35,7 +36,7 @@ static std::unique_ptr<MLModelRunner> runner(const char *Spec) {
   RunnerFactory Factory;
   addBuiltinModels(Factory,
                    {&mlbridge_aot_model_linear, &mlbridge_aot_model_network,
-                    &mlbridge_aot_model_two});
+                    &mlbridge_aot_model_separate, &mlbridge_aot_model_two});
   auto Made = Factory.create(Spec);
   if (Made)
     return std::move(*Made);
@@ -129,6 +130,26 @@ TEST(TFAOT, CodeForACPURunsOnlyThere) {
     ASSERT_TRUE(Logits) << Logits.takeError().str();
     for (std::size_t I = 0; I < 15; ++I)
       EXPECT_NEAR((*Logits)[I], Replies[I], 1e-5) << Spec;
+  }
+}
+
+TEST(TFAOT, AnswersWithWeightsOutsideTheCode) {
+  const std::vector<float> Requests = readFloats("network/requests");
+  const std::vector<float> Replies = readFloats("network/answers");
+  std::vector<const char *> Specs = {"builtin:separate?cpu=baseline"};
+  if (mlbridge_aot_model_separate.variants[0].supported())
+    Specs.push_back("builtin:separate?cpu=haswell");
+  for (const char *Spec : Specs) {
+    auto Runner = runner(Spec);
+    ASSERT_TRUE(Runner);
+    for (std::size_t Row = 0; Row < Replies.size() / 15; ++Row) {
+      Span<const float> Request(Requests.data() + Row * 300, 300);
+      Runner->populateFeatures(std::pair{"x", Request});
+      auto Logits = Runner->evaluate<std::vector<float>>();
+      ASSERT_EQ(Logits.size(), 15u);
+      for (std::size_t I = 0; I < 15; ++I)
+        EXPECT_NEAR(Logits[I], Replies[Row * 15 + I], 1e-5) << Spec;
+    }
   }
 }
 

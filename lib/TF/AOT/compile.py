@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles a SavedModel to an object file, and writes its descriptor as C code.
 
-compile.py SAVED_MODEL FOLDER NAME [SIGNATURE [CPU]]
+compile.py SAVED_MODEL FOLDER NAME [--signature KEY] [--cpu CPU] [--separate-weights]
 
 CMake's mlbridge_add_tf_aot_model() runs this script with a Python that has TensorFlow
 2.15. TensorFlow's compiler writes FOLDER/NAME.o and a header. The script writes
@@ -9,8 +9,12 @@ FOLDER/NAME.c and FOLDER/NAME.h, which define the descriptor ``mlbridge_aot_mode
 (include/MLCompilerBridge-C/AOTModel.h). It reads TensorFlow's header to find out which
 buffers the compiled function uses for its inputs and outputs. If CPU is given, the
 script also writes FOLDER/NAME_wide.o, for machines with that CPU's instructions.
+
+By default, the variables become constants of the code. With --separate-weights, the
+script writes them to FOLDER/NAME.weights, which NAME.c includes when it is compiled.
 """
 
+import argparse
 import json
 import os
 import re
@@ -58,7 +62,7 @@ class Failure(Exception):
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output, and the index of its buffer."""
+    """An input, output or variable, and the index of its buffer."""
 
     name: str
     kind: str
@@ -81,6 +85,17 @@ class Function:
     result: int
     inputs: list[Tensor]
     outputs: list[Tensor]
+    weights: list[Tensor]
+    """The variables that are not constants of the code."""
+
+    @property
+    def offsets(self) -> dict[int, int]:
+        """Maps the buffer of each variable to its offset in the file of weights."""
+        found, offset = {}, 0
+        for tensor in self.weights:
+            found[tensor.buffer] = offset
+            offset += padded(tensor.nbytes)
+        return found
 
 
 @dataclass(frozen=True)
@@ -91,6 +106,11 @@ class Variant:
     function: Function
     level: str | None = None
     """The required level of x86-64. None if any machine can run the function."""
+
+
+def padded(size: int) -> int:
+    """Returns the next multiple of `ALIGNMENT`."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def find(pattern: str, header: str, what: str) -> str:
@@ -127,7 +147,7 @@ def tensors(
     found_types: list[tuple[str, tuple[int, ...]]],
     places: list[int],
 ) -> list[Tensor]:
-    """Combines the names, types and buffers of all inputs, or of all outputs."""
+    """Combines the names, types and buffers of inputs, outputs or variables."""
     result = []
     for name, (kind, extents), place in zip(
         found_names, found_types, places, strict=True
@@ -155,25 +175,39 @@ def read(header: str) -> Function:
     result_places = numbers(
         table.format("kResultIndexToBufferIndex"), header, "the results' buffers"
     )
+    inputs = names("StaticArgNames", "feed_", header)
+    count = int(find(r"kNumVariables = (\d+);", header, "the number of variables"))
+    if len(arguments) != len(inputs) + count:
+        raise Failure(
+            f"expected arguments for {len(inputs)} inputs and {count} variables, "
+            f"found {len(arguments)}"
+        )
+    variables = names("StaticVariableNames", "param_", header) if count else []
+    for name in variables:
+        if f"set_var_param_{name}_data(const " not in header:
+            raise Failure(
+                f"expected constant variables, but the model changes '{name}'"
+            )
+    # The variables follow the inputs.
+    first = len(inputs)
     function = Function(
         find(r'extern "C" void (\w+)\(', header, "the function's symbol"),
         buffers,
         int(find(r"kResultIndex = (\d+);", header, "the results' place")),
-        tensors(names("StaticArgNames", "feed_", header), arguments, argument_places),
+        tensors(inputs, arguments[:first], argument_places[:first]),
         tensors(names("StaticResultNames", "fetch_", header), results, result_places),
+        tensors(variables, arguments[first:], argument_places[first:]),
     )
-    check(function, int(find(r"kNumVariables = (\d+);", header, "the variables")))
+    check(function)
     return function
 
 
-def check(function: Function, variables: int) -> None:
+def check(function: Function) -> None:
     """Raises Failure if the generated C code does not support the function."""
-    if variables:
-        raise Failure("expected all variables to be constants, found others")
-    for tensor in function.inputs:
+    for tensor in (*function.inputs, *function.weights):
         kind, size = function.buffers[tensor.buffer]
         if kind != PARAMETER or size != tensor.nbytes:
-            raise Failure(f"input '{tensor.name}' has no buffer of its size")
+            raise Failure(f"'{tensor.name}' has no buffer of its size")
     for tensor in function.outputs:
         kind, size = function.buffers[tensor.buffer]
         if kind not in (PARAMETER, TEMPORARY) or size < tensor.nbytes:
@@ -206,12 +240,16 @@ def table(kind: str, found: list[Tensor]) -> str:
 def places(function: Function) -> tuple[list[str], int]:
     """Returns C code for the buffers' addresses, and their total size in bytes."""
     addresses, size = [], 0
-    for kind, nbytes in function.buffers:
-        if kind in (CONSTANT, ON_STACK):
+    weights = function.offsets
+    for i, (kind, nbytes) in enumerate(function.buffers):
+        if i in weights:
+            # The function only reads these buffers.
+            addresses.append(f"(char *)weights + {weights[i]}")
+        elif kind in (CONSTANT, ON_STACK):
             addresses.append("0")
-            continue
-        addresses.append(f"memory + {size}")
-        size += -(-nbytes // ALIGNMENT) * ALIGNMENT
+        else:
+            addresses.append(f"memory + {size}")
+            size += padded(nbytes)
     return addresses, size
 
 
@@ -250,9 +288,27 @@ static int run_{number}(const int64_t *free_extents, const void *const *inputs,
 """
 
 
-def write(variants: list[Variant], name: str) -> str:
+def weights_code(name: str, file: Path) -> str:
+    """Returns the C code that includes the file of weights."""
+    symbol = f"mlbridge_weights_{name}"
+    # The path is a string of the assembler in a string of C.
+    included = quoted(f".incbin {quoted(str(file))}\n")
+    return f"""__asm__(".section .rodata.{symbol},\\"a\\",@progbits\\n"
+        ".balign {ALIGNMENT}\\n"
+        ".globl {symbol}\\n"
+        ".hidden {symbol}\\n"
+        "{symbol}:\\n"
+        {included}
+        ".previous\\n");
+extern const char weights[] __asm__("{symbol}")
+    __attribute__((visibility("hidden")));
+"""
+
+
+def write(variants: list[Variant], name: str, weights: Path | None) -> str:
     """Returns the C code of the model. The last variant must run on all machines."""
     function = variants[-1].function
+    included = weights_code(name, weights) if weights else ""
     size = max(places(variant.function)[1] for variant in variants)
     properties = {"mlbridge.framework": f"tensorflow {version('tensorflow-cpu')}"}
     extents = [extent for tensor in function.outputs for extent in tensor.extents]
@@ -275,6 +331,7 @@ def write(variants: list[Variant], name: str) -> str:
 
 {table("input", function.inputs)}
 {table("output", function.outputs)}
+{included}
 static const MLBridgeAOTProperty properties[] = {{
 {listed}
 }};
@@ -316,18 +373,18 @@ const MLBridgeAOTModel mlbridge_aot_model_{name};
 """
 
 
-def compile_model(
-    model: Path, folder: Path, name: str, signature: str, cpu: str
-) -> Function:
+def compile_model(arguments: argparse.Namespace, name: str, cpu: str = "") -> Function:
     """Runs TensorFlow's compiler, and parses the header that it writes with NAME.o."""
+    folder: Path = arguments.folder
     command = [
         str(Path(sys.executable).with_name("saved_model_cli")),
         "aot_compile_cpu",
-        *("--dir", str(model.resolve()), "--tag_set", "serve"),
-        *("--signature_def_key", signature),
+        *("--dir", str(arguments.model.resolve()), "--tag_set", "serve"),
+        *("--signature_def_key", arguments.signature),
         # Pass a relative path, because it becomes part of the function's symbol.
         *("--output_prefix", name, "--cpp_class", f"mlbridge::{name}"),
         *(["--target_cpu", cpu] if cpu else []),
+        *(["--variables_to_feed", "all"] if arguments.separate_weights else []),
     ]
     done = subprocess.run(
         command,
@@ -348,27 +405,82 @@ def compile_model(
     return read(header)
 
 
-def compile_variants(
-    model: Path, folder: Path, name: str, signature: str, cpu: str
-) -> list[Variant]:
+def compile_variants(arguments: argparse.Namespace) -> list[Variant]:
     """Compiles a variant for the given CPU, if any, and then one for all machines."""
+    name, cpu = arguments.name, arguments.cpu
     if cpu and cpu not in LEVELS:
         raise Failure(f"CPU: expected one of {', '.join(LEVELS)}, found '{cpu}'")
-    found = [Variant("baseline", compile_model(model, folder, name, signature, ""))]
+    found = [Variant("baseline", compile_model(arguments, name))]
     if cpu:
-        wide = compile_model(model, folder, f"{name}_wide", signature, cpu)
+        wide = compile_model(arguments, f"{name}_wide", cpu)
+        if shape_of(wide.weights) != shape_of(found[0].function.weights):
+            raise Failure(f"CPU: expected the variables of all machines for '{cpu}'")
         found.insert(0, Variant(cpu, wide, LEVELS[cpu]))
     return found
 
 
+def shape_of(weights: list[Tensor]) -> list[tuple[str, int]]:
+    """Returns what the offsets of variables depend on."""
+    return [(tensor.name, tensor.nbytes) for tensor in weights]
+
+
+def write_weights(model: Path, weights: list[Tensor], file: Path) -> None:
+    """Writes the values of a SavedModel's variables to a file."""
+    if not weights:
+        raise Failure("expected variables, but all weights are constants")
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+
+    tf.get_logger().setLevel("ERROR")
+    with tf.compat.v1.Session(graph=tf.Graph()) as session:
+        tf.compat.v1.saved_model.load(session, ["serve"], str(model))
+        handles = {
+            # TensorFlow's compiler replaces these characters in the header.
+            operation.name.replace("/", "_"): operation
+            for operation in session.graph.get_operations()
+            if operation.type == "VarHandleOp"
+        }
+        with file.open("wb") as opened:
+            for tensor in weights:
+                if tensor.name not in handles:
+                    raise Failure(f"expected a variable '{tensor.name}', found none")
+                handle = handles[tensor.name]
+                value = session.run(
+                    tf.raw_ops.ReadVariableOp(
+                        resource=handle.outputs[0], dtype=handle.get_attr("dtype")
+                    )
+                ).tobytes()
+                if len(value) != tensor.nbytes:
+                    raise Failure(
+                        f"variable '{tensor.name}': expected {tensor.nbytes} bytes, "
+                        f"found {len(value)}"
+                    )
+                opened.write(value.ljust(padded(len(value)), b"\0"))
+
+
+def parsed() -> argparse.Namespace:
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("name")
+    parser.add_argument("--signature", default="serving_default")
+    parser.add_argument("--cpu", default="")
+    parser.add_argument("--separate-weights", action="store_true")
+    return parser.parse_args()
+
+
 def main() -> int:
     """Runs the command line, and returns the exit status."""
-    model, folder, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    signature = sys.argv[4] if len(sys.argv) > 4 else "serving_default"
-    cpu = sys.argv[5] if len(sys.argv) > 5 else ""
+    arguments = parsed()
+    model, folder, name = arguments.model, arguments.folder, arguments.name
     try:
-        variants = compile_variants(model, folder, name, signature, cpu)
-        (folder / f"{name}.c").write_text(write(variants, name))
+        variants = compile_variants(arguments)
+        file = None
+        if arguments.separate_weights:
+            file = folder.resolve() / f"{name}.weights"
+            write_weights(model, variants[-1].function.weights, file)
+        (folder / f"{name}.c").write_text(write(variants, name, file))
         (folder / f"{name}.h").write_text(HEADER.format(name=name))
     except (Failure, OSError) as failure:
         print(f"{model}: {failure}", file=sys.stderr)
