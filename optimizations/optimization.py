@@ -122,6 +122,7 @@ class ModelFile:
     features: "FeatureSource" = None  # By default, the observation space.
     metadata: "Metadata | None" = None  # See docs/reference/model-metadata.md.
     decide: str | None = None  # As for `mlbridge.export.export`.
+    decision: str | None = None  # As for `mlbridge.export.export`.
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,11 @@ class Optimization(Generic[S]):
         packages: further packages that the environment imports.
         commands: further commands by name, ``VERB NAME`` or ``VERB NAME-WHAT``. A
             command ``evaluate NAME`` or ``train NAME`` replaces the general command.
+        what: the part WHAT of the general commands' names, if they are ``evaluate
+            NAME-WHAT`` and ``train NAME-WHAT`` rather than ``evaluate NAME`` and
+            ``train NAME``.
+        defaults: defaults of ``mlbridge train`` that replace those of
+            `TrainingSettings`, by field.
     """
 
     name: str
@@ -166,6 +172,8 @@ class Optimization(Generic[S]):
     model_file: Callable[[S, int], ModelFile] = lambda settings, seed: ModelFile()
     packages: tuple[str, ...] = ()
     commands: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+    what: str = ""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", self.name):
@@ -173,6 +181,11 @@ class Optimization(Generic[S]):
                 "an optimisation's name: expected letters, digits, hyphens and"
                 f" underscores, found {self.name!r}"
             )
+
+    @property
+    def command(self) -> str:
+        """The name of the general commands."""
+        return f"{self.name}-{self.what}" if self.what else self.name
 
     def environment(self, settings: S, worker: int = 0) -> Any:
         """Makes an environment. Its compiler starts at the first reset."""

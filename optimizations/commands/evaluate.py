@@ -52,7 +52,7 @@ def _command(described: Optimization[Any]) -> Callable[..., None] | None:
         run,
         What,
         described.settings,
-        text=f"Compare a model for {described.name} with baselines.\n\n"
+        text=f"Compare a model for {described.command} with baselines.\n\n"
         f"{decision_of(described)} The baselines and a random policy play the same"
         " episodes.",
     )
@@ -67,7 +67,7 @@ app = group_of(
 
 def _evaluate(described: Optimization[Any], what: What, environment: Any) -> None:
     packages = ("gymnasium", "onnxruntime", *described.packages)
-    need(f"mlbridge evaluate {described.name}", packages)
+    need(f"mlbridge evaluate {described.command}", packages)
     from mlbridge_optimizations.evaluation.episodes import compare
     from mlbridge_optimizations.evaluation.statistics import mean_interval
 

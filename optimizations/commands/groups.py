@@ -54,7 +54,7 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
             if cmd_name.endswith(".py"):
                 described = of_file(Path(cmd_name))
                 try:
-                    found = _of(verb, make, described).get(described.name)
+                    found = _of(verb, make, described).get(described.command)
                 except InvalidArgument as error:
                     raise InvalidArgument(f"{cmd_name}: {error}") from error
             else:
@@ -95,7 +95,7 @@ def _of(
     optimisation's name.
     """
     general = guarded("settings", make, described)
-    found = {} if general is None else {described.name: general}
+    found = {} if general is None else {described.command: general}
     for words, command in described.commands.items():
         first, _, name = words.partition(" ")
         if name != described.name and not name.startswith(f"{described.name}-"):

@@ -67,11 +67,14 @@ def _command(described: Optimization[Any]) -> Callable[..., None] | None:
         TrainingSettings,
         described.settings,
         How,
-        text=f"Train a model for {described.name}.\n\n{decision_of(described)} The"
+        text=f"Train a model for {described.command}.\n\n{decision_of(described)} The"
         " command writes the model (model.onnx, or a file for each of several agents),"
         " the learning curve and checkpoints to --out. The progress bar counts actions."
         ' Its "mean return" is the mean sum of rewards in the last 100 episodes.',
-        defaults={"out": Path("build") / described.name / "policy"},
+        defaults={
+            "out": Path("build") / described.name / "policy",
+            **described.defaults,
+        },
     )
 
 
@@ -99,7 +102,7 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
     by = experiment.optimization
     using = {settings.engine, settings.algo, *(["rllib"] if is_ray else [])}
     more = [ENGINES[name] for name in ENGINES if name in using]
-    need(f"mlbridge train {by.name}", (*PACKAGES, *more, *by.packages))
+    need(f"mlbridge train {by.command}", (*PACKAGES, *more, *by.packages))
     from mlbridge_optimizations.training import policy
 
     if how.resume:

@@ -58,6 +58,7 @@ def train(
                 features=about.features,
                 metadata=about.metadata,
                 decide=about.decide,
+                decision=about.decision,
             )
             for name, policy in learned.policies.items()
         }

@@ -22,6 +22,7 @@ from mlbridge.envs.sb3 import CompilerVecEnv
 from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge_optimizations.optimization import MODEL
 from mlbridge_optimizations.show import quiet
+from mlbridge_optimizations.training.credits import Credits
 from mlbridge_optimizations.training.curve import Curve, ShowReturn
 from mlbridge_optimizations.training.experiment import Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
@@ -62,7 +63,10 @@ def train(
         options = _options(experiment)
         update = options.get("n_steps", options.get("train_freq", 1)) * settings.workers
         watch = _Watch(experiment, curve, show, done + -(-left // update) * update)
-        model.learn(left, callback=watch, reset_num_timesteps=not resume)
+        callbacks: list[BaseCallback] = [watch]
+        if settings.algo in ("ppo", "a2c"):
+            callbacks.append(Credits())
+        model.learn(left, callback=callbacks, reset_num_timesteps=not resume)
         watch.save()
         # The export runs the network on the CPU.
         model.policy.to("cpu")

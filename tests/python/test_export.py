@@ -259,6 +259,16 @@ def test_a_module_takes_its_features_by_name(tmp_path: Path) -> None:
     for name, values in expected.items():
         assert_close(found[name], values.numpy())
 
+    done = export(
+        module, path, features=BY_NAME, decide="argmax:logits", decision="choice"
+    )
+    assert (done.outputs, done.decide) == (("choice",), None)
+    assert "mlbridge.decide" not in metadata(path)
+    found = run(path, asked)
+    assert found.keys() == {"choice"}
+    assert found["choice"].dtype == np.int64
+    assert (found["choice"] == expected["logits"].argmax(dim=1).numpy()).all()
+
     export(module, path, features=BY_NAME, outputs=["logits"])
     model = onnx.load(path)
     assert [v.name for v in model.graph.output] == ["logits"]
@@ -333,6 +343,8 @@ class Wrong(nn.Module):
         ({"outputs": ["logits"]}, "no output 'logits', only output"),
         ({"decide": "greedy:output"}, "expected argmax:OUTPUT.*'greedy:output'"),
         ({"decide": "argmax:q"}, "there is no output 'q', only output"),
+        ({"decision": "d"}, "the decision 'd': expected the rule argmax:OUTPUT"),
+        ({"decide": "argmax:output", "decision": "x"}, "'x' is a feature and an"),
     ],
 )
 def test_wrong_arguments(tmp_path: Path, options: dict[str, Any], message: str) -> None:

@@ -15,7 +15,8 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
-from gymnasium import spaces
+from gymnasium import Env, spaces
+from stable_baselines3 import PPO
 
 from core_sets import SMALL, modules
 from mlbridge.envs import CompilerEnv
@@ -34,6 +35,7 @@ from mlbridge_optimizations.phase_ordering.optimization import (
     PhaseOrderingSettings,
 )
 from mlbridge_optimizations.training import policy
+from mlbridge_optimizations.training.credits import Credits
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
@@ -306,3 +308,32 @@ def test_packages_are_looked_for_first() -> None:
     need("this", ("json", "numpy"))
     with pytest.raises(Unsupported, match=r"no_such_p.*'\./optimizations\[train\]'"):
         need("this", ("json", "no_such_package"))
+
+
+class Credited(Env[int, int]):
+    """An environment of three actions, whose rewards are known at the end."""
+
+    observation_space: spaces.Space[Any] = spaces.Discrete(4)
+    action_space: spaces.Space[Any] = spaces.Discrete(2)
+
+    def reset(self, **arguments: Any) -> tuple[int, dict[str, Any]]:
+        super().reset(**arguments)
+        self.taken = 0
+        return 0, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        self.taken += 1
+        if self.taken < 3:
+            return self.taken, 0.0, False, False, {}
+        return 3, 10.0, True, False, {"credits": [1.0, 2.0, 3.0]}
+
+
+def test_credits_replace_rewards() -> None:
+    """The last action gets the rest, so the return of an episode stays the same."""
+    model = PPO("MlpPolicy", Credited(), n_steps=8, batch_size=8, gamma=1, gae_lambda=1)
+    model.learn(16, callback=Credits())
+    # The second rollout begins with the last action of the third episode.
+    rewards = [7, 1, 2, 7, 1, 2, 7, 0]
+    assert model.rollout_buffer.rewards.reshape(-1).tolist() == rewards
+    returns = model.rollout_buffer.returns.reshape(-1).tolist()
+    assert returns[:7] == pytest.approx([7, 10, 9, 7, 10, 9, 7])

@@ -87,6 +87,7 @@ def export(
     framework: str | None = None,
     outputs: list[str] | None = None,
     decide: str | None = None,
+    decision: str | None = None,
     batch: int | None = None,
     metadata: Metadata | None = None,
     samples: "Tensors | None" = None,
@@ -108,6 +109,9 @@ def export(
         decide: the rule that makes a decision from an output: ``argmax:NAME``,
             ``sample:NAME`` or ``outputs:NAME``. With ``""``, there is no rule. The
             default depends on the kind of policy.
+        decision: the name of the decision. If given, the file's only output is the
+            decision that the rule ``argmax:NAME`` makes, int64 [N]. The file then has
+            no rule.
         batch: the batch size. None allows any batch size. Use 1 if the policy's
             outputs depend on the other requests of a batch.
         metadata: further metadata of the file.
@@ -128,7 +132,7 @@ def export(
     kind = framework or framework_of(policy)
     with needed(f"exporting from {kind}"):
         from mlbridge.export.check import compare
-        from mlbridge.export.graph import build
+        from mlbridge.export.graph import build, decided
 
         found = _policy_of(kind, policy, described, options)
     rule = found.decide if decide is None else decide
@@ -136,10 +140,15 @@ def export(
     model = build(found, kept, batch=batch)
     names = tuple(value.name for value in model.graph.output)
     _check_rule(rule, names)
+    if decision is not None and not (rule or "").startswith("argmax:"):
+        raise InvalidArgument(
+            f"the decision '{decision}': expected the rule argmax:OUTPUT, found"
+            f" '{rule or ''}'"
+        )
     entries = {
         "mlbridge.features": to_json(found.features),
         "mlbridge.framework": found.framework,
-        **({"mlbridge.decide": rule} if rule else {}),
+        **({"mlbridge.decide": rule} if rule and decision is None else {}),
         **dict((metadata or Metadata()).entries()),
     }
     for key, value in entries.items():
@@ -148,6 +157,12 @@ def export(
         comparison = compare(
             model, found, batch=batch, requests=requests, samples=samples
         )
+    if decision is not None:
+        # Compare the scores before, because rounding may change the decision about
+        # scores that are nearly equal.
+        scores = (rule or "").partition(":")[2] or names[0]
+        model = decided(model, scores, decision)
+        names, rule = (decision,), ""
     # Replace the file atomically, so that no other process reads half of it.
     with replacing(Path(path)) as new:
         new.write_bytes(model.SerializeToString(deterministic=True))

@@ -68,6 +68,31 @@ def build(
     return result
 
 
+def decided(model: onnx.ModelProto, scores: str, name: str) -> onnx.ModelProto:
+    """Replaces the outputs by the index of the best score, int64 [N].
+
+    Raises InvalidArgument if a feature has this name.
+    """
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    graph = result.graph
+    if name in {value.name for value in graph.input}:
+        raise InvalidArgument(
+            f"'{name}' is a feature and an output: rename one of them"
+        )
+    scored = next(value for value in graph.output if value.name == scores)
+    batch = scored.type.tensor_type.shape.dim[0]
+    graph.node.append(helper.make_node("ArgMax", [scores], [name], axis=1, keepdims=0))
+    extents = [batch.dim_value or batch.dim_param]
+    del graph.output[:]
+    graph.output.append(
+        helper.make_tensor_value_info(name, onnx.TensorProto.INT64, extents)
+    )
+    _prune(graph)
+    onnx.checker.check_model(result)
+    return result
+
+
 def _tidied(model: onnx.ModelProto) -> onnx.ModelProto:
     """Inlines all functions, and removes the converter's notes from the nodes."""
     model = inliner.inline_local_functions(model)
