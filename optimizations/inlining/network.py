@@ -21,6 +21,21 @@ from torch import Tensor, nn
 INSTRUCTION_COST = 5  # The cost of one instruction in LLVM's inliner.
 
 
+def inputs_of(features: Tensor, names: Sequence[str]) -> Tensor:
+    """Scales float[n, d] logarithmically, and adds the derived input.
+
+    Returns float[n, d + 1]. `names` are the names of the columns.
+    """
+    cost = features[:, names.index("cost_estimate")]
+    threshold = features[:, names.index("threshold")]
+    margin = torch.tanh((threshold.clamp(min=1) - cost) / INSTRUCTION_COST)
+    return torch.cat([_scaled(features), margin.unsqueeze(1)], dim=1)
+
+
+def _scaled(features: Tensor) -> Tensor:
+    return torch.sign(features) * torch.log1p(torch.abs(features))
+
+
 class InliningNetwork(nn.Module):
     """Maps LLVM's features to the logit of inlining. Scaling is part of the network.
 
@@ -52,13 +67,9 @@ class InliningNetwork(nn.Module):
 
     def inputs(self, features: Tensor) -> Tensor:
         """Scales float[n, d] and adds the derived input. Returns float[n, d + 1]."""
-        scaled = torch.sign(features) * torch.log1p(torch.abs(features))
         if not self.derived:
-            return scaled
-        cost = features[:, self.features.index("cost_estimate")]
-        threshold = features[:, self.features.index("threshold")]
-        margin = torch.tanh((threshold.clamp(min=1) - cost) / INSTRUCTION_COST)
-        return torch.cat([scaled, margin.unsqueeze(1)], dim=1)
+            return _scaled(features)
+        return inputs_of(features, self.features)
 
     def fit_scaling(self, features: Tensor) -> None:
         """Fits the scaling, so that these features get mean 0 and variance 1."""

@@ -99,12 +99,12 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
         replay_flags,
         search,
     )
-    from .searched import FLIPS, Searched
+    from .searched import FLIPS, MODULE, Searched
 
     plugin = plugin_of(options.plugin)
     build = run_build(options.command, options.folder)
     link = build.program(options.binary)
-    program = options.folder / "program.bc"
+    program = options.folder / MODULE
     link_units(build.units_of(link), program)
     space, pipelines, share = None, {}, 1.0
     if options.pipelines:

@@ -2,10 +2,12 @@
 """Options of commands whose modules import PyTorch, which takes seconds."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
+from mlbridge_optimizations.commands.shared import Plugin
 from mlbridge_optimizations.training.settings import Width
 
 
@@ -33,3 +35,28 @@ class ImitationOptions:
             " the search has not tried has this weight."
         ),
     ] = 1.0
+
+
+@dataclass(frozen=True)
+class EpisodeSettings:
+    """The options of the environment."""
+
+    programs: Annotated[
+        list[Path],
+        Argument(
+            metavar="PROGRAM...",
+            help="Result folders of earlier searches (the --folder of `mlbridge search"
+            " smallest-code`), or programs as bitcode, linked into one module.",
+        ),
+    ]
+    plugin: Plugin = None
+    spec: Annotated[
+        str, Option(help="Transport between trainer and compiler: shm, pipe or grpc.")
+    ] = "shm"
+
+    def __post_init__(self) -> None:
+        # Make paths absolute, because compilers may run in other folders.
+        programs = [path.resolve() for path in self.programs]
+        object.__setattr__(self, "programs", programs)
+        if self.plugin is not None:
+            object.__setattr__(self, "plugin", self.plugin.resolve())

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mlbridge.export import export
+from mlbridge.export.clang import ALWAYS
 
 RANDOM = np.random.default_rng(3)
 COUNT = 30
@@ -113,5 +114,98 @@ def keras(folder: Path) -> None:
     save_named(folder / "functional.onnx", functional, functional)
 
 
+LATER = {
+    "is_callee_avail_external",
+    "is_caller_avail_external",
+    "switch_default_dest_penalty",
+}
+"""Features of LLVM 22 that LLVM lacked when MLGO's inliners were trained."""
+FEATURES = sorted(ALWAYS - LATER | {"inlining_default"})
+"""The features of MLGO's inliner inlining-Oz-v1.1."""
+OUTPUT_SPEC = """[{"logging_name": "inlining_decision", "tensor_spec":
+{"name": "StatefulPartitionedCall", "port": 0, "type": "int64_t", "shape": [1]}}]"""
+
+
+def savedmodel(folder: Path) -> None:
+    """Writes SavedModels with the form of MLGO's inliners, and replies.
+
+    They have a time step as inputs, normalise features as MLGO does, and reply with one
+    decision. The batch size is 1. As in models of TF-Agents, another function returns a
+    type of a package that a reader of the model may lack.
+    """
+    import tensorflow as tf
+    from tensorflow.core.protobuf import saved_model_pb2, struct_pb2
+
+    class Distribution(tf.experimental.ExtensionType):  # type: ignore[misc]
+        __name__ = "tests.Distribution"
+        logits: tf.Tensor
+
+    def hide_type(path: Path) -> None:
+        """Makes the model one whose objects TensorFlow alone cannot load."""
+        model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+        functions = model.meta_graphs[0].object_graph_def.concrete_functions
+        for function in functions.values():
+            if function.output_signature.HasField("type_spec_value"):
+                kind = struct_pb2.TypeSpecProto.UNKNOWN
+                function.output_signature.type_spec_value.type_spec_class = kind
+        path.write_bytes(model.SerializeToString())
+        try:
+            tf.saved_model.load(str(path.parent))
+        except ValueError as error:
+            assert "Distribution" in str(error)
+        else:
+            raise AssertionError("expected an unknown type")
+
+    def save_inliner(name: str, features: list[str]) -> None:
+        module = tf.Module()
+        limits = [0.0, 0.0, 1.0, 1.0, 5.0, 10.0, 50.0]
+        module.first = tf.Variable(
+            RANDOM.normal(size=(4 * len(features), 16)).astype(np.float32)
+        )
+        module.second = tf.Variable(RANDOM.normal(size=(16, 2)).astype(np.float32))
+
+        module.distribution = tf.function(
+            Distribution, input_signature=[tf.TensorSpec((1,), tf.float32)]
+        )
+
+        def normalise(feature: Any) -> Any:
+            row = tf.expand_dims(feature, -1)
+            found = tf.raw_ops.Bucketize(input=row, boundaries=limits)
+            x = tf.cast(found, tf.float32) / len(limits)
+            y = (tf.cast(row, tf.float32) - np.mean(limits)) / (np.std(limits) + 1e-8)
+            return tf.concat([x, x * x, tf.sqrt(x), y], axis=-1)
+
+        def action(**given: Any) -> Any:
+            columns = [normalise(given[name]) for name in features]
+            hidden = tf.nn.relu(tf.concat(columns, axis=-1) @ module.first)
+            logits = hidden @ module.second
+            # A policy may depend on the reward of the last step.
+            logits += tf.expand_dims(given["reward"], -1) * [[9.0, -9.0]]
+            return {"inlining_decision": tf.argmax(logits, axis=-1)}
+
+        types = dict.fromkeys(features, tf.int64)
+        types |= {"step_type": tf.int32, "reward": tf.float32, "discount": tf.float32}
+        specs = {key: tf.TensorSpec((1,), kind, key) for key, kind in types.items()}
+        decide = tf.function(action).get_concrete_function(**specs)
+        state = tf.function(lambda: {"state": tf.constant(0)}).get_concrete_function()
+        signatures = {"action": decide, "get_initial_state": state}
+        tf.saved_model.save(module, str(folder / name), signatures=signatures)
+        hide_type(folder / name / "saved_model.pb")
+        (folder / name / "output_spec.json").write_text(OUTPUT_SPEC)
+        asked = {key: RANDOM.integers(-9, 60, (COUNT, 1)) for key in features}
+        zero = {key: tf.zeros((1,), kind) for key, kind in types.items()}
+        replies = [
+            decide(**{**zero, **{k: tf.constant(v[i]) for k, v in asked.items()}})
+            for i in range(COUNT)
+        ]
+        decisions = [reply["inlining_decision"].numpy() for reply in replies]
+        save(folder / f"{name}.npz", asked, {"inlining_decision": decisions})
+
+    save_inliner("released", FEATURES)
+    save_inliner("other", ["callee_users", "register_pressure"])
+
+
 if __name__ == "__main__":
-    {"jax": jax, "keras": keras}[sys.argv[1]](Path(sys.argv[2]))
+    {"jax": jax, "keras": keras, "savedmodel": savedmodel}[sys.argv[1]](
+        Path(sys.argv[2])
+    )

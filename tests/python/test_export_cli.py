@@ -22,8 +22,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aot_models import FLOAT, GraphBuilder
 from exported import metadata, run
-from mlbridge import InvalidArgument, Malformed
-from programs import run_cli
+from mlbridge import InvalidArgument, Malformed, ModelError, Unsupported, read_log
+from mlbridge.doctor import find_llvm_plugin
+from mlbridge.export import FeatureSpec, clang
+from programs import run_cli, run_program, shell_script
 from training_logs import write_log
 
 POLICIES = """
@@ -187,6 +189,58 @@ def test_a_type_that_is_none(tmp_path: Path, what: str) -> None:
     says = f"'{what}': expected an element type of ONNX, found 99"
     with pytest.raises(Malformed, match=says):
         run_cli("inspect", tmp_path / "m.onnx")
+
+
+@pytest.mark.skipif(not find_llvm_plugin(), reason="the LLVM plug-in is not built")
+def test_the_features_that_clang_sends(tmp_path: Path) -> None:
+    """`mlbridge export` knows the inliner's features and their options."""
+    (tmp_path / "x.c").write_text(
+        "static int f() { return 1; } int g() { return f(); }"
+    )
+    *by_option, _ = clang.WITH
+    options = ["-mlbridge-inliner=record:x.log|none", *by_option]
+    run_program(
+        [
+            *("clang-22", "-Oz", f"-fpass-plugin={find_llvm_plugin()}"),
+            *(word for option in options for word in ("-mllvm", option)),
+            *("-c", "x.c"),
+        ],
+        cwd=tmp_path,
+        check=True,
+    )
+    sent = [spec.name for spec in read_log(tmp_path / "x.log").features]
+    expected = clang.ALWAYS.union(*(clang.WITH[option] for option in by_option))
+    assert sorted(sent) == sorted(expected)
+
+
+def inliner(*features: str) -> clang.Use | None:
+    specs = [FeatureSpec(name, "int64") for name in features]
+    return clang.use(specs, ["inlining_decision"], Path("/m.onnx"))
+
+
+def test_how_clang_uses_an_inliner() -> None:
+    start = "clang-22 -Oz -fpass-plugin=MLBridgeLLVM.so -mllvm -mlbridge-inliner=onnx:"
+    assert inliner("threshold") == clang.Use(f"{start}/m.onnx -c x.c", ())
+    used = inliner("callee_uses", "callee_weight", "inlining_default")
+    assert used is not None
+    assert used.unknown == ("callee_weight",)
+    for option in ("default", "linkage"):
+        assert f" -mllvm -mlbridge-inliner-include-{option} " in used.command
+    assert clang.use([], ["logits"], Path("m.onnx")) is None
+
+
+def test_a_saved_model_needs_tensorflow(tmp_path: Path) -> None:
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "saved_model.pb").write_bytes(b"")
+    python = shell_script(tmp_path / "python", f'exec {sys.executable} -S -E -I "$@"')
+    words = ("export", str(tmp_path / "policy"), "--to", str(tmp_path / "m.onnx"))
+    with pytest.raises(Unsupported, match=r"needs the Python package 'tensorflow', wh"):
+        run_cli(*words, "--python", str(python))
+    shell_script(tmp_path / "python", "echo no TensorFlow >&2")
+    with pytest.raises(ModelError, match=r"/python has ended: no TensorFlow"):
+        run_cli(*words, "--python", str(python))
+    said = run_cli(*words, "--constant", "step_type", status=2)
+    assert "expected NAME=NUMBER, found 'step_type'" in " ".join(said.split())
 
 
 def test_what_cannot_be_exported(module: str, tmp_path: Path) -> None:

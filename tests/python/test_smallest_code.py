@@ -71,12 +71,17 @@ fails:
 """
 
 
+def write_project(folder: Path) -> None:
+    """Writes a C++ project with an archive."""
+    files = {"shapes.h": HEADER, "shapes.cpp": SHAPES, "main.cpp": MAIN}
+    for name, text in {**files, "Makefile": MAKEFILE}.items():
+        (folder / name).write_text(text)
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A C++ project with an archive. It is the current folder."""
-    files = {"shapes.h": HEADER, "shapes.cpp": SHAPES, "main.cpp": MAIN}
-    for name, text in {**files, "Makefile": MAKEFILE}.items():
-        (tmp_path / name).write_text(text)
+    write_project(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

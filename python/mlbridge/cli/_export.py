@@ -14,7 +14,15 @@ from typer import Argument, Option
 from mlbridge import ir2vec
 from mlbridge.cli._objects import find_object
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge.export import FRAMEWORKS, FeatureSource, Metadata, Training, features_of
+from mlbridge.export import (
+    FRAMEWORKS,
+    Exported,
+    FeatureSource,
+    Metadata,
+    Training,
+    clang,
+    features_of,
+)
 from mlbridge.export import export as write
 from mlbridge.export.failures import needed, reading
 from mlbridge.files import expect_output
@@ -31,8 +39,8 @@ class _Options:
         str,
         Argument(
             metavar="POLICY",
-            help="Trained policy: a .zip, .keras, .pkl or .joblib file, a checkpoint "
-            "folder, or a Python object, MODULE:OBJECT.",
+            help="Trained policy: a .zip, .keras, .pkl or .joblib file, a folder with a"
+            " checkpoint or a SavedModel, or a Python object, MODULE:OBJECT.",
         ),
     ]
     to: Annotated[Path, Option("--to", metavar="FILE", help="ONNX file to write.")]
@@ -93,6 +101,30 @@ class _Options:
         str | None,
         Option(metavar="NAME", help="RLlib: agent for which the module decides."),
     ] = None
+    signature: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="SavedModel: signature to export. [default: `serving_default`,"
+            " `action` or the only one]",
+        ),
+    ] = None
+    constant: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME=NUMBER",
+            help="SavedModel: input that the compiler does not send, and its value. May"
+            " be repeated.",
+        ),
+    ] = None
+    python: Annotated[
+        Path | None,
+        Option(
+            help="SavedModel: Python with TensorFlow and tf2onnx. [default: the Python"
+            " of `mlbridge`]",
+            **_FILE,
+        ),
+    ] = None
     reward: Annotated[
         str | None,
         Option(metavar="TEXT", help="Description of the reward, stored in the file."),
@@ -134,6 +166,12 @@ def _export(context: typer.Context, by: _Options) -> None:
     mlbridge export checkpoint/ --module colour --to colour.onnx
     ```
 
+    To export a SavedModel, for example an inliner of MLGO, by a Python with TensorFlow:
+
+    ```sh
+    mlbridge export saved_policy/ --python venv/bin/python --to inliner.onnx
+    ```
+
     For PyTorch, scikit-learn, Keras and JAX, the features must be given. They are read
     from a training log or listed:
 
@@ -166,6 +204,10 @@ def _export(context: typer.Context, by: _Options) -> None:
         options["module"] = by.module
     if by.agent:
         options["agent"] = by.agent
+    if framework == "savedmodel" or by.signature or by.constant or by.python:
+        options["signature"] = by.signature
+        options["constants"] = dict(map(_constant, by.constant or []))
+        options["python"] = by.python
     exported = write(
         policy,
         by.to,
@@ -190,6 +232,10 @@ def _export(context: typer.Context, by: _Options) -> None:
         f"It answers as {exported.framework} does: {exported.comparison}. "
         f"mlbridge inspect {by.to} shows the rest."
     )
+    if exported.constants:
+        said = ", ".join(f"{k} = {v:g}" for k, v in exported.constants.items())
+        console.print(f"The compiler does not send these inputs: {said}.")
+    _show_use(exported)
     for output in exported.undecided:
         errors.print(
             f"warning: the output '{output}' looks like scores, one per choice; if the "
@@ -200,6 +246,31 @@ def _export(context: typer.Context, by: _Options) -> None:
 
 
 export = with_options(_export, _Options)
+
+
+def _constant(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise typer.BadParameter(
+            f"--constant: expected NAME=NUMBER, found '{text}'"
+        ) from None
+
+
+def _show_use(exported: Exported) -> None:
+    """Prints the options with which clang uses an inliner, and what it cannot send."""
+    use = clang.use(exported.features, exported.outputs, exported.path)
+    if use is None:
+        return
+    console.print(f"To use it: {use.command}", soft_wrap=True)
+    for name in use.unknown:
+        errors.print(
+            f"warning: LLVM {clang.VERSION} has no feature '{name}', so its inliner "
+            "cannot use the file: each compile falls back to LLVM's heuristic. If the "
+            f"policy works without the feature, add --constant {name}=0",
+            style="yellow",
+        )
 
 
 def _policy(by: _Options) -> tuple[Any, str | None]:
@@ -223,6 +294,10 @@ def _policy(by: _Options) -> tuple[Any, str | None]:
 def _load_file(path: Path, module: str | None) -> tuple[Any, str | None]:
     """Loads a policy. Also returns its framework if the file format determines it."""
     if path.is_dir():
+        from mlbridge.export import savedmodel
+
+        if savedmodel.is_saved_model(path):
+            return path, "savedmodel"
         from mlbridge.export import rllib
 
         with reading(path, "a checkpoint of RLlib"):
@@ -247,7 +322,7 @@ def _load_file(path: Path, module: str | None) -> tuple[Any, str | None]:
                 return joblib.load(path), None
     raise InvalidArgument(
         f"{path}: expected a .zip of Stable-Baselines3, a .keras, .pkl or .joblib file "
-        "or a checkpoint folder of RLlib; a network of PyTorch or JAX is named as "
+        "or a folder of RLlib or TensorFlow; a network of PyTorch or JAX is named as "
         "MODULE:OBJECT"
     )
 

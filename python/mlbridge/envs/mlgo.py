@@ -19,6 +19,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from mlbridge.envs.machine_code import text_size
+from mlbridge.envs.spaces import finite
 from mlbridge.errors import (
     CompilerFailed,
     InvalidArgument,
@@ -29,7 +30,6 @@ from mlbridge.errors import (
 from mlbridge.interactive import AdvisorName, InteractiveCompilerInterface
 from mlbridge.interactive.advisors import Priority
 from mlbridge.interactive.channel import Header
-from mlbridge.log import TensorSpec
 from mlbridge.printable import names
 from mlbridge.types import Features
 
@@ -117,7 +117,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         header = _probe(self._command, self.advisor, include_default, decision_timeout)
         self._specs = {spec.name: spec for spec in header.features}
         space: spaces.Space[Any] = spaces.Dict(
-            {name: _space(spec) for name, spec in self._specs.items()}
+            {name: finite(spec.dtype, spec.shape) for name, spec in self._specs.items()}
         )
         self.observation_space = space
         self.action_space = self._action_space()
@@ -303,13 +303,6 @@ class MLGOPriority(MLGOEnvironment):
 
     def _advice(self, action: Any) -> Any:
         return np.asarray(action, np.float64) * Priority.LARGEST
-
-
-def _space(spec: TensorSpec) -> spaces.Box:
-    """Returns the space of all finite tensors of a type."""
-    is_float = spec.dtype.kind == "f"
-    limits = np.finfo(spec.dtype) if is_float else np.iinfo(spec.dtype)
-    return spaces.Box(limits.min, limits.max, spec.shape, spec.dtype.type)
 
 
 def _fill(command: Sequence[str], module: str) -> list[str]:

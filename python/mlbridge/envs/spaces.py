@@ -2,7 +2,7 @@
 """Converts between values of Gymnasium spaces and tensors of the same dtypes."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,13 @@ LINKS = "edge_links"
 
 _LINK = spaces.Box(0, np.iinfo(np.int32).max, (2,), np.int64)
 """The space of one edge: the indices of its source node and target node."""
+
+
+def finite(dtype: Any, shape: Sequence[int]) -> spaces.Box:
+    """Returns the space of all finite tensors of a dtype and a shape."""
+    kind = np.dtype(dtype)
+    limits = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+    return spaces.Box(limits.min, limits.max, tuple(shape), kind.type)
 
 
 def parts_of(space: spaces.Space[Any]) -> list[tuple[str, spaces.Space[Any]]] | None:

@@ -18,7 +18,8 @@ docs/guides/export.md, and docs/reference/model-metadata.md for the metadata.
 
 import importlib
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ __all__ = [
     "parse_feature",
 ]
 
-FRAMEWORKS = ("pytorch", "sb3", "rllib", "jax", "keras", "sklearn")
+FRAMEWORKS = ("pytorch", "sb3", "rllib", "jax", "keras", "sklearn", "savedmodel")
 _FREE = FRAMEWORKS[:3]
 
 
@@ -68,6 +69,7 @@ class Exported:
         decide: the rule that makes a decision from an output, or None.
         comparison: the result of the comparison with the framework.
         undecided: outputs that look like scores but have no rule.
+        constants: inputs of the policy that are not features, and their values.
     """
 
     path: Path
@@ -77,6 +79,7 @@ class Exported:
     decide: str | None
     comparison: "Comparison"
     undecided: tuple[str, ...] = ()
+    constants: Mapping[str, float] = field(default_factory=dict)
 
 
 def export(
@@ -98,7 +101,8 @@ def export(
 
     Args:
         policy: a PyTorch module, an algorithm of Stable-Baselines3 or RLlib, an
-            RLModule, a Keras model, a scikit-learn estimator, or a JAX function.
+            RLModule, a Keras model, a scikit-learn estimator, a JAX function, or the
+            path of a SavedModel's folder.
         path: the file to write. An existing file is replaced atomically.
         features: the compiler's features, in the order of training. The default is
             the policy's observation space, if it has one.
@@ -112,14 +116,15 @@ def export(
         decision: the name of the decision. If given, the file's only output is the
             decision that the rule ``argmax:NAME`` makes, int64 [N]. The file then has
             no rule.
-        batch: the batch size. None allows any batch size. Use 1 if the policy's
-            outputs depend on the other requests of a batch.
+        batch: the batch size. None allows any batch size, unless the framework fixes
+            it. Use 1 if the policy's outputs depend on the other requests of a batch.
         metadata: further metadata of the file.
         samples: the requests for the comparison, as a dict from names of features to
             arrays of shape [n, ...]. By default, they are random.
         requests: the number of random requests for the comparison.
         **options: options of the framework: ``statistics`` (a VecNormalize) for sb3,
-            ``module`` and ``agent`` for rllib.
+            ``module`` and ``agent`` for rllib, ``signature``, ``constants`` and
+            ``python`` for savedmodel.
 
     Raises:
         InvalidArgument: an argument is wrong or missing.
@@ -135,6 +140,7 @@ def export(
         from mlbridge.export.graph import build, decided
 
         found = _policy_of(kind, policy, described, options)
+    batch = batch or found.batch
     rule = found.decide if decide is None else decide
     kept = outputs or _kept(found, rule)
     model = build(found, kept, batch=batch)
@@ -175,6 +181,7 @@ def export(
         rule or None,
         comparison,
         tuple(undecided),
+        found.constants,
     )
 
 
@@ -211,6 +218,8 @@ def framework_of(policy: Any) -> str:
     # Compare names of modules, because isinstance would need to import the frameworks.
     families = [base.__module__.partition(".")[0] for base in type(policy).__mro__]
     names = [f"{base.__module__}.{base.__name__}" for base in type(policy).__mro__]
+    if isinstance(policy, str | os.PathLike):
+        return "savedmodel"
     if "stable_baselines3" in families:
         return "sb3"
     if any(name.startswith("ray.rllib.") for name in names):
@@ -226,8 +235,8 @@ def framework_of(policy: Any) -> str:
     raise Unsupported(
         f"cannot export a {type(policy).__module__}.{type(policy).__qualname__}: "
         "expected a PyTorch module, an algorithm of Stable-Baselines3 "
-        "or RLlib or an RLModule, a Keras model, a scikit-learn estimator, or, with "
-        "framework='jax' (--framework jax), a function of JAX"
+        "or RLlib or an RLModule, a Keras model, a scikit-learn estimator, the path of "
+        "a SavedModel, or, with framework='jax' (--framework jax), a function of JAX"
     )
 
 

@@ -8,7 +8,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
-from onnx import numpy_helper
 
 from mlbridge.errors import Unsupported
 from mlbridge.export.features import FeatureSpec
@@ -22,6 +21,7 @@ from mlbridge.export.policy import (
     observe,
     vector_port,
 )
+from mlbridge.export.worker.savedmodel import convert
 
 
 def policy_of(model: Any, features: Sequence[FeatureSpec]) -> Policy:
@@ -60,8 +60,14 @@ def policy_of(model: Any, features: Sequence[FeatureSpec]) -> Policy:
         found = call(*(tf.constant(observed[port.name]) for port in ports))
         return {name: np.asarray(value) for name, value in found.items()}
 
+    signature = [
+        tf.TensorSpec((None, *port.shape), port.dtype, port.name) for port in ports
+    ]
     return Policy(
-        _convert(call, ports), tuple(ports), f"keras {keras.__version__}", reply
+        convert(call, signature, OPSET),
+        tuple(ports),
+        f"keras {keras.__version__}",
+        reply,
     )
 
 
@@ -98,27 +104,3 @@ def _by_name(model: Any, found: Any) -> dict[str, Any]:
         return {"output": found}
     names = getattr(model, "output_names", [f"output_{i}" for i in range(len(found))])
     return dict(zip(names, found, strict=True))
-
-
-def _convert(call: Any, ports: Sequence[Port]) -> Any:
-    # Apply Keras's patch to tf2onnx, which fails with current NumPy otherwise.
-    from keras.src.export.tf2onnx_lib import patch_tf2onnx
-
-    patch_tf2onnx()
-    import tf2onnx
-
-    signature = [
-        tf.TensorSpec((None, *port.shape), port.dtype, port.name) for port in ports
-    ]
-    function = tf.function(call, input_signature=signature)
-    model, _ = tf2onnx.convert.from_function(
-        function, input_signature=signature, opset=OPSET
-    )
-    # Some tensors of layers have become inputs, for example the statistics of
-    # Normalization. Add initializers, so that these inputs become constants.
-    inputs = {value.name for value in model.graph.input}
-    for outside, inside in function.get_concrete_function().graph.captures:
-        if inside.name in inputs:
-            value = numpy_helper.from_array(outside.numpy(), inside.name)
-            model.graph.initializer.append(value)
-    return model

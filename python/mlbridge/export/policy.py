@@ -56,6 +56,9 @@ class Policy:
     The graph has one input per port. `limits` maps free extents to the sizes to which
     the framework pads them. The outputs of `reply` then end with padding, but the
     outputs of the graph do not.
+
+    `batch` is the batch size if the framework fixes it. `constants` maps inputs that
+    are constants of the graph to their values.
     """
 
     graph: onnx.ModelProto
@@ -65,6 +68,8 @@ class Policy:
     decide: str | None = None  # The rule for a decision, such as ``argmax:logits``.
     outputs: tuple[str, ...] | None = None  # The outputs to export. None exports all.
     limits: Mapping[str, int] = field(default_factory=dict)
+    batch: int | None = None
+    constants: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def features(self) -> tuple[FeatureSpec, ...]:
