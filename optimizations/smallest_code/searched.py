@@ -24,6 +24,7 @@ from mlbridge_optimizations.corpus.user_build import Build, Link, read
 from .search import rebuild
 
 SEARCH = "search.json"
+MODULE = "program.bc"
 DECISIONS = "decisions.txt"
 FLIPS = "flips.jsonl"
 CALLS = "calls"
@@ -99,6 +100,11 @@ class Searched:
     def name(self) -> str:
         """The program's name."""
         return self.link.output.name
+
+    @property
+    def module(self) -> Path:
+        """The file of the program's bitcode, linked into one module."""
+        return self.folder / MODULE
 
     @property
     def decisions(self) -> Path:
