@@ -201,6 +201,9 @@ def _compile_time(
     columns exclude this time. However, each compile with an in-process model includes
     loading the model.
 
+    The limit "CPU, 95 %" compares such a flow with the best flow with another process.
+    It is the upper end of the 95 % interval of the ratio of their CPU times.
+
     ```sh
     mlbridge bench compile-time
     mlbridge bench compile-time --modules 0 --most 0 --flow aot --flow 'clang -Oz'
