@@ -98,7 +98,7 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
     mlbridge explain smallest-code --search-folder build/smallest-code
     ```
     """
-    need("mlbridge explain smallest-code", ("elftools", "jinja2"))
+    need("mlbridge explain smallest-code", ("elftools", "jinja2", "yaml"))
     from .decisions import Decisions
     from .explain import compile_with
     from .explain_tables import tables_of

@@ -121,39 +121,53 @@ class Sizes:
             return cls(*(one.data_size if one else 0 for one in sections))
 
 
+def compile_units(
+    units: Mapping[Path, Unit],
+    command: Callable[[Unit], Sequence[str]],
+    folder: Path,
+    jobs: int,
+    advance: Callable[[], None] = lambda: None,
+) -> dict[Path, tuple[Path, str]]:
+    """Compiles files of a program to objects in a folder.
+
+    ``units`` has the files by their objects. ``command`` returns clang's command for a
+    file, without the option -o. Returns the new objects and the output of clang, by
+    the old objects. Raises CompilerFailed.
+    """
+
+    def compile_one(unit: Unit) -> tuple[Path, str]:
+        made = folder / f"{unit.bitcode.stem}.o"
+        _, said = run([*command(unit), "-w", "-o", str(made)], folder=unit.folder)
+        advance()
+        return made, said.decode(errors="replace")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return dict(zip(units, pool.map(compile_one, units.values()), strict=True))
+
+
 def replay(build: Build, link: Link, decisions: Path, to: Path, jobs: int) -> Sizes:
     """Compiles and links a program again with stock clang and decisions."""
-    commands = {unit.object: unit.command for unit in build.units}
     flags = replay_flags(decisions.resolve())
-    return _rebuild(build, link, commands, flags, to, jobs)
+    return _rebuild(build, link, lambda unit: [*unit.command, *flags], to, jobs)
 
 
 def rebuild(
     build: Build, link: Link, flags: Sequence[str], to: Path, jobs: int
 ) -> Sizes:
     """Compiles the bitcode of a program with further flags of clang, and links it."""
-    commands = {unit.object: bitcode_command(unit) for unit in build.units}
-    return _rebuild(build, link, commands, flags, to, jobs)
+    return _rebuild(
+        build, link, lambda unit: [*bitcode_command(unit), *flags], to, jobs
+    )
 
 
 def _rebuild(
     build: Build,
     link: Link,
-    commands: Mapping[Path, Sequence[str]],
-    flags: Sequence[str],
+    command: Callable[[Unit], Sequence[str]],
     to: Path,
     jobs: int,
 ) -> Sizes:
     with tempfile.TemporaryDirectory(prefix="mlbridge-rebuild-") as folder:
-        objects: dict[Path, Path] = {}
-
-        def compile_again(unit: Unit) -> None:
-            made = Path(folder, f"{unit.bitcode.stem}.o")
-            words = [*commands[unit.object], *flags, "-w", "-o", str(made)]
-            run(words, folder=unit.folder)
-            objects[unit.object] = made
-
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(compile_again, build.linked(link).values()))
-        relink(build, link, objects, to)
+        made = compile_units(build.linked(link), command, Path(folder), jobs)
+        relink(build, link, {old: new for old, (new, _) in made.items()}, to)
     return Sizes.of(to)

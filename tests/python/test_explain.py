@@ -192,15 +192,18 @@ def test_mistakes(project: Path) -> None:
     assert flags == "expected --decisions or --flags"
 
 
-def test_names_are_read() -> None:
+def test_names_are_read(tmp_path: Path) -> None:
     """Quoted names, places in two lines, and archives' members."""
-    (found,) = read_remarks(
+    record = tmp_path / "a.yaml"
+    record.write_text(
         "--- !Missed\nPass:            inline\nName:            TooCostly\n"
         "DebugLoc:        { File: 'a b''s.h', \n     Line: 3, Column: 7 }\n"
-        "Function:        'f$1'\nArgs:\n  - Callee:          g\n"
+        'Function:        "f\\x241"\n'
+        "Args:\n  - Callee:          g\n"
         "    DebugLoc:        { File: c.h, Line: 1, Column: 0 }\n"
         "  - String:          ' because '\n  - Reason:          'too ''big'''\n...\n"
     )
+    (found,) = read_remarks(record)
     assert (found.function, found.place) == ("f$1", "a b's.h:3:7")
     assert found.values == (
         ("Callee", "g"),

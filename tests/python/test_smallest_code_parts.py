@@ -44,7 +44,10 @@ SPACE = {
             {"name": "nothing", "pipeline": "globaldce"},
             {"name": "twice", "pipeline": "default<Oz>,default<Oz>"},
         ],
-    }
+    },
+    "sequences": [[0], [1]],
+    "ratios": [1, 1],
+    "length": 1,
 }
 
 
@@ -111,6 +114,18 @@ def test_the_parts_of_a_program(tmp_path: Path) -> None:
     assert "outlines sequences of" in (built.folder / "stage3.txt").read_text()
     built = parts.build_program(program, tmp_path / "parts")
     assert search_all() == sizes
+
+
+def test_pipelines_of_an_action_space(tmp_path: Path) -> None:
+    (tmp_path / "space.json").write_text(json.dumps(SPACE["actions"]))
+    made = tmp_path / "made.json"
+    assert read_pipelines(tmp_path / "space.json", made)["twice"] == (
+        "always-inline,default<Oz>,default<Oz>"
+    )
+    assert json.loads(made.read_text()) == SPACE["actions"]
+    (tmp_path / "broken.json").write_text('{"actions": {}}')
+    with pytest.raises(Malformed, match=r"broken\.json: expected"):
+        read_pipelines(tmp_path / "broken.json", made)
 
 
 def test_the_best_threshold_is_one_for_all_programs() -> None:
