@@ -79,7 +79,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class PosetReward:
-    """The reward of POSET-RL's public training script.
+    """The reward of POSET-RL's first public training script.
 
     It is 10 times the decrease of the code size plus 5 times the decrease of the
     cycles. The unit of the size is the difference between the module at the start and

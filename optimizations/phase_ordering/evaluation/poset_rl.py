@@ -38,7 +38,7 @@ ALONE, CHANCE = "model, alone", "one random sequence"
 def published(
     out: Path, seed: int, environment: PhaseOrderingSettings, **settings: Any
 ) -> Experiment:
-    """Returns a training with the settings of POSET-RL's public training script."""
+    """Returns a training with the settings of POSET-RL's public training scripts."""
     return Experiment(
         OPTIMIZATION,
         replace(environment, observation="embedding", episode=15),
