@@ -17,6 +17,7 @@
 #include "FunctionRunner.h"
 #include "MLCompilerBridge/Runners/FallbackModelRunner.h"
 #include "MLCompilerBridge/Runners/NoneModelRunner.h"
+#include "RecordingTest.h"
 #include "support/AllocationCounter.h"
 #include "support/Child.h"
 #include "support/EchoModel.h"
@@ -46,27 +47,7 @@ template <typename... Ts> static std::string raw(const Ts &...Values) {
 }
 
 namespace {
-class RecordModelRunnerTest : public testing::Test {
-protected:
-  /// Returns a runner that records \p Inner to Path. Without \p Inner, the
-  /// recorded runner always defers.
-  std::unique_ptr<RecordModelRunner>
-  record(std::unique_ptr<MLModelRunner> Inner = nullptr) {
-    if (!Inner)
-      Inner = std::make_unique<NoneModelRunner>();
-    Expected<std::unique_ptr<RecordModelRunner>> Made =
-        RecordModelRunner::create(Path, std::move(Inner));
-    EXPECT_TRUE(Made) << Made.message();
-    return Made ? std::move(*Made) : nullptr;
-  }
-  std::string log() const {
-    std::ifstream In(Path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(In), {}};
-  }
-
-  TemporaryDirectory Directory;
-  std::string Path = Directory.path("log");
-};
+class RecordModelRunnerTest : public RecordingTest {};
 } // namespace
 
 /// A model that replies `out`, twice the feature `x`.

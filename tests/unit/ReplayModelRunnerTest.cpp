@@ -16,8 +16,7 @@
 
 #include "FunctionRunner.h"
 #include "MLCompilerBridge/Extend/RunnerFactory.h"
-#include "MLCompilerBridge/Runners/NoneModelRunner.h"
-#include "MLCompilerBridge/Runners/RecordModelRunner.h"
+#include "RecordingTest.h"
 #include "support/Child.h"
 #include "support/EchoModel.h"
 
@@ -35,19 +34,8 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 namespace {
-class ReplayModelRunnerTest : public testing::Test {
+class ReplayModelRunnerTest : public RecordingTest {
 protected:
-  /// Returns a runner that records a model's decisions. Without \p Inner, the
-  /// model defers.
-  std::unique_ptr<MLModelRunner>
-  record(std::unique_ptr<MLModelRunner> Inner = nullptr) {
-    if (!Inner)
-      Inner = std::make_unique<NoneModelRunner>();
-    Expected<std::unique_ptr<RecordModelRunner>> Made =
-        RecordModelRunner::create(Path, std::move(Inner));
-    EXPECT_TRUE(Made) << Made.message();
-    return Made ? std::move(*Made) : nullptr;
-  }
   /// Returns the runner for the log, with \p Options in its spec.
   std::unique_ptr<MLModelRunner> replay(const std::string &Options = "") {
     Expected<std::unique_ptr<MLModelRunner>> Made =
@@ -65,16 +53,9 @@ protected:
       EXPECT_FALSE(Runner->logOutcome(std::pair{"out", I}));
     }
   }
-  std::string log() const {
-    std::ifstream In(Path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(In), {}};
-  }
   void write(std::string_view Bytes) const {
     std::ofstream(Path, std::ios::binary) << Bytes;
   }
-
-  TemporaryDirectory Directory;
-  std::string Path = Directory.path("log");
 };
 } // namespace
 
