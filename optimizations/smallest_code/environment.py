@@ -25,7 +25,8 @@ from mlbridge.envs.spaces import finite
 from mlbridge.envs.vector import CompilerVectorEnv
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.commands.shared import plugin_of
-from mlbridge_optimizations.corpus.toolchain import CLANG, OPT, UNOPTIMISED, run
+from mlbridge_optimizations.corpus.toolchain import CLANG, OPT, run
+from mlbridge_optimizations.corpus.wrapper import BITCODE, COMPILE
 
 from .searched import FLAGS, Searched
 
@@ -83,8 +84,8 @@ def observation_space(plugin: Path) -> spaces.Dict:
     """
     with TemporaryDirectory(prefix="mlbridge-features-") as folder:
         module = Path(folder, "main.bc")
-        command_line = [CLANG, *UNOPTIMISED, "-x", "c", "-emit-llvm", "-c", "-"]
-        run([*command_line, "-o", module], text="int main(void) { return 0; }\n")
+        options = [*COMPILE, *BITCODE, "-x", "c", "-c", "-", "-o", str(module)]
+        run([CLANG, *options], text="int main(void) { return 0; }\n")
         session = CompilerSession(CompilerSettings(command(plugin), "shm"))
         with closing(session):
             found = session.reset(None, {"module": str(module)}).features

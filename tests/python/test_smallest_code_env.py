@@ -21,6 +21,7 @@ from gymnasium.utils.env_checker import check_env
 
 import mlbridge.envs  # noqa: F401 (registers the environment)
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
+from mlbridge_optimizations.corpus.toolchain import CLANG, UNOPTIMISED, run
 from mlbridge_optimizations.smallest_code.environment import SmallestCodeEnv
 from mlbridge_optimizations.smallest_code.search import Progress, search
 from mlbridge_optimizations.smallest_code.searched import Searched
@@ -165,13 +166,18 @@ def test_mistakes_are_explained(program: Searched, tmp_path: Path) -> None:
         SmallestCodeEnv([tmp_path], plugin=PLUGIN)
     broken = tmp_path / "broken.bc"
     broken.write_text("nonsense")
-    programs = [broken, program.folder]
+    bare = tmp_path / "bare.bc"
+    options = [*UNOPTIMISED, "-x", "c", "-emit-llvm", "-c", "-", "-o", str(bare)]
+    run([CLANG, *options], text="int main(void) { return 0; }\n")
+    programs = [broken, bare, program.folder]
     with closing(SmallestCodeEnv(programs, plugin=PLUGIN)) as env:
         with pytest.raises(Malformed, match=r"broken\.bc': expected LLVM IR"):
             env.reset(options={"program": broken})
-        for options in ({"program": "other"}, {"module": "x"}):
+        with pytest.raises(InvalidArgument, match=r"found none; compile with -Rpass"):
+            env.reset(options={"program": bare})
+        for wrong in ({"program": "other"}, {"module": "x"}):
             with pytest.raises(InvalidArgument, match="expected the option 'program'"):
-                env.reset(options=options)
+                env.reset(options=wrong)
         for action, problem in ((2, InvalidArgument), (0.5, SchemaMismatch)):
             env.reset(options={"program": program.folder})
             with pytest.raises(problem, match=r"action.* expected"):

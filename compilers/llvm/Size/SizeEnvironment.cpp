@@ -31,6 +31,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -224,6 +225,13 @@ static Expected<std::unique_ptr<SizedProgram>> load(StringRef Path) {
       parseModule((*File)->getMemBufferRef(), Context);
   if (!M)
     return M.takeError();
+  // Without locations, all functions would seem to come from different files.
+  if (!(*M)->getNamedMetadata("llvm.dbg.cu"))
+    return Error(ErrorCode::InvalidArgument,
+                 ("module '" + Path +
+                  "': expected calls with locations, found none; compile with "
+                  "-Rpass=^$ -fdebug-info-for-profiling")
+                     .str());
   const Function *Main = (*M)->getFunction("main");
   Expected<TrialProgram> Trials = TrialProgram::create(
       **M, /*KeepsExported=*/!Main || Main->isDeclaration());
