@@ -28,6 +28,7 @@ MODULE = "program.bc"
 DECISIONS = "decisions.txt"
 FLIPS = "flips.jsonl"
 CALLS = "calls"
+CALLEE_FILES = "callee-files.txt"
 FLAGS = ("inliner-include-linkage", "inliner-include-default")
 """The plug-in's options that add the features on which models are trained."""
 DEFAULT = "inlining_default"
@@ -110,6 +111,11 @@ class Searched:
     def decisions(self) -> Path:
         """The file of the decisions that the search has found."""
         return self.folder / DECISIONS
+
+    @property
+    def callee_files(self) -> Path:
+        """The file with the number of objects that define each function."""
+        return self.folder / CALLEE_FILES
 
     @classmethod
     def open(cls, folder: Path) -> "Searched":
