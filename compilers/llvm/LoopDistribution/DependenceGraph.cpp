@@ -85,17 +85,26 @@ std::string DependenceGraph::unsupported(const Loop &L,
     return "the function observes floating-point exceptions";
   if (L.isAnnotatedParallel())
     return "the loop is annotated as parallel";
+  // A graph network needs about 60 KB of memory for each node.
+  constexpr std::size_t MaxInstructions = 4096;
+  std::size_t Instructions = 0;
   for (const BasicBlock *Block : L.blocks())
     for (const Instruction &I : *Block) {
       if (isOnlyHint(I))
         continue;
+      if (++Instructions > MaxInstructions)
+        return "the loop has more than " + std::to_string(MaxInstructions) +
+               " instructions";
       const auto *Load = dyn_cast<LoadInst>(&I);
       const auto *Store = dyn_cast<StoreInst>(&I);
       const bool IsSimple =
           Load    ? Load->isSimple()
           : Store ? Store->isSimple()
                   : !I.mayReadOrWriteMemory() && !I.mayHaveSideEffects();
-      if (!IsSimple || I.isEHPad() || I.getType()->isTokenTy())
+      // A distribution copies the loop.
+      const auto *Call = dyn_cast<CallBase>(&I);
+      const bool CanCopy = !Call || !Call->cannotDuplicate();
+      if (!IsSimple || !CanCopy || I.isEHPad() || I.getType()->isTokenTy())
         return "unsupported instruction: " + describe(I);
       if (I.isTerminator() && !isa<BranchInst, SwitchInst>(I))
         return "unsupported branch: " + describe(I);

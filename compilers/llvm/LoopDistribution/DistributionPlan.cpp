@@ -109,6 +109,15 @@ Error DistributionPlan::addOperand(unsigned Number, Instruction &Value,
     Loop.Transfers[&Value] = nullptr;
     return Error::success();
   }
+  if (isa<FreezeInst>(Value) && isInEarlierLoop(Number, Value)) {
+    // Each freeze of an undefined value can have another result.
+    if (!tryArray(Number, Value))
+      return Error(ErrorCode::Unsupported,
+                   "an undefined value would be chosen twice by " +
+                       describe(Value));
+    Loop.Transfers[&Value] = nullptr;
+    return Error::success();
+  }
   if (isa<LoadInst>(Value))
     if (const auto *Obstacle = obstacle(Number, Value)) {
       if (tryArray(Number, Value)) {
@@ -144,6 +153,13 @@ std::optional<SmallVector<Value *, 4>> addressAt(const Instruction &Value,
 bool DistributionPlan::isRecurrence(const Instruction &Value) const {
   const DependenceGraph::Node &Node = Graph->nodes()[Graph->nodeOf(Value)];
   return !Node.IsShared && Node.Instructions.size() > 1;
+}
+
+bool DistributionPlan::isInEarlierLoop(unsigned Number,
+                                       Instruction &Value) const {
+  return any_of(
+      ArrayRef(Loops).take_front(Number),
+      [&](const PlannedLoop &Loop) { return Loop.Contents.contains(&Value); });
 }
 
 /// Returns an earlier loop's store of \p Value if loop \p Number can load the
@@ -199,7 +215,7 @@ bool DistributionPlan::tryArray(unsigned Number, Instruction &Value) {
       Analyses->SE.getSmallConstantMaxTripCount(&Graph->loop());
   const TypeSize Size = Value.getDataLayout().getTypeAllocSize(Value.getType());
   if (Iterations == 0 || Size.isScalable() ||
-      ArraySize + Iterations * Size.getFixedValue() > MaxArraySize)
+      ArraySize + Iterations * Size.getFixedValue() > Analyses->ArrayBudget)
     return false;
   ArraySize += Iterations * Size.getFixedValue();
   ArrayLength = Iterations;

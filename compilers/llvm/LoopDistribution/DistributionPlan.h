@@ -44,9 +44,6 @@ public:
     llvm::MapVector<llvm::Instruction *, llvm::StoreInst *> Transfers;
   };
 
-  /// The maximum total size in bytes of the arrays that pass values to later
-  /// loops. The arrays are on the stack.
-  static constexpr std::uint64_t MaxArraySize = std::uint64_t(1) << 15;
   /// The maximum number of assumptions that are checked at run time.
   static constexpr unsigned MaxPredicates = 8;
 
@@ -71,6 +68,9 @@ public:
   }
   /// The number of iterations for which the arrays have room.
   unsigned arrayLength() const { return ArrayLength; }
+  /// The total size of the arrays in bytes. It is within the budget of
+  /// LoopAnalyses.
+  std::uint64_t arraySize() const { return ArraySize; }
   /// Returns a partition from which make() makes this plan. Nodes that are not
   /// seeds have the number 0.
   std::vector<std::int64_t> partition() const {
@@ -90,6 +90,7 @@ private:
   obstacle(unsigned Number, const llvm::Instruction &Load) const;
   bool tryArray(unsigned Number, llvm::Instruction &Value);
   bool isRecurrence(const llvm::Instruction &Value) const;
+  bool isInEarlierLoop(unsigned Number, llvm::Instruction &Value) const;
   Error check() const;
   /// Returns the number of the loop that contains the store \p I.
   unsigned loopOfStore(const llvm::Instruction &I) const {

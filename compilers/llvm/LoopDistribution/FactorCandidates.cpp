@@ -39,7 +39,7 @@ public:
   FactorDescriber(const DependenceGraph &Graph, const LoopAnalyses &Analyses)
       : Graph(Graph), Analyses(Analyses),
         Iterations(Analyses.SE.getSmallConstantTripCount(&Graph.loop())),
-        RegisterBits(vectorRegisterBits(Analyses)) {
+        RegisterBits(registerBits(Analyses)) {
     Loop &L = Graph.loop();
     for (const DependenceGraph::Node &Node : Graph.nodes()) {
       bool IsReduction = false;

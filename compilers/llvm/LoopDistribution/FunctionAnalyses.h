@@ -47,9 +47,12 @@ public:
                  FAM.getResult<llvm::AAManager>(F),
                  FAM.getResult<llvm::AssumptionAnalysis>(F),
                  FAM.getResult<llvm::DemandedBitsAnalysis>(F),
-                 FAM.getResult<llvm::OptimizationRemarkEmitterAnalysis>(F)} {}
+                 FAM.getResult<llvm::OptimizationRemarkEmitterAnalysis>(F),
+                 arrayBudgetOf(F)} {}
 
   const LoopAnalyses &operator*() const { return Analyses; }
+  /// Reduces the budget by \p Bytes, the size of new arrays.
+  void spendOnArrays(std::uint64_t Bytes) { Analyses.ArrayBudget -= Bytes; }
 
 private:
   llvm::ScalarEvolution SE;

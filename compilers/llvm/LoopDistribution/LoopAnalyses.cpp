@@ -18,11 +18,34 @@
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Dominators.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+#include <algorithm>
 
 using namespace llvm;
 
 namespace MLBridge {
+
+/// True if a call in \p F may call \p F again.
+static bool mayRecurse(const Function &F) {
+  return !F.doesNotRecurse() &&
+         any_of(instructions(F), [](const Instruction &I) {
+           const auto *Call = dyn_cast<CallBase>(&I);
+           return Call && !isa<IntrinsicInst>(Call) && !Call->isInlineAsm() &&
+                  !Call->hasFnAttr(Attribute::NoRecurse) &&
+                  !Call->hasFnAttr(Attribute::NoCallback);
+         });
+}
+
+std::uint64_t arrayBudgetOf(const Function &F) {
+  // LLVM's inliner has the same limit for the stack of a recursive function.
+  constexpr std::uint64_t IfRecursive = 1024;
+  constexpr std::uint64_t Otherwise = std::uint64_t(1) << 15;
+  return mayRecurse(F) ? IfRecursive : Otherwise;
+}
 
 PhiKinds kindsOf(PHINode &Phi, Loop &L, const LoopAnalyses &Analyses) {
   PhiKinds Kinds;
@@ -73,6 +96,13 @@ std::uint64_t vectorRegisterBits(const LoopAnalyses &Analyses) {
   return Analyses.TTI
       .getRegisterBitWidth(TargetTransformInfo::RGK_FixedWidthVector)
       .getFixedValue();
+}
+
+std::uint64_t registerBits(const LoopAnalyses &Analyses) {
+  const std::uint64_t Scalar =
+      Analyses.TTI.getRegisterBitWidth(TargetTransformInfo::RGK_Scalar)
+          .getFixedValue();
+  return std::max({vectorRegisterBits(Analyses), Scalar, std::uint64_t(1)});
 }
 
 } // namespace MLBridge

@@ -25,6 +25,7 @@ class AssumptionCache;
 class BasicBlock;
 class DemandedBits;
 class DominatorTree;
+class Function;
 class Instruction;
 class Loop;
 class LoopInfo;
@@ -47,7 +48,13 @@ struct LoopAnalyses {
   llvm::AssumptionCache &AC;
   llvm::DemandedBits &DB;
   llvm::OptimizationRemarkEmitter &ORE;
+  /// The maximum total size in bytes of further arrays on the stack.
+  std::uint64_t ArrayBudget;
 };
+
+/// Returns the maximum total size in bytes of the arrays that distributions add
+/// to the stack of \p F.
+std::uint64_t arrayBudgetOf(const llvm::Function &F);
 
 /// The kinds of a phi in the header of a loop.
 struct PhiKinds {
@@ -79,8 +86,11 @@ double latencyOf(const llvm::Instruction &I, const LoopAnalyses &Analyses);
 /// Converts a cost of LLVM to cycles. Returns 0 if the cost is unknown.
 double cyclesOf(llvm::InstructionCost Cost);
 
-/// Returns the width of the target's vector registers in bits.
+/// Returns the width of the target's vector registers in bits, or 0 if there
+/// are none.
 std::uint64_t vectorRegisterBits(const LoopAnalyses &Analyses);
+/// Returns the width of the target's widest registers in bits.
+std::uint64_t registerBits(const LoopAnalyses &Analyses);
 
 } // namespace MLBridge
 

@@ -58,7 +58,7 @@ public:
     if (Of != &M) {
       finish();
       Of = &M;
-      Name = M.getModuleIdentifier();
+      Prefix = ModelSession::prefix("mlbridge-loops", M);
       Policy = makeLoopPolicy(Options, M);
     }
     return Policy.get();
@@ -71,12 +71,11 @@ public:
     Policy.reset();
     Of = nullptr;
     if (printStatistics())
-      printLine(formatv(
-          "mlbridge-loops: {0}: {1} loops, {2} declined; {3} partitions: {4} "
-          "distributed, {5} illegal; {6} factors: {7} set",
-          Name, Count.Loops, Count.Declined, Count.Partitions,
-          Count.Distributed, Count.Illegal, Count.FactorDecisions,
-          Count.FactorsSet));
+      printLine(formatv("{0}{1} loops, {2} declined; {3} partitions: {4} "
+                        "distributed, {5} illegal; {6} factors: {7} set",
+                        Prefix, Count.Loops, Count.Declined, Count.Partitions,
+                        Count.Distributed, Count.Illegal, Count.FactorDecisions,
+                        Count.FactorsSet));
     Count = {};
   }
   const LoopOptions &options() const { return Options; }
@@ -86,7 +85,7 @@ private:
   const LoopOptions Options;
   Counts Count;
   const Module *Of = nullptr;
-  std::string Name;
+  std::string Prefix;
   std::unique_ptr<LoopPolicy> Policy;
 };
 
@@ -101,7 +100,7 @@ public:
     LoopPolicy *Policy = Shared->get(*F.getParent());
     if (!Policy)
       return PreservedAnalyses::all();
-    const FunctionAnalyses Own(F, FAM);
+    FunctionAnalyses Own(F, FAM);
     const LoopAnalyses &Analyses = *Own;
     bool HasChanged = false;
     for (Loop *L : undecidedLoops(Analyses.LI)) {
@@ -123,6 +122,7 @@ public:
         continue;
       }
       HasChanged = true;
+      Own.spendOnArrays(Distributed->ArraySize);
       if (Distributed->Fallback)
         markDecided(*Distributed->Fallback);
       for (Loop *Each : Distributed->Loops) {

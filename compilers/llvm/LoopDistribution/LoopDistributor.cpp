@@ -99,6 +99,7 @@ private:
   void addArrays() {
     if (Plan.arrays().empty())
       return;
+    Result.ArraySize = Plan.arraySize();
     BasicBlock *Header = L.getHeader(), *Latch = L.getLoopLatch();
     IRBuilder<> Builder(&Header->front());
     PHINode *Iteration = Builder.CreatePHI(Builder.getInt64Ty(), 2, "array.i");

@@ -27,6 +27,8 @@ struct DistributedLoops {
   /// The copy of the original loop that runs if checks at run time fail. Null
   /// if there are no checks.
   llvm::Loop *Fallback = nullptr;
+  /// The total size in bytes of the arrays that were added to the stack.
+  std::uint64_t ArraySize = 0;
 };
 
 /// Distributes a loop. \p Plan must not be trivial. Afterwards, \p Plan, its
