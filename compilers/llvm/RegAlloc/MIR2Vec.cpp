@@ -14,6 +14,8 @@
 #include "RegAlloc/MIR2Vec.h"
 
 #include "Support/AppendToFile.h"
+#include "Support/ParseJSON.h"
+#include "Support/ReadFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/MachineFunction.h"
@@ -96,10 +98,13 @@ Expected<MIR2Vec> MIR2Vec::read(StringRef File, const MachineFunction &MF) {
   auto Fail = [&](ErrorCode Code, const Twine &Why) {
     return Error(Code, ("vocabulary " + File + ": " + Why).str());
   };
-  auto Buffer = MemoryBuffer::getFile(File);
-  if (!Buffer)
-    return Fail(ErrorCode::System, Buffer.getError().message());
-  auto Parsed = json::parse((*Buffer)->getBuffer());
+  constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 28;
+  auto Buffer = readFile(File, MaxBytes);
+  if (!Buffer) {
+    const Error Why = Buffer.takeError();
+    return Fail(Why.code(), Why.message());
+  }
+  auto Parsed = parseJSON((*Buffer)->getBuffer());
   if (!Parsed)
     return Fail(ErrorCode::Malformed, toString(Parsed.takeError()));
   MIR2Vec Result;
