@@ -23,7 +23,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -115,9 +117,32 @@ INSTANTIATE_TEST_SUITE_P(By, CrashingTrial, testing::ValuesIn(Crashes),
 
 TEST(TrialProcess, EndsAtItsLimit) {
   const auto Begin = std::chrono::steady_clock::now();
-  EXPECT_FALSE(run([] { pause(); }, 50ms).Outcome);
+  const Trial Late = run([] { pause(); }, 50ms);
+  EXPECT_FALSE(Late.Outcome);
+  EXPECT_TRUE(Late.IsLate);
   EXPECT_LT(std::chrono::steady_clock::now() - Begin, 10s);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST(TrialProcess, ReportsThatNoProcessCouldBeStarted) {
+  rlimit Before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &Before), 0);
+  rlimit None = Before;
+  None.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &None), 0);
+  const Trial Result = run([] {});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &Before), 0);
+  EXPECT_FALSE(Result.Outcome);
+  EXPECT_EQ(Result.NotStarted, std::errc::too_many_files_open);
+}
+
+TEST(TrialProcess, LeavesOtherProcessesAlone) {
+  // The parent of a compiler can make it ignore SIGCHLD. An ended trial then
+  // leaves no zombie.
+  const auto Before = std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_TRUE(run([] {}).Outcome);
+  EXPECT_FALSE(run([] { std::raise(SIGSEGV); }).Outcome);
+  std::signal(SIGCHLD, Before);
 }
 
 TEST(TrialProcess, CountsThreads) {

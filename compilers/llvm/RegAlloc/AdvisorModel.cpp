@@ -71,8 +71,8 @@ bool AdvisorModel::comparesWithDefault() const {
 }
 
 void AdvisorModel::load() {
-  // Ignore an error, because the first request returns it again.
-  static_cast<void>(Session->runner().loadBeforeFork());
+  if (Error E = Session->runner().loadBeforeFork())
+    Session->countUndecided(E);
 }
 
 template <typename T> std::optional<T> AdvisorModel::request() {

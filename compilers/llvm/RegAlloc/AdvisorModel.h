@@ -54,8 +54,8 @@ public:
   /// Prints the statistics if -mlbridge-print-statistics was given.
   ~AdvisorModel();
 
-  /// Loads the model now, so that forked trials need not load it. The process
-  /// must have only one thread.
+  /// Loads the model now, so that forked trials need not load it. Reports an
+  /// error. The process must have only one thread.
   void load();
 
   /// Returns the model's decision for the features in adapter(), or
@@ -67,6 +67,7 @@ public:
   void refuse(const std::string &Why);
 
   bool hasFailed() const { return Session->hasFailed(); }
+  ModelSession &session() { return *Session; }
 
   /// From now on, LLVM decides. The model's decisions are only compared.
   void onlyCompare() {

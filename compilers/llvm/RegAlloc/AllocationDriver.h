@@ -57,7 +57,7 @@ public:
 
   /// True if begin() needs a function that RegisterAllocator can handle.
   virtual bool needsAllocator() const = 0;
-  /// The trials of the function for which begin() was last called.
+  /// The trials of the function for which finish() was last called.
   virtual llvm::ArrayRef<TriedPolicy> trials() const { return {}; }
 };
 

@@ -18,7 +18,10 @@
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LLVMRemarkStreamer.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -31,8 +34,12 @@ using namespace llvm;
 
 namespace MLBridge {
 
+/// The number of trials that can reach MaxTrialTime before a policy is no
+/// longer tried.
+static constexpr unsigned MaxLateTrials = 3;
+
 void AllocationSearch::beginModule(Module &M) {
-  Found = {};
+  Found = ModuleResult();
   Policies = std::make_unique<ModulePolicies>(M);
 }
 
@@ -111,6 +118,47 @@ AllocationSearch::prepare(const AllocationContext &Context,
   return FreeColours;
 }
 
+TrialOutcome AllocationSearch::outcome(const AllocationCost &Cost) const {
+  TrialOutcome Result;
+  Result.Cost = Cost;
+  Result.ModelAgrees = ToCompare && ToCompare->agrees();
+  const auto Sessions = Deciding->sessions();
+  for (const auto &[I, Session] : enumerate(Sessions))
+    if (Session && Session->hasFailed()) {
+      Result.FailedModel = int(I);
+      // The last byte remains 0.
+      const StringRef Text = Session->reported();
+      copy(Text.take_front(Result.Failure.size() - 1), Result.Failure.begin());
+    }
+  return Result;
+}
+
+bool AllocationSearch::accept(const Trial &Result,
+                              const FunctionPolicy &Deciding, bool ByGreedy,
+                              std::chrono::milliseconds Limit,
+                              StringRef Function) {
+  if (Result.Outcome && Result.Outcome->FailedModel < 0)
+    return true;
+  if (Result.Outcome) {
+    const auto Model = std::size_t(Result.Outcome->FailedModel);
+    Deciding.sessions()[Model]->failAsInCopy(Result.Outcome->Failure.data());
+  } else if (Result.NotStarted) {
+    Found.Refused =
+        "no process could be started: " + Result.NotStarted.message();
+  } else if (!Result.IsLate || Limit != MaxTrialTime) {
+    return false;
+  } else if (ByGreedy) {
+    // The compared model may be the cause.
+    Found.Compares = false;
+  } else if (++Found.Late[&Deciding] == MaxLateTrials) {
+    printLine("remark: mlbridge-regalloc-search: " + Function + ": policy '" +
+              Deciding.Name + "' took longer than " +
+              Twine(MaxTrialTime.count()) + " s for " + Twine(MaxLateTrials) +
+              " functions; it is not tried on further functions");
+  }
+  return false;
+}
+
 const FunctionPolicy &
 AllocationSearch::choose(const AllocationContext &Context) {
   ChosenCost.reset();
@@ -122,12 +170,19 @@ AllocationSearch::choose(const AllocationContext &Context) {
   if (!FreeColours)
     return Greedy;
   const bool Predicts = !triesAllPolicies();
+  const auto IsExcluded = [&](const FunctionPolicy &Policy) {
+    return Policy.hasFailed() || Found.Late.lookup(&Policy) >= MaxLateTrials;
+  };
   AdvisorModel *const Compared =
-      Predicts && Tried.size() > 1 ? Tried[1].onlyEviction() : nullptr;
+      Predicts && Found.Compares && Tried.size() > 1 && !IsExcluded(Tried[1])
+          ? Tried[1].onlyEviction()
+          : nullptr;
   const FunctionPolicy *Best = &Greedy;
   std::optional<AllocationCost> GreedyCost;
   const AdvisorModel *Agreeing = nullptr;
   for (const FunctionPolicy &Policy : Tried) {
+    if (IsExcluded(Policy))
+      continue;
     if (Predicts && GreedyCost &&
         cannotGain(Policy, Agreeing, *FreeColours / GreedyCost->total())) {
       ++Found.Skipped;
@@ -141,25 +196,36 @@ AllocationSearch::choose(const AllocationContext &Context) {
     // process.
     if (Policy.Allocator)
       Policy.Allocator->policy(Context);
+    // If the request has failed, the trial would repeat greedy's.
+    if (IsExcluded(Policy))
+      continue;
+    const bool IsGreedy = &Policy == &Greedy;
+    const FunctionPolicy &Used = IsGreedy && Compared ? Tried[1] : Policy;
     const Trial Result = forkTrial(Limit);
     if (Result.IsCopy) {
       Pipe = Result.Pipe;
-      ToCompare = &Policy == &Greedy ? Compared : nullptr;
+      ToCompare = IsGreedy ? Compared : nullptr;
+      Deciding = &Used;
+      // The copy must not write remarks to the compiler's record.
+      Context.MF.getFunction().getContext().setLLVMRemarkStreamer(nullptr);
       return Policy;
     }
-    Trials.push_back({&Policy, Result.Outcome
-                                   ? std::optional(Result.Outcome->Cost)
-                                   : std::nullopt});
+    // Greedy's cost is right even if the compared model has failed.
+    const bool IsValid =
+        accept(Result, Used, IsGreedy, Limit, Context.MF.getName()) ||
+        (IsGreedy && Result.Outcome);
+    Trials.push_back({&Policy, IsValid ? std::optional(Result.Outcome->Cost)
+                                       : std::nullopt});
     const std::optional<AllocationCost> &Cost = Trials.back().Cost;
     if (!Cost) {
       ++Found.FailedTrials;
       // Stop if greedy's trial failed, because other costs are compared with
       // greedy's.
-      if (&Policy == &Greedy)
+      if (IsGreedy || !Found.Refused.empty())
         break;
       continue;
     }
-    if (&Policy == &Greedy) {
+    if (IsGreedy) {
       GreedyCost = Cost;
       Agreeing = Result.Outcome->ModelAgrees ? Compared : nullptr;
     }
@@ -180,6 +246,7 @@ AllocationSearch::choose(const AllocationContext &Context) {
 
 std::unique_ptr<AllocationPolicy>
 AllocationSearch::begin(const AllocationContext &Context) {
+  IsInFunction = true;
   const FunctionPolicy &Chosen = choose(Context);
   Chosen.setAdvisors(ToCompare);
   return Chosen.allocator(Context);
@@ -188,8 +255,10 @@ AllocationSearch::begin(const AllocationContext &Context) {
 void AllocationSearch::finish(const MachineFunction &MF,
                               const AllocationCost &Cost) {
   if (Pipe >= 0)
-    endTrial(Pipe,
-             {.Cost = Cost, .ModelAgrees = ToCompare && ToCompare->agrees()});
+    endTrial(Pipe, outcome(Cost));
+  // Without begin(), the trials are those of an earlier function.
+  if (!std::exchange(IsInFunction, false))
+    Trials.clear();
   const std::optional<AllocationCost> Trial = std::exchange(ChosenCost, {});
   if (Trial && Cost != *Trial) {
     ++Found.Differing;
@@ -200,18 +269,18 @@ void AllocationSearch::finish(const MachineFunction &MF,
 }
 
 void AllocationSearch::endModule(const Module &M) {
-  const StringRef Name = M.getModuleIdentifier();
+  const std::string Prefix =
+      ModelSession::prefix("mlbridge-regalloc-search", M);
   if (!Found.Refused.empty())
-    printLine("remark: mlbridge-regalloc-search: " + Name +
-              ": not searched, because " + Found.Refused);
+    printLine("remark: " + Prefix + "not searched, because " + Found.Refused);
   if (Found.OutOfTime)
-    printLine("remark: mlbridge-regalloc-search: " + Name +
-              ": the time budget was used up; greedy allocated the rest");
+    printLine("remark: " + Prefix +
+              "the time budget was used up; greedy allocated the rest");
   if (printStatistics())
-    printLine(formatv("mlbridge-regalloc-search: {0}: {1} functions searched, "
+    printLine(formatv("{0}{1} functions searched, "
                       "{2} need no search; {3} improved, {4} trials failed, "
                       "{5} skipped, {6} differ; cost {7:F1}, by greedy {8:F1}",
-                      Name, Found.Searched, Found.Easy, Found.Improved,
+                      Prefix, Found.Searched, Found.Easy, Found.Improved,
                       Found.FailedTrials, Found.Skipped, Found.Differing,
                       Found.BestCost, Found.GreedyCost)
                   .str());

@@ -17,6 +17,10 @@
 #define MLBRIDGE_LLVM_REGALLOC_ALLOCATIONSEARCH_H
 
 #include "RegAlloc/AllocationDriver.h"
+#include "RegAlloc/TrialProcess.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <chrono>
 #include <optional>
@@ -57,6 +61,14 @@ private:
   /// Returns the reason why no function may be searched, or an empty string.
   std::string whyNot() const;
   std::chrono::milliseconds timeForTrial() const;
+  /// In a trial's process, returns what the process sends.
+  TrialOutcome outcome(const AllocationCost &Cost) const;
+  /// Returns true if \p Result is an outcome in which no model failed.
+  /// Otherwise reports the failure. \p Deciding is the policy whose models the
+  /// trial has used. \p ByGreedy is true if greedy has decided.
+  bool accept(const Trial &Result, const FunctionPolicy &Deciding,
+              bool ByGreedy, std::chrono::milliseconds Limit,
+              llvm::StringRef Function);
 
   struct ModuleResult {
     std::chrono::steady_clock::time_point Begin =
@@ -74,6 +86,10 @@ private:
     /// The number of functions whose final cost differs from the trial's cost.
     unsigned Differing = 0;
     bool OutOfTime = false;
+    /// The number of trials of each policy that have reached MaxTrialTime.
+    llvm::SmallDenseMap<const FunctionPolicy *, unsigned, 4> Late;
+    /// False if no model is compared in the trials of greedy.
+    bool Compares = true;
     /// Sums over the searched functions.
     double GreedyCost = 0, BestCost = 0;
   };
@@ -81,11 +97,15 @@ private:
   const llvm::TargetMachine &Target;
   std::unique_ptr<ModulePolicies> Policies;
   std::vector<TriedPolicy> Trials;
+  /// True between begin() and finish().
+  bool IsInFunction = false;
   /// In a trial's process: the pipe to the compiler. Otherwise -1.
   int Pipe = -1;
   /// In the trial of greedy, the model whose decisions are compared with LLVM's
   /// decisions.
   AdvisorModel *ToCompare = nullptr;
+  /// In a trial's process, the policy whose models are used.
+  const FunctionPolicy *Deciding = nullptr;
   std::optional<AllocationCost> ChosenCost;
   ModuleResult Found;
 };

@@ -37,6 +37,11 @@ AllocatorModel::open(StringRef Spec, AllocatorForm Form, Module &M) {
       new AllocatorModel(Form, std::move(Session)));
 }
 
+void AllocatorModel::load() {
+  if (Error E = Session->runner().loadBeforeFork())
+    Session->countUndecided(E);
+}
+
 AllocatorModel::~AllocatorModel() {
   if (!printStatistics())
     return;

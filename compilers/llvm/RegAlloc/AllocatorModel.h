@@ -46,7 +46,8 @@ public:
   ~AllocatorModel() override;
 
   /// See AdvisorModel::load().
-  void load() { static_cast<void>(Session->runner().loadBeforeFork()); }
+  void load();
+  ModelSession &session() { return *Session; }
 
   /// Returns a policy that makes the model's decisions for a function, or null
   /// if the model defers or has failed. The policy is valid until the next

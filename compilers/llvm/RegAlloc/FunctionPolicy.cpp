@@ -16,6 +16,7 @@
 #include "RegAlloc/AllocationContext.h"
 #include "RegAlloc/GreedyAdvisors.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -54,6 +55,18 @@ AdvisorModel *FunctionPolicy::onlyEviction() const {
   const bool IsOnly =
       Fixed == FixedPolicy::None && Eviction && !Priority && !Allocator;
   return IsOnly ? Eviction : nullptr;
+}
+
+std::array<ModelSession *, 3> FunctionPolicy::sessions() const {
+  return {Eviction ? &Eviction->session() : nullptr,
+          Priority ? &Priority->session() : nullptr,
+          Allocator ? &Allocator->session() : nullptr};
+}
+
+bool FunctionPolicy::hasFailed() const {
+  return any_of(sessions(), [](const ModelSession *Session) {
+    return Session && Session->hasFailed();
+  });
 }
 
 void FunctionPolicy::setAdvisors(AdvisorModel *ToCompare) const {

@@ -23,6 +23,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +50,11 @@ struct FunctionPolicy {
   /// Returns the eviction model if only this model differs from greedy, or
   /// null.
   AdvisorModel *onlyEviction() const;
+  /// Returns the sessions of Eviction, Priority and Allocator. Each can be
+  /// null.
+  std::array<ModelSession *, 3> sessions() const;
+  /// True if a model has failed.
+  bool hasFailed() const;
   /// Sets the advisors for the function that greedy allocates next. If
   /// \p ToCompare is not null, it becomes the eviction model, but its decisions
   /// are only compared with LLVM's decisions.

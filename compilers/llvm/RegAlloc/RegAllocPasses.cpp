@@ -78,14 +78,14 @@ struct ModuleStatistics {
     Sum.Left += Function.Left;
   }
 
-  std::string str(StringRef Module) const {
-    return ("mlbridge-regalloc: " + Module + ": " + Twine(Functions) +
-            " functions, " + Twine(Declined) + " declined, " + Twine(Partly) +
-            " partly left to greedy (" + Twine(Sum.Left) + " live ranges); " +
-            Twine(Sum.Decisions) + " decisions: " + Twine(Sum.Assigned) +
-            " assigned, " + Twine(Sum.Evicted) + " evicted, " +
-            Twine(Sum.Split) + " split, " + Twine(Sum.Spilled) + " spilled, " +
-            Twine(Sum.Recoloured) + " recoloured")
+  std::string str() const {
+    return (Twine(Functions) + " functions, " + Twine(Declined) +
+            " declined, " + Twine(Partly) + " partly left to greedy (" +
+            Twine(Sum.Left) + " live ranges); " + Twine(Sum.Decisions) +
+            " decisions: " + Twine(Sum.Assigned) + " assigned, " +
+            Twine(Sum.Evicted) + " evicted, " + Twine(Sum.Split) + " split, " +
+            Twine(Sum.Spilled) + " spilled, " + Twine(Sum.Recoloured) +
+            " recoloured")
         .str();
   }
 };
@@ -118,12 +118,11 @@ public:
     return false;
   }
   bool doFinalization(Module &M) override {
-    const StringRef Name = M.getModuleIdentifier();
+    const std::string Prefix = ModelSession::prefix("mlbridge-regalloc", M);
     if (Statistics.Declined != 0)
-      printLine("remark: mlbridge-regalloc: " + Name + ": " +
-                Statistics.declined());
+      printLine("remark: " + Prefix + Statistics.declined());
     if (printStatistics() && Driver->needsAllocator())
-      printLine(Statistics.str(Name));
+      printLine(Prefix + Statistics.str());
     setGreedyAdvisors({});
     Driver->endModule(M);
     return false;
@@ -201,11 +200,13 @@ bool AllocationPass::runOnMachineFunction(MachineFunction &MF) {
   ++Statistics.Functions;
   setGreedyAdvisors({});
   AllocationContext Context(*this, MF);
-  if (Driver->needsAllocator())
-    if (const char *WhyNot = whyNotAllocatable(Context)) {
-      Statistics.decline(MF, WhyNot);
-      return false;
-    }
+  const char *WhyNot = whyNotDecided(Context);
+  if (!WhyNot && Driver->needsAllocator())
+    WhyNot = whyNotAllocatable(Context);
+  if (WhyNot) {
+    Statistics.decline(MF, WhyNot);
+    return false;
+  }
   std::unique_ptr<AllocationPolicy> Policy = Driver->begin(Context);
   if (!Policy)
     return false;

@@ -23,6 +23,7 @@
 #include "llvm/CodeGen/LiveStacks.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
 #include "llvm/Target/TargetMachine.h"
@@ -42,6 +43,25 @@ static constexpr std::uint64_t MaxEvictionsPerRange = 8;
 bool canAllocateFor(const Triple &Target) {
   return Target.getArch() == Triple::x86_64 ||
          Target.getArch() == Triple::aarch64;
+}
+
+const char *whyNotDecided(const AllocationContext &Context) {
+  const Triple &Target = Context.MF.getTarget().getTargetTriple();
+  if (!Target.isAArch64() && !Target.isARM() && !Target.isThumb())
+    return nullptr;
+  const auto IsExclusive = [&](const MachineInstr &MI) {
+    if (!MI.mayLoad())
+      return false;
+    StringRef Name = Context.TII.getName(MI.getOpcode());
+    Name.consume_front("t2");
+    return Name.starts_with("LDX") || Name.starts_with("LDAX") ||
+           Name.starts_with("LDREX") || Name.starts_with("LDAEX");
+  };
+  for (const MachineBasicBlock &Block : Context.MF)
+    if (any_of(Block, IsExclusive))
+      return "a spill between its exclusive loads and stores could make an "
+             "atomic operation endless";
+  return nullptr;
 }
 
 const char *whyNotAllocatable(const AllocationContext &Context) {

@@ -50,6 +50,10 @@ struct AllocationStatistics {
 /// registers at all.
 bool canAllocateFor(const llvm::Triple &Target);
 
+/// Returns the reason why no policy may decide about a function, or null if
+/// one may.
+const char *whyNotDecided(const AllocationContext &Context);
+
 /// Returns the reason why RegisterAllocator cannot handle a function, or null
 /// if it can. For example, a function may track the liveness of parts of
 /// registers.

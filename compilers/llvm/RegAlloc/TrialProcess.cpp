@@ -62,8 +62,10 @@ static void becomeCopy(pid_t Compiler) {
 Trial forkTrial(std::chrono::milliseconds Limit) {
   Trial Result;
   int Ends[2];
-  if (pipe2(Ends, O_CLOEXEC) != 0)
+  if (pipe2(Ends, O_CLOEXEC) != 0) {
+    Result.NotStarted = std::error_code(errno, std::generic_category());
     return Result;
+  }
   const pid_t Compiler = getpid();
   const pid_t Copy = fork();
   if (Copy == 0) {
@@ -73,6 +75,8 @@ Trial forkTrial(std::chrono::milliseconds Limit) {
     Result.Pipe = Ends[1];
     return Result;
   }
+  if (Copy < 0)
+    Result.NotStarted = std::error_code(errno, std::generic_category());
   close(Ends[1]);
   auto CloseEnd = scope_exit([&] { close(Ends[0]); });
   if (Copy < 0)
@@ -91,7 +95,11 @@ Trial forkTrial(std::chrono::milliseconds Limit) {
   if (Ready > 0 && sys::RetryAfterSignal(-1, ::read, Ends[0], &Sent,
                                          sizeof Sent) == sizeof Sent)
     Result.Outcome = Sent;
-  kill(Copy, SIGKILL);
+  // If the copy has ended, its identifier may already be another process's,
+  // because the compiler's parent may have made it ignore SIGCHLD.
+  Result.IsLate = Ready == 0;
+  if (Ready <= 0)
+    kill(Copy, SIGKILL);
   sys::RetryAfterSignal(-1, ::waitpid, Copy, nullptr, 0);
   return Result;
 }

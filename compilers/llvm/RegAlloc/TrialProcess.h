@@ -19,8 +19,10 @@
 
 #include "RegAlloc/AllocationCost.h"
 
+#include <array>
 #include <chrono>
 #include <optional>
+#include <system_error>
 
 namespace MLBridge {
 
@@ -39,6 +41,9 @@ struct TrialOutcome {
   double Cycles = 0;
   /// True if a model that was only compared has agreed with all decisions.
   bool ModelAgrees = false;
+  /// The number of the model that has failed, or -1, and the error.
+  int FailedModel = -1;
+  std::array<char, 1024> Failure{};
 };
 
 struct Trial {
@@ -49,6 +54,10 @@ struct Trial {
   int Pipe = -1;
   /// In the compiler, the outcome. Empty if the trial failed.
   std::optional<TrialOutcome> Outcome;
+  /// In the compiler, the reason why no process could be started.
+  std::error_code NotStarted;
+  /// In the compiler, true if the trial was ended because of its limit.
+  bool IsLate = false;
 };
 
 /// Copies the process. In the compiler, waits until the copy has called

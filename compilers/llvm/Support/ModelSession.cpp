@@ -92,6 +92,12 @@ void ModelSession::fail(const Error &E) {
   report(E.str(), "; using LLVM's heuristic for the rest of this module");
 }
 
+void ModelSession::failAsInCopy(const std::string &Failure) {
+  ++Failures;
+  Failed = true;
+  report(Failure, "; using LLVM's heuristic for the rest of this module");
+}
+
 void ModelSession::countUndecided(const Error &Why) {
   if (Why.isDeferred()) {
     ++Deferred;

@@ -62,6 +62,11 @@ public:
   /// optimisation must not send further requests.
   void fail(const Error &E);
   bool hasFailed() const { return Failed; }
+  /// The text of the last report, or an empty string.
+  const std::string &reported() const { return Reported; }
+  /// Like fail(), if this session's copy in a forked process has reported
+  /// \p Failure there. Also counts the failure.
+  void failAsInCopy(const std::string &Failure);
 
   /// Counts a request.
   void countRequest() { ++Requests; }
