@@ -42,9 +42,13 @@ static bool mayRecurse(const Function &F) {
 
 std::uint64_t arrayBudgetOf(const Function &F) {
   // LLVM's inliner has the same limit for the stack of a recursive function.
-  constexpr std::uint64_t IfRecursive = 1024;
-  constexpr std::uint64_t Otherwise = std::uint64_t(1) << 15;
-  return mayRecurse(F) ? IfRecursive : Otherwise;
+  // Functions without a red zone are usually a kernel's, whose stack is small.
+  constexpr std::uint64_t Small = 1024, Large = std::uint64_t(1) << 15;
+  const bool IsSmall = mayRecurse(F) || F.hasFnAttribute(Attribute::NoRedZone);
+  // This attribute is the limit of -Wframe-larger-than.
+  const std::uint64_t Warned =
+      F.getFnAttributeAsParsedInteger("warn-stack-size", 2 * Large);
+  return std::min(IsSmall ? Small : Large, Warned / 2);
 }
 
 PhiKinds kindsOf(PHINode &Phi, Loop &L, const LoopAnalyses &Analyses) {
