@@ -150,6 +150,9 @@ bool AllocationSearch::accept(const Trial &Result,
   } else if (ByGreedy) {
     // The compared model may be the cause.
     Found.Compares = false;
+    printLine("remark: mlbridge-regalloc-search: " + Function +
+              ": not searched, because greedy's trial took longer than " +
+              Twine(MaxTrialTime.count()) + " s");
   } else if (++Found.Late[&Deciding] == MaxLateTrials) {
     printLine("remark: mlbridge-regalloc-search: " + Function + ": policy '" +
               Deciding.Name + "' took longer than " +
@@ -248,6 +251,8 @@ std::unique_ptr<AllocationPolicy>
 AllocationSearch::begin(const AllocationContext &Context) {
   IsInFunction = true;
   const FunctionPolicy &Chosen = choose(Context);
+  if (Pipe < 0)
+    Deciding = &Chosen;
   Chosen.setAdvisors(ToCompare);
   return Chosen.allocator(Context);
 }
@@ -263,8 +268,11 @@ void AllocationSearch::finish(const MachineFunction &MF,
   if (Trial && Cost != *Trial) {
     ++Found.Differing;
     printLine("remark: mlbridge-regalloc-search: " + MF.getName() +
-              ": the final code and its trial have different costs; please "
-              "report this");
+              ": the final code and its trial have different costs; " +
+              (Deciding->hasModels()
+                   ? "the models of policy '" + Deciding->Name +
+                         "' may have replied differently"
+                   : "please report this"));
   }
 }
 

@@ -104,7 +104,7 @@ private:
   /// In the trial of greedy, the model whose decisions are compared with LLVM's
   /// decisions.
   AdvisorModel *ToCompare = nullptr;
-  /// In a trial's process, the policy whose models are used.
+  /// The policy whose models are used for the current function.
   const FunctionPolicy *Deciding = nullptr;
   std::optional<AllocationCost> ChosenCost;
   ModuleResult Found;

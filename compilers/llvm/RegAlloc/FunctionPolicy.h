@@ -53,6 +53,7 @@ struct FunctionPolicy {
   /// Returns the sessions of Eviction, Priority and Allocator. Each can be
   /// null.
   std::array<ModelSession *, 3> sessions() const;
+  bool hasModels() const { return Eviction || Priority || Allocator; }
   /// True if a model has failed.
   bool hasFailed() const;
   /// Sets the advisors for the function that greedy allocates next. If
