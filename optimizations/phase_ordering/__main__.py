@@ -33,7 +33,8 @@ from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 
-from .optimization import OPTIMIZATION, PhaseOrderingSettings
+from .model.training import PhaseOrderingSettings
+from .optimization import OPTIMIZATION
 
 BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"

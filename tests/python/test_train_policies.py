@@ -30,10 +30,8 @@ from mlbridge_optimizations.phase_ordering.environment.compiler import (
     SequenceRunner,
 )
 from mlbridge_optimizations.phase_ordering.model.model import Model
-from mlbridge_optimizations.phase_ordering.optimization import (
-    OPTIMIZATION,
-    PhaseOrderingSettings,
-)
+from mlbridge_optimizations.phase_ordering.model.training import PhaseOrderingSettings
+from mlbridge_optimizations.phase_ordering.optimization import OPTIMIZATION
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.credits import Credits
 from mlbridge_optimizations.training.curve import Curve

@@ -102,7 +102,7 @@ def _poset_rl(
 
     from ..evaluation import evaluate, poset_rl
     from ..model.model import Model
-    from ..optimization import PhaseOrderingSettings
+    from ..model.training import PhaseOrderingSettings
 
     corpus = manifest.load(beside.corpus.resolve())
     # Raise now if no program has the name, and not after the training.

@@ -24,7 +24,7 @@ from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 
 from ..model.model import Model, Task
-from ..optimization import OPTIMIZATION, PhaseOrderingSettings
+from ..model.training import TRAINED, PhaseOrderingSettings
 from .evaluate import EvaluationSettings, evaluate
 from .programs import run_programs
 from .report import Statistics
@@ -40,7 +40,7 @@ def published(
 ) -> Experiment:
     """Returns a training with the settings of POSET-RL's public training scripts."""
     return Experiment(
-        OPTIMIZATION,
+        TRAINED,
         replace(environment, observation="embedding", episode=15),
         TrainingSettings(
             out / f"seed-{seed}",
