@@ -38,10 +38,11 @@ template <typename MessageT> static std::unique_ptr<BaseSerDes> makeFor() {
 
 template <typename MessageT> static void testMessage(std::string_view Input) {
   testFormat(Input, makeFor<MessageT>);
+  std::unique_ptr<BaseSerDes> Reader = makeFor<MessageT>();
+  std::unique_ptr<BaseSerDes> Writer = makeFor<MessageT>();
   for (const Message &M : split(Input)) {
-    std::unique_ptr<BaseSerDes> Codec = makeFor<MessageT>();
-    if (Result Read = Codec->deserialize(M.bytes())) {
-      Message Written = requireWritten(*makeFor<MessageT>(), *Read);
+    if (Result Read = Reader->deserialize(M.bytes())) {
+      Message Written = requireWritten(*Writer, *Read);
       MessageT Theirs;
       require(Theirs.ParseFromArray(Written.text().data(),
                                     static_cast<int>(Written.text().size())),
@@ -63,7 +64,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t *Data,
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
                                       std::size_t Size) {
   std::string_view Input(reinterpret_cast<const char *>(Data), Size);
-  testMessage<::test::Features>(Input);
-  testMessage<::test::GraphFeatures>(Input);
+  static constexpr void (*Tests[])(std::string_view) = {
+      testMessage<::test::Features>, testMessage<::test::GraphFeatures>};
+  choose(Tests, Input)(Input);
   return 0;
 }
