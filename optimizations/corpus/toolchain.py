@@ -19,6 +19,7 @@ CLANG = "clang-22"
 CLANGXX = "clang++-22"
 OPT = "opt-22"
 LLVM_LINK = "llvm-link-22"
+LLVM_NM = "llvm-nm-22"
 
 # Flags for the front end's unoptimised output. -Oz gives functions the attributes
 # minsize and optsize, without which passes and code generation make larger code.

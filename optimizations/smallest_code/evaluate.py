@@ -39,9 +39,10 @@ class Comparison:
         return self.sizes[policy].text / self.sizes[STOCK].text
 
 
-def model_flags(spec: str, plugin: Path) -> list[str]:
+def model_flags(spec: str, plugin: Path, program: Searched) -> list[str]:
     """Returns clang's flags for the model of a spec."""
-    return plugin_flags(plugin, f"inliner={spec}", "on-error=fatal", *FLAGS)
+    options = (f"inliner={spec}", f"inliner-callee-files={program.callee_files}")
+    return plugin_flags(plugin, *options, "on-error=fatal", *FLAGS)
 
 
 def compare(
@@ -67,7 +68,8 @@ def flags_of(
     rows: dict[str, list[str]] = {STOCK: []}
     for value in THRESHOLDS:
         rows[f"{THRESHOLD} {value}"] = mllvm([f"-inline-threshold={value}"])
-    rows |= {name: model_flags(spec, plugin) for name, spec in models.items()}
+    for name, spec in models.items():
+        rows[name] = model_flags(spec, plugin, program)
     rows[SEARCH] = replay_flags(program.decisions)
     return rows
 

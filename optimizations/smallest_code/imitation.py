@@ -3,10 +3,12 @@
 
 A call's label is the decision with which the search has ended. The call's weight is the
 number of bytes that this decision saves. Calls that the search has not tried have a
-small weight.
+small weight. Each call is there twice, with and without the number of files that emit
+the callee, because users may not have this number.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +37,14 @@ def weights_of(calls: Calls, options: ImitationOptions) -> NDArray[np.float64]:
     return np.maximum(gains, options.least) * calls.weights
 
 
+def without_files(calls: Calls) -> Calls:
+    """Returns the calls as a compiler sees them that has no numbers of files."""
+    features = calls.features.copy()
+    merged = calls.column("callee_is_merged")
+    features[:, calls.names.index("callee_files")] = np.where(merged, 0, 1)
+    return replace(calls, features=features)
+
+
 def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwork:
     """Trains a network on the calls of programs. All programs have the same weight.
 
@@ -43,6 +53,7 @@ def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwo
     torch.use_deterministic_algorithms(True)
     torch.set_num_threads(1)  # More threads are slower at this size.
     torch.manual_seed(options.seed)
+    programs = [Calls.join([one, without_files(one)]) for one in programs]
     calls = Calls.join(programs)
     labels = torch.from_numpy(calls.decisions).float()
     found = [weights_of(program, options) for program in programs]
@@ -69,9 +80,10 @@ def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwo
 
 
 class OneUse(nn.Module):
-    """Inlines what LLVM inlines, and every merged function with one use.
+    """Inlines what LLVM inlines, and every merged function with one use in one file.
 
-    The linker keeps only one of several copies of a merged function.
+    The linker keeps only one of several copies of a merged function. If the number of
+    files is unknown (0), the rule assumes one file.
 
     ``names`` are the names of the features.
     """
@@ -85,13 +97,15 @@ class OneUse(nn.Module):
                 "callee_is_merged",
                 "callee_uses",
                 "callee_other_uses",
+                "callee_files",
             )
         ]
 
     def forward(self, features: torch.Tensor) -> dict[str, torch.Tensor]:
         """Maps float [n, d] to int64 [n], where 1 means inline."""
-        default, merged, uses, others = (features[:, i] for i in self.places)
-        inline = (default > 0) | ((merged > 0) & (uses == 1) & (others == 0))
+        default, merged, uses, others, files = (features[:, i] for i in self.places)
+        is_last = (uses == 1) & (others == 0) & (files <= 1)
+        inline = (default > 0) | ((merged > 0) & is_last)
         return {"inlining_decision": inline.to(torch.int64)}
 
 

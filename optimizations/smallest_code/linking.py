@@ -2,12 +2,21 @@
 """Compiles the bitcode of a build's files again, and links its programs again."""
 
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mlbridge_optimizations.corpus.toolchain import run
+from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.corpus.toolchain import LLVM_NM, run
 from mlbridge_optimizations.corpus.user_build import LLVM_AR, Build, Link, Unit
 from mlbridge_optimizations.corpus.wrapper import without_output
+
+LIST_FUNCTIONS = (
+    LLVM_NM,
+    "--defined-only",
+    "--extern-only",
+    "--format=just-symbols",
+)
 
 
 def bitcode_command(unit: Unit) -> list[str]:
@@ -18,6 +27,23 @@ def bitcode_command(unit: Unit) -> list[str]:
 def source_of(unit: Unit) -> str:
     """Returns the name by which clang knows a source file."""
     return unit.command[-1]
+
+
+def write_callee_files(build: Build, link: Link, to: Path) -> None:
+    """Counts the objects of a program that define each function.
+
+    Writes the file of -mlbridge-inliner-callee-files. The objects must still be where
+    the build has written them. Raises InvalidArgument if one is missing.
+    """
+    objects = list(build.linked(link))
+    if missing := [path for path in objects if not path.is_file()]:
+        raise InvalidArgument(f"the build must keep its objects, such as {missing[0]}")
+    counts: Counter[str] = Counter()
+    for path in objects:
+        names, _ = run([*LIST_FUNCTIONS, path])
+        counts.update(set(names.decode().splitlines()))
+    lines = (f"{count} {name}\n" for name, count in sorted(counts.items()))
+    to.write_text("".join(lines), encoding="utf-8")
 
 
 def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> None:

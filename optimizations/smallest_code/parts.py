@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
 
-from mlbridge.errors import CompilerFailed, InvalidArgument
+from mlbridge.errors import CompilerFailed, InvalidArgument, Timeout
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_flags
 from mlbridge_optimizations.corpus.user_build import (
@@ -28,6 +28,7 @@ from mlbridge_optimizations.evaluation.tables import write_json
 from .decisions import Decisions
 from .files import FileProgress, FileSearch
 from .search import Progress, Sizes, plugin_replay_flags, rebuild, search
+from .searched import FLIPS, Searched
 
 STOCK = "clang -Oz"
 THRESHOLDS = (-25, 0, 10, 25, 75, 225)
@@ -125,7 +126,7 @@ class Results:
                 self.sizes[name] = Sizes(**size) if size else None
 
     def add(self, name: str, size: Sizes | None) -> None:
-        """Keeps a result. None means that the compiler failed."""
+        """Keeps a result. None: the compiler failed or exceeded its time limit."""
         self.sizes[name] = size
         plain = {row: one and asdict(one) for row, one in self.sizes.items()}
         write_json(self._path, plain)
@@ -149,7 +150,7 @@ def measure_stock_rows(
             others = [word for word in flags if word not in linker]
             try:
                 size = rebuild(built.build, link, others, to, jobs)
-            except CompilerFailed:
+            except (CompilerFailed, Timeout):
                 size = None
             results.add(name, size)
         advance()
@@ -169,16 +170,19 @@ def search_parts(
     """Searches a program in three stages. Skips stages with a known result.
 
     Each stage has a third of the ``seconds`` of CPU time, and starts with the decisions
-    of the previous stage. ``space`` is the file of the ``pipelines``.
+    of the previous stage. ``space`` is the file of the ``pipelines``. Afterwards, the
+    folder also contains what `Searched.open` reads, with the decisions of the first
+    stage.
     """
     results = Results(built.results)
     module = built.folder / "program.bc"
     link_units(built.build.units_of(built.link), module)
     files = [built.folder / f"stage{stage}.txt" for stage in (1, 2, 3)]
     to = built.folder / "linked"
-    for name, out, start, given in (
-        (INLINING, files[0], None, None),
-        (ORDER, files[1], files[0], space),
+    flips = built.folder / FLIPS
+    for name, out, start, given, log in (
+        (INLINING, files[0], None, None, flips),
+        (ORDER, files[1], files[0], space, None),
     ):
         if name in results.sizes:
             continue
@@ -188,11 +192,13 @@ def search_parts(
             plugin=plugin,
             seconds=seconds / 3,
             start=start,
+            flips=log,
             pipelines=given,
             is_shared=built.link.is_shared,
             show=show,
         )
         results.add(name, replayed(built, out, plugin, to, jobs))
+    Searched(built.folder, built.build, built.link).save(files[0])
     if ALL not in results.sizes:
         found = FileSearch(
             built.build,

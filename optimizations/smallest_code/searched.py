@@ -21,6 +21,7 @@ from mlbridge.log import read_log
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.corpus.user_build import Build, Link, read
 
+from .linking import write_callee_files
 from .search import rebuild
 
 SEARCH = "search.json"
@@ -133,6 +134,7 @@ class Searched:
     def save(self, decisions: Path) -> None:
         """Makes the folder of a build readable with `open`."""
         shutil.copyfile(decisions, self.decisions)
+        write_callee_files(self.build, self.link, self.callee_files)
         about = json.dumps({"program": self.name})
         (self.folder / SEARCH).write_text(about + "\n", encoding="utf-8")
 
@@ -146,8 +148,9 @@ class Searched:
         folder.mkdir()
         log = spec_of("record", folder / "{module}.log")
         log = log.replace("%7B", "{").replace("%7D", "}")
-        options = (f"inliner={log}|{spec}", "inliner-name-calls", "on-error=fatal")
-        flags = plugin_flags(plugin, *options, *FLAGS)
+        options = [f"inliner={log}|{spec}", "inliner-name-calls", "on-error=fatal"]
+        options += [f"inliner-callee-files={self.callee_files}", *FLAGS]
+        flags = plugin_flags(plugin, *options)
         rebuild(self.build, self.link, flags, folder / self.name, jobs)
         return read_calls(sorted(folder.glob("*.log")), self.gains())
 

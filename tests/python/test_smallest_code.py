@@ -151,6 +151,10 @@ def test_searches_teach_a_model(project: Path) -> None:
     assert local.any()
     assert not (merged & local).any()
     assert np.isclose(calls.weights.sum(), len(set(calls.keys)))
+    # Only functions of the header are in both objects.
+    files = calls.column("callee_files")
+    assert files[merged].max() == 2
+    assert files[~merged].max() == 1
     # The decisions of a log replay the logged compilation.
     count = write_decisions(calls, project / "logged.txt")
     again = program.record(f"decisions:{project / 'logged.txt'}", PLUGIN, 2)
@@ -166,7 +170,7 @@ def test_searches_teach_a_model(project: Path) -> None:
     assert ((logits > 0) == asked.decisions).all()
     rule = project / "rule.onnx"
     write(OneUse(calls.names), rule, calls, seed=0)
-    flags = model_flags(f"onnx:{rule}", PLUGIN)
+    flags = model_flags(f"onnx:{rule}", PLUGIN, program)
     sizes = compare(program, {STOCK: [], "rule": flags}, jobs=2)
     assert sizes.sizes[STOCK] == Sizes.of(program.link.output)
     assert sizes.ratio("rule") != 1

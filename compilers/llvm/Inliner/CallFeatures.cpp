@@ -37,9 +37,10 @@ Expected<CalleeFiles> CalleeFiles::read(StringRef Path) {
     return File.takeError();
   CalleeFiles Result;
   auto Parse = [&](StringRef Line) {
-    if (Line.trim().empty())
+    // The command `uniq -c` indents the counts.
+    const auto [Count, Name] = Line.trim().split(' ');
+    if (Count.empty())
       return Error::success();
-    const auto [Count, Name] = Line.rtrim('\r').split(' ');
     std::int64_t Value = 0;
     if (Count.getAsInteger(10, Value) || Value < 1 || Name.empty())
       return Error(ErrorCode::Malformed,
