@@ -269,6 +269,7 @@ Error ONNXCursor::run() {
     OutputValues[I] = Outputs[Computed[I]].Value.get();
   if (Error E = Clock.begin(Until))
     return {E.code(), M->name() + ": " + E.message()};
+  const WithoutNewHandler Guard;
   OrtStatus *Status = API.Run(
       M->session(), Options.get(), InputNames.data(), InputValues.data(),
       Inputs.size(), OutputNames.data(), Computed.size(), OutputValues.data());

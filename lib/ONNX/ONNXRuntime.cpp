@@ -16,6 +16,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <mutex>
+#include <new>
 
 using namespace MLBridge;
 using namespace MLBridge::onnx;
@@ -138,6 +140,38 @@ Error Runtime::initialize() {
   Memory = std::move(*Info);
   return check(API->GetAllocatorWithDefaultOptions(&Allocator), "ONNX Runtime",
                ErrorCode::Unsupported);
+}
+
+//===----------------------------------------------------------------------===//
+// The handler of failed allocations
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct RemovedHandler {
+  std::mutex Lock;
+  /// The number of objects of WithoutNewHandler.
+  std::size_t Users = 0;
+  std::new_handler Handler = nullptr;
+};
+} // namespace
+
+static RemovedHandler &removedHandler() {
+  static RemovedHandler Removed;
+  return Removed;
+}
+
+WithoutNewHandler::WithoutNewHandler() {
+  RemovedHandler &Removed = removedHandler();
+  const std::lock_guard Guard(Removed.Lock);
+  if (Removed.Users++ == 0)
+    Removed.Handler = std::set_new_handler(nullptr);
+}
+
+WithoutNewHandler::~WithoutNewHandler() {
+  RemovedHandler &Removed = removedHandler();
+  const std::lock_guard Guard(Removed.Lock);
+  if (--Removed.Users == 0)
+    std::set_new_handler(Removed.Handler);
 }
 
 //===----------------------------------------------------------------------===//

@@ -39,6 +39,18 @@ struct Release {
 
 template <typename T> using Handle = std::unique_ptr<T, Release>;
 
+/// While an object of this class exists, an allocation that fails throws an
+/// exception, from which ONNX Runtime makes an error. Otherwise, the allocation
+/// would call the program's handler (std::new_handler). The handler of LLVM's
+/// tools ends the process. Several threads can have such objects.
+class WithoutNewHandler {
+public:
+  WithoutNewHandler();
+  ~WithoutNewHandler();
+  WithoutNewHandler(const WithoutNewHandler &) = delete;
+  WithoutNewHandler &operator=(const WithoutNewHandler &) = delete;
+};
+
 /// The loaded library and its environment. Any number of threads can use a
 /// Runtime at the same time.
 class Runtime {
@@ -61,6 +73,7 @@ public:
   template <typename T, typename Function>
   Expected<Handle<T>> make(std::string_view What, ErrorCode Code,
                            Function Make) const {
+    const WithoutNewHandler Guard;
     T *Made = nullptr;
     if (Error E = check(Make(&Made), What, Code))
       return E;

@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <new>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -262,6 +263,8 @@ TEST_F(ONNXFaultTest, OutOfMemory) {
     };
     if (!Ask(10) || !limitAddressSpace(std::size_t(1) << 30))
       return 1;
+    // LLVM's tools install such a handler.
+    std::set_new_handler([] { std::abort(); });
     // The tensor needs 4 GiB.
     Error E = Ask(std::int64_t(1) << 30).takeError();
     std::fprintf(stderr, "%s\n", E.str().c_str());
@@ -279,6 +282,7 @@ TEST_F(ONNXFaultTest, OutOfMemory) {
       .output("out", ElementType::Float, {N});
   const std::string LargeFile = write(Large, "large.onnx");
   Child Loading([&] {
+    std::set_new_handler([] { std::abort(); });
     // The model's 64 MiB of weights must exceed the limit.
     if (failure(File).code() != ErrorCode::SchemaMismatch ||
         !limitAddressSpace(std::size_t(8) << 20))
