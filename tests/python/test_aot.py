@@ -533,13 +533,13 @@ def test_wrong_use(tmp_path: Path, arguments: list[str], message: str) -> None:
 # Errors of lib/TF/AOT/compile.py. tests/tensorflow compiles models with TensorFlow.
 
 
-def compile_by(saved_model_cli: str, folder: Path, *cpu: str) -> str:
+def compile_by(saved_model_cli: str, folder: Path, *options: str) -> str:
     """Returns compile.py's errors with a shell script instead of TensorFlow's tool."""
     python = folder / "python"
     python.symlink_to(sys.executable)
     shell_script(folder / "saved_model_cli", saved_model_cli)
     script = ROOT / "lib/TF/AOT/compile.py"
-    arguments: list[str | Path] = ["model", folder, "policy", "serving_default", *cpu]
+    arguments: list[str | Path] = ["model", folder, "policy", *options]
     done = run_program([python, script, *arguments])
     assert done.returncode == 1
     return done.stderr
@@ -558,7 +558,7 @@ def test_a_tool_that_fails(tmp_path: Path, tool: str, said: str) -> None:
 
 
 def test_a_cpu_that_nothing_could_check_for(tmp_path: Path) -> None:
-    said = compile_by(f"touch {tmp_path}/called", tmp_path, "znver9")
+    said = compile_by(f"touch {tmp_path}/called", tmp_path, "--cpu=znver9")
     assert said.startswith("model: CPU: expected one of x86-64-v3, haswell, ")
     assert said.endswith(", found 'znver9'\n")
     assert not (tmp_path / "called").exists()
