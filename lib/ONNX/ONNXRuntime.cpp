@@ -13,10 +13,10 @@
 #include "Support/PrintableText.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <dlfcn.h>
-#include <mutex>
 #include <new>
 
 using namespace MLBridge;
@@ -146,33 +146,32 @@ Error Runtime::initialize() {
 // The handler of failed allocations
 //===----------------------------------------------------------------------===//
 
-namespace {
-struct RemovedHandler {
-  std::mutex Lock;
-  /// The number of objects of WithoutNewHandler.
-  std::size_t Users = 0;
-  std::new_handler Handler = nullptr;
-};
-} // namespace
+/// The number of WithoutNewHandler of this thread. A lock would be held forever
+/// in the child if another thread forks.
+static thread_local unsigned NumGuards = 0;
 
-static RemovedHandler &removedHandler() {
-  static RemovedHandler Removed;
-  return Removed;
+/// The handler that throwOrCall() has replaced. A process has only one handler,
+/// so this must be global, too.
+static std::atomic<std::new_handler> Replaced = nullptr;
+
+static void throwOrCall() {
+  const std::new_handler Handler = Replaced;
+  if (NumGuards || !Handler)
+    throw std::bad_alloc();
+  Handler();
 }
 
 WithoutNewHandler::WithoutNewHandler() {
-  RemovedHandler &Removed = removedHandler();
-  const std::lock_guard Guard(Removed.Lock);
-  if (Removed.Users++ == 0)
-    Removed.Handler = std::set_new_handler(nullptr);
+  // The program may have set its handler since the last call. Another thread
+  // may be here, too, so the replaced handler may be throwOrCall() itself.
+  if (std::get_new_handler() != throwOrCall)
+    if (std::new_handler Old = std::set_new_handler(throwOrCall);
+        Old != throwOrCall)
+      Replaced = Old;
+  ++NumGuards;
 }
 
-WithoutNewHandler::~WithoutNewHandler() {
-  RemovedHandler &Removed = removedHandler();
-  const std::lock_guard Guard(Removed.Lock);
-  if (--Removed.Users == 0)
-    std::set_new_handler(Removed.Handler);
-}
+WithoutNewHandler::~WithoutNewHandler() { --NumGuards; }
 
 //===----------------------------------------------------------------------===//
 // Errors
