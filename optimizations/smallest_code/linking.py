@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.toolchain import LLVM_NM, run
 from mlbridge_optimizations.corpus.user_build import LLVM_AR, Build, Link, Unit
 from mlbridge_optimizations.corpus.wrapper import without_output
@@ -29,21 +28,20 @@ def source_of(unit: Unit) -> str:
     return unit.command[-1]
 
 
-def write_callee_files(build: Build, link: Link, to: Path) -> None:
-    """Counts the objects of a program that define each function.
+def write_callee_files(link: Link, to: Path) -> None:
+    """Counts the objects of a link that define each function.
 
-    Writes the file of -mlbridge-inliner-callee-files. The objects must still be where
-    the build has written them. Raises InvalidArgument if one is missing.
+    Writes the file of -mlbridge-inliner-callee-files. Each member of an archive counts
+    as an object.
     """
-    objects = list(build.linked(link))
-    if missing := [path for path in objects if not path.is_file()]:
-        raise InvalidArgument(f"the build must keep its objects, such as {missing[0]}")
     counts: Counter[str] = Counter()
-    for path in objects:
-        names, _ = run([*LIST_FUNCTIONS, path])
-        counts.update(set(names.decode().splitlines()))
-    lines = (f"{count} {name}\n" for name, count in sorted(counts.items()))
-    to.write_text("".join(lines), encoding="utf-8")
+    for path in dict.fromkeys(link.inputs()):
+        listed, _ = run([*LIST_FUNCTIONS, path])
+        lines = listed.decode().splitlines()
+        # A line with a colon names a member of an archive.
+        counts.update(line for line in lines if line and not line.endswith(":"))
+    text = "".join(f"{count} {name}\n" for name, count in sorted(counts.items()))
+    to.write_text(text, encoding="utf-8")
 
 
 def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> None:

@@ -134,7 +134,7 @@ class Searched:
     def save(self, decisions: Path) -> None:
         """Makes the folder of a build readable with `open`."""
         shutil.copyfile(decisions, self.decisions)
-        write_callee_files(self.build, self.link, self.callee_files)
+        write_callee_files(self.link, self.callee_files)
         about = json.dumps({"program": self.name})
         (self.folder / SEARCH).write_text(about + "\n", encoding="utf-8")
 
