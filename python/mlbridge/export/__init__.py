@@ -145,12 +145,7 @@ def export(
     kept = outputs or _kept(found, rule)
     model = build(found, kept, batch=batch)
     names = tuple(value.name for value in model.graph.output)
-    _check_rule(rule, names)
-    if decision is not None and not (rule or "").startswith("argmax:"):
-        raise InvalidArgument(
-            f"the decision '{decision}': expected the rule argmax:OUTPUT, found"
-            f" '{rule or ''}'"
-        )
+    _check_rule(rule, names, decision)
     entries = {
         "mlbridge.features": to_json(found.features),
         "mlbridge.framework": found.framework,
@@ -248,17 +243,22 @@ def _kept(policy: "Policy", rule: str | None) -> list[str] | None:
     return None
 
 
-def _check_rule(rule: str | None, outputs: tuple[str, ...]) -> None:
-    if not rule:
-        return
-    name, _, output = rule.partition(":")
-    if name not in ("argmax", "sample", "outputs"):
+def _check_rule(
+    rule: str | None, outputs: tuple[str, ...], decision: str | None
+) -> None:
+    name, _, output = (rule or "").partition(":")
+    if rule and name not in ("argmax", "sample", "outputs"):
         raise InvalidArgument(
             f"expected argmax:OUTPUT, sample:OUTPUT or outputs:OUTPUT, found '{rule}'"
         )
-    if output not in outputs and (output or len(outputs) > 1):
+    if rule and output not in outputs and (output or len(outputs) > 1):
         raise InvalidArgument(
             f"'{rule}': there is no output '{output}', only {', '.join(outputs)}"
+        )
+    if decision is not None and not (rule or "").startswith("argmax:"):
+        raise InvalidArgument(
+            f"the decision '{decision}': expected the rule argmax:OUTPUT, found"
+            f" '{rule or ''}'"
         )
 
 
