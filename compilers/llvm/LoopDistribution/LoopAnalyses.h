@@ -86,8 +86,8 @@ double latencyOf(const llvm::Instruction &I, const LoopAnalyses &Analyses);
 /// Converts a cost of LLVM to cycles. Returns 0 if the cost is unknown.
 double cyclesOf(llvm::InstructionCost Cost);
 
-/// Returns the width of the target's vector registers in bits, or 0 if there
-/// are none.
+/// Returns the width of the target's vector registers in bits. Returns 0 if the
+/// target has no vector registers.
 std::uint64_t vectorRegisterBits(const LoopAnalyses &Analyses);
 /// Returns the width of the target's widest registers in bits.
 std::uint64_t registerBits(const LoopAnalyses &Analyses);

@@ -29,8 +29,8 @@
 /// that the inliner's model would receive for this call (Inliner.h). The action
 /// is 1 if the call is inlined, and 0 otherwise. Calls from one file into
 /// another are not inlined, and are not part of the episode. The last
-/// observation is zero. The episode has no decision if there is nothing to
-/// decide. Then reset ends it.
+/// observation is zero. If the program has no call to decide about, reset ends
+/// the episode.
 ///
 /// **The reward** of the last step is (S - s) / S. s is the number of bytes of
 /// linked code, and S the same number with LLVM's own decisions. All earlier

@@ -55,9 +55,9 @@ struct Flip {
 
 /// Attributes the changes of functions' sizes from \p Before to \p After to \p
 /// Flips of call sites of \p Before. A function's change is attributed to the
-/// flips at whose sites it is the caller or the callee. If there is none, it is
-/// attributed to the flips whose functions are inlined into it. Several flips
-/// share a change equally.
+/// flips at whose sites it is the caller or the callee. Without such flips, it
+/// is attributed to the flips whose functions are inlined into it. Several
+/// flips share a change equally.
 void attributeChanges(const TrialResult &Before, const TrialResult &After,
                       std::vector<Flip> &Flips);
 

@@ -35,7 +35,8 @@ Error parseResetOptions(
     llvm::function_ref<Error(llvm::StringRef Key, const llvm::json::Value &)>
         Read);
 
-/// Reads the name of a file. Returns InvalidArgument if \p Value is none.
+/// Reads the name of a file. Returns InvalidArgument if \p Value is not a
+/// non-empty string.
 Error readFileName(llvm::StringRef Key, const llvm::json::Value &Value,
                    std::string &Into);
 
