@@ -429,11 +429,11 @@ typedef struct MLBridgeRunnerCallbacks {
 
 /// Creates a factory with the schemes of mlbridgeCreateModelRunner(). All
 /// runners of the factory, in all threads, share one copy of an in-process
-/// model. A runner loads the model at its first request. If the model's file
-/// has changed by then, it loads the new file. Runners that have already made a
-/// request keep the old model. Any number of threads can create runners and
-/// check specs at the same time. During this time, no thread may add a scheme
-/// or set a time-out.
+/// model. A runner loads the model at its first request. If the file has
+/// changed since an earlier load, this request loads the new file. Runners that
+/// have already made a request keep the old model. Any number of threads can
+/// create runners and check specs at the same time. During this time, no thread
+/// may add a scheme or set a time-out.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateRunnerFactory(MLBridgeRunnerFactoryRef *Factory);
 
@@ -590,8 +590,8 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 ///   mlbridgeEvaluateInt32Vector(Runner, const int32_t **Values,
 ///                               size_t *Count)
 /// \endcode
-/// The functions are inline and call an exported function with an
-/// MLBridgeElementType. Therefore, the ABI needs one function for all eleven
+/// Each of these functions is inline and passes an MLBridgeElementType to an
+/// exported function. Therefore, the ABI needs only one function for all eleven
 /// types.
 #define MLBRIDGE_FUNCTIONS_OF(NAME, TYPE)                                      \
   static inline MLBridgeStatus mlbridgeSet##NAME(                              \

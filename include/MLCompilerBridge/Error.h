@@ -103,8 +103,8 @@ public:
   Expected(T Value) : Storage(std::in_place_index<0>, std::move(Value)) {}
   Expected(Error E) : Storage(std::in_place_index<1>, std::move(E)) {}
 
-  /// Converts from a type that converts to T, such as std::unique_ptr to a
-  /// derived class.
+  /// Converts from a type that converts to T. For example, T may be a
+  /// std::unique_ptr<Base>, and U a std::unique_ptr<Derived>.
   template <typename U,
             std::enable_if_t<std::is_convertible_v<U, T> &&
                                  !std::is_same_v<std::decay_t<U>, T> &&

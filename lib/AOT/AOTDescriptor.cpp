@@ -149,7 +149,7 @@ Error DescriptorReader::readProperties() {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-/// Reads \p Count tensors. An extent above \p MostFree and below 0 is invalid.
+/// Reads \p Count tensors. A negative extent must be at most \p MostFree.
 Error DescriptorReader::readTensors(const char *What,
                                     const MLBridgeAOTTensor *Tensors,
                                     std::uint32_t Count, std::int64_t MostFree,

@@ -28,8 +28,8 @@ public:
   static constexpr std::chrono::seconds MaxIdle{60};
 
   /// \p Stream is null for a session of unary calls. \p Peer is the name of the
-  /// other side in error messages. \p HasOwnMethod is true if the calls are
-  /// those of the user's own service.
+  /// other side in error messages. \p HasOwnMethod is true if the calls belong
+  /// to the user's own service.
   GRPCServerChannel(std::shared_ptr<RequestQueue> Requests,
                     std::shared_ptr<ServerCall> Stream, std::string Peer,
                     std::size_t MaxMessage, bool HasOwnMethod);
@@ -43,9 +43,9 @@ public:
 
   Expected<Span<std::byte>> acquire(std::size_t Size) override;
   Error commit(std::size_t Size, Duration Within) override;
-  /// Ends the call with a status if the client is not ours and calls the user's
-  /// own service. Such a client does not know the protocol's tensors, so a
-  /// reply without fields would look like advice to it.
+  /// If the client does not use this library and calls the user's own service,
+  /// ends the call with a status. Such a client does not know the protocol's
+  /// tensors, so a reply without fields would look like advice to it.
   bool sendFailure(std::string_view Name, std::string_view Text) override;
   /// Returns true only if the client has not read a reply in time, or if the
   /// session has been idle for too long. An unsent reply alone does not count,

@@ -116,8 +116,8 @@ Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
                                        bool IsTraining) {
   static constexpr std::string_view OfInference[] = {
       "tls", "cert", "key", "max-message", "max-sessions", "service", "method"};
-  // The method's messages are those of a SerDes, which a stock client does not
-  // name.
+  // Accept `serdes`, because a stock client does not name the SerDes to which
+  // the method's messages belong.
   static constexpr std::string_view OfOwnService[] = {
       "tls",          "cert",    "key",    "max-message",
       "max-sessions", "service", "method", "serdes"};

@@ -35,10 +35,10 @@ Expected<gRPCCredentials> credentialsOf(const ModelSpec &Spec);
 /// option, and an InvalidArgument error if it has one alone or an invalid name.
 Expected<std::string> methodOf(const ModelSpec &Spec);
 
-/// Returns the SerDes that \p Spec names. Without the option `serdes`, this is
-/// defaultSerDes(). But with the options `service` and `method`, it is the one
-/// in \p Formats that has messages of the user. Returns an InvalidArgument
-/// error if there are several.
+/// Returns the SerDes that the option `serdes` of \p Spec names. Without this
+/// option, returns defaultSerDes(), or, if \p Spec has the option `service`,
+/// the only format in \p Formats for the user's own messages. Returns an
+/// InvalidArgument error if there are several such formats.
 Expected<std::string> serDesOf(const ModelSpec &Spec,
                                const SerDesFactory &Formats);
 
@@ -53,7 +53,7 @@ struct ServerSpec {
   std::size_t MaxSessions;
   /// The path of the method of the user's own service, or empty.
   std::string Method;
-  /// The SerDes of clients that do not name theirs.
+  /// The SerDes of clients that do not name a SerDes.
   std::string DefaultSerDes;
   /// The file to which the server writes its address. Used only in training.
   std::string Announce;

@@ -55,8 +55,8 @@ Error GRPC::errorOfOwnMethod(const grpc::Status &Status,
 }
 
 grpc::Status GRPC::statusOf(std::string_view Name, std::string_view Text) {
-  // gRPC refuses metadata of more than 8 KiB, and escapes bytes that are not
-  // printable, to three bytes each.
+  // gRPC refuses metadata of more than 8 KiB. It escapes each unprintable byte
+  // as three bytes.
   return {Name == ReplyNames::Deferred ? grpc::StatusCode::ABORTED
                                        : grpc::StatusCode::UNKNOWN,
           printable(Text, 1000)};

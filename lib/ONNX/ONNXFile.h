@@ -40,9 +40,9 @@ FileSurvey survey(const std::string &File);
 std::vector<std::string> partsOf(const std::string &File);
 
 /// Returns Malformed if one of the ExternalFiles of \p File is outside the
-/// model's folder. A model could otherwise read any file of the user. For
-/// symbolic links, the targets are checked. If \p File is a link, the targets
-/// may also be in the folder of its target.
+/// model's folder. A model could otherwise read any file of the user. If an
+/// external file is a link, its target is checked. If \p File itself is a link,
+/// the external files may also be in the folder with its target.
 Error checkParts(const std::string &File);
 
 } // namespace MLBridge::onnx

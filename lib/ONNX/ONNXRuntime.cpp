@@ -146,8 +146,8 @@ Error Runtime::initialize() {
 // The handler of failed allocations
 //===----------------------------------------------------------------------===//
 
-/// The number of WithoutNewHandler of this thread. A lock would be held forever
-/// in the child if another thread forks.
+/// The number of this thread's WithoutNewHandler objects. It needs no lock,
+/// which could stay locked forever in a forked child.
 static thread_local unsigned NumGuards = 0;
 
 /// The handler that throwOrCall() has replaced. A process has only one handler,

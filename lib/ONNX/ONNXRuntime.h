@@ -39,11 +39,11 @@ struct Release {
 
 template <typename T> using Handle = std::unique_ptr<T, Release>;
 
-/// While an object of this class exists, an allocation of its thread that fails
-/// throws an exception, from which ONNX Runtime makes an error. Otherwise, the
-/// allocation would call the program's handler (std::new_handler). The handler
-/// of LLVM's tools ends the process. The first object replaces the program's
-/// handler by one that calls it in all other cases.
+/// While an object of this class exists, a failed allocation in its thread
+/// throws an exception, which ONNX Runtime converts to an error. Otherwise, the
+/// allocation would call the program's handler (std::new_handler), which ends
+/// the process in LLVM's tools. The first object replaces the program's
+/// handler. The new handler calls the old handler in all other cases.
 class WithoutNewHandler {
 public:
   WithoutNewHandler();

@@ -26,8 +26,8 @@ using google::protobuf::FieldDescriptor;
 // Descriptions
 //===----------------------------------------------------------------------===//
 
-/// Returns true for the protocol's names that not every message has. If their
-/// fields are absent, they have no value rather than the value 0.
+/// Returns true for reserved names that only some messages have. If the field
+/// of such a name is absent, it has no value rather than the value 0.
 static bool isOptionalInProtocol(std::string_view Name) {
   static constexpr std::string_view Always[] = {
       ReservedNames::Command, ReservedNames::Reward, ReservedNames::Terminated,

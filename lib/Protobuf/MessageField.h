@@ -50,8 +50,8 @@ struct MessageField {
   /// Null unless the field is an enum.
   std::shared_ptr<const EnumValues> Values;
 
-  /// Creates the description of \p Field with another name. \p Field must not
-  /// be a message.
+  /// Creates the description of \p Field, with the name \p Name. \p Field must
+  /// not be a message.
   static MessageField of(const google::protobuf::FieldDescriptor &Field,
                          std::string Name);
 

@@ -22,9 +22,9 @@
 
 namespace MLBridge::protobuf {
 
-/// Finds, for each oneof of a message, the member that takes effect: the last
-/// member on the wire. It erases earlier members, so the fields of the oneof
-/// before a certain position are ignored.
+/// Finds, for each oneof of a message, the member that takes effect. This is
+/// the last member on the wire. The fields of the oneof before the position at
+/// which this member begins are ignored.
 class OneofScan {
 public:
   /// Scans \p Message, whose type is \p Type. Scans may be nested: the message
@@ -38,7 +38,7 @@ public:
     Starts.clear();
   }
   /// Returns true if the field that begins at \p Position takes effect. The
-  /// field is a member of the oneof \p Oneof, or of none.
+  /// field is a member of the oneof \p Oneof, or of no oneof.
   bool counts(std::size_t Oneof, std::size_t Position) const {
     return Oneof == None || Position >= Winners[Starts.back() + Oneof].Since;
   }

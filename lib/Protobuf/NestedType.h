@@ -41,8 +41,8 @@ public:
   /// Readers and writers call themselves for each level, so this number bounds
   /// their stack.
   static constexpr std::size_t MaxDepth = 16;
-  /// The maximum number of columns. A few messages that contain each other
-  /// several times would otherwise need too much memory.
+  /// The maximum number of columns. It bounds the memory. If each type has two
+  /// fields of the next type, the number of columns doubles with each type.
   static constexpr std::size_t MaxColumns = 4096;
 
   struct Column {
@@ -69,7 +69,7 @@ public:
     /// The columns of the field, or None.
     std::size_t Values = None, Lengths = None, Presence = None;
 
-    /// True if a message has any number of elements of the field.
+    /// True if a message can have any number of elements of the field.
     bool isList() const { return Field.IsRepeated || Field.isBytes(); }
   };
 
@@ -116,8 +116,8 @@ public:
   };
 
   /// A repeated node, and the nodes below it down to the next repeated nodes.
-  /// All columns of a level have the same number of rows. The level 0 is the
-  /// root's and has one row.
+  /// All columns of a level have the same number of rows. Level 0 belongs to
+  /// the root and has one row.
   struct Level {
     std::size_t Node = 0;
     std::size_t Parent = 0;

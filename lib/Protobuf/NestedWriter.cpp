@@ -106,8 +106,8 @@ std::int64_t NestedWriter::length(std::size_t Index, std::size_t Row) const {
   return Length;
 }
 
-/// Converts the elements of all features whose type differs from their
-/// column's.
+/// Converts the elements of all features whose type differs from the type of
+/// their column.
 Error NestedWriter::convertAll() {
   using Content = NestedType::Column::Content;
   MessageField LengthField;

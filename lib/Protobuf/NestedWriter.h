@@ -100,11 +100,11 @@ private:
   std::vector<std::uint8_t> Used;
   /// The number of rows of each level.
   std::vector<std::size_t> Rows;
-  /// For each level, the first row in each row of the parent level, and the
-  /// number of rows.
+  /// For each level, the first row that belongs to each row of the parent
+  /// level, and at the end the number of rows.
   std::vector<std::vector<std::size_t>> FirstRows;
-  /// For each leaf that is a list with lengths, the first element of each row,
-  /// and the number of elements.
+  /// For each leaf that is a list with lengths, the index of each row's first
+  /// element, and at the end the number of elements.
   std::vector<std::vector<std::size_t>> FirstElements;
   /// For each leaf that holds strings, the position of each string.
   std::vector<std::vector<std::size_t>> Texts;

@@ -263,8 +263,8 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
 
 void TrainingLog::unlock() { (void)::flock(File.get(), LOCK_UN); }
 
-/// Writes \p Text as write(2) does. If a regular file, which has \p Written
-/// bytes, would exceed RLIMIT_FSIZE, fails with EFBIG. In this case, write(2)
+/// Writes \p Text as write(2) does. If \p File is a regular file of \p Written
+/// bytes that would exceed RLIMIT_FSIZE, fails with EFBIG, because write(2)
 /// would end the compiler with SIGXFSZ.
 static ssize_t writeBounded(int File, std::string_view Text,
                             std::size_t Written) {

@@ -36,8 +36,8 @@ public:
     Shape Dims;
     std::size_t Offset = 0;
     std::size_t NumBytes = 0;
-    /// For a list of strings, its part of Lengths, which contains the lengths
-    /// of all strings of all lists.
+    /// The part of Lengths that belongs to a list of strings. Lengths contains
+    /// the lengths of the strings of all lists.
     std::size_t FirstLength = 0;
     std::size_t NumLengths = 0;
   };

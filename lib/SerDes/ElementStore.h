@@ -101,8 +101,8 @@ private:
   }
   void grow(std::size_t NumBytes);
 
-  /// The elements. The pointers that memory() has returned share their
-  /// ownership.
+  /// The memory of the elements. The pointers that memory() has returned share
+  /// its ownership.
   std::shared_ptr<std::byte> Memory;
   std::size_t Capacity = 0;
   std::size_t Used = 0;

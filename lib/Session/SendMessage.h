@@ -22,7 +22,7 @@ namespace MLBridge {
 
 /// Sends \p Tensors through \p Channel. If the tensors are an error or a
 /// deferral, and the channel has its own form of such replies, uses that form.
-/// If sending the tensors directly from their memory saves a copy, does so.
+/// Sends the tensors directly from their memory if this saves a copy.
 /// Otherwise, writes the message to memory from acquire(). \p Until is a
 /// Deadline for a Transport, and a Duration for a ServerChannel.
 template <typename ChannelT, typename UntilT>

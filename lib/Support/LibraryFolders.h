@@ -23,7 +23,7 @@ namespace MLBridge {
 /// Returns the folders to search before the dynamic linker searches its own
 /// folders. The paths have no trailing slashes. The folders are:
 /// - The folder of the library, plug-in or program that contains this code.
-/// - The library folder of the same installation: PREFIX/lib for PREFIX/bin.
+/// - If that folder is PREFIX/bin, the library folder of PREFIX (PREFIX/lib).
 /// - The library folder of the prefix with which this library was configured.
 std::vector<std::string> libraryFolders();
 

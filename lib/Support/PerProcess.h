@@ -24,9 +24,9 @@
 
 namespace MLBridge {
 
-/// A T that each process default-constructs at the first use. A child neither
-/// uses nor destroys its copy of the parent's object. Any number of threads may
-/// call get() at the same time.
+/// Holds a T, which each process default-constructs at the first use. A child
+/// neither uses nor destroys its copy of the parent's T. Any number of threads
+/// may call get() at the same time.
 template <typename T> class PerProcess {
 public:
   PerProcess() : Current(new Instance()) {}

@@ -119,7 +119,7 @@ UniqueFD posix::processOfPeer(int Socket, pid_t &Pid) {
     Pid = Credentials.pid;
 
   // Prefer SO_PEERPIDFD to pidfd_open(Pid), which could return another process
-  // that has reused the number.
+  // that has reused the ID.
   int FD = -1;
   Size = sizeof(FD);
   if (::getsockopt(Socket, SOL_SOCKET, SO_PEERPIDFD, &FD, &Size) == 0)
@@ -136,9 +136,9 @@ bool posix::peerHasEnded(int Socket) {
     pollfd FD{Process.get(), POLLIN, 0};
     return ::poll(&FD, 1, 0) > 0 && FD.revents != 0;
   }
-  // A process that has been reaped has no descriptor, so check whether the
-  // number of the process is unused. Another process may have reused the
-  // number, so this check may return false for an ended process.
+  // A process that has been reaped has no descriptor, so check whether the ID
+  // of the process is unused. Another process may have reused the ID, so this
+  // check may return false for an ended process.
   return Pid > 0 && ::kill(Pid, 0) != 0 && errno == ESRCH;
 }
 

@@ -37,9 +37,9 @@ namespace MLBridge::posix {
 class UniqueFD {
 public:
   UniqueFD() = default;
-  /// Takes ownership of \p FD. -1 means that the object is empty. Replaces 0, 1
-  /// and 2 by a duplicate with a greater number. If this fails, the object is
-  /// empty and errno is set.
+  /// Takes ownership of \p FD. -1 means that the object is empty. If \p FD is
+  /// 0, 1 or 2, replaces it by a duplicate with a greater number. If this
+  /// fails, the object is empty and errno is set.
   explicit UniqueFD(int FD)
       : FD(FD < 0 || FD > 2 ? FD : moveAboveStandard(FD)) {}
   UniqueFD(UniqueFD &&Other) noexcept : FD(std::exchange(Other.FD, -1)) {}

@@ -87,8 +87,8 @@ private:
   void resume() override {}
 
   Error set(std::size_t I, const TensorView &Feature);
-  /// Evaluates the model. Tries again if the deadline of another thread closes
-  /// the session.
+  /// Evaluates the model. Tries again if the session was closed because another
+  /// thread's deadline expired.
   Error evaluate(Deadline Until);
   /// Runs the session, and takes ownership of the outputs. Sets \p WasLate if
   /// the deadline passed first.

@@ -65,10 +65,11 @@ void bindServer(nb::module_ &M) {
                    "None"),
            "Sets a training message, which may contain reserved names.")
       .def("set_error", &Server::setError, nb::arg("message"),
-           nb::arg("index") = 0, "Sets the reply that the model failed.")
+           nb::arg("index") = 0,
+           "Sets a reply that reports a failure of the model.")
       .def("set_deferred", &Server::setDeferred, nb::arg("why"),
            nb::arg("index") = 0,
-           "Sets the reply that leaves the decision to the compiler.")
+           "Sets a reply that leaves the decision to the compiler.")
       .def("send", &Server::send,
            "Sends the replies that are set, without waiting for a request.")
       .def("stop", &Server::stop,
@@ -82,10 +83,11 @@ void bindServer(nb::module_ &M) {
           nb::sig("def name(self) -> str"))
       .def("client", &Server::client, nb::arg("index"),
            nb::sig("def client(self, index: int) -> tuple[int, int]"),
-           "The session and the process ID of a request of the batch.")
+           "The session and the process ID of one request of the batch.")
       .def_prop_ro(
           "session", &Server::session,
-          "The request's session, counted from 1. 0 without a request.")
+          "The number of the request's session, from 1, or 0 if there is no "
+          "request.")
       .def_prop_ro("pid", &Server::pid,
                    "The compiler's process ID, or 0 if it is unknown, as for a "
                    "compiler that connects without the handshake (bare mode).")
@@ -95,18 +97,21 @@ void bindServer(nb::module_ &M) {
       .def_prop_ro("bare", &Server::bare,
                    "True if the compiler uses bare mode.")
       .def_prop_ro("sessions", &Server::sessions,
-                   "Sessions since the server started.")
-      .def_prop_ro("open", &Server::open, "Sessions that are open.")
+                   "The number of sessions since the server started.")
+      .def_prop_ro("open", &Server::open, "The number of open sessions.")
       .def_prop_ro("requests", &Server::requests,
-                   "Requests since the server started.")
-      .def_prop_ro("batches", &Server::batches,
-                   "Batches of requests since the server started.")
+                   "The number of requests since the server started.")
+      .def_prop_ro(
+          "batches", &Server::batches,
+          "The number of batches of requests since the server started.")
       .def_prop_ro("refused_compilers", &Server::refusedCompilers,
-                   "Compilers that got no session.")
+                   "The number of compilers that got no session.")
       .def_prop_ro("refused_requests", &Server::refusedRequests,
-                   "Requests refused because Python cannot represent them.")
+                   "The number of requests that were refused because Python "
+                   "cannot represent them.")
       .def_prop_ro("mistyped", &Server::mistyped,
-                   "Replies whose type differs from the session's advice_type.")
+                   "The number of replies whose type differs from the "
+                   "session's advice_type.")
       .def("measure_latencies", &Server::measureLatencies,
            "Starts to measure how long requests take.")
       .def("latencies", &Server::latencies, nb::arg("quantiles"),

@@ -209,7 +209,7 @@ protected:
 TEST_F(CArgumentsTest, NullIsAnInvalidArgumentThatIsNamed) {
   for (const NullCase &Case : cases()) {
     SCOPED_TRACE(std::string(Case.Function) + ": " + Case.Parameter);
-    // Drop the failure of an earlier case to set a feature.
+    // An earlier case may have failed to set a feature. Clear this failure.
     mlbridgeClearFeatures(mlbridgeGetFeatures(Model.get()));
     EXPECT_EQ(Case.Call(), MLBridgeStatusInvalidArgument);
     EXPECT_THAT(lastMessage(), HasSubstr(Case.Parameter));

@@ -218,7 +218,7 @@ TEST_F(CEnvironmentTest, CallbacksMustBeComplete) {
 }
 
 /// A trainer for one session. \p Say gets the last observation and sets the
-/// next command. If it returns false, the trainer closes the session.
+/// next command. If \p Say returns false, the trainer closes the session.
 class Trainer {
 public:
   using Reply = std::function<bool(const MLBridge::Advice &,

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The first argument is a log to write. Each other argument is the spec of an
-/// echo model, which gets a tensor of every type. The plug-in also uses none,
-/// record, fallback, an environment and its own runner. It returns the number
-/// of failed checks.
+/// Uses each kind of runner. The first argument is a log to write. Each other
+/// argument is the spec of an echo model, which gets a tensor of every type.
+/// The plug-in also uses none, record, fallback, an environment and its own
+/// runner. It returns the number of failed checks.
 ///
 //===----------------------------------------------------------------------===//
 

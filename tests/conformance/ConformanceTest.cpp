@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tests what every way to reach a model must do, whatever the transport and
-/// the SerDes. To test a new runner or SerDes, add a line to Subjects.
+/// Tests the behaviour that every transport must have with every SerDes. To
+/// test a new runner or SerDes, add a line for each transport to Subjects.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Tests faults of the descriptors that the other side creates for a session.
-/// The other side keeps them: it may send wrong descriptors, and may change
-/// their flags at any time. The compiler's process may also lack room for them.
+/// The other side may send wrong descriptors. It keeps copies, so it may change
+/// their flags at any time. The compiler's process may lack room for them.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// If a compiler forks, two processes have its runner. Each must get the
-/// replies to its own requests, so the child opens a new session.
+/// If a compiler forks, two processes have its runner. Each process must get
+/// the replies to its own requests, so the child opens a new session.
 ///
 //===----------------------------------------------------------------------===//
 

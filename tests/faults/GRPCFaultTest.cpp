@@ -301,7 +301,7 @@ TEST_F(GRPCFault, KeepaliveEndsAWaitThatHasNoDeadline) {
     std::this_thread::sleep_for(500ms);
     Between.stopForwarding();
   });
-  // The time before the stop, the peer's time to respond, the keepalive
+  // Add the time before the stop, the peer's time to respond, the keepalive
   // interval, and the slack.
   expectFailure(ErrorCode::PeerClosed, "", 1s + 6s + 1s + Slack);
   Stopper.join();
@@ -463,8 +463,8 @@ TEST_F(GRPCFault, DescriptorsAreNotLeftBehind) {
       Runner.reset();
     }
     // The server closes its end of a connection soon after the compiler closes
-    // the other. The server also keeps unary sessions for a while, each with an
-    // eventfd.
+    // the other end. The server also keeps unary sessions for a while, each
+    // with an eventfd.
     std::this_thread::sleep_for(100ms);
     return countOpenDescriptors();
   };

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// Tests errors of the model, of the ONNX Runtime library, of the features and
-/// of memory. Each is a typed error, and the next request succeeds.
+/// of memory. Each error must be typed, and the next request must succeed.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tests every known way in which the other side of a pipe fails. Each must end
-/// in a typed error within the deadline and leave nothing behind. The peers are
-/// real processes, which are really killed and stopped.
+/// Tests every known way in which the other side of a pipe fails. Each failure
+/// must end in a typed error within the deadline and leave nothing behind. The
+/// peers are real processes, which are really killed and stopped.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tests faults of compilers, as the model side sees them. Also tests the
-/// promise to many concurrent compilers: each gets its own replies, whatever
-/// the other compilers do.
+/// Tests faults of compilers, as the model side sees them. Also tests that each
+/// of many concurrent compilers gets its own replies, whatever the other
+/// compilers do.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -544,7 +544,7 @@ protected:
   }
 
   /// Starts \p Count compilers over both transports and lets them connect. Then
-  /// runs \p Body in all compilers at once, with their runners.
+  /// runs \p Body in all compilers at once, passing each its runner.
   template <typename F>
   std::vector<std::unique_ptr<Child>> compilers(int Count, F Body) {
     std::vector<std::unique_ptr<Child>> Started;

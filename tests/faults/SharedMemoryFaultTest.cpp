@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tests dead, stopped and lying peers at both ends of a session in shared
-/// memory. Each must end in a typed error in time and leave nothing behind.
+/// Tests dead, stopped and lying peers at both ends of shared-memory sessions.
+/// Each fault must end in a typed error in time and leave nothing behind.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -83,8 +83,8 @@ inline Message requireWritten(BaseSerDes &Writer,
 template <typename Codec> struct Sides {
   Codec Writer, Reader, Again;
 
-  /// Writes \p Tensors, reads the message and requires equal tensors. If these
-  /// are written again, the bytes must be the same.
+  /// Writes \p Tensors, reads the message and requires equal tensors. Two
+  /// writers that write these tensors must produce the same bytes.
   void requireRoundTrip(Span<const TensorView> Tensors) {
     Message Written = requireWritten(Writer, Tensors);
     Result Read = Reader.deserialize(Written.bytes());

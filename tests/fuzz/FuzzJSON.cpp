@@ -32,8 +32,8 @@ struct BareSides {
     Reader.setDialect(BaseSerDes::Dialect::BareModel);
   }
 
-  /// Requires that the message can be read. If the type is expected, the tensor
-  /// must have its original type.
+  /// Requires that the message can be read. If the caller expects the type of
+  /// the only tensor, reading must restore the tensor.
   void requireRoundTrip(Span<const TensorView> Tensors) {
     Message Written = requireWritten(Writer, Tensors);
     Result Read = Reader.deserialize(Written.bytes());
@@ -51,7 +51,7 @@ struct BareSides {
   }
 };
 
-/// Reads \p Messages in turn. Each is expected to be \p Wanted.
+/// Reads \p Messages in turn. Each message is expected to contain \p Wanted.
 void readAll(const std::vector<Message> &Messages, const AdviceSpec &Wanted) {
   Sides<JSONSerDes> Ours;
   BareSides Bare;

@@ -124,7 +124,7 @@ static void requireOne(const GraphProto &G, const std::string &Axes) {
 }
 
 namespace {
-/// The removed nodes, each given by its output, and the removed inputs.
+/// The removed nodes, each identified by its output, and the removed inputs.
 struct Gone {
   std::set<std::string> Values, Inputs;
 };

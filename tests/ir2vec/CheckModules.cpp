@@ -79,8 +79,8 @@ public:
   Watch(llvm::Module &M, const EmbeddingVocabulary &Vocabulary,
         EmbeddingOptions Options)
       : M(M), Managers(&Instrumentation), Embedder(Vocabulary, Options) {
-    // In a larger module, passes run more often, mostly on one function or a
-    // few. In a large module, check only the functions on which the pass ran.
+    // Passes run more often in a large module, mostly on one or a few
+    // functions. Therefore, check only the functions on which the pass ran.
     constexpr std::uint64_t Large = 20000;
     IsLarge = EntityHistogram::of(M).instructions() > Large;
     // Register this before the check. Otherwise the check would see the

@@ -398,8 +398,8 @@ TEST_F(EmbeddingTest, ReportsAPassThatHidesItsChange) {
   Managers.registerLLVMs();
   static_cast<void>(Embedder.histogram(*M, Managers.Functions));
   EXPECT_FALSE(Embedder.verify(*M, Managers.Functions));
-  // Change the module without telling the analysis managers, as such a pass
-  // does.
+  // Change the module but invalidate no analysis, like a pass that hides its
+  // change.
   llvm::Instruction &Add = M->getFunction("twice")->getEntryBlock().front();
   Add.setOperand(0, llvm::ConstantInt::get(Add.getType(), 1));
   Error E = Embedder.verify(*M, Managers.Functions);

@@ -180,8 +180,8 @@ TEST_F(SearchTest, LooksAhead) {
   EXPECT_EQ(*Best, 2);
   EXPECT_EQ(Asked, 3U);
 
-  // A search first tries the action that the look-ahead chose, then the others
-  // in order.
+  // A search first tries the action that the look-ahead chose, then the other
+  // actions in order.
   Expected<SearchResult> One = search(*Of, Policy, Settings, {.Rollouts = 1});
   ASSERT_TRUE(One) << One.takeError().str();
   EXPECT_THAT(One->Sequence, testing::Optional(ElementsAre(2)));

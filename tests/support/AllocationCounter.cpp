@@ -20,8 +20,8 @@
 #endif
 
 static thread_local std::size_t Allocations = 0;
-/// The number of allocations that succeed before one fails. If negative, all
-/// succeed.
+/// The number of allocations that succeed before one fails. If the number is
+/// negative, all allocations succeed.
 static thread_local std::ptrdiff_t UntilFailure = -1;
 
 #ifdef MLBRIDGE_SANITIZED

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AllocationCounter counts the heap allocations of the calling thread since
-/// its construction, by whatever function. It also works under sanitizers.
+/// AllocationCounter counts all heap allocations of the calling thread since
+/// the counter's construction. It also works under sanitizers.
 /// AllocationFailure makes one allocation of the calling thread fail.
 ///
 //===----------------------------------------------------------------------===//

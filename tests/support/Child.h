@@ -41,8 +41,8 @@ private:
   pid_t Pid;
 };
 
-/// Return the number of open descriptors of this process, and its resident
-/// memory in bytes.
+/// These functions return the number of this process's open descriptors, and
+/// its resident memory in bytes.
 std::size_t countOpenDescriptors();
 std::size_t residentBytes();
 

@@ -96,7 +96,7 @@ inline Expected<Message> serialize(BaseSerDes &Codec,
   return Result;
 }
 
-/// Returns the first difference between \p A and \p B in any bit, or an empty
+/// Returns the first bitwise difference between \p A and \p B, or an empty
 /// string. The order of tensors may differ, because the bitstream sorts them.
 inline std::string difference(Span<const TensorView> A,
                               Span<const TensorView> B) {

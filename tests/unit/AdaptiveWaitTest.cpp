@@ -20,12 +20,12 @@ namespace {
 bool never() { return false; }
 bool atOnce() { return true; }
 
-/// Ready at the second probe, like a peer on another core that just replied.
+/// Returns a probe that succeeds at its second call, like a quick peer's reply.
 auto soon() {
   return [First = true]() mutable { return !std::exchange(First, false); };
 }
 
-/// The number of waits without a probe before the next wait that probes.
+/// Returns the number of waits without a probe before a wait with a probe.
 unsigned countSkipped(AdaptiveWait &Wait) {
   for (unsigned Skipped = 0;; ++Skipped) {
     bool Probed = false;

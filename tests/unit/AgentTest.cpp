@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace {
-/// Adds up the actions until they reach Goal; a step's reward is its action.
+/// Adds up actions until the sum reaches Goal. A step's reward is its action.
 class Counter : public Environment {
 public:
   explicit Counter(int Goal) : Goal(Goal) {}

@@ -51,7 +51,7 @@ std::string headerOf(const Message &M) {
   return Line;
 }
 
-/// The error of reading \p Bytes; the test fails if reading succeeds.
+/// Returns the error of reading \p Bytes. Fails the test if there is no error.
 Error readError(std::string_view Bytes, bool Bare = false,
                 const AdviceSpec &Wanted = AdviceSpec::any()) {
   BitstreamSerDes Codec;

@@ -25,8 +25,8 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Adds up its actions until the sum is 3 or more. Also and Failure change an
-/// observation.
+/// Adds up its actions until the sum is 3 or more. The member Also changes an
+/// observation, and Failure is the returned error.
 class Adder : public Environment {
 public:
   Error reset(FeatureSet &Observation) override {

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tests FeatureSet: each kind of value, ownership, rounds with the same and
-/// with other names, and that later rounds allocate no memory.
+/// Tests FeatureSet: each kind of value, ownership, and rounds (clear, then set
+/// again). A round may use other names. Later rounds must allocate no memory.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -33,8 +33,8 @@ public:
       : Model(std::move(Name), std::move(Inputs), std::move(Outputs),
               std::move(About)),
         Reply(std::move(Reply)) {}
-  /// Ends the process if another process made the model. A runtime behaves
-  /// alike if its threads exist only in the process that made it.
+  /// Ends the process if another process made the model. A runtime could hang
+  /// here, because its threads exist only in the process that made it.
   ~FunctionModel() override {
     if (::getpid() != Maker)
       ::_exit(9);

@@ -473,8 +473,8 @@ TEST(JSONReading, ValuesWithoutTypes) {
         << Value;
 }
 
-/// Returns a message with the feature `x`, in the order that this library
-/// writes: types first.
+/// Returns a message with the feature `x`, in the order in which this library
+/// writes it, with the types first.
 std::string typesFirst(std::string Types, std::string_view Value) {
   return Types.insert(0, "{\"_types\":")
       .append(",\"x\":")
@@ -482,8 +482,8 @@ std::string typesFirst(std::string Types, std::string_view Value) {
       .append("}");
 }
 
-/// Returns a message with `a` and `x`, in an order that other programs may
-/// write: types last.
+/// Returns a message with `a` and `x`, in an order that other programs may use,
+/// with the types last.
 std::string typesLast(std::string_view Types, std::string_view Value) {
   return std::string("{\"a\":true,\"x\":")
       .append(Value)
@@ -582,8 +582,8 @@ struct BadJSON {
   const char *Says;
 };
 
-/// Expects the error of each message. If a type is expected, each message must
-/// also cause an error, perhaps another one.
+/// Expects the error of each message. If a caller expects a bool, each message
+/// must also fail, perhaps with another error.
 void expectErrors(std::initializer_list<BadJSON> Cases) {
   for (auto [Text, Says] : Cases) {
     EXPECT_THAT(read(Text), HasSubstr(Says)) << Text;

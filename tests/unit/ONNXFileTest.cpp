@@ -9,7 +9,7 @@
 /// \file
 /// Tests facts about a model that the library reads from the ONNX file itself,
 /// because ONNX Runtime does not report them: weights in other files, and
-/// inputs of any rank. Also tests files that are not the runtime.
+/// inputs of any rank. Also tests wrong files in place of ONNX Runtime.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Compares the frames of a pipe, with and without request numbers, with the
-/// bytes in tests/golden. The message of scalars.bin is request 3 and also its
-/// reply.
+/// bytes in tests/golden. The message of scalars.bin is used as request 3 and
+/// as the reply to it.
 ///
 //===----------------------------------------------------------------------===//
 

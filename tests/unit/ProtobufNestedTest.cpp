@@ -433,8 +433,8 @@ TEST(ProtobufNested, BoundsTheDepth) {
                               "cannot hold a feature: its message "
                               "test.Recursive contains itself"));
 
-  // Each message type contains the next one. From the fifth type on, it
-  // contains the next one twice.
+  // Each message type has a field of the next type. From the fifth type on, it
+  // has two such fields.
   google::protobuf::FileDescriptorProto File;
   File.set_name("deep.proto");
   File.set_syntax("proto3");

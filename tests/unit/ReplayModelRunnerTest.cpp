@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tests ReplayModelRunner: it replies as the log did, and its errors name the
-/// request that differs from the log, or the damage of the log.
+/// Tests ReplayModelRunner. It replies with the decisions in the log. Its
+/// errors name the request that differs from the log, or the damage to the log.
 ///
 //===----------------------------------------------------------------------===//
 

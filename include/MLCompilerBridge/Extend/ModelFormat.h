@@ -38,13 +38,13 @@ struct ModelFormat {
   std::function<Expected<std::shared_ptr<const Model>>(const std::string &File,
                                                        const ModelSpec &Spec)>
       Load;
-  /// The names of further options, in addition to the options of
+  /// The names of the format's own options. Specs also accept the options of
   /// DecisionOptions.
   // The initializer avoids a compiler warning when users omit this member.
   // NOLINTNEXTLINE(readability-redundant-member-init)
   std::vector<std::string_view> Options = {};
-  /// Checks the values of these options. The library calls this function before
-  /// Load.
+  /// Checks the values of the format's own options. The library calls this
+  /// function before Load.
   RunnerFactory::Inspect Check = nullptr;
   /// True if FILE is the path of a file. If false, FILE is another kind of
   /// name, and each runner calls Load instead of sharing the model.

@@ -17,7 +17,7 @@
 /// order:
 /// - The folder in the environment variable MLBRIDGE_MODULES.
 /// - The folder of the library, plug-in or program that contains this library.
-/// - The library folder of the same installation: PREFIX/lib for PREFIX/bin.
+/// - If that folder is PREFIX/bin, the library folder of PREFIX (PREFIX/lib).
 /// - The library folder of the prefix with which this library was configured.
 /// - The folders that the dynamic linker searches.
 ///

@@ -30,9 +30,9 @@ namespace MLBridge {
 /// run, such as "x86-64-v3" or "baseline". If \p CPU is empty, selects the
 /// first variant that this CPU supports, which has the widest vectors.
 ///
-/// While the file is open, a new file may replace it, as when a linker or a
-/// package manager writes it. Do not overwrite the file in place, because this
-/// changes the running program.
+/// While the file is open, a linker or a package manager may replace it with a
+/// new file. Do not overwrite the file in place, because this changes the
+/// running program.
 ///
 /// Returns one of these errors:
 /// - System if the file cannot be opened.

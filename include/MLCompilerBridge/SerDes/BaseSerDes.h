@@ -91,9 +91,9 @@ public:
   /// objects that they made from the views. By default, every message has a new
   /// number.
   virtual std::uint64_t layout() const { return Messages; }
-  /// Returns an owner of the memory outside the message to which some views
-  /// point, or null if there are no such views. The owner keeps the memory
-  /// alive, but the next message overwrites its contents.
+  /// If some views point to memory outside the message, returns an owner of
+  /// that memory. Otherwise, returns null. The owner keeps the memory alive,
+  /// but the next message overwrites the memory.
   virtual std::shared_ptr<const void> memory() const { return nullptr; }
 
   /// Returns whether deserialize() accepts a message that the peer can still

@@ -56,11 +56,11 @@ public:
   /// a nested message is a feature whose name is the field's path. For example,
   /// "graph.nodes[].weight" contains the weights of all nodes.
   /// docs/reference/wire-format.md describes these names. Returns Unsupported
-  /// if a message contains itself, is in more than 16 messages, or has a field
-  /// of another kind. The caller may destroy the descriptors after this call.
+  /// if a message contains itself, is inside more than 16 messages, or has a
+  /// field of another kind. The caller may destroy the descriptors afterwards.
   ///
   /// Writing a message fails with SchemaMismatch in these cases:
-  /// - A feature has no field.
+  /// - The message has no field for a feature.
   /// - A field has no feature, and is neither declared `optional` nor in a
   /// oneof.
   /// - A feature and its field have different kinds of types.

@@ -15,8 +15,8 @@
 ///
 /// Therefore, a thread spins for up to 50 us. After an unsuccessful spin, the
 /// next wait sleeps without spinning. After further unsuccessful spins, the
-/// next 3, 7, ..., and at most 1023 waits do so. A successful spin resets this
-/// number to 0.
+/// next 3, 7, ..., and at most 1023 waits sleep immediately. A successful spin
+/// resets this number to 0.
 ///
 /// AdaptiveWait never calls sched_yield, because each call costs a full time
 /// slice (4 ms) if another process is busy on the core.

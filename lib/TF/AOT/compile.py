@@ -114,7 +114,7 @@ def padded(size: int) -> int:
 
 
 def find(pattern: str, header: str, what: str) -> str:
-    """Returns the match of the pattern's group. If none, raises Failure for `what`."""
+    """Returns the match of the pattern's group. Raises Failure if `what` is missing."""
     match = re.search(pattern, header, re.DOTALL)
     if not match:
         raise Failure(f"expected {what} in the header that TensorFlow wrote")
@@ -420,7 +420,7 @@ def compile_variants(arguments: argparse.Namespace) -> list[Variant]:
 
 
 def shape_of(weights: list[Tensor]) -> list[tuple[str, int]]:
-    """Returns what the offsets of variables depend on."""
+    """Returns the names and sizes that determine the offsets of the variables."""
     return [(tensor.name, tensor.nbytes) for tensor in weights]
 
 

@@ -153,8 +153,8 @@ void Python::bindTrainer(nb::module_ &M) {
       .def("receive", &Trainer::receive, nb::arg("timeout").none() = nb::none(),
            nb::sig("def receive(self, timeout: float | None = None) -> "
                    "dict[str, typing.Any] | None"),
-           "The tensors of the next message by name; None after timeout "
-           "seconds.")
+           "Returns the tensors of the next message by name, or None after "
+           "timeout seconds.")
       .def("close", &Trainer::close, "Ends the session.")
       .def_prop_ro("unary", &Trainer::isUnary,
                    "True if the compiler sends messages only as replies.");

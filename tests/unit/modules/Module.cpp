@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The module MLBridge-test.so, with three schemes. `test:NUMBER` replies the
-/// number. `test+counted:` replies how many runners one factory and its copies
-/// have made. `test+model:FILE` replies how many models have been loaded. With
-/// WRONG_VERSION, the module has another version. With NO_VERSION or
-/// NO_RUNNERS, it has a null pointer. With NO_SYMBOL, the library is not a
-/// module.
+/// The module MLBridge-test.so, with three schemes. `test:NUMBER` replies with
+/// the number. `test+counted:` replies with the number of runners that one
+/// factory and its copies have made. `test+model:FILE` replies with the number
+/// of loaded models. With WRONG_VERSION, the module has another version. With
+/// NO_VERSION or NO_RUNNERS, the version or AddRunners is null. With NO_SYMBOL,
+/// the library is not a module.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -97,8 +97,8 @@ static OrtCustomOp Triple = {
     .GetVariadicOutputHomogeneity = arity,
 };
 
-/// A session uses the domain until it ends, so the library releases the domain
-/// when it is unloaded.
+/// A session uses the domain until the session ends. Therefore, the domain is
+/// released only when this library is unloaded.
 static OrtCustomOpDomain *Domain;
 
 __attribute__((destructor)) static void release(void) {
