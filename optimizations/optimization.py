@@ -70,7 +70,7 @@ def merged(infos: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def guarded(name: str, function: Callable[..., T], *arguments: Any) -> T:
-    """Calls a function of a description. If it raises, InvalidArgument names it."""
+    """Calls a function of a description. If it fails, raises InvalidArgument."""
     try:
         return function(*arguments)
     except Error:
@@ -94,7 +94,7 @@ def _returns(total: float, info: Mapping[str, Any]) -> float:
 class Metric:
     """The measure with which episodes are compared."""
 
-    name: str = "return"  # One word. A column's title.
+    name: str = "return"  # One word, the title of a column.
     label: str = ""  # The label of plots, by default the name.
     # Maps an episode's sum of rewards and its last info to a value.
     of: Callable[[float, Mapping[str, Any]], float] = _returns
@@ -137,12 +137,13 @@ class Optimization(Generic[S]):
             None means that `commands` train and evaluate without an environment.
         settings: a dataclass whose fields become command-line options. ``Annotated``
             with ``typer.Option`` defines their help.
-        encoder: makes the first part of a network for an observation space: a module
-            from observations to [N, ``out_features``]. None means the engine's encoder.
-        network: makes a whole network instead of an encoder (ppo, a2c, appo): a module
-            from observations to logits [N, actions] and values [N, 1]. The number of
-            actions may vary if each row of an observation has a logit. If ``network``
-            or its result is None, the engine's network is used.
+        encoder: makes the first part of a network for an observation space. This part
+            is a module that maps observations to [N, ``out_features``]. None means the
+            engine's encoder.
+        network: makes a whole network instead of an encoder (ppo, a2c, appo). This
+            network is a module that maps observations to logits [N, actions] and values
+            [N, 1]. The number of actions may vary if each row of an observation has a
+            logit. If ``network`` or its result is None, the engine's network is used.
         baselines: heuristics by name. Models are compared with them.
         metric: the measure with which episodes are compared. The default is the return.
         model_file: maps the settings and the training's seed to further contents of a

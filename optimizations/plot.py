@@ -15,7 +15,7 @@ def panels_of(
     size: tuple[float, float] | None = None,
     shared: bool = False,
 ) -> Iterator[Any]:
-    """Yields `count` panels for the body to fill. Then writes the PNG.
+    """Yields `count` panels for the body of a ``with`` to fill. Then writes the PNG.
 
     ``size`` is in inches. If ``shared`` is true, the panels share the value axis.
     """

@@ -40,7 +40,7 @@ class Steps(ProgressBars):
 
     @contextmanager
     def step(self, name: str, pieces: int) -> Iterator[Step]:
-        """Runs a step. `pieces` is the expected number of pieces."""
+        """Runs a step. `pieces` is the expected number of pieces of work."""
         task = self.add_task(name, total=pieces, detail="")
         start = time.perf_counter()
         yield Step(self, task)
@@ -50,7 +50,7 @@ class Steps(ProgressBars):
 
 @contextmanager
 def demo_on(console: Console, *failures: type[Exception]) -> Iterator[Steps]:
-    """Yields a demo's steps. Prints an exception of `failures` and exits with 1."""
+    """Yields the steps. Prints exceptions of the types `failures`, and exits with 1."""
     try:
         with Steps(console) as steps:
             yield steps

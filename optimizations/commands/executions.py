@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a corpus's programs for a command, and prints how they compare."""
+"""Runs programs that were compiled in several ways, and prints a comparison."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -19,7 +19,7 @@ def compare_executions(
     title: str,
     heading: str,
 ) -> None:
-    """Compiles programs with the clang flags of each row, runs them, prints a table."""
+    """Compiles and runs programs with the clang flags of each row. Prints a table."""
     from mlbridge_optimizations.corpus.manifest import load
     from mlbridge_optimizations.evaluation.executions import execute, table
 

@@ -24,8 +24,8 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
     """Makes ``mlbridge VERB``, with a command for each known optimisation.
 
     NAME can also be a Python file that describes an optimisation. ``make`` returns the
-    function of an optimisation's command, or None. An optimisation's own command with
-    the same name replaces this command. ``text`` is the group's help.
+    function of an optimisation's command, or None. If the optimisation itself defines a
+    command with this name, its command is used instead. ``text`` is the group's help.
     """
 
     class Group(TyperGroup):
@@ -89,7 +89,7 @@ def decision_of(described: Optimization[Any]) -> str:
 def _of(
     verb: str, make: Make, described: Optimization[Any]
 ) -> dict[str, Callable[..., None]]:
-    """Maps names to commands: the command from ``make``, and the optimisation's own.
+    """Maps names to the command from ``make`` and to the optimisation's own commands.
 
     Raises InvalidArgument if the name of a command does not begin with the
     optimisation's name.

@@ -38,7 +38,10 @@ Programs = Annotated[
 
 
 def times_of(search: str) -> Any:
-    """Returns the option ``--times``, for files of the command ``mlbridge search``."""
+    """Returns the option ``--times``, for the files that ``search`` has written.
+
+    ``search`` is the name of a command of ``mlbridge search``.
+    """
     said = f"Times that `mlbridge search {search}` measured. May be repeated."
     return Option("--times", metavar="FILE.jsonl", help=said)
 

@@ -88,7 +88,7 @@ def open_corpus(folder: Path) -> Corpus:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Locks a folder. A second writer waits for the first and reuses its programs."""
+    """Locks a folder. A second writer waits, and reuses the first one's programs."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the programs' inputs. A fixed seed makes them the same everywhere."""
+"""Makes the programs' inputs from fixed seeds, so they are the same everywhere."""
 
 import random
 import struct
@@ -17,7 +17,7 @@ SCRIPTS = Path(__file__).with_name("run")  # Programs for interpreters.
 
 
 def script(path: Path) -> None:
-    """Copies the file with this name from `SCRIPTS`."""
+    """Copies the script that has the same file name from `SCRIPTS`."""
     path.write_bytes((SCRIPTS / path.name).read_bytes())
 
 
@@ -65,7 +65,7 @@ def ppm(path: Path, width: int, height: int) -> None:
 
 
 def png(path: Path, width: int, height: int) -> None:
-    """Writes a picture as PNG. Its lines use different filters."""
+    """Writes a picture as PNG. Its rows use different filters."""
     rows = _pixels(width, height).astype(np.int64)
     left = np.pad(rows, ((0, 0), (1, 0), (0, 0)))[:, :-1]
     above = np.pad(rows, ((1, 0), (0, 0), (0, 0)))[:-1]

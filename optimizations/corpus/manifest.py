@@ -21,7 +21,7 @@ SPLITS = ("training", SIZE, *HELD_OUT, "generated")
 
 
 def is_cpp(source: str) -> bool:
-    """True if a source file needs the C++ compiler."""
+    """Returns whether a source file needs the C++ compiler."""
     return source.endswith((".cpp", ".cc", ".cxx", ".C", ".c++", ".cp"))
 
 
@@ -58,7 +58,7 @@ class Program:
 
     @property
     def is_cpp(self) -> bool:
-        """True if the C++ compiler must link the program."""
+        """Whether the C++ compiler must link the program."""
         return any(is_cpp(module.source) for module in self.modules)
 
 

@@ -207,7 +207,7 @@ def _sources(units: Iterable[Unit], own: Own, root: Path) -> list[Source]:
         for name, flags in _of_command(unit, root):
             if any(fnmatch(name, pattern) for pattern in own.leave_out):
                 continue
-            # A module's file has the name of its source.
+            # Module files are named after their sources, so these names must differ.
             other = found.setdefault(name.replace("/", "_"), (name, flags))
             if other != (name, flags):
                 raise InvalidArgument(

@@ -96,7 +96,7 @@ RUN_TESTS = {name: parse_test(**about["test"]) for name, about in PROGRAMS.items
 def run_tests(
     corpus: Corpus, executables: Mapping[str, str | os.PathLike[str]]
 ) -> list[Run]:
-    """Tests each program's executable. One runs at a time, for accurate times."""
+    """Tests each program's executable, one at a time, so that times are accurate."""
     runs = []
     for name, executable in executables.items():
         with Tester(corpus, corpus.program(name)) as tester:

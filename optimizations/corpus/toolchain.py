@@ -85,7 +85,7 @@ def wait_for(
     *,
     largest: int | None = None,
 ) -> resource.struct_rusage:
-    """Waits for a child and returns its resource usage. ``what`` names it in messages.
+    """Waits for a child and returns its resource usage. ``what`` names the child.
 
     An exception during the wait kills the child. If the child writes a file of more
     than ``largest`` bytes, SIGXFSZ kills it. After ``seconds``, Timeout is raised.
@@ -203,8 +203,8 @@ def executable(
 
     `jobs` compilers run in parallel, by default one for each processor.
 
-    The sources are compiled, because at -O0 the bitcode of C++ programs cannot be used.
-    It contains functions that exist only for inlining.
+    This function compiles the sources, because the bitcode of C++ programs cannot be
+    used at -O0. The bitcode contains functions that exist only for inlining.
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
 

@@ -30,10 +30,10 @@ class Unit:
     """A source file that the build has compiled."""
 
     folder: Path
-    command: tuple[str, ...]  # Without an output.
+    command: tuple[str, ...]  # Without -o and its value.
     object: Path
     bitcode: Path
-    sha256: str  # Of the object.
+    sha256: str  # The hash of the object.
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Link:
 
     @property
     def is_shared(self) -> bool:
-        """True for a shared library."""
+        """Whether this is a shared library."""
         return "-shared" in self.command
 
     def options(self) -> list[tuple[tuple[str, ...], Path | None]]:
@@ -81,9 +81,9 @@ class Build:
     links: tuple[Link, ...]
 
     def program(self, name: str | None) -> Link:
-        """Returns the only program, or the program or library with this file name.
+        """Returns the program or library with this file name, or else the only program.
 
-        Raises InvalidArgument if there is none, or more than one.
+        Raises InvalidArgument if no program matches, or more than one.
         """
         linked = {one.output: one for one in self.links if one.output.is_file()}
         chosen = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Replaces the compiler during a build, and records what the build compiles and links.
 
-The build runs this file as a script, without the package. It calls clang with the
-build's own arguments, and also compiles each source to unoptimised bitcode.
+The build runs this file as a script, without the package. The script calls clang with
+the build's own arguments, and also compiles each source to unoptimised bitcode.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ COMPILE = (
     "-Oz",
     "-ffunction-sections",
     "-fdata-sections",
-    # These give each call a location, but do not change the code.
+    # These flags give each call a location, but do not change the code.
     "-Rpass=^$",
     "-fdebug-info-for-profiling",
 )
@@ -54,12 +54,12 @@ def split(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def is_source(option: tuple[str, ...]) -> bool:
-    """True for the name of a source file in C or C++."""
+    """Returns whether an option is the name of a source file in C or C++."""
     return not option[0].startswith("-") and option[0].endswith(SOURCES)
 
 
 def output_of(options: list[tuple[str, ...]]) -> str | None:
-    """Returns the last -o, or None."""
+    """Returns the value of the last -o, or None."""
     named = [option[-1] for option in options if option[0] == "-o"]
     joined = [o[0][2:] for o in options if o[0].startswith("-o") and len(o[0]) > 2]
     found = named + joined
@@ -67,7 +67,7 @@ def output_of(options: list[tuple[str, ...]]) -> str | None:
 
 
 def without_output(words: Sequence[str]) -> list[str]:
-    """Returns a command without its -o."""
+    """Returns a command without -o and its value."""
     kept = [option for option in split(words) if not option[0].startswith("-o")]
     return [word for option in kept for word in option]
 

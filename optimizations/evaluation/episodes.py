@@ -43,9 +43,9 @@ def compare(
     """Returns the metric of each episode for the model, baselines and random actions.
 
     The model is an .onnx file, or a folder with ``AGENT.onnx`` for each agent. The
-    runner is the same as in a compiler. The seeds of the episodes start at ``seed``.
-    CompilerFailed is raised if the compiler crashes, and SchemaMismatch if the
-    observations do not fit the model.
+    model runs with the same runner as in a compiler. The seeds of the episodes start at
+    ``seed``. CompilerFailed is raised if the compiler crashes, and SchemaMismatch if
+    the observations do not fit the model.
     """
     if taken := optimization.baselines.keys() & {MODEL, CHANCE}:
         raise InvalidArgument(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs programs that were compiled in different ways, and compares them.
 
-valgrind counts executed instructions and accesses to memory. Times are measured in
-alternating pairs with the first way's program, because the machine's load changes
+valgrind counts executed instructions and accesses to memory. To measure times, each
+program and the first way's program run alternately, because the machine's load changes
 within minutes.
 """
 
@@ -46,12 +46,12 @@ class Executed:
     """A program's execution, compared with the first row's executable.
 
     Attributes:
-        seconds: the first row's user time, the median of all rounds.
-        time: the median ratio of user times in a round, or 0 if the program is too
-            short for the clock.
+        seconds: the first row's user time, as the median over all rounds.
+        time: the ratio of user times, as the median over all rounds. It is 0 if the
+            program is too short for the clock.
         instructions: the ratio of executed instructions, or 0 if they were not counted.
-        reads: the ratio of reads of memory, or 0.
-        writes: the ratio of writes of memory, or 0.
+        reads: the ratio of memory reads, or 0.
+        writes: the ratio of memory writes, or 0.
     """
 
     seconds: float
@@ -186,7 +186,7 @@ def _of_program(
 def table(
     found: Mapping[str, Mapping[str, Executed]], title: str, heading: str
 ) -> Table:
-    """Returns the ratios as a table. `heading` is the title of the rows' column."""
+    """Returns the ratios as a table. `heading` is the title of the first column."""
     shown = Table(title=title)
     for name in ("program", heading):
         shown.add_column(name)

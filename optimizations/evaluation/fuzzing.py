@@ -34,7 +34,7 @@ def logged(
 
 
 def conclude(title: str, numbers: Mapping[str, int], wrong: str) -> None:
-    """Prints the numbers. Raises typer.Exit if the number ``wrong`` is not 0."""
+    """Prints numbers by name. Raises typer.Exit if the number of ``wrong`` is not 0."""
     table = Table("result", "number", title=title)
     for name, value in numbers.items():
         table.add_row(name, f"{value:,}")

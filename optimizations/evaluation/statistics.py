@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Computes confidence intervals: of a bootstrap, or of Student's t distribution."""
+"""Computes confidence intervals by bootstrap or with Student's t distribution."""
 
 import math
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ def mean_interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]
 def few_interval(values: Sequence[float]) -> tuple[float, float]:
     """Returns Student's 95 % interval of the mean of 2 to 10 values, one per seed.
 
-    The bootstrap's interval would be too narrow. For more values, Student's interval
-    would be slightly too wide.
+    The bootstrap's interval of so few values would be too narrow. For more than 10
+    values, this interval would be slightly too wide.
     """
     quantile = _STUDENT[min(len(values) - 1, len(_STUDENT)) - 1]
     middle, half = fmean(values), quantile * stdev(values) / math.sqrt(len(values))

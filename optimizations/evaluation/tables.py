@@ -41,7 +41,7 @@ def extend_table(
 
 
 def read_table(file: Path, make: Callable[..., Row], command: str) -> Iterator[Row]:
-    """Yields the entries of a file. `make` receives the members of an object.
+    """Yields the entries of a file. `make` makes an entry from an object.
 
     Raises InvalidArgument if the file is missing, and Malformed if it is damaged.
     `command` is the command that writes the file.

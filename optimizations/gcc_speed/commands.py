@@ -179,7 +179,7 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     """Compare the models with stock gcc -O2, -O3 and fixed settings.
 
     Valgrind counts the executed instructions, on small inputs. Each program must print
-    the same as with stock gcc. Timed runs use larger inputs.
+    the same output as with stock gcc. Timed runs use larger inputs.
 
     ```sh
     mlbridge evaluate gcc-speed --split training --program zlib

@@ -23,7 +23,7 @@ def _unroll(times: int) -> tuple[str, ...]:
 EARLY = "--param=early-inlining-insns=14"
 AUTO = "--param=max-inline-insns-auto=30"
 SPEEDUP = "--param=inline-min-speedup=15"
-"""The options of gcc -O3 that limit inlining."""
+"""Options that set the limits of inlining as -O3 does."""
 
 FIXED: Mapping[str, tuple[str, ...]] = {
     "-O3": ("-O3",),
@@ -44,7 +44,7 @@ FIXED: Mapping[str, tuple[str, ...]] = {
 class Ratio:
     """A program relative to stock gcc -O2: instructions, code size, and user time.
 
-    The time is the median of alternating pairs, or 0 if it was not measured.
+    The time is the median ratio of alternating pairs, or 0 if it was not measured.
     """
 
     program: str
@@ -86,9 +86,9 @@ def evaluate(
 ) -> Iterator[Ratio]:
     """Compiles all programs, and counts the instructions that they execute.
 
-    Stock objects in `folder` are kept. With `pairs`, user times are measured on the
-    corpus's large inputs. Raises ModelError if a program's output differs from the
-    output with stock gcc.
+    Stock gcc's objects that `folder` already has are reused. With `pairs`, user times
+    are measured on the corpus's large inputs. Raises ModelError if a program's output
+    differs from the output with stock gcc.
     """
     for program in programs:
         stock = Build(program, folder / program.name).all(keep=True)
@@ -113,10 +113,10 @@ def pair_time(
 
 
 def best_fixed(found: Iterable[Ratio], largest_text: float = LARGEST_TEXT) -> str:
-    """Returns the fixed setting with the fewest instructions in the mean.
+    """Returns the fixed setting with the fewest instructions on average.
 
-    The mean size of its code, relative to stock gcc's, is at most `largest_text`.
-    Returns STOCK if no setting is better.
+    Considers only settings whose mean code size, relative to stock gcc's, is at most
+    `largest_text`. Returns STOCK if none of them is better.
     """
     results = list(found)
     known = {one.row for one in results} & FIXED.keys()

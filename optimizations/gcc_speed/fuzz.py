@@ -39,7 +39,7 @@ from .models import (
 
 REAL = ("bzip2", "lua", "zlib")
 GENERATED = 40
-"""The maximum number of csmith programs, because each also needs a stock build."""
+"""The maximum number of csmith programs, because each needs a stock build, too."""
 
 CHOICES = {
     "inline": (0, 1),
@@ -54,7 +54,7 @@ class Round:
     """A program that a random policy has compiled.
 
     Attributes:
-        requests: how often gcc asked.
+        requests: the number of gcc's requests.
         problem: describes the problem, or is an empty string.
     """
 

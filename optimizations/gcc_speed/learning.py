@@ -22,7 +22,7 @@ from .models import GCC_DECIDES
 from .search import FACTOR, Searched, Site
 
 CHOICES = {"inline": 1, "unroll": FACTOR}
-"""The choice that a model makes, or leaves to gcc, by decision."""
+"""For each decision, the only choice that a model makes instead of gcc."""
 
 FEATURES = {
     "inline": {
@@ -136,7 +136,7 @@ def _site(
         (source, decision, number),
         tuple(functions),
         features,
-        # JSON has only texts as names.
+        # JSON has only strings as keys.
         {int(choice): gain for choice, gain in gains.items()},
         {int(choice): size for choice, size in growths.items()},
     )

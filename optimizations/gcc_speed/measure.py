@@ -41,8 +41,8 @@ Plugin = Annotated[
 
 COUNT_SECONDS = 600.0
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
-# The first characters of a line of costs in valgrind's files: a line number, absolute
-# or relative.
+# In valgrind's files, a line of costs begins with one of these characters, because it
+# begins with an absolute or relative line number.
 _COST = tuple("0123456789+-*")
 
 HELD_OUT = frozenset(
@@ -121,7 +121,7 @@ def _edit(folder: Path, edits: Sequence[str]) -> None:
 
 
 def read_counts(logs: Sequence[str]) -> Counted:
-    """Adds the counts of the files of cachegrind or callgrind."""
+    """Sums the counts in the files of cachegrind or callgrind."""
     total = 0
     functions: dict[str, int] = {}
     calls: dict[tuple[str, str], int] = {}
@@ -170,7 +170,7 @@ class Build:
 
     def compile(self, source: str, to: Path, more: Sequence[str] = ()) -> str:
         """Compiles one source. Returns gcc's messages."""
-        # The first flags are clang's, which make unoptimised bitcode.
+        # Skip the first flags, with which clang makes unoptimised bitcode.
         flags = list(self.program.flags[len(toolchain.UNOPTIMISED) :])
         for module in self.program.modules:
             flags += module.flags if module.source == source else ()

@@ -2,7 +2,7 @@
 """Measures what inlining and unrolling decisions save in instructions and add in bytes.
 
 gcc unrolls loops after inlining, and a decision changes only the instruction counts of
-its own functions. So one run under valgrind measures a decision in each function, by
+its own functions. So one run under valgrind measures one decision in each function, by
 the instructions that the function executes. Calls are measured in groups. The calls of
 a group have no function in common.
 """
@@ -42,10 +42,10 @@ HOT_CALLS = 0.0005
 MOST_LOOPS = 2
 """The maximum number of loops of a function that are measured, each in its own run."""
 MOST_GROUPS = 4
-"""The maximum number of groups of calls. To measure a group takes about a minute."""
+"""The maximum number of groups of calls. Measuring a group takes about a minute."""
 
 Key = tuple[str, str, int]
-"""A source, a decision, and the number of the request in this compile."""
+"""Identifies a request by its source, its decision, and its number in the compile."""
 
 
 @dataclass
@@ -72,9 +72,9 @@ class Searched:
     """The results of the search of a program.
 
     Attributes:
-        instructions: executed instructions of stock gcc -O2.
-        text: bytes of the program's code by stock gcc -O2.
-        choices: the number of the best choices that the search found.
+        instructions: executed instructions with stock gcc -O2.
+        text: bytes of the program's code with stock gcc -O2.
+        choices: the number of choices in the best set that the search found.
         ratio: executed instructions with these choices, relative to stock gcc -O2.
         size: the size of the code with these choices, relative to stock gcc -O2.
     """
@@ -256,7 +256,7 @@ def search_calls(searcher: Searcher, sites: Iterable[Site]) -> None:
 
 
 def best_choices(sites: Iterable[Site], bytes_left: float) -> dict[Key, int]:
-    """Returns the choices that save most per byte, until `bytes_left` are used."""
+    """Returns the choices that save most per byte, with at most `bytes_left` bytes."""
     found = [
         (site, choice, gain)
         for site in sites

@@ -230,7 +230,7 @@ def _evaluate(
     - "random": Random decisions.
     - "rule": The distribution with the fewest estimated cycles.
     - "same factors": The vector width, interleave count and unroll count that are the
-      best on average if all loops of the generated kernels get the same. Loops for
+      best on average if all loops of the generated kernels get the same ones. Loops for
       which these factors are illegal keep LLVM's choice.
     - "distribution", "factors", "both": The models.
     - "best distribution", "best factors": In each kernel, the single-loop change with
@@ -321,9 +321,9 @@ def _programs(
 ) -> None:
     """Run programs that clang -O3 compiled with the built-in models of loops.
 
-    All ratios are relative to stock clang -O3. Each program must print the same as
-    without optimisation. The ratio of user times is the median of the ratios of several
-    pairs of runs.
+    All ratios are relative to stock clang -O3. Each program must print the same output
+    as without optimisation. The ratio of user times is the median of the ratios of
+    several pairs of runs.
 
     ```sh
     mlbridge evaluate loop-distribution-programs --program potrace --no-valgrind

@@ -125,11 +125,11 @@ class LoopEnv(MultiAgentEnv):
         return {"node": self._observe("node")}, {"node": {}}
 
     def _is_legal(self, node: int, is_new: bool) -> bool:
-        """Whether a legal distribution puts `node` in the current loop or a new loop.
+        """Whether `node` may be put in the current loop, or in a new loop if `is_new`.
 
-        That distribution must put every other unassigned seed in the same loop or in a
-        later loop. `Placement` in compilers/llvm/LoopDistribution/LoopModels.cpp has
-        the same rule.
+        This is allowed if a legal distribution does it, has the same assigned seeds,
+        and puts every other seed in the same loop or in a later loop. `Placement` in
+        compilers/llvm/LoopDistribution/LoopModels.cpp has the same rule.
         """
         seeds = np.array(self._loop.features["seeds"])
         known = self._loop_of[seeds]

@@ -26,9 +26,9 @@ from .table import (
 )
 
 SLOWER = 1.02
-"""A kernel is slower if its whole interval is above this ratio."""
+"""A kernel counts as slower if its whole interval is above this ratio."""
 LEAST = 0.98
-"""Brute force makes only choices whose ratio in the table is below this ratio."""
+"""Brute force makes a choice only if the choice's ratio in the table is lower."""
 
 Models = Mapping[str, Path]
 """The model files of a fold, by decision."""
@@ -82,7 +82,7 @@ def best_flags(plugin: Path, entry: Entry, decision: str) -> list[str]:
 
 
 def best_factors(entries: Iterable[Entry]) -> int:
-    """Returns the best factors on average if all loops get the same factors.
+    """Returns the factors that are best on average if all loops get the same ones.
 
     Loops for which these factors are illegal keep LLVM's choice.
     """

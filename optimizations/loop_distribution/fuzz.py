@@ -3,7 +3,7 @@
 
 No decision about a loop may cause wrong code. Each round generates a program with
 random loops, and compiles it with several random policies of the plug-in. All
-executables must print the same as without optimisation::
+executables must print the same output as without optimisation::
 
     python -m mlbridge_optimizations.loop_distribution.fuzz --decisions 1000000
 
@@ -12,8 +12,8 @@ Programs of csmith can be compiled instead; `mlbridge corpus csmith` generates t
     export CPATH=build/workloads/csmith/usr/include/csmith
     python -m mlbridge_optimizations.loop_distribution.fuzz build/corpus/made/csmith/*.c
 
-In one of eight compiles, LLVM's whole pipeline runs and verifies the code after each
-pass.
+In one of eight compiles, LLVM's whole pipeline runs, and the code is verified after
+each pass.
 """
 
 import os
@@ -61,7 +61,8 @@ _COUNTS = re.compile(
     rb"partitions: (?P<distributed>\d+) distributed, (?P<illegal>\d+) illegal; "
     rb"(?P<factors>\d+) factors: (?P<factors_set>\d+) set"
 )
-# Matches warnings and remarks that no option enables.
+# Matches messages that a correct compile does not print, because no option enables
+# warnings or remarks.
 _UNWANTED = re.compile(rb"^.*(?:warning|remark|error):.*$", re.MULTILINE)
 
 
@@ -165,7 +166,7 @@ def one_round(
 
 
 def targets() -> list[str]:
-    """Returns clang's flags for the baseline, and for AVX2 if this CPU has it."""
+    """Returns clang's flags for baseline x86-64, and for AVX2 if this CPU has it."""
     info = Path("/proc/cpuinfo")
     flags = info.read_text() if info.exists() else ""
     wide = all(f" {name}" in flags for name in ("avx2", "fma", "bmi2"))

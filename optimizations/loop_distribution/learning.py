@@ -178,7 +178,7 @@ def fold_models(
     *,
     show: Show = quiet,
 ) -> dict[str, Path]:
-    """Returns the models that have not seen a fold's families, by decision.
+    """Returns the models that were not trained on a fold's families, by decision.
 
     Models that the folder lacks are trained. Each kernel of the suites has twice the
     weight of a generated kernel, because the suites have fewer kernels. The model

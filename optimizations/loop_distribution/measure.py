@@ -2,7 +2,7 @@
 """Compiles a kernel in several ways, checks the results, and measures the times.
 
 All variants of a kernel are in one program and run alternately, so other load on the
-machine hardly affects ratios of times in the same round.
+machine hardly affects the ratio of two times of the same round.
 """
 
 import json
@@ -67,10 +67,11 @@ def compile_variants(
     folder: Path,
     jobs: int = 1,
 ) -> tuple[Path, frozenset[str]]:
-    """Compiles a program with a kernel's variants: a dict from names to clang's flags.
+    """Compiles a program with a kernel's variants.
 
-    Returns the program, and the variants whose machine code equals the first variant's.
-    Raises ModelError if clang fails or a variant's result differs from -O0's.
+    `variants` maps names to clang's flags. Returns the program, and the variants whose
+    machine code equals the first variant's. Raises ModelError if clang fails or a
+    variant's result differs from -O0's.
     """
     source = folder / "kernel.c"
     source.write_text(kernel.source(), encoding="utf-8")

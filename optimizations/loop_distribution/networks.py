@@ -161,7 +161,7 @@ class FactorsNetwork(_Network):
 
 
 class DistributionChooser(Chooser):
-    """Chooses a legal distribution. Each input has a first extent of 1."""
+    """Chooses a legal distribution. Each input has a first dimension of size 1."""
 
     features: ClassVar = (
         FeatureSpec("nodes", "float", ("n", NODE_COLUMNS)),
@@ -191,7 +191,7 @@ class DistributionChooser(Chooser):
 
 
 class FactorsChooser(Chooser):
-    """Chooses legal factors. Each input has a first extent of 1."""
+    """Chooses legal factors. Each input has a first dimension of size 1."""
 
     features: ClassVar = (
         *DistributionChooser.features[:3],

@@ -24,7 +24,8 @@ from mlbridge_optimizations.show import Show, quiet
 from .kernels import Kernel
 from .measure import loops_of, measure
 
-# The maximum number of measured loops of a kernel, and distributions of a loop.
+# The maximum numbers of measured loops per kernel, and of measured distributions per
+# loop.
 MEASURED_LOOPS, MEASURED_DISTRIBUTIONS = 6, 32
 
 AGAIN, LLVM = "again", "llvm"
@@ -64,8 +65,8 @@ class Entry:
 
     Attributes:
         nanoseconds: the time of a call with stock clang.
-        again: the ratio of two equal variants, which is the noise.
-        llvm: the ratio with LLVM's ``-enable-loop-distribute``.
+        again: the ratio of the times of two equal variants, which shows the noise.
+        llvm: the ratio of times with LLVM's ``-enable-loop-distribute``.
         declined: the reasons why the plug-in cannot change some loops.
         error: why the kernel could not be measured, or an empty string.
     """
@@ -107,7 +108,7 @@ def variants_of(
 ) -> tuple[dict[str, list[str]], list[tuple[str, int, dict[str, Any], list[int]]]]:
     """Returns the variants of a kernel to measure, and the options of its loops.
 
-    The variant of an option is called ``distribution 0 2``, for option 2 of loop 0.
+    For example, the variant with option 2 for loop 0 is called ``distribution 0 2``.
     """
     variants = dict(REFERENCES)
     asked = []

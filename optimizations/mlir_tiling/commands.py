@@ -113,7 +113,8 @@ def _search(context: typer.Context, measured: TimesOptions) -> None:
 
     Each line of the file contains the features of a kernel's nest, and the time with
     each choice relative to the untiled kernel. Kernels that are already in the file are
-    skipped. With each choice, the kernel must compute the same results as untiled.
+    skipped. With each choice, the kernel must compute the same results as the untiled
+    kernel.
 
     ```sh
     mlbridge search mlir-tiling-times
@@ -172,9 +173,9 @@ def _train(
 def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     """Measure a model's choices for the held-out kernels, in the stock mlir-opt.
 
-    Each choice is compared with the untiled kernel, with the best measured choice
-    (brute force), and with the single choice that is best for the training kernels of
-    its kind.
+    Each of these choices is compared with the untiled kernel, with the best measured
+    choice (brute force), and with the single choice that is best for the training
+    kernels of the same kind.
 
     ```sh
     mlbridge evaluate mlir-tiling onnx:build/mlir-tiling/tiling.onnx

@@ -34,7 +34,8 @@ class Recipe:
     """A choice that does not depend on the sizes of a kernel.
 
     Attributes:
-        tile: the tile size of all loops that are longer, or 0.
+        tile: the tile size of all loops with more iterations than this, or 0 for no
+            tiles.
         innermost: whether the innermost loop is tiled, too.
         order: the order of the loops.
         unroll: the unroll factor.
@@ -51,8 +52,9 @@ class Result:
     """A held-out kernel's speeds relative to the untiled kernel.
 
     Attributes:
-        is_new_kind: whether no training kernel is of the kernel's kind.
-        differences: elements in which results differ from the untiled kernel's.
+        is_new_kind: whether no training kernel has the kernel's kind.
+        differences: the number of elements of the variants' results that differ from
+            the untiled kernel's results.
     """
 
     kernel: str
@@ -66,7 +68,7 @@ class Result:
 
 
 def number_of(recipe: Recipe, entry: Entry) -> int:
-    """Returns the number of the kernel's choice that follows a recipe.
+    """Returns the index of the kernel's choice that follows a recipe.
 
     If this choice is not legal, drops the unrolling, or the tiles, or both.
     """
@@ -87,7 +89,10 @@ def number_of(recipe: Recipe, entry: Entry) -> int:
 
 
 def best_fixed(entries: Sequence[Entry]) -> Recipe:
-    """Returns the recipe with the lowest mean log(time). All nests are equally deep."""
+    """Returns the recipe with the lowest mean log(time).
+
+    The nests of all entries must have the same number of loops.
+    """
     rows = [row for entry in entries for row in entry.choices]
     loops = len(rows[0]) // 2
     recipes = {

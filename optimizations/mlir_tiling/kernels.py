@@ -58,7 +58,7 @@ def _expressions(text: str) -> tuple[str, ...]:
 def _pattern(
     name: str, kind: str, out: str, reads: str, body: str, orders: str, ranges: str
 ) -> Pattern:
-    """Reads ``A:i,k B:k,j`` and ``ij=4-64 k=2-8``."""
+    """Parses reads like ``A:i,k B:k,j``, and ranges like ``ij=4-64 k=2-8``."""
     sizes: dict[str, tuple[int, int]] = {}
     for part in ranges.split():
         loops, _, span = part.partition("=")
@@ -330,7 +330,7 @@ def training_kernels(count: int, seed: int = 0) -> list[Kernel]:
 
 
 def _held_out(text: str) -> list[Kernel]:
-    """Reads lines such as ``matmul-nn i=96 j=80 k=112 : ijk affine f32``."""
+    """Parses lines such as ``matmul-nn i=96 j=80 k=112 : ijk affine f32``."""
     found = []
     for line in text.strip().splitlines():
         sizes_text, _, rest = line.partition(":")

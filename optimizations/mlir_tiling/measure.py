@@ -83,7 +83,7 @@ def run(command: Sequence[str | Path], text: str) -> str:
 
 
 def tile(plugin: Path, text: str, spec: str, *options: str) -> str:
-    """Returns the functions of a module after the plug-in's pass."""
+    """Runs the plug-in's pass on a module, and returns the module's functions."""
     passes = f"builtin.module(func.func(mlbridge-tile{{model={spec}}}))"
     command = [OPT, f"--load-pass-plugin={plugin}", f"--pass-pipeline={passes}"]
     module = run([*command, "--mlir-print-local-scope", *options], text)
@@ -111,7 +111,7 @@ def tile_with(plugin: Path, text: str, answer: Answer) -> str:
 
 
 def features_of(plugin: Path, kernel: Kernel) -> Features:
-    """Returns the features of a kernel's nest that a model receives."""
+    """Returns the features that a model receives for a kernel's nest."""
     seen: list[Features] = []
 
     def answer(features: Features) -> NDArray[np.int64]:
@@ -127,7 +127,7 @@ def features_of(plugin: Path, kernel: Kernel) -> Features:
 def apply_choices(
     plugin: Path, kernel: Kernel, choices: Sequence[NDArray[np.int64]]
 ) -> str:
-    """Returns functions ``v0``, ``v1``, ... to which the choices are applied."""
+    """Returns functions ``v0``, ``v1``, ..., each a kernel with one of the choices."""
     rows = iter(choices)
     text = "".join(kernel.function(f"v{number}") for number in range(len(choices)))
     return tile_with(plugin, text, lambda features: next(rows))

@@ -35,7 +35,7 @@ class Entry:
         features: the features of each choice, [c, columns].
         ratios: the time of each choice relative to the untiled kernel, [c].
         nanoseconds: the time of a call of the untiled kernel.
-        again: the ratio of two equal variants, which is the noise.
+        again: the ratio of the times of two equal variants, which shows the noise.
         is_complete: whether all legal choices were measured.
         error: why the kernel could not be measured, or an empty string.
     """
@@ -57,9 +57,10 @@ class Entry:
 
 
 def measure_kernel(kernel: Kernel, plugin: Path, rounds: int, most: int = 0) -> Entry:
-    """Measures all choices about a kernel, or ``most`` random choices if not 0.
+    """Measures all choices about a kernel.
 
-    Raises ModelError if a variant computes other results than the source kernel.
+    If ``most`` is not 0, measures at most ``most`` random choices. Raises ModelError if
+    a variant computes other results than the source kernel.
     """
     kind = kernel.pattern.kind
     try:
@@ -99,7 +100,8 @@ def make_table(
 ) -> int:
     """Measures kernels that a file lacks, and appends them to the file.
 
-    Measures all choices of a kernel, or at most `most` random choices.
+    Measures all choices about a kernel. If `most` is not 0, measures at most `most`
+    random choices.
 
     Returns the number of kernels that were measured.
     """

@@ -60,7 +60,7 @@ def learn(
     environment = PhaseOrderingSettings(
         found.folder,
         leave_out=[name for name in names if name not in TRAINING],
-        # In this space, random actions gain little, so learning shows early.
+        # In this space, random actions gain little, so learning is visible early.
         actions="passes",
         episode=12,
         max_instructions=1500,

@@ -14,7 +14,7 @@ from .networks import CandidateChooser, CostNetwork
 from .table import Entry
 
 LARGEST = 2.5
-"""Larger log(time ratios) are cut off: these candidates are bad in any case."""
+"""Larger values of log(time ratio) are clipped: these candidates are bad anyway."""
 
 
 def train(

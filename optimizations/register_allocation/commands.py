@@ -211,8 +211,9 @@ def _imitation(
     """Train an eviction model by imitating the best of several policies.
 
     The method is Iterative BC-Max. In each iteration, LLVM and several models allocate
-    the registers of each function. A network learns to imitate the best allocations. It
-    is one of the models in the next iteration. Evolution can improve it further:
+    the registers of each function. A network learns to imitate the best allocations.
+    This network is one of the models in the next iteration. Evolution can improve the
+    last network further:
 
     ```sh
     mlbridge train register-allocation-imitation --out imitated
@@ -432,8 +433,8 @@ def _headroom(context: typer.Context, options: Headroom) -> None:
     Many networks allocate each function: first the heuristics from which training
     starts, then networks with random weights. The kinds of networks are `dialogue`,
     `dialogue-alone` and `eviction`, as in `mlbridge train
-    register-allocation-evolution`. For each function, the table uses the lowest cost of
-    greedy and the first N networks.
+    register-allocation-evolution`. For each function, the table uses the lowest cost
+    among greedy and the first N networks.
 
     ```sh
     mlbridge evaluate register-allocation-headroom --tries 24
@@ -503,8 +504,8 @@ def _executions(
     """Run programs that were compiled with different register allocators.
 
     All ratios are relative to LLVM's greedy allocator. Each program must print the same
-    as without optimisation. The ratio of user times is the median of the ratios of
-    several pairs of runs.
+    output as without optimisation. The ratio of user times is the median of the ratios
+    of several pairs of runs.
 
     ```sh
     mlbridge evaluate register-allocation-executions --program wavpack --no-valgrind

@@ -15,13 +15,14 @@ split   range [16], points [16, 6]            the loop, or the use, to split at
 ======  ====================================  ===================================
 
 Each observation also has ``action_mask`` float32 [actions]: 1 where an action is legal.
-With a vocabulary of MIR2Vec, it also has the vectors of the instructions of each live
-range. The compiler also sends strings, which are in the ``info`` of resets and steps:
-``function``, ``file`` and, in a dialogue, ``status``: the outcome of the last live
-range (``outcomes`` in compilers/llvm/RegAlloc/AllocationPolicy.h).
+With a vocabulary of MIR2Vec, the observation also has the vectors of the instructions
+of each live range. The compiler also sends strings, which are in the ``info`` of resets
+and steps: ``function``, ``file`` and, in a dialogue, ``status``: the outcome of the
+last live range (``outcomes`` in compilers/llvm/RegAlloc/AllocationPolicy.h).
 
 A question is the only request of an episode. Its action has preferences for all live
-ranges (compilers/llvm/RegAlloc/Preferences.h). `RangeEnv` makes it range by range.
+ranges (compilers/llvm/RegAlloc/Preferences.h). `RangeEnv` makes this action range by
+range.
 """
 
 import os
@@ -47,8 +48,8 @@ RANGE_COLUMNS, COLOUR_COLUMNS, POINT_COLUMNS = 16, 6, 6
 CHOICES = 4
 """The number of choices for a live range in `RangeEnv`."""
 REWARDS = ("cost", "cycles")
-"""The measures for rewards: spills, reloads and copies, or cycles by llvm-mca. Both are
-weighted by the frequencies of the blocks."""
+"""The costs for rewards: spills, reloads and copies, or cycles by llvm-mca. Both costs
+are weighted by the frequencies of the blocks."""
 SPILL, LEAVE = COLOURS, COLOURS + 1
 """The actions of the agent `colour` that assign no register."""
 
@@ -68,9 +69,9 @@ def _rows(box: spaces.Box) -> spaces.Sequence:
 def observation_spaces(dimension: int = 0) -> dict[str, spaces.Dict]:
     """Returns the observation space of each agent.
 
-    If the vectors of a vocabulary have a `dimension`, the spaces also have
-    ``instructions`` float32 [k, dimension] and ``instruction_ends`` int32, [8] for the
-    agent `node` and [1] for other agents.
+    `dimension` is the number of elements of a vocabulary's vectors. Unless it is 0, the
+    spaces also have ``instructions`` float32 [k, dimension] and ``instruction_ends``
+    int32, [8] for the agent `node` and [1] for other agents.
     """
     one = _box(RANGE_COLUMNS)
     colours = _box(COLOURS, COLOUR_COLUMNS)
@@ -217,8 +218,8 @@ class RangeEnv(gymnasium.Env[dict[str, Any], int]):
     - 0: it gets a register if one is free or belongs to lighter ranges. Otherwise it is
       left to greedy.
     - 1: it is left to greedy.
-    - 2: it is split, if possible, if it gets no register.
-    - 3: it is spilled if it gets no register.
+    - 2: if it gets no register, it is split, if possible.
+    - 3: if it gets no register, it is spilled.
 
     The heaviest range comes first. The last step has the reward of `DialogueEnv`. The
     network decides about each range alone, so the exported model decides about all
@@ -275,7 +276,7 @@ class DialogueEnv(MultiAgentCompilerEnv):
     """Allocates a function step by step. All agents receive the reward at the end.
 
     The reward is log(greedy's cost / cost), limited to -1 to 1. The cost is one of
-    `REWARDS`: the number of spills, reloads and copies, or the cycles. Both are
+    `REWARDS`: the number of spills, reloads and copies, or the cycles. Both costs are
     weighted by block frequency.
     """
 

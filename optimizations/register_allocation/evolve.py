@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 # Limits the logarithm for each function, so that no single function dominates.
 LIMIT = 0.7
-# The hottest functions dominate the sum.
+# This weight of the sum's logarithm is small, because the hottest functions dominate
+# the sum.
 SHARE_OF_SUM = 0.1
 
 

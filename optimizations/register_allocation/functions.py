@@ -31,7 +31,7 @@ _EVERY = ("-mlbridge-regalloc-search=5", "-mlbridge-regalloc-search-all")
 
 
 def bitcode_files(folder: Path) -> list[Path]:
-    """Returns the files that `extract` has written. Raises InvalidArgument if none."""
+    """Returns the files that `extract` has written, or raises InvalidArgument."""
     files = sorted(folder.glob("*.bc"))
     if not files:
         raise InvalidArgument(
@@ -42,7 +42,7 @@ def bitcode_files(folder: Path) -> list[Path]:
 
 
 def cost_of(line: Mapping[str, float]) -> float:
-    """Returns the weighted cost of a function. The plug-in has printed the line."""
+    """Returns the weighted cost in a line that the plug-in printed for a function."""
     return sum(line[f"weighted_{kind}"] for kind in ("spills", "reloads", "copies"))
 
 

@@ -3,13 +3,13 @@
 
 No decision of a policy may cause wrong code. In each round, random policies of the
 plug-in allocate all functions of a program, LLVM's verifier checks the machine code,
-and the program must print the same as without optimisation. The verifier runs before
-and after LLVM's allocator, and in one of eight rounds after each pass. The code before
-register allocation is always the same, so it is made only once::
+and the program must print the same output as without optimisation. The verifier runs
+before and after LLVM's allocator, and in one of eight rounds after each pass. The code
+before register allocation is always the same, so it is made only once::
 
     python -m mlbridge_optimizations.register_allocation.fuzz --decisions 50000000
 
-For AArch64, programs in C that need no library run under qemu::
+For AArch64, C programs that need no library run under qemu::
 
     python -m mlbridge_optimizations.register_allocation.fuzz --target aarch64
 """
@@ -61,7 +61,7 @@ class Target:
     Attributes:
         flags: clang's flags.
         link: further flags for linking.
-        emulator: runs an executable, or is an empty string.
+        emulator: the command that runs an executable, or an empty string.
         packages: Debian packages that must be installed.
         slowdown: the factor by which a program may run longer than natively.
     """
@@ -89,7 +89,7 @@ TARGETS = {
     ),
 }
 
-# The plug-in's statistics: a number before each word.
+# The plug-in's statistics: each word follows its number.
 _COUNT = re.compile(rb"(\d+) (decisions|evicted|split|spilled|recoloured|live ranges)")
 
 

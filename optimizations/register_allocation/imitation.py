@@ -2,7 +2,7 @@
 """Trains an eviction model by Iterative BC-Max.
 
 BC-Max ("Offline Imitation Learning from Multiple Baselines with Applications to
-Compiler Optimization", arXiv 2403.19462) allocates each function by several policies
+Compiler Optimization", arXiv 2403.19462) allocates each function with several policies
 and imitates the decisions of the best policy. The iterative form adds the trained
 policy to these policies, and begins again. The first policy is LLVM's own.
 """

@@ -143,7 +143,7 @@ def _colour(observation: Mapping[str, Any], otherwise: int) -> int:
 def _by_weight(
     settings: RegisterAllocationSettings, *, spills: bool
 ) -> PerAgent[Choice]:
-    """Allocates the heaviest live range first. Spills or leaves it if none is free."""
+    """Allocates heavier ranges first. Spills or leaves one if no register is free."""
     from .environment import LEAVE, SPILL
 
     if settings.form == "question":

@@ -18,7 +18,7 @@ static double now(clockid_t Clock) {
   return (double)Time.tv_sec + 1e-9 * (double)Time.tv_nsec;
 }
 
-/// When a query must end.
+/// The time at which a query must end.
 static double Deadline;
 
 static int isLate(void *Unused) {
@@ -64,11 +64,12 @@ static void writeRow(sqlite3_str *To, sqlite3_stmt *Statement) {
   sqlite3_str_append(To, "\n", 1);
 }
 
-/// Runs a query to its end, by the model if IsLearned. Returns the seconds that
-/// the query takes, or -1 after an error or a time limit. If IsCold, this is
-/// the elapsed time, which includes waiting for the disk. Otherwise it is the
-/// thread's CPU time, which other processes do not affect. Rows, if not null, receives the rows, for benchFree(). Preparing
-/// receives the seconds of the preparation.
+/// Runs a query to its end, with the model if IsLearned. Returns the seconds
+/// that the query takes, or -1 after an error or a time limit. If IsCold, the
+/// seconds are the elapsed time, which includes waiting for the disk. Otherwise
+/// they are the thread's CPU time, which other processes do not affect. Rows,
+/// if not null, receives the rows, which benchFree() frees. Preparing receives
+/// the seconds of the preparation.
 EXPORTED double benchRun(sqlite3 *DB, const char *SQL, int IsLearned,
                          int IsCold, double Limit, double *Preparing,
                          char **Rows) {

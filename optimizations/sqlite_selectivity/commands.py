@@ -101,7 +101,7 @@ def _check(trained: ModelOptions, learning: LearningOptions) -> None:
 def _evaluate(
     context: typer.Context, options: EvaluationOptions, learning: LearningOptions
 ) -> None:
-    r"""Compare SQLite's query times: with a model, with histograms (STAT4), and plain.
+    r"""Compare SQLite's query times with a model, with histograms (STAT4) and without.
 
     The databases and queries are drawn from seeds, so they are the same on every
     machine. Each query must return the same rows with and without the model. Hot times

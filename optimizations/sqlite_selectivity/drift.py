@@ -15,7 +15,7 @@ from mlbridge.errors import InvalidArgument
 from .tables import Table, Value, read_tables
 
 KEY = "sqlite-selectivity.tables"
-"""The key of the model's metadata."""
+"""The key of the tables' description in the model's metadata."""
 
 DECILES = 10
 MOST_TEXT = 60

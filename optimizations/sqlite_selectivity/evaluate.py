@@ -28,7 +28,7 @@ LONG = 1e-3
 """Ratios of times are used only for queries that take at least this many seconds."""
 SLOWER, LATER = 1.1, 100e-6
 TRIES = 3
-"""A query is slower only if this number of measurements all find it slower."""
+"""A query counts as slower only if all of this number of measurements find so."""
 SPLITS = {"training": 1, "held-out": 3}
 """The seed of the queries of each split."""
 
@@ -48,8 +48,8 @@ class Result:
     """The times of queries by a system with a model, and by the plain system.
 
     Attributes:
-        slow: the number of queries of `LONG` or more whose ratio of times is above
-            `SLOWER`.
+        slow: the number of queries that take `LONG` or more and whose ratio of times is
+            above `SLOWER`.
         slowest: the greatest ratio of these queries.
         late: the number of shorter queries that take over `LATER` seconds longer.
     """

@@ -247,8 +247,8 @@ class SelectivityModel(nn.Module):
     ) -> Tensor:
         """Returns 1 for each term that the summaries can estimate, and 0 otherwise.
 
-        The summaries must contain the expression. Its values must be texts or numbers
-        like the operand.
+        The summaries must contain the expression. The expression's values and the
+        operand must both be texts, or both be numbers.
         """
         has_text = (operands == TEXT).to(torch.float32)
         fits = 1 - torch.abs(text - has_text)
@@ -359,7 +359,7 @@ def pays(
         error: the expected errors of the estimates, float [n].
         sure: 1 for each term that would have advice, float [n].
         terms: the description of the terms.
-        share: the logarithm of the largest share of rows that pays.
+        share: the logarithm of the largest share of rows for which estimates help.
     """
     same = (tables.unsqueeze(1) == tables.unsqueeze(0)).to(logs.dtype)
     sums = (same @ (sure * logs).unsqueeze(1)).squeeze(1)

@@ -50,7 +50,7 @@ def hash_of(value: float | str) -> int:
 
 
 def codes_of(values: Sequence[float | str]) -> NDArray[np.float64]:
-    """Returns a pair of numbers per value, [n, 2]. Pairs compare like the values.
+    """Returns a pair of numbers per value, [n, 2]. Pairs sort like the values.
 
     A text's pair depends only on its first 12 bytes.
     """
@@ -102,11 +102,11 @@ class Synopsis:
         shares: float32 [c, FREQUENT], the frequent values' shares of all rows.
         rare: float32 [c], the mean share of a value that is not frequent.
         nulls: float32 [c], the share of rows that are null.
-        trigrams: float32 [t + 1, BUCKETS + 1], the share of texts with a trigram.
+        trigrams: float32 [t + 1, BUCKETS + 1], the share of texts with the trigram.
         ranks: float32 [c, SAMPLE], the number of quantiles up to the value of each
             sampled row, -1 for null.
         present: int32 [t + 1, BUCKETS + 1, SAMPLE / 32], a bit for each row of the
-            sample, which is 1 if the row's text has a trigram.
+            sample, which is 1 if the row's text has the trigram.
     """
 
     keys: NDArray[np.int32]

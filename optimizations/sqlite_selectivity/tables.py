@@ -17,7 +17,7 @@ Kind = Literal["number", "text", "date"]
 Value = float | int | str | None
 
 MOST_PAIRS = 15
-"""The maximum number of pairs of columns of a table that expressions combine."""
+"""The maximum number of column pairs per table that expressions combine."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -58,7 +58,8 @@ class Expression:
 
     Attributes:
         left: the SQL that is compared with literals, or with `right`.
-        right: a column, or an empty string. With a column, `value` is -1, 0 or 1.
+        right: a column, or an empty string. With a column, `value` is the sign of the
+            comparison: -1, 0 or 1.
         kind: the kind of the values.
     """
 

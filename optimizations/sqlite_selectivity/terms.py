@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws conditions on a table, whose literals are values in its rows or similar."""
+"""Draws conditions on a table. Their literals are, or resemble, values in its rows."""
 
 import random
 import re
@@ -19,7 +19,7 @@ class Term:
 
     @property
     def is_plain(self) -> bool:
-        """Whether an index helps: a comparison of an indexed column, without LIKE."""
+        """Whether an index helps: the term compares an indexed column, without LIKE."""
         return (
             self.expression.is_column
             and self.expression.columns[0].is_indexed

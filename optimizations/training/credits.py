@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gives each action its own reward, if the compiler knows these rewards at the end."""
+"""Gives each action its own reward, if the compiler sends these rewards at the end."""
 
 from typing import Any
 
@@ -7,16 +7,17 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 KEY = "credits"
-"""The key of an episode's last info with one number for each action of the episode."""
+"""The key in an episode's last info, for one number per action of the episode."""
 
 
 class Credits(BaseCallback):
-    """Replaces the rewards of PPO and A2C by the credits of the episodes.
+    """Replaces the rewards of PPO and A2C with the credits of the episodes.
 
     A compiler often measures its result only at the end of an episode, so all rewards
-    but the last are 0. The credits are the parts of this reward that the actions have
-    earned. The last action also gets the rest, so that the return stays the same if the
-    learner has collected the whole episode.
+    but the last are 0. The credits are the parts of the last reward that the actions
+    have earned. The last action also gets the difference between the last reward and
+    the sum of the credits. So the return stays the same if the learner has collected
+    the whole episode.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ class Curve:
     board: Any = None  # A tensorboardX SummaryWriter, or None.
 
     def add(self, steps: int, total: float, info: Mapping[str, Any]) -> None:
-        """Adds an episode, given the sum of its rewards and its last info."""
+        """Adds an episode with the sum of its rewards, and its last info."""
         self.add_value(steps, total, self.metric.value(total, info))
 
     def add_value(self, steps: int, total: float, value: float) -> None:

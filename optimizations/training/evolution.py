@@ -52,8 +52,9 @@ class EvolvedPolicy(ARSPolicy):
 class Evolution(ARS):
     """ARS that calls callbacks at the end of each episode.
 
-    ARS's defaults are for linear policies, whose weights start at zero. This network's
-    weights start at random values, so larger changes are needed to change an action.
+    ARS's defaults are for linear policies, whose weights start at zero. The weights of
+    this network start at random values, so larger changes are needed to change an
+    action.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {

@@ -28,7 +28,7 @@ class OwnEncoder(BaseFeaturesExtractor):
 
 
 class OwnNetwork(BaseFeaturesExtractor):
-    """An optimisation's own network. Each row has the logits and the value."""
+    """An optimisation's own network. Each row of its result has logits and a value."""
 
     def __init__(self, space: spaces.Space[Any], make: Callable[[], nn.Module]) -> None:
         super().__init__(space, 1)

@@ -394,7 +394,8 @@ def _learn(
 def _within_deadline(call: Callable[[], Any], done: int) -> Any:
     """Returns the result of a call into RLlib.
 
-    If the call takes more than `STALLED` seconds, raises Timeout and leaves its thread.
+    If the call takes more than `STALLED` seconds, raises Timeout, and the call's thread
+    continues.
     """
     future: Future[Any] = Future()
 

@@ -1,11 +1,11 @@
-// What the drivers of the libraries share: random data from a fixed seed, and a
-// checksum of the results.
+// The common parts of the libraries' drivers: random data from a fixed seed, and
+// a checksum of the results.
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
-// Random numbers that are the same everywhere.
+// Draws random numbers, which are the same everywhere.
 class Draw {
   uint64_t State;
 
@@ -18,7 +18,7 @@ public:
     return static_cast<uint32_t>((State >> 33) % Limit);
   }
 
-  // Returns between 2 and 10 small letters.
+  // Returns a word of 2 to 10 lower-case letters.
   std::string word() {
     std::string Letters(2 + below(9), ' ');
     for (char &Letter : Letters)
@@ -35,7 +35,7 @@ public:
   }
 };
 
-// FNV-1a over everything that is added.
+// The FNV-1a hash of all values that were added.
 class Checksum {
   uint64_t State = 14695981039346656037u;
 

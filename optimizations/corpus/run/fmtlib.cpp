@@ -1,5 +1,5 @@
 // Formats values of all kinds in all ways of fmt, with formats that are known
-// when compiling and with formats that are not.
+// at compile time and with formats that are not.
 #include "driver.h"
 #include "fmt/args.h"
 #include "fmt/chrono.h"
@@ -49,7 +49,7 @@ static std::ostream &operator<<(std::ostream &Out, const Streamed &Each) {
 }
 template <> struct fmt::formatter<Streamed> : ostream_formatter {};
 
-// Three digits a group.
+// Groups of three digits.
 struct Grouping : std::numpunct<char> {
   char do_thousands_sep() const override { return '.'; }
   std::string do_grouping() const override { return "\3"; }

@@ -1,5 +1,5 @@
-// Logs in all ways of glog, and demangles names. Without its line prefixes,
-// which have the time, the logs are always the same.
+// Logs in all ways of glog, and demangles names. The logs are always the same,
+// because they lack the line prefixes, which contain the time.
 #include "config.h"
 #include "demangle.h"
 #include "driver.h"
@@ -154,7 +154,7 @@ static void useFiles() {
   Sum.add(Folders.empty() || google::GetLoggingDirectories().empty());
 }
 
-// Its name is in the program.
+// useTools() finds this function's name.
 extern "C" __attribute__((noinline, used)) int keepName() { return 1; }
 
 static void useTools() {
@@ -170,7 +170,7 @@ static void useTools() {
   Sum.add(google::SetVLOGLevel("google-*", 2));
   Sum.add(google::IsGoogleLoggingInitialized());
   VLOG(2) << "a module";
-  // A prefix has the time, so that it is not added.
+  // Do not add the prefix itself, because it contains the time.
   const google::LogMessageTime Now;
   Sum.add(
       google::LogSink::ToString(google::GLOG_INFO, "f", 1, Now, "x", 1).size() >

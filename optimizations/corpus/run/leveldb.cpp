@@ -85,7 +85,7 @@ static void read(DB &Data, Draw &Random, uint32_t Keys, Checksum &Sum,
   Sum.add(Each->status().ToString());
 }
 
-// How fast the background thread is decides what these return.
+// Ignores the results, which depend on the background thread's speed.
 static void askForSizes(DB &Data, uint32_t Keys) {
   std::string Value;
   for (const char *Name :

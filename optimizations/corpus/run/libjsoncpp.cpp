@@ -1,5 +1,5 @@
-// Parses, changes and writes the JSON records of the file that its argument
-// names, with JsonCpp.
+// Parses, changes and writes, with JsonCpp, the JSON records of the file that
+// the program's argument names.
 #include "driver.h"
 #include "json/json.h"
 

@@ -1,5 +1,5 @@
-// Parses, queries, changes and writes the XML files that its arguments name,
-// with pugixml.
+// Parses, queries, changes and writes, with pugixml, the XML files that the
+// program's arguments name.
 #include "pugixml.hpp"
 #include "driver.h"
 

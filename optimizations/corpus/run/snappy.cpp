@@ -67,7 +67,7 @@ static void packAndUnpack(const std::string &Text, Checksum &Sum) {
   Sum.add(snappy_uncompress(Small.data(), Size, Room.data(), &Length));
   Sum.add(snappy_validate_compressed_buffer(Small.data(), Size));
 
-  // Damaged data must be found out, or give other bytes.
+  // Damaged data must be rejected, or give other bytes.
   Draw Random(Text.size());
   for (int Round = 0; Round < 20; ++Round) {
     std::string Damaged = Packed;

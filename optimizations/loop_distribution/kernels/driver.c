@@ -1,9 +1,9 @@
 /* Checks and times variants of one kernel, which are linked with this file.
 
      driver check              prints a hash of all data after each variant
-     driver time ROUNDS NS     prints the nanoseconds of a call of each variant,
-                               a line for each round, in which each variant runs for
-                               about NS nanoseconds
+     driver time ROUNDS NS     prints a line for each round, with the time of one
+                               call of each variant in nanoseconds; in a round, each
+                               variant runs for about NS nanoseconds
 
    The variants run alternately, so that other load affects all of them equally. The
    order changes from round to round. */

@@ -88,9 +88,9 @@ def flatten(tree: Tree, level: Level = ()) -> Iterator[Pass]:
             name = name_of(node.text)
             inner = (*level, name)
             if name == "devirt":
-                inner = level  # Ignore it: it only repeats the passes inside.
+                inner = level  # This manager only repeats the passes inside.
             elif name == "function":
-                inner = ("function",)  # Ignore cgscc: it makes no difference here.
+                inner = ("function",)  # Ignore cgscc, which makes no difference here.
             yield from flatten(node.inside, inner)
         else:
             yield Pass(name_of(node), node, level)

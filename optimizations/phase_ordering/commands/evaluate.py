@@ -87,7 +87,7 @@ class How:
 
 
 def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) -> None:
-    """Compare a model with clang -Oz and simple baselines: code size, IR instructions.
+    """Compare a model with clang -Oz and baselines by code size and by IR instructions.
 
     ```sh
     mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --rounds 3
@@ -177,7 +177,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
 def _ran(
     how: How, timeout: float, corpus: "Corpus", found: "Evaluation", prologue: str
 ) -> dict[str, Any]:
-    """Runs the programs as compiled with -Oz and with the model, and shows times."""
+    """Runs the programs that -Oz and the model have compiled, and shows times."""
     from ..evaluation.programs import run_programs
 
     with ProgressBars() as bars:
@@ -236,7 +236,7 @@ class Tried:
 
 
 def _outputs(context: typer.Context, tried: Tried) -> None:
-    """Check that programs print the same with a policy as without optimisation.
+    """Check that programs print the same output with a policy as without optimisation.
 
     A random policy picks random actions from one of the action spaces oz, odg and
     passes. Results that are already in `results.jsonl` are not computed again.

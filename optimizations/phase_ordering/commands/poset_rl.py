@@ -83,10 +83,11 @@ def _poset_rl(
 ) -> None:
     """Train POSET-RL's agents with several seeds, and compare them with clang -Oz.
 
-    The training has the published settings: a double DQN, which sees the module's
-    IR2Vec vector and takes 15 actions. The comparison shows the code size, the number
-    of IR instructions and the execution time, and also the best of K random sequences
-    of the same actions. If the command is interrupted, repeat it to continue.
+    The training uses the published settings with a few changes: a double DQN sees the
+    module's IR2Vec vector and takes 15 actions. The comparison shows the code size, the
+    number of IR instructions and the execution time. It also includes the best of -Oz
+    and K random sequences of the same actions. If the command is interrupted, repeat it
+    to continue.
 
     ```sh
     mlbridge evaluate phase-ordering-poset-rl --actions odg

@@ -67,9 +67,9 @@ def _pipelines(
 ) -> None:
     """Find good variants of clang's -Oz (a core set), and train a model that picks one.
 
-    A sequence is one variant: all passes of a pipeline. A joint search finds sequences
-    that are good for many modules. The searches of single modules (see --searched) then
-    start from these sequences.
+    A sequence is the complete list of passes of one variant. A joint search finds
+    sequences that are good for many modules. The searches of single modules (see
+    --searched) then start from these sequences.
     """
     _check(context, made)
     from ..search.evolve import EvolutionSettings

@@ -37,7 +37,10 @@ class ActionSpace:
 
     @classmethod
     def load(cls, name_or_file: str | os.PathLike[str]) -> "ActionSpace":
-        """Reads a space with a name (``oz``) or a file, or raises InvalidArgument."""
+        """Reads the space with this name, such as ``oz``, or from this file.
+
+        Raises InvalidArgument if it does not exist.
+        """
         known = BUILT_IN / f"{os.fspath(name_or_file)}.json"
         path = known if known.is_file() else Path(name_or_file)
         try:
@@ -52,7 +55,7 @@ class ActionSpace:
 
     @classmethod
     def parse(cls, text: str, source: str) -> "ActionSpace":
-        """Reads JSON. Raises Malformed or SchemaMismatch with `source` in the text."""
+        """Reads JSON. Raises Malformed or SchemaMismatch that names `source`."""
         try:
             root: Any = json.loads(text)
             actions = tuple(Action(a["name"], a["pipeline"]) for a in root["actions"])

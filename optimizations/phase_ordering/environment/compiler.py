@@ -148,7 +148,10 @@ class EpisodeOptions:
         ]
 
     def command(self) -> list[str]:
-        """Returns the command, with ``{spec}``. Raises OSFailure without a plug-in."""
+        """Returns the command, which contains ``{spec}``.
+
+        Raises OSFailure if the plug-in is missing.
+        """
         return [
             OPT,
             f"-load-pass-plugin={self.plugin_file()}",

@@ -116,9 +116,9 @@ class EnvSettings:
     # ``step`` and ``actions``. One feature is a Box, several features are a Dict.
     observation: str | Sequence[str] = ("histogram", "counts", "step")
     action: str = "oz"  # The action space: ``oz``, ``odg``, ``passes``, or a file.
-    # Weights of text-size, instructions, mca-cycles and weighted-cycles, for example
-    # ``text-size:10,mca-cycles:5``. Or the name of a `PosetReward`: ``poset-rl``, or
-    # ``poset-rl-weighted`` with weighted-cycles.
+    # Either weights of text-size, instructions, mca-cycles and weighted-cycles, for
+    # example ``text-size:10,mca-cycles:5``, or the name of a `PosetReward`:
+    # ``poset-rl``, or ``poset-rl-weighted``, which uses weighted-cycles.
     reward: str = "text-size:10"
     modules: Sequence[str | PathLike[str]] | None = None  # Bitcode files, if no corpus.
     # ``training``, ``held-out`` or ``generated``. None means training and held-out.
@@ -129,8 +129,8 @@ class EnvSettings:
     stop: bool = False  # Whether there is an extra action that ends the episode.
     final: str = "last"  # The state that decides the return: ``last`` or ``best``.
     # The return is the gain over ``start``, the first state, or over ``oz``, the state
-    # after -Oz. For ``oz``, the difference between both states is added to the reward
-    # of the first step.
+    # after -Oz. For ``oz``, the difference between the two states is added to the
+    # reward of the first step.
     baseline: str = "start"
     flat: bool = False  # Whether several features are concatenated to one Box.
     vocabulary: str | PathLike[str] | None = None  # LLVM's JSON file for ``embedding``.
@@ -292,7 +292,7 @@ class PhaseOrderingEnv(CompilerEnv):
         The option ``module`` names the module, ``sequence`` has actions to run before
         the first step, and ``output`` is a file for the resulting bitcode. See
         docs/guides/phase-ordering.md. `CompilerEnv.reset` describes the errors. For
-        random modules, they are raised only after several failures.
+        random modules, the errors are raised only after several failures.
         """
         if seed is not None:
             self._draw = np.random.default_rng(seed)

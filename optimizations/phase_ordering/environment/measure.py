@@ -28,7 +28,7 @@ from .runners import Runners
 class Measured:
     """The code sizes of a module in bytes, and its numbers of IR instructions.
 
-    The numbers are unknown without `with_oz` of `measure`.
+    The numbers of instructions are unknown if `measure` was called without `with_oz`.
     """
 
     sizes: dict[str, int]  # Maps pipelines to sizes.
@@ -75,8 +75,8 @@ def measure(
     """Measures each module after each wanted pipeline. Yields finished modules.
 
     The prologue runs before each pipeline. Results in the log are not measured again,
-    and new results are added to the log. `with_oz`, which a log needs, also measures
-    -Oz and counts IR instructions, which takes longer.
+    and new results are added to the log. With `with_oz`, the function also measures -Oz
+    and counts IR instructions, which takes longer. A log requires `with_oz`.
     """
     every = itertools.chain.from_iterable(wanted.values())
     space, numbers = space_of(every, prologue)

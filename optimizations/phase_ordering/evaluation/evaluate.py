@@ -121,7 +121,7 @@ def evaluate(
     """Compares a model with the baselines on the files of a split.
 
     Without a core set, the only baselines are random sequences of the model's actions.
-    If only a task is given, there are only baselines. `measure` describes the log.
+    If `model` is only a task, only baselines are compared. `measure` describes the log.
     Raises InvalidArgument if there are no files.
     """
     most = settings.most
@@ -200,7 +200,7 @@ def _rules(
     paths: Sequence[Path],
     rollouts: Mapping[Path, Sequence[Order | SequenceFailed]],
 ) -> list[_Rule]:
-    """Returns the rules for the model, for the core set if any, and for chance."""
+    """Returns the rules for the model, a core set, if any, and random choice."""
 
     def joined(order: Order | SequenceFailed) -> Choice:
         if isinstance(order, SequenceFailed):

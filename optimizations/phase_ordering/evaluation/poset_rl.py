@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains POSET-RL's agents with several seeds, and compares them with other rows.
 
-Each row of the comparison is a file of results, so that interrupted work continues.
+The results of each row of the comparison are in a file, so that interrupted work can
+continue.
 """
 
 import json
@@ -57,7 +58,7 @@ def published(
 
 
 def train(experiment: Experiment, show: Show = quiet) -> Path:
-    """Trains, continues or keeps a training. Returns the model's file.
+    """Begins or continues a training, unless it is finished. Returns the model's file.
 
     Raises InvalidArgument if the folder has a training with other settings.
     """
@@ -89,7 +90,7 @@ class Comparison:
     def of_model(self, name: str, file: Path, show: ShowStage = quiet) -> Any:
         """Returns a model's results. Reads or writes the file NAME.json."""
         model = Model(file)
-        # Try only one sequence, because the row of random sequences has the tries.
+        # Try one sequence, because several tries are shown only for random sequences.
         settings = replace(self.settings, tries=1)
         by = {"model": model.digest, "rounds": self.rounds}
         return self._kept(name, by, model, settings, show)
@@ -156,7 +157,7 @@ class Comparison:
 
 
 def ratio(results: Mapping[str, Any], column: str, way: str = ALONE) -> float | None:
-    """Returns the geomean of a way's ratios to -Oz over programs, or None."""
+    """Returns the geomean over programs of a way's ratios to -Oz, or None."""
     if column == "time":
         times = results["time"].values() if way == ALONE else ()
         return geometric_mean(times) if times else None
@@ -172,7 +173,8 @@ def summary(
 ) -> dict[str, dict[str, Any]]:
     """Returns the rows of the comparison, which are dicts from column to ratio.
 
-    In the row of several seeds' mean, a list has the mean and its 95 % interval.
+    In the row with the mean of several seeds, each value is a list of the mean and the
+    limits of its 95 % interval.
     """
 
     def row(results: Mapping[str, Any], way: str = ALONE) -> dict[str, Any]:

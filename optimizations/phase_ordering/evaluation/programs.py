@@ -27,7 +27,7 @@ def run_programs(
     """Tests each program, compiled with -Oz and with a way's choices.
 
     Files that were not evaluated, or for which the way failed, are compiled with -Oz.
-    Maps programs to the fastest run for -Oz and the fastest run for the way.
+    Maps each program to its fastest run with -Oz and its fastest run with the way.
     """
     chosen = dict(zip(evaluation.files, way.chosen, strict=True))
     found: dict[str, tuple[runs.Run, runs.Run]] = {}

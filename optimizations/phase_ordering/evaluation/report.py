@@ -36,7 +36,7 @@ class Statistics:
     def __init__(
         self, evaluation: Evaluation, seed: int = 0, what: str = "Machine code"
     ) -> None:
-        """Makes the draws. ``what`` is measured, for the title of the table."""
+        """Makes the draws. The table's title names ``what`` was measured."""
         self.evaluation, self._what = evaluation, what
         names, member = np.unique(np.array(evaluation.programs), return_inverse=True)
         self.programs = [str(name) for name in names]

@@ -49,7 +49,8 @@ def export_model(
 ) -> Exported:
     """Exports a network whose input is a row of all features.
 
-    ``decide`` is the rule that makes a decision from an output: ``argmax:logits``.
+    ``decide`` is the rule that makes a decision from an output, for example
+    ``argmax:logits``.
     """
     about = about_model(options, task, seed)
     path.parent.mkdir(parents=True, exist_ok=True)

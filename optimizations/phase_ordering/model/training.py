@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the training of a policy needs: options, environment, networks and metric."""
+"""The parts of a policy's training: options, environment, networks and metric."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -133,4 +133,4 @@ TRAINED = Optimization(
     model_file=_model_file,
     packages=("elftools",),
 )
-"""Phase ordering without its commands, which train policies themselves."""
+"""Phase ordering without its commands, because these commands use this object."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Changes to clang's -Oz pipeline, for a search over whole pipelines.
 
-A candidate is a set of changes. ``changes.json`` lists the possible changes. LLVM
-accepts the pipeline of each set.
+A candidate is a set of changes. ``changes.json`` lists the possible changes. Every set
+gives a pipeline that LLVM accepts.
 """
 
 import json
@@ -38,7 +38,8 @@ LIBRARY = Path(__file__).with_name("changes.json")
 
 _ANALYSES = ("invalidate", "require")
 
-# The probabilities of the kinds of random changes. The rest inserts module passes.
+# The probability of each kind of random change. With the remaining probability, a
+# change inserts a module pass.
 _DROPS, _REPLACEMENTS, _IN_FUNCTIONS = 0.40, 0.10, 0.35
 
 
@@ -59,7 +60,8 @@ class Change:
     text: str = ""  # The passes to insert, or the replacement.
 
 
-# A candidate. Of several changes to one pass, a drop is applied, or else the first.
+# A candidate. If a candidate has several changes to one pass, the drop is applied, or
+# else the first change.
 Changes = frozenset[Change]
 
 NONE: Changes = frozenset()
@@ -109,7 +111,7 @@ class Library:
 
     @cached_property
     def replaceable(self) -> tuple[tuple[Place, tuple[str, ...]], ...]:
-        """The places of passes that have variants, each with its other variants."""
+        """The places of passes that have variants, each with the other variants."""
         found = []
         for at, text in passes(self.tree):
             variants = self.variants.get(name_of(text), ())

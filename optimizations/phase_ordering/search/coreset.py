@@ -82,8 +82,8 @@ class Pool:
     origins: dict[Order, frozenset[str]]
     length: int  # See `CoreSet`.
     random: str | None = None  # See `CoreSet`.
-    # The geomean of the best size / -Oz of each searched module. None if no module was
-    # searched.
+    # The geomean over the searched modules of the best size / -Oz. None if no module
+    # was searched.
     searched: float | None = None
     core: CoreSet | None = None  # The core set, if it is given and not searched.
 
@@ -164,8 +164,9 @@ def _options(settings: Made, space: ActionSpace, name: str) -> EpisodeOptions:
 def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
     """Draws modules, the same number from each program if possible.
 
-    The probability of a module is proportional to the square root of its instructions:
-    large modules are more useful, but take longer. Very small modules come last.
+    The probability of a module is proportional to the square root of its number of
+    instructions: large modules are more useful, but take longer. Very small modules
+    come last.
     """
     draw = np.random.default_rng(seed)
     by_program: dict[str, list[Path]] = {}
@@ -334,10 +335,10 @@ def _of_pipelines(
     small: Mapping[Path, int],
     show: ShowStage,
 ) -> Pool:
-    """Searches for pipelines: first for all modules, then for each of some modules.
+    """Searches for pipelines for all modules together, and then for single modules.
 
     If the settings have a core set, the search also starts from the core set. Raises
-    InvalidArgument if it does not contain whole pipelines.
+    InvalidArgument if the core set does not contain whole pipelines.
     """
     library = Library.load()
     begin = settings.core

@@ -27,14 +27,15 @@ from .settings import ByPipelines
 # The relative probabilities with which the best six candidates become parents.
 _PREFERENCE = (6, 4, 3, 2, 2, 2)
 
-_MATES = 20  # The number of best candidates from which a child may get all changes.
+_MATES = 20  # A child may also get all changes of one of the best 20 candidates.
 _STARTS, _AMONG = 8, 60  # A module starts from 8 of the 60 best joint candidates.
 _FEW = 100  # Experience is used after this many different changes were tried.
 _CLEARLY = 1e-4  # The minimum gain for which a change counts as helpful.
 _PATIENCE = 10  # The maximum number of draws per new candidate.
 
-# The race tries each candidate on some modules. Candidates whose log(size) is within
-# `_MARGIN` of the best, at most `_SHARE` of a batch, are then tried on all modules.
+# The race tries each candidate on some modules. Then it tries candidates on all modules
+# if their log(size) is within `_MARGIN` of the best. These are at most `_SHARE` of a
+# batch.
 _MARGIN, _SHARE = 0.003, 0.2
 
 
@@ -42,7 +43,7 @@ _MARGIN, _SHARE = 0.003, 0.2
 class EvolutionSettings(ByPipelines):
     """The settings of a search for pipelines."""
 
-    race: int = 27  # The number of modules on which each joint candidate is tried.
+    race: int = 27  # The number of modules on which joint candidates are tried first.
     batch: int = 20  # The number of candidates per wave.
     seed: int = 0
 
@@ -51,7 +52,7 @@ class EvolutionSettings(ByPipelines):
 class Evolved:
     """The result of a search for pipelines."""
 
-    together: tuple[str, ...]  # The joint search's pipelines, in their order.
+    together: tuple[str, ...]  # The joint search's pipelines, in the order found.
     best: dict[Path, tuple[str, float]]  # Maps modules to a pipeline and size / -Oz.
 
 
@@ -106,7 +107,7 @@ class _Experience:
             return self.library.draw(draw)
         if not self._weights:
             self._known = list(self._tries)
-            # Add constants, so that changes with few tries have an average weight.
+            # Add constants, so that rarely tried changes have nearly average weights.
             likely = (
                 (self._helped[it] + 0.5) / (self._tries[it] + 6) for it in self._known
             )
@@ -179,7 +180,8 @@ class _Joint:
         self.settings, self.experience = settings, _Experience(library)
         self.measurements, self._modules = measurements, modules
         self._draw = random.Random(f"{settings.seed} for all")
-        # Scores with the chosen pipelines: on the race's modules, and on all modules.
+        # Scores of candidates together with the chosen pipelines: on the race's
+        # modules, and on all modules.
         self._raced: dict[Changes, float] = {}
         self._tried: dict[Changes, float] = {}
         self._starts: list[_Child] = []

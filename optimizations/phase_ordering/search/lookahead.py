@@ -81,7 +81,9 @@ class Foresight:
 def outcomes(
     runners: Runners, modules: Sequence[Path], ahead: int, show: Show = quiet
 ) -> Rows:
-    """Returns the features after each of the first actions, [modules, ahead, widths].
+    """Returns the features after each of the first `ahead` actions.
+
+    The result is [modules, ahead, widths].
 
     If the compiler fails, the features are NaN. Such an action is ignored in training
     and never chosen.

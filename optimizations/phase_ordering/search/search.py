@@ -38,7 +38,9 @@ class Best:
 def search_module(
     runner: SequenceRunner, module: Path, settings: SearchSettings
 ) -> Best:
-    """Improves sequences step by step: the space's own order and random sequences.
+    """Improves sequences step by step.
+
+    Starts from the space's own order and from random sequences.
 
     The result depends only on the seed and the module. Use a runner with the reward
     ``none``, because only the last state is measured.

@@ -1,7 +1,7 @@
-/* The data of the kernels with PolyBench's problems, written from their definitions:
-   matrices of N rows and N columns, and vectors of N elements. kernels.py makes a source
-   file from this header and each KERNEL, so that each kernel has its own object. The
-   third argument of KERNEL says how the work grows: linear, square or cubic. */
+/* The data of the kernels, which were written from the definitions of PolyBench's
+   problems: matrices of N rows and N columns, and vectors of N elements. __init__.py
+   makes a source file from this header and each KERNEL, so that each kernel has its own
+   object. The third argument of KERNEL states how the work grows with the data. */
 #include <math.h>
 #include <stddef.h>
 

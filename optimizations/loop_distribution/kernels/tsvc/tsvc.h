@@ -1,6 +1,6 @@
-/* The data of the kernels in TSVC's spirit: arrays of N elements and matrices of M rows
-   and M columns, with N = M * M. kernels.py makes a source file from this header and each
-   KERNEL, so that each kernel has its own object. */
+/* The data of the kernels modelled on TSVC: arrays of N elements and matrices of M rows
+   and M columns, with N = M * M. __init__.py makes a source file from this header and
+   each KERNEL, so that each kernel has its own object. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
