@@ -121,8 +121,8 @@ class ModelFile:
 
     features: "FeatureSource" = None  # By default, the observation space.
     metadata: "Metadata | None" = None  # See docs/reference/model-metadata.md.
-    decide: str | None = None  # As for `mlbridge.export.export`.
-    decision: str | None = None  # As for `mlbridge.export.export`.
+    decide: str | None = None  # See `mlbridge.export.export`.
+    decision: str | None = None  # See `mlbridge.export.export`.
 
 
 @dataclass(frozen=True)

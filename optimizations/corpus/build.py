@@ -34,7 +34,7 @@ class Fetched:
 
     corpus: Corpus  # Includes the programs of earlier fetches.
     made: list[str] = field(default_factory=list)  # Programs that were compiled.
-    failed: dict[str, str] = field(default_factory=dict)  # Reasons by program.
+    failed: dict[str, str] = field(default_factory=dict)  # Maps programs to reasons.
 
 
 # A program that has no modules yet, and its sources by decreasing size.

@@ -52,7 +52,7 @@ class Program:
     modules: tuple[Module, ...]  # One module for each source file.
     linked: Module  # All modules linked into one.
     key: str  # A hash of recipe, version and flags, to detect changes.
-    # For a program that a user has added: the run test's steps, as in programs.toml.
+    # The run test's steps, as in programs.toml, of a program that a user has added.
     steps: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()  # Files that the steps write, in addition to stdout.
 

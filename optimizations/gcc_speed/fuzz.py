@@ -3,7 +3,7 @@
 
 No decision may make gcc fail or generate wrong code. Each policy draws which of the
 four decisions it makes, and how often it leaves a decision to gcc. With each policy,
-gcc compiles one file of bzip2, Lua, zlib or a program of csmith::
+gcc compiles one file of bzip2, of Lua, of zlib or of a csmith program::
 
     python -m mlbridge_optimizations.gcc_speed.fuzz --policies 1000
 
@@ -51,7 +51,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Round:
-    """A program that a random policy has compiled.
+    """A program of which a random policy has compiled one file.
 
     Attributes:
         requests: the number of gcc's requests.
@@ -99,7 +99,7 @@ class Fuzzer:
         return self._stock[program.name]
 
     def round(self, policy: int, server: Served) -> Round:
-        """Compiles a program with a policy, and tests it."""
+        """Compiles one file of a program with a policy, and tests the program."""
         draw = random.Random(policy)
         # Half of the policies compile a real program.
         is_real = draw.random() < 0.5 or not self.generated

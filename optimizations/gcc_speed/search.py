@@ -40,7 +40,7 @@ CALL_INSTRUCTIONS = 8
 HOT_CALLS = 0.0005
 """A call is searched if inlining may save more than this share of the instructions."""
 MOST_LOOPS = 2
-"""The maximum number of loops of a function that are measured, each in its own run."""
+"""The maximum number of loops per function that are measured, each in its own run."""
 MOST_GROUPS = 4
 """The maximum number of groups of calls. Measuring a group takes about a minute."""
 

@@ -32,7 +32,7 @@ class Asked:
     """The plug-in's statistics about requests, for one or more translation units."""
 
     agreement: Agreement = field(default_factory=Agreement)  # Decisions on the same IR.
-    sessions: int = 0  # Translation units with requests.
+    sessions: int = 0  # The number of translation units with requests.
     first_us: float = 0.0  # Microseconds for all first requests, with the handshake.
     rest_us: float = 0.0  # Microseconds for all other requests.
 
@@ -61,8 +61,8 @@ class Build:
     way: str = ""  # The way to the model.
     asked: Asked = field(default_factory=Asked)
     model_us: float | None = None  # Mean time of a request in the Python model.
-    # The first build with the model lists outputs that differ from the stock build.
-    # Other builds list object files that differ from the first build.
+    # For the first build with the model: outputs that differ from the stock build's.
+    # For other builds: object files that differ from the first build's.
     differences: tuple[str, ...] = ()
 
 

@@ -43,10 +43,9 @@ class Outcome:
 
 
 def promises(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
-    """Returns a dict from each condition on the builds to whether it is met.
+    """Maps each condition on the builds to whether the builds meet it.
 
-    One condition is that later builds have the same object files as the first build
-    with a model.
+    One condition is that all builds with a model have the same object files.
     """
     first, *others = builds
     by = f"by {first.way}"

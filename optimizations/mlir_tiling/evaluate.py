@@ -53,8 +53,8 @@ class Result:
 
     Attributes:
         is_new_kind: whether no training kernel has the kernel's kind.
-        differences: the number of elements of the variants' results that differ from
-            the untiled kernel's results.
+        differences: the number of elements in which the variants' results differ from
+            the untiled kernel's.
     """
 
     kernel: str

@@ -197,7 +197,7 @@ def _main(kernel: Kernel, variants: int, rounds: int, calls: int) -> str:
         "%c1 = arith.constant 1 : index",
         f"%rounds = arith.constant {rounds} : index",
         f"%calls = arith.constant {calls} : index",
-        # The first round warms caches up. Its times are dropped.
+        # The first round fills the caches, so its times are dropped.
         "scf.for %round = %c0 to %rounds step %c1 {",
     ]
     for number in range(variants):

@@ -62,7 +62,7 @@ class Compared:
     """A row relative to greedy, for the functions in which greedy spills.
 
     Attributes:
-        text: the ratio of the sizes of code.
+        text: the ratio of code sizes.
         cost: the geometric mean of the functions' cost ratios, and its interval.
         interval: the middle 95 % of a bootstrap over the functions.
         total: the ratio of the sums of costs.

@@ -127,7 +127,7 @@ class System:
 
 @dataclass(frozen=True)
 class Timed:
-    """Pairs of times of one query in seconds: without a model, and with a model.
+    """The times of one query in seconds, as pairs: without and with a model.
 
     Attributes:
         hot: medians of the CPU time in alternating runs.

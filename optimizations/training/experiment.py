@@ -200,5 +200,5 @@ class Experiment:
 class Learned:
     """The results of a training."""
 
-    policies: Mapping[str, Any]  # By file name: `MODEL`, or an agent's label.
+    policies: Mapping[str, Any]  # Policies by file name: `MODEL`, or an agent's label.
     curve: Curve

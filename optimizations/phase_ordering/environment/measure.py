@@ -34,8 +34,8 @@ class Measured:
     sizes: dict[str, int]  # Maps pipelines to sizes.
     failures: list[SequenceFailed]  # No pipeline is tried after a `ModuleFailed`.
     oz: int  # The size after -Oz in the environment, or 0 if unknown.
-    instructions: dict[str, int] = field(default_factory=dict)  # By pipeline.
-    oz_instructions: int = 0  # After -Oz, or 0 if unknown.
+    instructions: dict[str, int] = field(default_factory=dict)  # Numbers by pipeline.
+    oz_instructions: int = 0  # The number after -Oz, or 0 if unknown.
 
 
 def oz_size(module: Path, *, own_session: bool = False) -> int:

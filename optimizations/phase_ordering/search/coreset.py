@@ -44,7 +44,7 @@ from .value import Fitted, ValueSettings
 # The space and the length of random sequences, if the core set has whole pipelines.
 RANDOM, RANDOM_LENGTH = "oz", 15
 
-MODEL_FILE = f"{MODEL}.onnx"  # In the output folder.
+MODEL_FILE = f"{MODEL}.onnx"  # The model's name in the output folder.
 LEAST = 300  # Modules with fewer instructions are searched last.
 
 
