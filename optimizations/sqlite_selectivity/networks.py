@@ -348,10 +348,11 @@ def pays(
     """Returns 1 if estimates of the terms probably make the statement faster, else 0.
 
     SQLite assumes that a row found through an index costs as much as a row of a scan,
-    but it takes several times as long. Slightly better estimates therefore often lead
-    to a slower plan. Estimates help if the terms on a table accept few rows, and no
-    larger share than the terms that SQLite can estimate by an index. Estimates do not
-    help if a term on another table is unknown, because it may accept still fewer rows.
+    but the row from an index takes several times as long. Slightly better estimates
+    therefore often lead to a slower plan. Estimates help if the terms on a table accept
+    only a small share of the rows. This share must not exceed the share of any indexed
+    terms, which SQLite can estimate. Estimates do not help if a term on another table
+    is unknown, because it may accept still fewer rows.
 
     Args:
         tables: the table of each term, int32 [n].

@@ -84,7 +84,8 @@ class PosetReward:
     It is 10 times the decrease of the code size plus 5 times the decrease of the
     cycles. The unit of the size is the difference between the module at the start and
     the module after -Oz, and the unit of the cycles is their number after -Oz. Each
-    decrease is clipped to 0.2 units. The first action's cycles are compared with -Oz.
+    decrease is clipped to 0.2 units. The cycles after the first action are compared
+    with the cycles after -Oz.
     """
 
     cycles: str  # The measure of cycles.
