@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Creates runners from specs such as
-/// `onnx:node=a.onnx,colour=b.onnx?decide=argmax`. The runners of a factory and
-/// its copies share their models.
+/// `onnx:node=a.onnx,colour=b.onnx?decide=argmax`. All runners of a factory and
+/// of its copies share the loaded models.
 ///
 //===----------------------------------------------------------------------===//
 

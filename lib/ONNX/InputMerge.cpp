@@ -101,8 +101,8 @@ private:
 
   Window &File;
   bool IsUnderstood = true;
-  /// Maps each constant's name to the range of its bytes, which is empty if its
-  /// value is not used.
+  /// Maps each constant's name to the range of the constant's bytes. The range
+  /// is empty if the constant's value is not used.
   std::map<std::string, Range> Constants;
   std::map<std::string, unsigned> Makers;
   std::map<std::string, unsigned> Uses;

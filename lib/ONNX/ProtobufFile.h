@@ -9,7 +9,7 @@
 /// \file
 /// Fields: iterates over the fields of a Protobuf message in a file. Fields
 /// that are skipped, for example weights, are not read. If a message is
-/// invalid, the iteration ends early and does no other harm.
+/// invalid, the iteration ends early and has no other effect.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -71,7 +71,7 @@ struct MessageField {
 };
 
 /// Returns the reason why \p Field cannot hold a feature. Returns an empty
-/// string if it can, or if it is a message.
+/// string if \p Field can hold a feature or is a message.
 std::string obstacleOf(const google::protobuf::FieldDescriptor &Field);
 
 /// Returns an Unsupported error for the field \p Name of the message

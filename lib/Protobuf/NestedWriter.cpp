@@ -275,7 +275,7 @@ Error NestedWriter::countRows(std::size_t Index) {
   return Error::success();
 }
 
-/// Determines the positions of the elements of lists and of the strings.
+/// Determines the positions of list elements and strings.
 Error NestedWriter::placeLists() {
   for (std::size_t I = 0; I < FirstElements.size(); ++I) {
     const NestedType::Leaf &Leaf = Type->leaves()[I];

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// JSONTypes: the types and shapes that a JSON message declares. A message
-/// declares a type or shape if its values do not imply it.
+/// declares a type or shape that its values do not imply.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -112,8 +112,8 @@ void PipeChannel::fillPoll(pollfd *FDs) const {
   // Do not read the next request while a reply is unsent.
   FDs[0] = {isSending() ? -1 : Read.get(), POLLIN, 0};
   FDs[1] = {PeerProcess.get(), POLLIN, 0};
-  // Watch the write end if a reply is unsent. Also watch it if the peer's
-  // process is unknown, because it then reports POLLERR when the peer ends.
+  // Watch the write end if a reply is unsent. If the peer's process is unknown,
+  // always watch the write end, which reports POLLERR when the peer ends.
   FDs[2] = {PeerProcess && !isSending() ? -1 : Writer.get(),
             static_cast<short>(isSending() ? POLLOUT : 0), 0};
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tests that the model gets what C sets, and that C gets what the model
-/// replies. Values are converted if the conversion preserves them.
+/// Tests that the model receives the values that C sets, and that C receives
+/// the reply's values. Values are only converted if this preserves them.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -47,8 +47,8 @@ static std::unique_ptr<ModelServer> serverAt(const std::string &Spec,
 
 namespace {
 
-/// States what a model does after its last reply, when the next request
-/// arrives: exit, or never reply.
+/// A model's reaction to the request that follows its last reply: the model
+/// exits or never replies.
 enum class Then { Die, Hang };
 
 class GRPCFault : public FaultTest {

@@ -183,7 +183,7 @@ TEST_P(GRPCLoad, UnaryCompilersThatAreGoneMakeRoom) {
     Reply = ask(*runner("connect=10s"), float(I));
     ASSERT_TRUE(Reply) << I << ": " << Reply.message();
     // The session of Last was idle for the longest time, so the server has
-    // ended it. The next call opens another.
+    // ended it. The next call opens another session.
     if (I % 5 == 0) {
       Reply = ask(*Last, float(I));
       ASSERT_TRUE(Reply) << I << ": " << Reply.message();

@@ -55,7 +55,7 @@ protected:
     return static_cast<std::size_t>(std::distance(
         std::filesystem::directory_iterator("/proc/self/task"), {}));
   }
-  /// True if the number of threads soon is \p Wanted. Joined threads stay
+  /// True if the number of threads soon becomes \p Wanted. Joined threads stay
   /// listed for a moment.
   static bool reaches(std::size_t Wanted) {
     for (Deadline Until = Deadline::in(2s); !Until.expired();)

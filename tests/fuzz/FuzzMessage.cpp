@@ -9,8 +9,8 @@
 /// \file
 /// Parses arbitrary bytes as messages of tests/unit/features.proto and of
 /// tests/unit/graph.proto. If a message can be read, it must survive a round
-/// trip, and protoc's generated code must be able to read what this library
-/// writes.
+/// trip, and protoc's generated code must be able to read the messages that
+/// this library writes.
 ///
 //===----------------------------------------------------------------------===//
 

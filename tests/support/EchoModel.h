@@ -43,8 +43,8 @@ std::unique_ptr<ModelServer> serverOf(std::unique_ptr<Listener> Only);
 
 class EchoModel {
 public:
-  /// If a string feature has this name, the model does not echo. The feature's
-  /// value says what the model does: "fail" or "defer".
+  /// If a string feature has this name, the model does not echo. Instead, it
+  /// fails or defers, as the feature's value "fail" or "defer" states.
   static constexpr std::string_view Control = "control";
 
   explicit EchoModel(std::string Name, ModelServerOptions Options = {});

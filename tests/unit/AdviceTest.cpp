@@ -57,8 +57,8 @@ static std::string_view outcome(const From &Value) {
 // significand, it holds every value of every element type exactly.
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
-/// Returns \p Value converted by the rules of Advice.h, or nothing if they
-/// refuse it.
+/// Returns \p Value converted by the rules of Advice.h, or nothing if the rules
+/// refuse the value.
 template <typename To, typename From>
 static std::optional<long double> expected(From Value) {
   auto Exact = static_cast<long double>(Value);

@@ -62,7 +62,7 @@ private:
 
 class EnvironmentSessionTest : public testing::Test {
 protected:
-  /// Sends \p Command with the tensors that \p Fill adds; stores the reply.
+  /// Sends \p Command with the tensors that \p Fill adds, and stores the reply.
   void command(std::string_view Command,
                const std::function<void(FeatureSet &)> &Fill = nullptr) {
     FeatureSet Message;

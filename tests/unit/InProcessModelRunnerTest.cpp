@@ -584,7 +584,7 @@ TEST(DecisionTest, AnOutputOfTheMetadataIsNotItsScores) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Two agents take turns; an episode ends when their actions sum to 12.
+/// Two agents take turns. An episode ends when their actions sum to 12.
 class TwoAgents : public Environment {
 public:
   Error reset(FeatureSet &Observation) override {

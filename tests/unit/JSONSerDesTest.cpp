@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Tests the JSON format: which bytes are written, what can be read from this
-/// library and from other programs, and what is refused.
+/// Tests the JSON format: which bytes are written, which messages of this
+/// library and of other programs can be read, and which are refused.
 ///
 //===----------------------------------------------------------------------===//
 

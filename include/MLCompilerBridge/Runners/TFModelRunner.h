@@ -66,8 +66,8 @@ loadTFModel(const std::string &Folder, const TFOptions &Options = {});
 /// outputs become advice. A model is loaded at its first request. A runner that
 /// is constructed directly does not share its models. Runners that come from
 /// one RunnerFactory or its copies share a model. After a file in a model's
-/// folder has changed, only runners that make their first request load the new
-/// model.
+/// folder has changed, only runners that have not made a request yet load the
+/// new model.
 class TFModelRunner final : public InProcessModelRunner {
 public:
   explicit TFModelRunner(const std::string &Folder,

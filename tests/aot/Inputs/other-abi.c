@@ -8,7 +8,7 @@
 
 /*!
  * \file
- * A model of a later ABI; only the first two fields are known.
+ * A model of a later ABI. Only its first two fields are known.
  */
 
 #include "MLCompilerBridge-C/AOTModel.h"
