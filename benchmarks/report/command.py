@@ -76,6 +76,7 @@ def _report(context: typer.Context, by: _Options) -> None:
     target = results.folder / "report.html"
     sections = write(results, target, quick=by.quick)
     _print(console, [s for s in sections if s.part.name in chosen])
+    console.print(f"measured in {duration(results.seconds(parts))}")
     console.print(f"page: {target}", soft_wrap=True)
     for failure in failures:
         console.print(f"[red]{escape(failure)}[/]")
@@ -120,8 +121,6 @@ def _print(console: Console, sections: list[Section]) -> None:
         part = section.part
         table.add_row(part.place, part.name, section.state, section.duration)
     console.print(table)
-    total = sum(section.seconds for section in sections)
-    console.print(f"measured in {duration(total)}")
 
 
 report_command = with_options(_report, _Options)

@@ -70,6 +70,15 @@ class Results:
         except (TypeError, ValueError) as error:
             raise Malformed(f"{file}: {error}; delete it to measure again") from error
 
+    def of_parts(self, parts: Iterable[Part]) -> dict[str, Result]:
+        """Returns the results of the measured steps of parts, by the step's name."""
+        found = {step.name: self.of(step) for step in steps_of(parts)}
+        return {name: result for name, result in found.items() if result is not None}
+
+    def seconds(self, parts: Iterable[Part]) -> float:
+        """Returns the time of parts. A step of several parts counts once."""
+        return sum(result.seconds for result in self.of_parts(parts).values())
+
     def failure(self, step: Step) -> str:
         """Returns why the last run of a step failed, or an empty string."""
         file = self._failure(step)

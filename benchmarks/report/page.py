@@ -12,23 +12,13 @@ from typing import Any
 from mlbridge_optimizations.page import write_page
 from mlbridge_optimizations.plot import draw_bars, panels_of
 
-from .measure import Result, Results, steps_of
+from .measure import Result, Results
 from .parts import PARTS, Part, Row, View
 from .published import PAPER, figure_of, figures_of
 from .runners import runner_table
+from .tables import PUBLISHED, PageTable, view_table
 
 TEMPLATE = Path(__file__).with_name("page.html")
-PUBLISHED = "published"
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A table of the page. `numbers` are the indices of columns to align right."""
-
-    caption: str
-    titles: list[str]
-    rows: list[list[str]]
-    numbers: set[int]
 
 
 @dataclass(frozen=True)
@@ -48,7 +38,7 @@ class Section:
     seconds: float = 0.0
     measured: list[Result] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
-    tables: list[Shown] = field(default_factory=list)
+    tables: list[PageTable] = field(default_factory=list)
     images: list[Image] = field(default_factory=list)
     published: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -75,33 +65,6 @@ def command_text(words: Sequence[str]) -> str:
         if word not in hidden and following not in hidden:
             kept.append(word.replace("{folder}", "build/report"))
     return shlex.join(kept)
-
-
-def shown(part: str, view: View, rows: Sequence[Row]) -> Shown | None:
-    """Returns a view's table. A column of published figures follows our column."""
-    wanted = view.rows(rows)
-    # Other rows of the same step may have other columns.
-    columns = [
-        c for c in view.columns if any(c.value(row) is not None for row in wanted)
-    ]
-    if not wanted or view.columns[0] not in columns:
-        return None
-    titles, numbers, cells = list[str](), set[int](), [list[str]() for _ in wanted]
-
-    def add(title: str, values: Sequence[str], *, is_text: bool) -> None:
-        if not is_text:
-            numbers.add(len(titles))
-        titles.append(title)
-        for row, value in zip(cells, values, strict=True):
-            row.append(value)
-
-    for column in columns:
-        add(column.title, [column.cell(row) for row in wanted], is_text=column.is_text)
-        found = [figure_of(part, column.key, row) for row in wanted]
-        if any(found):
-            values = [f"{one.value:g}" if one else "-" for one in found]
-            add(PUBLISHED, values, is_text=False)
-    return Shown(view.caption, titles, cells, numbers)
 
 
 def comparison(part: str, view: View, rows: Sequence[Row]) -> Image | None:
@@ -156,50 +119,56 @@ def section_of(part: Part, results: Results, *, quick: bool) -> Section:
             rows[step.name] = found.rows
         if failure := results.failure(step):
             section.failures.append(f"{step.name}: {failure}")
-    if part.not_done:
-        section.state = "not done"
-    elif not part.steps:
-        section.state = "described"
-    elif len(section.measured) == len(part.steps):
-        section.state = "measured"
-    elif section.failures:
-        section.state = "failed"
-    every = [row for each in rows.values() for row in each]
+    section.state = _state(section)
     if not quick:
-        section.notes += [o.why for o in part.optional if o.is_missing(every)]
+        all_rows = [row for step_rows in rows.values() for row in step_rows]
+        section.notes += [o.why for o in part.optional if o.is_missing(all_rows)]
     for view in part.views:
-        each = [row for name in view.steps for row in rows.get(name, ())]
-        if table := shown(part.name, view, each):
+        view_rows = [row for name in view.steps for row in rows.get(name, ())]
+        if table := view_table(part.name, view, view_rows):
             section.tables.append(table)
-        if image := comparison(part.name, view, each):
+        if image := comparison(part.name, view, view_rows):
             section.images.append(image)
-    for step in part.steps:
-        for plot in results.plots(step):
-            section.images.append(
-                _image(plot, f"{part.title}: the plot of the command")
-            )
+    text = f"{part.title}: the plot of the command"
+    plots = [plot for step in part.steps for plot in results.plots(step)]
+    section.images += [_image(plot, text) for plot in plots]
+    section.published += _published(part)
+    return section
+
+
+def _state(section: Section) -> str:
+    if section.part.not_done:
+        return "not done"
+    if not section.part.steps:
+        return "described"
+    if len(section.measured) == len(section.part.steps):
+        return "measured"
+    return "failed" if section.failures else "not measured"
+
+
+def _published(part: Part) -> list[str]:
+    """Returns a line for each source of published figures."""
     titles = {c.key: c.title for view in part.views for c in view.columns}
     by_source: dict[str, list[str]] = {}
     for figure in figures_of(part.name):
         of = ", ".join(map(str, figure.row.values())) or "row not stated"
         text = f"{of}: {titles.get(figure.key, figure.key)} {figure.value:g}"
         by_source.setdefault(figure.source, []).append(text)
-    for source, texts in by_source.items():
-        section.published.append(f"{'; '.join(texts)}. Source: {source}.")
-    return section
+    return [
+        f"{'; '.join(texts)}. Source: {source}." for source, texts in by_source.items()
+    ]
 
 
 def write(results: Results, target: Path, *, quick: bool) -> list[Section]:
     """Writes the page from all results of a folder. Returns its sections."""
     sections = [section_of(part, results, quick=quick) for part in PARTS]
-    found = {step.name: results.of(step) for step in steps_of(PARTS)}
-    every = [result for result in found.values() if result is not None]
-    rows = {name: result.rows for name, result in found.items() if result is not None}
+    found = results.of_parts(PARTS)
     for section in sections:
         if section.part.name == "runners":
-            section.tables.append(Shown(*runner_table(rows)))
+            rows = {name: result.rows for name, result in found.items()}
+            section.tables.append(runner_table(rows))
     machines: list[dict[str, str]] = []
-    for result in every:
+    for result in found.values():
         if result.machine not in machines:
             machines.append(result.machine)
     write_page(
@@ -208,10 +177,8 @@ def write(results: Results, target: Path, *, quick: bool) -> list[Section]:
         command_text=command_text,
         sections=sections,
         machines=machines,
-        commits=sorted({result.commit for result in every if result.commit}),
-        duration=duration(
-            sum({r.started + str(r.command): r.seconds for r in every}.values())
-        ),
+        commits=sorted({result.commit for result in found.values() if result.commit}),
+        duration=duration(results.seconds(PARTS)),
         quick=quick,
         paper=PAPER,
     )

@@ -112,7 +112,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Optional:
+class OptionalRow:
     """A row that needs additional software.
 
     Attributes:
@@ -151,7 +151,7 @@ class Part:
     text: str
     steps: tuple[Step, ...] = ()
     views: tuple[View, ...] = ()
-    optional: tuple[Optional, ...] = ()
+    optional: tuple[OptionalRow, ...] = ()
     not_done: str = ""
 
 
@@ -267,7 +267,7 @@ PARTS: tuple[Part, ...] = (
             ),
         ),
         (View(("compile-time",), "bitcode to object by a policy", _COMPILES),),
-        (Optional("flow", TF_AOT, _TF_AOT),),
+        (OptionalRow("flow", TF_AOT, _TF_AOT),),
     ),
     Part(
         "register-allocation",
@@ -370,8 +370,8 @@ PARTS: tuple[Part, ...] = (
             ),
         ),
         (
-            Optional("clang", f"+ {TF_AOT}", _TF_AOT),
-            Optional("clang", f"+ {TF}", _TF),
+            OptionalRow("clang", f"+ {TF_AOT}", _TF_AOT),
+            OptionalRow("clang", f"+ {TF}", _TF),
         ),
     ),
     Part(
@@ -439,7 +439,7 @@ PARTS: tuple[Part, ...] = (
             ),
         ),
         (*_trips("rtt"), _INSIDE),
-        (Optional("runner", TF_AOT, _TF_AOT), Optional("runner", TF, _TF)),
+        (OptionalRow("runner", TF_AOT, _TF_AOT), OptionalRow("runner", TF, _TF)),
     ),
     Part(
         "mlir",

@@ -8,8 +8,9 @@ from typing import Any
 from mlbridge_benchmarks.common.savedmodel import TF_AOT
 from mlbridge_benchmarks.common.tables import number
 
-Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+from .tables import PageTable
 
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 ANOTHER, INSIDE = "another process", "the compiler"
 EXPORTS = "any that exports ONNX"
@@ -74,12 +75,8 @@ def _start(rows: Rows, spec: str) -> str:
     return ""
 
 
-def runner_table(rows: Rows) -> tuple[str, list[str], list[list[str]], set[int]]:
-    """Returns the caption, titles, rows and numeric columns of the table.
-
-    Args:
-        rows: the rows of each measured step, by its name.
-    """
+def runner_table(rows: Rows) -> PageTable:
+    """Returns the table. ``rows`` are the rows of each measured step, by its name."""
     cells = [
         [
             *(one.spec, one.place, one.training, one.frameworks, one.needs),
@@ -87,4 +84,4 @@ def runner_table(rows: Rows) -> tuple[str, list[str], list[list[str]], set[int]]
         ]
         for one in RUNNERS
     ]
-    return "runners", TITLES, cells, {5, 6}
+    return PageTable("runners", TITLES, cells, numbers={5, 6})

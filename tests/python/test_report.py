@@ -24,11 +24,11 @@ from mlbridge_benchmarks.report.page import (
     command_text,
     comparison,
     duration,
-    shown,
     write,
 )
 from mlbridge_benchmarks.report.parts import MLBRIDGE, PARTS, Step
 from mlbridge_benchmarks.report.runners import runner_table
+from mlbridge_benchmarks.report.tables import view_table
 from programs import CLI, PATIENCE, ROOT, Started, until
 
 LINES = "integration-lines"
@@ -215,7 +215,7 @@ def test_published_figures_are_beside_ours() -> None:
         {"flow": flow, "seconds": 2.0, "faster": {"total": faster, "geomean": faster}}
         for flow, faster in (("original", 1.0), ("gRPC", 6.5), ("shm", 7.0))
     ]
-    table = shown(part.name, part.views[0], rows)
+    table = view_table(part.name, part.views[0], rows)
     assert table is not None
     assert table.titles == ["flow", "s", "times as fast", "published", "geomean"]
     assert table.rows[1] == ["gRPC", "2.00", "6.50", "4.4", "6.50"]
@@ -225,7 +225,7 @@ def test_published_figures_are_beside_ours() -> None:
     assert image is not None
     assert b64decode(image.url.partition(",")[2]).startswith(b"\x89PNG")
     assert comparison(part.name, part.views[0], rows[::2]) is None
-    assert shown(part.name, part.views[0], []) is None
+    assert view_table(part.name, part.views[0], []) is None
 
 
 def test_rows_of_two_kinds_have_tables_of_their_own() -> None:
@@ -237,7 +237,7 @@ def test_rows_of_two_kinds_have_tables_of_their_own() -> None:
         {**served, "placement": "two-cores"},
         {**inside, "floor_us": 1.25},
     ]
-    tables = [shown(part.name, view, rows) for view in part.views]
+    tables = [view_table(part.name, view, rows) for view in part.views]
     cells = [table and table.rows for table in tables]
     assert cells == [
         [["pipe", "json", "fc", "3.50"]],
@@ -267,9 +267,18 @@ def test_a_missing_row_is_explained(tmp_path: Path) -> None:
     assert notes("original", quick=True) == []
 
 
+def test_a_step_of_several_parts_counts_once(tmp_path: Path) -> None:
+    assert sum(STEPS["corpus"] in part.steps for part in PARTS) > 1
+    result = Result([], "2026-11-28T12:00", 90.0, 0, "", {}, [])
+    (tmp_path / "corpus.json").write_text(json.dumps(asdict(result)))
+    assert Results(tmp_path).seconds(PARTS) == 90
+    write(Results(tmp_path), tmp_path / "page.html", quick=False)
+    assert "together took 2 min." in (tmp_path / "page.html").read_text()
+
+
 def test_the_table_of_runners() -> None:
     """Uses made-up times."""
-    _, titles, rows, numbers = runner_table(
+    table = runner_table(
         {
             "rtt": [
                 {
@@ -282,15 +291,15 @@ def test_the_table_of_runners() -> None:
             "overhead": [{"source": "start-up", "clang": "+ aot", "added_cpu_ms": 1.6}],
         }
     )
-    found = {row[0]: row[-2:] for row in rows}
+    found = {row[0]: row[-2:] for row in table.rows}
     assert found["pipe:"] == ["3.50", ""]
     assert found["aot:"] == ["0.12", "1.60"]
     assert found["onnx:"] == ["", ""]
     assert found["TensorFlow AOT"] == ["0.33", ""]
-    assert all(len(row) == len(titles) for row in rows)
-    assert max(numbers) < len(titles)
+    assert all(len(row) == len(table.titles) for row in table.rows)
+    assert max(table.numbers) < len(table.titles)
     page = (ROOT / "docs/reference/model-specs.md").read_text()
-    for row in rows:
+    for row in table.rows:
         assert not row[0].endswith(":") or f"`{row[0]}" in page.replace("//", "")
 
 
