@@ -79,8 +79,8 @@ def ir2vec_command(
         str,
         typer.Option(
             help="Pipeline to run on the module before the measurement, so that its"
-            " instructions are scattered in memory as in a real compile. '': no"
-            " pipeline."
+            " instructions are scattered in memory as in a real compile. An empty"
+            " string means no pipeline."
         ),
     ] = "default<O2>",
     vocabulary: Annotated[

@@ -203,7 +203,7 @@ def overhead_command(
     the plug-in load the model. The second file is a whole module.
 
     The runners "tf" and "tf-aot" need TensorFlow. "tf" loads a SavedModel with
-    TensorFlow's library, and "tf-aot" is its machine code.
+    TensorFlow's library, and "tf-aot" runs the same model compiled to machine code.
 
     "asked" is the number of decisions. "MiB" is the added size on disk. "RSS" is the
     peak memory in MiB, including shared libraries. Columns with "+" show the median

@@ -201,8 +201,9 @@ def _compile_time(
     columns exclude this time. However, each compile with an in-process model includes
     loading the model.
 
-    The limit "CPU, 95 %" compares such a flow with the best flow with another process.
-    It is the upper end of the 95 % interval of the ratio of their CPU times.
+    The limit "CPU, 95 %" compares a flow whose model is in clang with the best flow
+    whose model is in another process. It is the upper end of the 95 % interval of the
+    ratio of their CPU times.
 
     ```sh
     mlbridge bench compile-time

@@ -95,10 +95,10 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     are not an error, because they depend on the machine.
 
     The runners of in-process models (onnx, aot, tf and tf-aot) are compared with a
-    direct call of the same runtime. --placement, --serdes and --fresh do not affect
-    them. "tf" loads a SavedModel with TensorFlow's library, and "tf-aot" is its machine
-    code. The word "tf" selects both. The first run takes a few seconds longer per
-    model, because it compiles the models.
+    direct call to the same runtime. --placement, --serdes and --fresh do not affect
+    them. "tf" loads a SavedModel with TensorFlow's library, and "tf-aot" runs the same
+    model compiled to machine code. The word "tf" selects both. The first run takes a
+    few seconds longer per model, because it compiles the models.
 
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000

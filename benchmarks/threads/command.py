@@ -282,7 +282,7 @@ def plot(decided: Cells, compiled: Cells, path: Path) -> None:
 @dataclass(frozen=True)
 class _Options:
     counts: Annotated[
-        str, Option("--threads", metavar="N,N,...", help="Values of N.")
+        str, Option("--threads", metavar="N,N,...", help="Numbers N to compare.")
     ] = COUNTS
     runner: cli.ModelRunner = None
     only: Annotated[cli.Names, cli.only("--only", PARTS, "part")] = None
@@ -328,7 +328,7 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     of threads and processes differ.
 
     The runners "tf" and "tf-aot" need TensorFlow. "tf" loads a SavedModel with
-    TensorFlow's library, and "tf-aot" is its machine code.
+    TensorFlow's library, and "tf-aot" runs the same model compiled to machine code.
 
     Without "tf", the run takes ten minutes on two idle cores. The decisions alone take
     one minute:

@@ -38,7 +38,7 @@ VALIDATION = ("flac", "jq", "libpng", "minisat")
 """The programs for validation, which are not used for training."""
 
 Functions = Annotated[
-    Path, Option(help="Folder of the extracted functions, as bitcode files.")
+    Path, Option(help="Folder for the bitcode files of the extracted functions.")
 ]
 Validation = Annotated[
     list[str],

@@ -43,8 +43,8 @@ class RegisterAllocationSettings:
         str,
         Option(
             help="question: one network decides about all live ranges of a function."
-            " dialogue: four agents decide step by step; to train them, use --engine"
-            " rllib."
+            " dialogue: four agents decide step by step, and `mlbridge train"
+            " register-allocation` trains them with --engine rllib."
         ),
     ] = "question"
     spec: Annotated[
@@ -62,8 +62,7 @@ class RegisterAllocationSettings:
         int,
         Option(
             min=0,
-            help="Skip functions with more live ranges than this. With 0, skip none."
-            " A resumed training may use a higher limit.",
+            help="Skip functions with more live ranges than this. With 0, skip none.",
         ),
     ] = 0
     order: Annotated[int, Option(help="Random seed of the functions' order.")] = 0

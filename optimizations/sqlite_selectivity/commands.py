@@ -29,7 +29,7 @@ class ModelOptions:
     """The files of a training."""
 
     database: Annotated[
-        Path, Argument(metavar="DB", help="A database of SQLite. It is not changed.")
+        Path, Argument(metavar="DB", help="An SQLite database. It is not changed.")
     ]
     out: Annotated[
         Path, Option(help="Folder for model.onnx and its learning curve.")
@@ -101,7 +101,7 @@ def _check(trained: ModelOptions, learning: LearningOptions) -> None:
 def _evaluate(
     context: typer.Context, options: EvaluationOptions, learning: LearningOptions
 ) -> None:
-    r"""Compare SQLite's query times with a model, with histograms (STAT4) and without.
+    r"""Compare the query times of SQLite (a build with STAT4) with and without a model.
 
     The databases and queries are drawn from seeds, so they are the same on every
     machine. Each query must return the same rows with and without the model. Hot times

@@ -26,7 +26,7 @@ class LearningOptions:
     ] = 30_000
     counted: Annotated[
         int,
-        Option(min=100, help="Maximum rows per table on which conditions are counted."),
+        Option(min=100, help="Maximum rows per table on which conditions are tested."),
     ] = 20_000
     terms: Annotated[int, Option(min=1, help="Random conditions per table.")] = 600
     conjunctions: Annotated[
@@ -46,8 +46,8 @@ class LearningOptions:
     share: Annotated[
         float,
         Option(
-            help="Use the model for a statement only if its conditions on some table"
-            " accept at most this share of the table's rows."
+            help="Use the model for a statement only if, for at least one table, the"
+            " statement's conditions accept at most this share of the rows."
         ),
     ] = 0.03
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 0

@@ -117,7 +117,7 @@ class TrainingSettings:
         Option(
             metavar="ADDRESS",
             help="Address of compilers that already run, such as"
-            " grpc://host:50051-50058: a port for each worker. May be repeated.",
+            " grpc://host:50051-50058, with a port for each worker. May be repeated.",
         ),
     ] = None
     device: Annotated[

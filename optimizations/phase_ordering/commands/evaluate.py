@@ -66,7 +66,8 @@ class How:
         int,
         Option(
             min=0,
-            help="Runs of each program, to compare output and run time. 0: no run.",
+            help="How often each program is run to compare outputs and times. 0: do not"
+            " run the programs.",
         ),
     ] = 0
     jobs: Jobs = 1

@@ -37,17 +37,21 @@ class Agents:
         str,
         Option(
             help="Reward, as for `mlbridge train phase-ordering`. poset-rl-weighted"
-            " counts the cycles of loops."
+            " counts a block's cycles as often as the block runs."
         ),
     ] = "poset-rl"
-    seeds: Annotated[int, Option(min=1, help="Agents, with seeds from 0.")] = 5
+    seeds: Annotated[
+        int, Option(min=1, help="Number of agents. Their seeds start at 0.")
+    ] = 5
     steps: Annotated[
-        int, Option(min=1, help="Actions in the training of an agent.")
+        int, Option(min=1, help="Number of actions with which each agent is trained.")
     ] = 300_000
     engine: Annotated[
         str, Option(help="Library: rllib (double DQN), or sb3 (DQN, not double).")
     ] = "rllib"
-    workers: Annotated[int, Option(min=1, help="Parallel compilers of a training.")] = 1
+    workers: Annotated[
+        int, Option(min=1, help="Parallel compilers per training run.")
+    ] = 1
     leave_out: LeaveOut = None
     vocabulary: Annotated[
         Path, Option(help="IR2Vec vocabulary in LLVM's JSON format.")
@@ -73,7 +77,12 @@ class Beside:
         ),
     ] = None
     rounds: Annotated[
-        int, Option(min=0, help="Runs of each program for the time. 0: no run.")
+        int,
+        Option(
+            min=0,
+            help="How often each program is run to measure its time. 0: do not run the"
+            " programs.",
+        ),
     ] = 5
     jobs: Jobs = 1
 
@@ -83,11 +92,12 @@ def _poset_rl(
 ) -> None:
     """Train POSET-RL's agents with several seeds, and compare them with clang -Oz.
 
-    The training uses the published settings with a few changes: a double DQN sees the
-    module's IR2Vec vector and takes 15 actions. The comparison shows the code size, the
-    number of IR instructions and the execution time. It also includes the best of -Oz
-    and K random sequences of the same actions. If the command is interrupted, repeat it
-    to continue.
+    A double DQN sees the module's IR2Vec vector and takes 15 actions. Its settings are
+    the published ones with a few changes, which
+    docs/guides/phase-ordering-training.md lists. The command compares the code size,
+    the number of IR instructions and the execution time. It also includes the best of
+    -Oz and K random sequences of the same actions. If the command is interrupted,
+    repeat it to continue.
 
     ```sh
     mlbridge evaluate phase-ordering-poset-rl --actions odg

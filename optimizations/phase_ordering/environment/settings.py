@@ -57,7 +57,7 @@ class Compared:
         Option(
             min=1,
             help="Value of K in the rows 'best of K'. For each file, such a row uses"
-            " the smallest object of K sequences and of -Oz.",
+            " the smallest of the results of K sequences and of -Oz.",
         ),
     ] = 8
     seed: Annotated[int, Option(help="Random seed of drawn sequences.")] = 0

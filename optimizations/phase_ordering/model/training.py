@@ -44,8 +44,8 @@ class PhaseOrderingSettings:
         Option(
             help="Weights of the parts of the reward: text-size, instructions,"
             " mca-cycles and weighted-cycles, for example text-size:10,mca-cycles:5."
-            " Or poset-rl, the reward of POSET-RL, or poset-rl-weighted, the same with"
-            " weighted-cycles."
+            " Instead, poset-rl selects the reward of POSET-RL, and poset-rl-weighted"
+            " the same reward with weighted-cycles."
         ),
     ] = "text-size:10"
     baseline: Annotated[

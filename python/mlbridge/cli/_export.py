@@ -166,14 +166,15 @@ def _export(context: typer.Context, by: _Options) -> None:
     mlbridge export checkpoint/ --module colour --to colour.onnx
     ```
 
-    To export a SavedModel, for example an inliner of MLGO, by a Python with TensorFlow:
+    To export a SavedModel, for example an inliner of MLGO, name a Python with
+    TensorFlow:
 
     ```sh
     mlbridge export saved_policy/ --python venv/bin/python --to inliner.onnx
     ```
 
-    For PyTorch, scikit-learn, Keras and JAX, the features must be given. They are read
-    from a training log or listed:
+    For PyTorch, scikit-learn, Keras and JAX, name a training log that contains the
+    features, or list the features:
 
     ```sh
     mlbridge export train:network --to inliner.onnx \
