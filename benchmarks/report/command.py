@@ -52,9 +52,10 @@ class _Options:
 def _report(context: typer.Context, by: _Options) -> None:
     """Reproduce the tables and figures of the bridge's paper, and write one page.
 
-    A part is a table or a figure. Each part runs other commands, mostly `mlbridge bench`
-    commands, and keeps their rows in the folder. A finished part is not measured again,
-    so the same command continues an interrupted report. All parts together take hours.
+    A part is a table or a figure. Each part runs other commands, mostly `mlbridge
+    bench` commands, and keeps their rows in the folder. A finished part is not measured
+    again, so the same command continues an interrupted report. All parts together take
+    hours.
 
     The page, `report.html`, needs no network. It shows our figures beside the published
     ones that could be checked. If a part fails, the report continues, the page shows
