@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands ``mlbridge`` search, train and evaluate ``smallest-code``."""
+"""The commands ``mlbridge search``, ``train`` and ``evaluate smallest-code``."""
 
 import os
 import shlex
@@ -14,6 +14,7 @@ from typer import Argument, Option
 
 from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
+from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
@@ -21,22 +22,22 @@ from mlbridge_optimizations.commands.shared import (
     Jobs,
     ModelFile,
     Plugin,
-    RatiosFile,
     plugin_of,
 )
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
-from .settings import ImitationOptions
+from .settings import ImitationOptions, SizesFile
 
 if TYPE_CHECKING:
+    from .search import Sizes
     from .searched import Calls, Searched
 
 PACKAGES = ("elftools", "torch", "onnx", "onnxruntime", "onnxscript")
 
 
 @dataclass(frozen=True)
-class SizeOptions:
+class SearchOptions:
     """The options of a search."""
 
     command: Annotated[
@@ -68,15 +69,15 @@ class SizeOptions:
     jobs: Jobs = os.cpu_count() or 1
 
 
-def _search(context: typer.Context, options: SizeOptions) -> None:
+def _search(context: typer.Context, options: SearchOptions) -> None:
     """Search for the inlining decisions that make a program smallest.
 
     COMMAND must build the program from scratch, with the compilers in CC, CXX and PATH.
-    These are wrappers of clang -Oz, which give each function its own section. They link
-    with lld, which removes unused sections. The search reverses decisions of clang's
-    inliner, and keeps the reversals that make the linked program smaller. Stock clang
-    can replay the decisions, so later builds need no plug-in. With --pipelines, they
-    need it.
+    These compilers are wrappers of clang -Oz. They give each function its own section,
+    and link with lld, which removes unused sections. The search reverses decisions of
+    clang's inliner, and keeps the reversals that make the linked program smaller. Stock
+    clang can replay the decisions, so later builds need no plug-in. With --pipelines,
+    later builds need the plug-in.
 
     ```sh
     make clean
@@ -84,73 +85,79 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     ```
     """
     need("mlbridge search smallest-code", ("elftools",))
-    from mlbridge_optimizations.corpus.user_build import link_units, run_build
+    from mlbridge_optimizations.corpus.user_build import run_build
     from mlbridge_optimizations.corpus.wrapper import COMPILE, LINK
 
-    from .decisions import Decisions
-    from .files import FileProgress, FileSearch
-    from .pipelines import read_pipelines
-    from .search import (
-        Progress,
-        Sizes,
-        plugin_replay_flags,
-        rebuild,
-        replay,
-        replay_flags,
-        search,
-    )
-    from .searched import FLIPS, MODULE, Searched
+    from .search import Sizes, flags_to_replay, rebuild_from_source
+    from .searched import Searched
 
     plugin = plugin_of(options.plugin)
     build = run_build(options.command, options.folder)
-    link = build.program(options.binary)
-    program = options.folder / MODULE
-    link_units(build.units_of(link), program)
-    space, pipelines, share = None, {}, 1.0
+    program = Searched(options.folder.resolve(), build, build.program(options.binary))
+    with sigterm_exits(), ProgressBars() as bars:
+        _find_decisions(program, plugin, options, bars)
+    program.save(options.out)
+    flags = flags_to_replay(options.out, plugin)
+    made = options.folder / program.name
+    found = rebuild_from_source(build, program.link, flags, made, options.jobs)
+    console.print(_size_table(Sizes.of(program.link.output), found))
+    console.print(f"The program with these decisions is {made}.")
+    console.print(f"Compile with: {shlex.join([*COMPILE, *flags])}", soft_wrap=True)
+    console.print(f"Link with: {shlex.join(LINK)}", soft_wrap=True)
+
+
+def _find_decisions(
+    program: "Searched", plugin: Path, options: SearchOptions, bars: ProgressBars
+) -> None:
+    """Searches a program, and writes the decisions to ``options.out``."""
+    from .decisions import Decisions
+    from .files import FileProgress, FileSearch
+    from .pipelines import read_pipelines
+    from .search import Progress, search
+
+    program.link_module()
+    before = Decisions.read(options.out) if options.resume else Decisions()
+    seconds, space, pipelines = options.seconds, None, dict[str, str]()
     if options.pipelines:
-        space, share = options.folder / "pipelines.json", 2 / 3
+        # Keep a third of the time for the search of single files.
+        seconds, space = seconds * 2 / 3, program.folder / "pipelines.json"
         pipelines = read_pipelines(options.pipelines, space)
-    with ProgressBars() as bars:
-        task = bars.add_task("CPU seconds", total=options.seconds * share)
+    task = bars.add_task("CPU seconds", total=seconds)
 
-        def show(state: Progress | FileProgress) -> None:
-            ratio = state.best / state.stock if state.stock else 1.0
-            bars.update(task, completed=state.seconds, description=f"Size {ratio:.4f}")
+    def show(state: Progress | FileProgress) -> None:
+        ratio = state.best / state.stock if state.stock else 1.0
+        bars.update(task, completed=state.seconds, description=f"Size {ratio:.4f}")
 
-        search(
-            program,
-            options.out,
+    search(
+        program.module,
+        options.out,
+        plugin=plugin,
+        seconds=seconds,
+        seed=options.seed,
+        start=options.out if options.resume else None,
+        flips=program.flips,
+        pipelines=space,
+        is_shared=program.link.is_shared,
+        show=show,
+    )
+    decisions = Decisions.read(options.out).with_files_of(before)
+    decisions.save(options.out)
+    if options.pipelines:
+        task = bars.add_task("CPU seconds", total=options.seconds - seconds)
+        FileSearch(
+            program.build,
+            program.link,
+            decisions,
+            program.folder / "objects",
             plugin=plugin,
-            seconds=options.seconds * share,
+            pipelines=pipelines,
+            seconds=options.seconds - seconds,
             seed=options.seed,
-            start=options.out if options.resume else None,
-            flips=options.folder / FLIPS,
-            pipelines=space,
-            is_shared=link.is_shared,
             show=show,
-        )
-        if options.pipelines:
-            task = bars.add_task("CPU seconds", total=options.seconds * (1 - share))
-            FileSearch(
-                build,
-                link,
-                Decisions.read(options.out),
-                options.folder / "objects",
-                plugin=plugin,
-                pipelines=pipelines,
-                seconds=options.seconds * (1 - share),
-                seed=options.seed,
-                show=show,
-            ).run(lambda decisions: decisions.save(options.out))
-    Searched(options.folder.resolve(), build, link).save(options.out)
-    stock = Sizes.of(link.output)
-    made = options.folder / link.output.name
-    if Decisions.read(options.out).needs_plugin:
-        flags = plugin_replay_flags(options.out, plugin)
-        found = rebuild(build, link, flags, made, options.jobs)
-    else:
-        flags = replay_flags(options.out.resolve())
-        found = replay(build, link, options.out, made, options.jobs)
+        ).run(lambda decisions: decisions.save(options.out))
+
+
+def _size_table(stock: "Sizes", found: "Sizes") -> Table:
     table = Table("section", title="Linked code in bytes")
     for column in ("clang -Oz", "with decisions", "ratio"):
         table.add_column(column, justify="right")
@@ -160,10 +167,7 @@ def _search(context: typer.Context, options: SizeOptions) -> None:
     ):
         ratio = f"{after / before:.4f}" if before else "-"
         table.add_row(name, f"{before:,}", f"{after:,}", ratio)
-    console.print(table)
-    console.print(f"The program with these decisions is {made}.")
-    console.print(f"Compile with: {shlex.join([*COMPILE, *flags])}", soft_wrap=True)
-    console.print(f"Link with: {shlex.join(LINK)}", soft_wrap=True)
+    return table
 
 
 Folders = Annotated[
@@ -199,7 +203,7 @@ class EvaluateOptions:
             " other programs]",
         ),
     ] = None
-    json: RatiosFile = None
+    json: SizesFile = None
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
 
@@ -258,13 +262,13 @@ def _recorded(
 def _evaluate(
     context: typer.Context, options: EvaluateOptions, settings: ImitationOptions
 ) -> None:
-    """Compare models and simple rules for inlining by the programs' linked sizes.
+    """Compare the linked sizes that inlining models and simple rules achieve.
 
     The programs come from earlier searches. Without --model, the command trains a model
     for each program on all other programs.
     """
     need("mlbridge evaluate smallest-code", PACKAGES)
-    from . import evaluate as by
+    from . import evaluate
 
     plugin = plugin_of(options.plugin)
     programs, calls = _recorded(options.folders, plugin, options.jobs)
@@ -272,15 +276,15 @@ def _evaluate(
         raise InvalidArgument("expected two programs or more, or --model")
     found = []
     with TemporaryDirectory(prefix="mlbridge-size-") as folder, ProgressBars() as bars:
-        rule = by.write_rule(calls[0], Path(folder))
-        advance = bars.steps("Policies", len(programs) * (len(by.THRESHOLDS) + 4))
+        rule = evaluate.write_rule(calls[0], Path(folder))
+        advance = bars.steps("Policies", len(programs) * (len(evaluate.THRESHOLDS) + 4))
         for index, program in enumerate(programs):
-            model = options.model or by.train_without(
+            model = options.model or evaluate.train_without(
                 index, calls, Path(folder), settings
             )
-            models = {by.ONE_USE: rule, by.MODEL: model}
-            flags = by.flags_of(program, models, plugin)
-            found.append(by.compare(program, flags, options.jobs, advance))
+            models = {evaluate.ONE_USE: rule, evaluate.MODEL: model}
+            flags = evaluate.flags_of(program, models, plugin)
+            found.append(evaluate.compare(program, flags, options.jobs, advance))
     policies = list(found[0].sizes)
     table = Table(title="Linked .text, relative to clang -Oz")
     table.add_column("program", no_wrap=True)
@@ -289,8 +293,8 @@ def _evaluate(
         table.add_column(policy, justify="right")
     for one in found:
         ratios = [f"{one.ratio(policy):.4f}" for policy in policies[1:]]
-        table.add_row(one.program, f"{one.sizes[by.STOCK].text:,}", *ratios)
-    means = [f"{by.mean_ratio(found, policy):.4f}" for policy in policies[1:]]
+        table.add_row(one.program, f"{one.sizes[evaluate.STOCK].text:,}", *ratios)
+    means = [f"{evaluate.mean_ratio(found, policy):.4f}" for policy in policies[1:]]
     table.add_row("geometric mean", "", *means)
     console.print(table)
     plain = {
@@ -301,7 +305,7 @@ def _evaluate(
 
 
 COMMANDS = {
-    "search smallest-code": with_options(_search, SizeOptions),
+    "search smallest-code": with_options(_search, SearchOptions),
     "train smallest-code": with_options(_train, TrainOptions, ImitationOptions),
     "evaluate smallest-code": with_options(
         _evaluate, EvaluateOptions, ImitationOptions

@@ -27,10 +27,12 @@ _WHOLE = re.compile(r"file '([^']+)' does not outline from '([^']+)'")
 
 @dataclass(frozen=True)
 class FileDecisions:
-    """The decisions about a source file."""
+    """The decisions about a source file, except inlining."""
 
     pipeline: str = STOCK  # The name of a pipeline.
-    least: int = 0  # The shortest outlined sequence. 0 if nothing is outlined.
+    # LLVM's -outliner-benefit-threshold: the bytes that outlining a sequence must save.
+    # 0 if nothing is outlined.
+    least: int = 0
     whole: frozenset[str] = frozenset()  # Functions from which nothing is outlined.
 
 
@@ -50,6 +52,18 @@ class Decisions:
     def with_file(self, source: str, decided: FileDecisions) -> "Decisions":
         """Returns a copy with other decisions about a source file."""
         return replace(self, files={**self.files, source: decided})
+
+    def with_files_of(self, other: "Decisions") -> "Decisions":
+        """Returns a copy that also has the other's decisions about source files.
+
+        The decisions about `OTHERS` stay as they are.
+        """
+        files = {name: one for name, one in other.files.items() if name != OTHERS}
+        return replace(
+            self,
+            pipelines={**other.pipelines, **self.pipelines},
+            files={**self.files, **files},
+        )
 
     @property
     def needs_plugin(self) -> bool:

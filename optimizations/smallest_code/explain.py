@@ -17,10 +17,10 @@ import yaml
 
 from mlbridge.errors import Malformed
 from mlbridge_optimizations.corpus.toolchain import mllvm
-from mlbridge_optimizations.corpus.user_build import Build, Link, Unit
+from mlbridge_optimizations.corpus.user_build import Unit
 
 from .decisions import Decisions
-from .linking import bitcode_command, relink, source_of
+from .linking import BuiltProgram, bitcode_command, relink, source_of, split_flags
 from .search import Sizes, compile_units
 
 RECORD = (
@@ -30,7 +30,9 @@ RECORD = (
 
 _IN_MAP = re.compile(r" *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ ( *)(.*)")
 _INPUT = re.compile(r"(?:.*\()?([^()]*)\)?:\([^()]*\)")
-_TAKEN = re.compile(r"^mlbridge-phase-ordering: .* actions=\d+ \[(.*?)\]", re.MULTILINE)
+_CHOSEN = re.compile(
+    r"^mlbridge-phase-ordering: .* actions=\d+ \[(.*?)\]", re.MULTILINE
+)
 
 
 class Call(NamedTuple):
@@ -80,7 +82,8 @@ class Compiled:
 
     def add(self, file: str, remark: Remark) -> None:
         """Adds a remark about a file."""
-        by_name = dict(reversed(remark.values))  # The first value of a name.
+        # Keep the first value of each name.
+        by_name = dict(reversed(remark.values))
         call = Call(remark.function, by_name.get("Callee", ""), remark.place)
         if remark.by == "machine-outliner" and remark.is_passed:
             at = (text for name, text in remark.values if name.startswith("StartLoc"))
@@ -158,8 +161,7 @@ def read_map(text: str) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
 
 
 def compile_with(
-    build: Build,
-    link: Link,
+    program: BuiltProgram,
     flags: Sequence[str],
     decisions: Decisions,
     folder: Path,
@@ -168,46 +170,46 @@ def compile_with(
 ) -> Compiled:
     """Compiles and links a program with further flags of clang, and reads the results.
 
-    ``decisions`` are the decisions that the flags replay. Their pipelines are shown.
-    ``folder`` receives the objects and the program. Raises CompilerFailed.
+    ``decisions`` are the decisions that the flags replay. The result has the names of
+    their pipelines. ``folder`` receives the objects and the program. Raises
+    CompilerFailed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
-    linker = [word for word in flags if word.startswith("-Wl,")]
-    others = [word for word in flags if word not in linker]
+    others, link = split_flags(program.link, flags)
     if any("-mlbridge-phase-ordering=" in word for word in others):
         others += mllvm(["-mlbridge-print-statistics"])
-    units = build.linked(link)
+    units = program.build.linked(link)
 
     def command_of(unit: Unit) -> list[str]:
         record = f"-foptimization-record-file={folder / unit.bitcode.stem}.yaml"
         return [*bitcode_command(unit), *RECORD, record, *others]
 
     made = compile_units(units, command_of, folder, jobs, advance)
-    program, listing = folder / link.output.name, folder / "program.map"
-    command = (*link.command, *linker, f"-Wl,-Map={listing},--no-demangle")
+    linked, listing = folder / program.name, folder / "program.map"
+    link = replace(link, command=(*link.command, f"-Wl,-Map={listing},--no-demangle"))
     objects = {old: new for old, (new, _) in made.items()}
-    relink(build, replace(link, command=command), objects, program)
+    relink(program.build, link, objects, linked)
 
-    found = Compiled(Sizes.of(program))
-    names = {}
+    found = Compiled(Sizes.of(linked))
+    files = {}  # Source files by the names of their objects.
     for old, (path, said) in made.items():
         unit = units[old]
         file = os.path.relpath(unit.folder / source_of(unit), link.folder)
-        names[path.name] = file
+        files[path.name] = file
         for remark in read_remarks(path.with_suffix(".yaml")):
             found.add(file, remark)
-        taken = _TAKEN.search(said)
+        chosen = _CHOSEN.search(said)
         found.passes[file] = (
-            taken[1] if taken else decisions.of(source_of(unit)).pipeline
+            chosen[1] if chosen else decisions.of(source_of(unit)).pipeline
         )
         found.files[file] = 0
     sizes, functions = read_map(listing.read_text("utf-8", "replace"))
-    for made_of, size in sizes.items():
-        file = names.get(made_of, made_of)
+    for name, size in sizes.items():
+        file = files.get(name, name)
         found.files[file] = found.files.get(file, 0) + size
-    for (made_of, name), size in functions.items():
-        found.functions[Function(names.get(made_of, made_of), name)] = size
+    for (name, function), size in functions.items():
+        found.functions[Function(files.get(name, name), function)] = size
     return found
 
 

@@ -19,15 +19,13 @@ from mlbridge_optimizations.commands.shared import (
     CorpusFolder,
     Jobs,
     Plugin,
-    plugin_of,
 )
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.page import write_page
 
 if TYPE_CHECKING:
-    from mlbridge_optimizations.corpus.user_build import Build, Link
-
     from .decisions import Decisions
+    from .linking import BuiltProgram
 
 
 TEMPLATE = Path(__file__).with_name("explain.html")
@@ -50,13 +48,9 @@ class ExplainOptions:
             " unless --decisions or --flags is given.",
         ),
     ] = None
-    program: Annotated[
+    corpus_program: Annotated[
         str | None,
-        Option(
-            "--corpus-program",
-            metavar="NAME",
-            help="Program of the corpus, in place of COMMAND.",
-        ),
+        Option(metavar="NAME", help="Program of the corpus, in place of COMMAND."),
     ] = None
     corpus: CorpusFolder = Path("build/corpus")
     binary: Binary = None
@@ -100,18 +94,18 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
     """
     need("mlbridge explain smallest-code", ("elftools", "jinja2", "yaml"))
     from .decisions import Decisions
-    from .explain import compile_with
+    from .explain import compile_with, name_callees
     from .explain_tables import tables_of
 
-    given = (options.command, options.search_folder, options.program)
+    given = (options.command, options.search_folder, options.corpus_program)
     if sum(map(bool, given)) != 1:
         raise InvalidArgument(
             "expected one of -- COMMAND, --search-folder and --corpus-program"
         )
-    build, link, found = _built(options)
-    decisions, flags = _flags(options, found)
+    decisions, flags = _flags(options)
+    program = _built(options)
     with ProgressBars() as bars:
-        units = build.linked(link)
+        units = program.build.linked(program.link)
         advance = bars.steps("Compiling", 2 * len(units))
         folder = options.folder / "compiled"
         ways: dict[str, tuple[list[str], Decisions]] = {
@@ -119,9 +113,11 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
             "flags": (flags, decisions),
         }
         before, after = (
-            compile_with(build, link, *way, folder / name, options.jobs, advance)
+            compile_with(program, *way, folder / name, options.jobs, advance)
             for name, way in ways.items()
         )
+    name_callees(after, before)
+    name_callees(before, after)
     tables = tables_of(before, after, decisions)
     console.print(f"Flags: {shlex.join(flags)}", soft_wrap=True)
     for table in tables:
@@ -130,47 +126,45 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
     write_page(
         options.out,
         TEMPLATE,
-        program=link.output.name,
+        program=program.name,
         flags=shlex.join(flags),
         tables=tables,
     )
     console.print(f"The page is {options.out}.")
 
 
-def _built(options: ExplainOptions) -> "tuple[Build, Link, Path | None]":
-    """Returns a build, its program, and the decisions of its search if it has one."""
+def _built(options: ExplainOptions) -> "BuiltProgram":
+    """Returns the program. Builds it, unless it is in the folder of a search."""
     from mlbridge_optimizations.corpus.manifest import load
     from mlbridge_optimizations.corpus.user_build import run_build
 
+    from .linking import BuiltProgram
     from .parts import build_program
     from .searched import Searched
 
     if options.search_folder:
-        searched = Searched.open(options.search_folder)
-        return searched.build, searched.link, searched.decisions
-    if options.program:
-        program = load(options.corpus.resolve()).program(options.program)
-        built = build_program(program, options.folder)
-        return built.build, built.link, None
+        return Searched.open(options.search_folder)
+    if options.corpus_program:
+        program = load(options.corpus.resolve()).program(options.corpus_program)
+        return build_program(program, options.folder)
     build = run_build(options.command or [], options.folder)
-    return build, build.program(options.binary), None
+    link = build.program(options.binary)
+    return BuiltProgram(options.folder.resolve(), build, link)
 
 
-def _flags(
-    options: ExplainOptions, found: Path | None
-) -> "tuple[Decisions, list[str]]":
+def _flags(options: ExplainOptions) -> "tuple[Decisions, list[str]]":
     """Returns the decisions, and the flags to compare with clang -Oz."""
     from .decisions import Decisions
-    from .search import plugin_replay_flags, replay_flags
+    from .search import flags_to_replay
+    from .searched import Searched
 
     decisions, flags = Decisions(), shlex.split(options.flags)
-    path = options.decisions or (None if flags else found)
+    path = options.decisions
+    if path is None and options.search_folder and not flags:
+        path = Searched.open(options.search_folder).decisions
     if path:
         decisions = Decisions.read(path)
-        if decisions.needs_plugin:
-            flags += plugin_replay_flags(path, plugin_of(options.plugin))
-        else:
-            flags += replay_flags(path.resolve())
+        flags += flags_to_replay(path, options.plugin)
     if not flags:
         raise InvalidArgument("expected --decisions or --flags")
     return decisions, flags

@@ -10,10 +10,10 @@ from rich.table import Table
 from mlbridge_optimizations.corpus.toolchain import run
 
 from .decisions import Decisions
-from .explain import Compiled, Pair, name_callees, pair_functions
+from .explain import Compiled, Pair, pair_functions
 
 STOCK, WITH, CHANGE = "clang -Oz", "with flags", "change"
-"""The titles of the columns of both compilations, and of their difference."""
+"""The titles of three columns: the two compilations, and their difference."""
 CXXFILT = "llvm-cxxfilt-22"
 LONGEST = 56
 """The longest name in a terminal, in characters."""
@@ -22,7 +22,7 @@ Cell = str | int | float
 
 
 @dataclass(frozen=True)
-class Shown:
+class TableData:
     """A table. Its first rows are the most important ones."""
 
     title: str
@@ -60,10 +60,10 @@ class Shown:
         return table
 
 
-def tables_of(before: Compiled, after: Compiled, decisions: Decisions) -> list[Shown]:
+def tables_of(
+    before: Compiled, after: Compiled, decisions: Decisions
+) -> list[TableData]:
     """Compares a compilation by clang -Oz with a compilation with flags."""
-    name_callees(after, before)
-    name_callees(before, after)
     pairs = pair_functions(before.functions, after.functions)
     pairs.sort(key=lambda pair: (-abs(pair.after - pair.before), pair.name))
     names = demangled(before, after)
@@ -73,7 +73,7 @@ def tables_of(before: Compiled, after: Compiled, decisions: Decisions) -> list[S
     ]
     files.sort(key=lambda row: (-abs(row[2] - row[1]), row[0]))
     tables = [
-        Shown(
+        TableData(
             "Program",
             ("section", STOCK, WITH, CHANGE, "ratio"),
             [
@@ -85,7 +85,7 @@ def tables_of(before: Compiled, after: Compiled, decisions: Decisions) -> list[S
             ],
             "The sections of the linked program, in bytes.",
         ),
-        Shown(
+        TableData(
             "Files",
             ("file", STOCK, WITH, CHANGE, "pipeline"),
             [
@@ -96,7 +96,7 @@ def tables_of(before: Compiled, after: Compiled, decisions: Decisions) -> list[S
             " copies in several files, the linker keeps one copy. The pipeline is the"
             " one with flags.",
         ),
-        Shown(
+        TableData(
             "Functions",
             ("function", "file", STOCK, WITH, CHANGE),
             [
@@ -108,7 +108,7 @@ def tables_of(before: Compiled, after: Compiled, decisions: Decisions) -> list[S
         ),
         _calls(before, after, pairs, names, is_more_in_stock=True),
         _calls(before, after, pairs, names, is_more_in_stock=False),
-        Shown(
+        TableData(
             "Outlined functions",
             ("compilation", "function", "file", "bytes", "saved", "code from"),
             [
@@ -128,7 +128,7 @@ def tables_of(before: Compiled, after: Compiled, decisions: Decisions) -> list[S
     ]
     used = {*after.passes.values()} & decisions.pipelines.keys()
     pipelines = [(name, decisions.pipelines[name]) for name in sorted(used)]
-    tables.append(Shown("Pipelines", ("pipeline", "passes"), pipelines))
+    tables.append(TableData("Pipelines", ("pipeline", "passes"), pipelines))
     return [table for table in tables if table.rows]
 
 
@@ -139,7 +139,7 @@ def _calls(
     names: Mapping[str, str],
     *,
     is_more_in_stock: bool,
-) -> Shown:
+) -> TableData:
     """Shows the calls that one of two compilations inlines more often."""
     changes: Counter[str] = Counter()
     for pair in pairs:
@@ -147,7 +147,7 @@ def _calls(
     more, less = (before, after) if is_more_in_stock else (after, before)
     calls = [call for call, count in more.inlined.items() if count > less.inlined[call]]
     calls.sort(key=lambda call: (-abs(changes[call.caller]), call))
-    return Shown(
+    return TableData(
         f"Calls inlined more often {f'by {STOCK}' if is_more_in_stock else WITH}",
         ("call of", "in", "at", STOCK, WITH, "why not inlined", CHANGE),
         [

@@ -26,9 +26,9 @@ from .linking import bitcode_command, relink, source_of
 from .search import Sizes, plugin_replay_flags
 
 LEAST = (1, 4)
-"""The minimum lengths of outlined sequences that a search tries, as LLVM counts them.
-LLVM counts one byte for each instruction and for each call of an outlined sequence, so
-longer sequences save bytes more reliably."""
+"""The limits on saved bytes (`FileDecisions.least`) that a search tries. LLVM estimates
+one byte for each instruction and for each call of an outlined sequence. Sequences that
+save more by this estimate save bytes more reliably."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class FileSearch:
     def run(self, save: Callable[[Decisions], None]) -> Decisions:
         """Searches until nothing helps or the time is over, and returns the decisions.
 
-        ``save`` is called with better decisions as they are found.
+        ``save`` is called with the best decisions so far after each file.
         """
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)

@@ -1,21 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles the bitcode of a build's files again, and links its programs again."""
+"""Commands that compile the bitcode of a build's files, and link its programs again."""
 
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlbridge_optimizations.corpus.toolchain import LLVM_NM, run
-from mlbridge_optimizations.corpus.user_build import LLVM_AR, Build, Link, Unit
+from mlbridge_optimizations.corpus.user_build import (
+    LLVM_AR,
+    Build,
+    Link,
+    Unit,
+    link_units,
+)
 from mlbridge_optimizations.corpus.wrapper import without_output
 
-LIST_FUNCTIONS = (
+MODULE = "program.bc"
+LIST_SYMBOLS = (
     LLVM_NM,
     "--defined-only",
     "--extern-only",
     "--format=just-symbols",
 )
+
+
+@dataclass(frozen=True)
+class BuiltProgram:
+    """A program, and the folder with the records of its build."""
+
+    folder: Path
+    build: Build
+    link: Link
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self.link.output.name
+
+    @property
+    def module(self) -> Path:
+        """The file of the program's bitcode, linked into one module."""
+        return self.folder / MODULE
+
+    def link_module(self) -> None:
+        """Writes `module`."""
+        link_units(self.build.units_of(self.link), self.module)
 
 
 def bitcode_command(unit: Unit) -> list[str]:
@@ -32,11 +63,11 @@ def write_callee_files(link: Link, to: Path) -> None:
     """Counts the objects of a link that define each function.
 
     Writes the file of -mlbridge-inliner-callee-files. Each member of an archive counts
-    as an object.
+    as an object. The file also contains variables, which the plug-in ignores.
     """
     counts: Counter[str] = Counter()
     for path in dict.fromkeys(link.inputs()):
-        listed, _ = run([*LIST_FUNCTIONS, path])
+        listed, _ = run([*LIST_SYMBOLS, path])
         lines = listed.decode().splitlines()
         # A line with a colon names a member of an archive.
         counts.update(line for line in lines if line and not line.endswith(":"))
@@ -44,12 +75,22 @@ def write_callee_files(link: Link, to: Path) -> None:
     to.write_text(text, encoding="utf-8")
 
 
+def split_flags(link: Link, flags: Sequence[str]) -> tuple[list[str], Link]:
+    """Returns the compiler's flags, and the link with the linker's flags.
+
+    The linker's flags begin with ``-Wl,``.
+    """
+    for_linker = [flag for flag in flags if flag.startswith("-Wl,")]
+    others = [flag for flag in flags if flag not in for_linker]
+    return others, replace(link, command=(*link.command, *for_linker))
+
+
 def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> None:
     """Links a program again. `objects` maps replaced objects to new objects."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-link-") as folder:
         groups = zip(link.inputs(), build.units_of(link), strict=True)
         inputs = {
-            path: _again(path, [objects[unit.object] for unit in units], folder)
+            path: _new_input(path, [objects[unit.object] for unit in units], folder)
             for path, units in groups
             if units
         }
@@ -59,8 +100,8 @@ def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> 
         run([*without_output(words), "-o", to.resolve()], folder=link.folder)
 
 
-def _again(path: Path, objects: Sequence[Path], folder: str) -> Path:
-    """Returns the object that replaces an input, or makes an archive to replace it."""
+def _new_input(path: Path, objects: Sequence[Path], folder: str) -> Path:
+    """Returns the object, or a new archive, that replaces an input of a link."""
     if path.suffix != ".a":
         return objects[0].resolve()
     made = Path(tempfile.mkdtemp(dir=folder), path.name)

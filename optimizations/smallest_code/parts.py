@@ -6,29 +6,26 @@ that a later run does not measure it again.
 """
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
 
 from mlbridge.errors import CompilerFailed, InvalidArgument, Timeout
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_flags
-from mlbridge_optimizations.corpus.user_build import (
-    Build,
-    Link,
-    link_units,
-    read,
-    run_build,
-)
+from mlbridge_optimizations.corpus.user_build import read, run_build
 from mlbridge_optimizations.corpus.wrapper import RECORDS
 from mlbridge_optimizations.evaluation.tables import write_json
 
 from .decisions import Decisions
 from .files import FileProgress, FileSearch
+from .linking import BuiltProgram
 from .search import Progress, Sizes, plugin_replay_flags, rebuild, search
-from .searched import FLIPS, Searched
+from .searched import Searched
 
 STOCK = "clang -Oz"
 THRESHOLDS = (-25, 0, 10, 25, 75, 225)
@@ -41,22 +38,7 @@ ALL = "searched: all parts"
 Show = Callable[[Progress | FileProgress], None]
 
 
-@dataclass(frozen=True)
-class Built:
-    """A program of the corpus that `build_program` has built."""
-
-    name: str
-    folder: Path
-    build: Build
-    link: Link
-
-    @property
-    def results(self) -> Path:
-        """The file of the results."""
-        return self.folder / "parts.json"
-
-
-def build_program(program: Program, folder: Path) -> Built:
+def build_program(program: Program, folder: Path) -> BuiltProgram:
     """Builds a program of the corpus with its bitcode, unless the folder has it."""
     if any(module.flags for module in program.modules):
         raise InvalidArgument(
@@ -73,19 +55,17 @@ def build_program(program: Program, folder: Path) -> Built:
         inside = f"cd {shlex.quote(program.root)} && exec {command}"
         run_build(["sh", "-c", inside], to)
     build = read(to)
-    return Built(program.name, to, build, build.program(program.name))
+    return BuiltProgram(to, build, build.program(program.name))
 
 
-def stock_rows(plugin: Path, empty: Path) -> dict[str, list[str]]:
-    """Returns the flags of the rows that need no search.
-
-    ``empty`` is an empty file.
-    """
+def stock_rows(plugin: Path) -> dict[str, list[str]]:
+    """Returns the flags of the rows that need no search."""
 
     def fallback(name: str) -> list[str]:
+        """Makes clang replay an empty file, so that all decisions are ``name``."""
         return mllvm(
             [
-                f"-cgscc-inline-replay={empty}",
+                f"-cgscc-inline-replay={os.devnull}",
                 "-cgscc-inline-replay-scope=Module",
                 f"-cgscc-inline-replay-fallback={name}",
             ]
@@ -116,13 +96,14 @@ def stock_rows(plugin: Path, empty: Path) -> dict[str, list[str]]:
 
 
 class Results:
-    """The sizes of a program by row, in a file."""
+    """The sizes of a program by row, in a file of the program's folder."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "parts.json"
         self.sizes: dict[str, Sizes | None] = {}
-        if path.is_file():
-            for name, size in json.loads(path.read_text(encoding="utf-8")).items():
+        if self._path.is_file():
+            text = self._path.read_text(encoding="utf-8")
+            for name, size in json.loads(text).items():
                 self.sizes[name] = Sizes(**size) if size else None
 
     def add(self, name: str, size: Sizes | None) -> None:
@@ -133,23 +114,18 @@ class Results:
 
 
 def measure_stock_rows(
-    built: Built,
+    program: BuiltProgram,
     plugin: Path,
     jobs: int,
     advance: Callable[[], None] = lambda: None,
 ) -> Results:
     """Measures the rows that need no search, except rows with a known result."""
-    results = Results(built.results)
-    empty = built.folder / "empty.txt"
-    empty.touch()
-    to = built.folder / "linked"
-    for name, flags in stock_rows(plugin, empty).items():
+    results = Results(program.folder)
+    to = program.folder / "linked"
+    for name, flags in stock_rows(plugin).items():
         if name not in results.sizes:
-            linker = [word for word in flags if word.startswith("-Wl,")]
-            link = replace(built.link, command=(*built.link.command, *linker))
-            others = [word for word in flags if word not in linker]
             try:
-                size = rebuild(built.build, link, others, to, jobs)
+                size = rebuild(program.build, program.link, flags, to, jobs)
             except (CompilerFailed, Timeout):
                 size = None
             results.add(name, size)
@@ -158,7 +134,7 @@ def measure_stock_rows(
 
 
 def search_parts(
-    built: Built,
+    built: BuiltProgram,
     pipelines: Mapping[str, str],
     space: Path,
     *,
@@ -174,51 +150,45 @@ def search_parts(
     folder also contains what `Searched.open` reads, with the decisions of the first
     stage.
     """
-    results = Results(built.results)
-    module = built.folder / "program.bc"
-    link_units(built.build.units_of(built.link), module)
-    files = [built.folder / f"stage{stage}.txt" for stage in (1, 2, 3)]
-    to = built.folder / "linked"
-    flips = built.folder / FLIPS
-    for name, out, start, given, log in (
-        (INLINING, files[0], None, None, flips),
-        (ORDER, files[1], files[0], space, None),
-    ):
-        if name in results.sizes:
-            continue
-        search(
-            module,
-            out,
-            plugin=plugin,
-            seconds=seconds / 3,
-            start=start,
-            flips=log,
-            pipelines=given,
-            is_shared=built.link.is_shared,
-            show=show,
-        )
-        results.add(name, replayed(built, out, plugin, to, jobs))
-    Searched(built.folder, built.build, built.link).save(files[0])
+    results = Results(built.folder)
+    program = Searched(built.folder, built.build, built.link)
+    program.link_module()
+    files = [program.folder / f"stage{stage}.txt" for stage in (1, 2, 3)]
+    search_calls = partial(
+        search,
+        program.module,
+        plugin=plugin,
+        seconds=seconds / 3,
+        is_shared=program.link.is_shared,
+        show=show,
+    )
+
+    def add(row: str, decisions: Path) -> None:
+        flags = plugin_replay_flags(decisions, plugin)
+        to = program.folder / "linked"
+        results.add(row, rebuild(program.build, program.link, flags, to, jobs))
+
+    if INLINING not in results.sizes:
+        search_calls(files[0], flips=program.flips)
+        add(INLINING, files[0])
+    if ORDER not in results.sizes:
+        search_calls(files[1], start=files[0], pipelines=space)
+        add(ORDER, files[1])
+    program.save(files[0])
     if ALL not in results.sizes:
-        found = FileSearch(
-            built.build,
-            built.link,
+        last = FileSearch(
+            program.build,
+            program.link,
             Decisions.read(files[1]),
-            built.folder / "objects",
+            program.folder / "objects",
             plugin=plugin,
             pipelines=pipelines,
             seconds=seconds / 3,
             show=show,
         )
-        found.run(lambda decisions: decisions.save(files[2])).save(files[2])
-        results.add(ALL, replayed(built, files[2], plugin, to, jobs))
+        last.run(lambda decisions: decisions.save(files[2])).save(files[2])
+        add(ALL, files[2])
     return results
-
-
-def replayed(built: Built, decisions: Path, plugin: Path, to: Path, jobs: int) -> Sizes:
-    """Compiles a program with decisions, and returns its sizes."""
-    flags = plugin_replay_flags(decisions, plugin)
-    return rebuild(built.build, built.link, flags, to, jobs)
 
 
 def ratio(sizes: Mapping[str, Sizes | None], row: str) -> float | None:

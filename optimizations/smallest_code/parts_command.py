@@ -12,6 +12,7 @@ from rich.table import Table
 from typer import Option
 
 from mlbridge.options import with_options
+from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
@@ -23,6 +24,8 @@ from mlbridge_optimizations.commands.shared import (
 )
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
+
+from .settings import SizesFile
 
 if TYPE_CHECKING:
     from .search import Sizes
@@ -50,9 +53,7 @@ class PartsOptions:
             help="Core set or action space from which the search takes pipelines.",
         ),
     ] = CORE_SET
-    json: Annotated[
-        Path | None, Option(metavar="FILE", help="Write all sizes to this file.")
-    ] = None
+    json: SizesFile = None
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
 
@@ -83,8 +84,8 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
     space = options.folder / "pipelines.json"
     pipelines = read_pipelines(options.pipelines, space)
     found: dict[str, dict[str, Sizes | None]] = {}
-    with ProgressBars() as bars:
-        rows = len(parts.stock_rows(plugin, space))
+    with sigterm_exits(), ProgressBars() as bars:
+        rows = len(parts.stock_rows(plugin))
         advance = bars.steps("Programs", len(programs) * rows)
         for program in programs:
             built = parts.build_program(program, options.folder)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches for inlining decisions that reduce a program's linked size."""
+"""Searches for inlining decisions that reduce a program's linked size.
+
+Also compiles programs with such decisions, and measures their size.
+"""
 
 import re
 import shlex
@@ -13,10 +16,12 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from mlbridge.errors import CompilerFailed
+from mlbridge_optimizations.commands.shared import plugin_of
 from mlbridge_optimizations.corpus.toolchain import OPT, mllvm, plugin_flags, run
 from mlbridge_optimizations.corpus.user_build import Build, Link, Unit
 
-from .linking import bitcode_command, relink
+from .decisions import Decisions
+from .linking import bitcode_command, relink, split_flags
 
 _PROGRESS = re.compile(
     r"trials=(\d+) seconds=([\d.]+) sites=(\d+) stock=(\d+) best=(\d+)"
@@ -53,7 +58,7 @@ def search(
     file of decisions to start with. ``flips`` receives each trial as a line of JSON:
     the reversed decisions, and the change of the size. ``pipelines`` is an action space
     in JSON, whose pipelines are tried in place of -Oz's pipeline. Raises CompilerFailed
-    if opt fails.
+    if opt fails. An exception of ``show``, or a signal, ends opt.
     """
     options = [f"size-output={decisions}", f"size-seconds={seconds}"]
     options += [f"size-seed={seed}", *([f"size-start={start}"] if start else [])]
@@ -66,15 +71,19 @@ def search(
     last, said = None, []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        for line in process.stderr:
-            if found := _PROGRESS.search(line):
-                trials, spent, sites, stock, best = found.groups()
-                last = Progress(
-                    int(trials), float(spent), int(sites), int(stock), int(best)
-                )
-                show(last)
-            else:
-                said.append(line)
+        try:
+            for line in process.stderr:
+                if found := _PROGRESS.search(line):
+                    trials, spent, sites, stock, best = found.groups()
+                    last = Progress(
+                        int(trials), float(spent), int(sites), int(stock), int(best)
+                    )
+                    show(last)
+                else:
+                    said.append(line)
+        except BaseException:
+            process.kill()
+            raise
     if process.returncode:
         raise CompilerFailed(
             f"status {process.returncode} from: {shlex.join(command)}\n"
@@ -90,7 +99,7 @@ def replay_flags(decisions: Path) -> list[str]:
     """
     return mllvm(
         [
-            f"-cgscc-inline-replay={decisions}",
+            f"-cgscc-inline-replay={decisions.resolve()}",
             "-cgscc-inline-replay-scope=Module",
             "-cgscc-inline-replay-fallback=Original",
             "-cgscc-inline-replay-format=LineColumnDiscriminator",
@@ -101,6 +110,17 @@ def replay_flags(decisions: Path) -> list[str]:
 def plugin_replay_flags(decisions: Path, plugin: Path) -> list[str]:
     """Returns the flags with which clang and the plug-in replay decisions."""
     return plugin_flags(plugin, f"size=decisions:{decisions.resolve()}")
+
+
+def flags_to_replay(decisions: Path, plugin: Path | None = None) -> list[str]:
+    """Returns the flags with which clang replays decisions.
+
+    Only decisions that stock clang cannot replay need the plug-in. The default is the
+    file that `mlbridge doctor` finds. Raises InvalidArgument if there is no such file.
+    """
+    if Decisions.read(decisions).needs_plugin:
+        return plugin_replay_flags(decisions, plugin_of(plugin))
+    return replay_flags(decisions)
 
 
 @dataclass(frozen=True)
@@ -145,18 +165,23 @@ def compile_units(
         return dict(zip(units, pool.map(compile_one, units.values()), strict=True))
 
 
-def replay(build: Build, link: Link, decisions: Path, to: Path, jobs: int) -> Sizes:
-    """Compiles and links a program again with stock clang and decisions."""
-    flags = replay_flags(decisions.resolve())
+def rebuild_from_source(
+    build: Build, link: Link, flags: Sequence[str], to: Path, jobs: int
+) -> Sizes:
+    """Compiles the sources of a program with further flags of clang, and links it."""
     return _rebuild(build, link, lambda unit: [*unit.command, *flags], to, jobs)
 
 
 def rebuild(
     build: Build, link: Link, flags: Sequence[str], to: Path, jobs: int
 ) -> Sizes:
-    """Compiles the bitcode of a program with further flags of clang, and links it."""
+    """Compiles the bitcode of a program with further flags of clang, and links it.
+
+    Flags that begin with ``-Wl,`` are for the linker.
+    """
+    others, link = split_flags(link, flags)
     return _rebuild(
-        build, link, lambda unit: [*bitcode_command(unit), *flags], to, jobs
+        build, link, lambda unit: [*bitcode_command(unit), *others], to, jobs
     )
 
 

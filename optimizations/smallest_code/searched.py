@@ -9,7 +9,7 @@ import json
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +19,12 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.files import spec_of
 from mlbridge.log import read_log
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
-from mlbridge_optimizations.corpus.user_build import Build, Link, read
+from mlbridge_optimizations.corpus.user_build import read
 
-from .linking import write_callee_files
+from .linking import BuiltProgram, write_callee_files
 from .search import rebuild
 
 SEARCH = "search.json"
-MODULE = "program.bc"
 DECISIONS = "decisions.txt"
 FLIPS = "flips.jsonl"
 CALLS = "calls"
@@ -91,22 +90,13 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Searched:
-    """The folder of a search."""
-
-    folder: Path
-    build: Build
-    link: Link
+class Searched(BuiltProgram):
+    """A program, and the folder with the records of its build and its search."""
 
     @property
-    def name(self) -> str:
-        """The program's name."""
-        return self.link.output.name
-
-    @property
-    def module(self) -> Path:
-        """The file of the program's bitcode, linked into one module."""
-        return self.folder / MODULE
+    def flips(self) -> Path:
+        """The file of the trials: the reversed decisions and the changes of size."""
+        return self.folder / FLIPS
 
     @property
     def decisions(self) -> Path:
@@ -161,8 +151,7 @@ class Searched:
         equally. A call that was tried several times has the mean of its gains.
         """
         found: defaultdict[Key, list[float]] = defaultdict(list)
-        path = self.folder / FLIPS
-        with path.open(encoding="utf-8") as file:
+        with self.flips.open(encoding="utf-8") as file:
             for flip in map(json.loads, file):
                 for site in flip["sites"]:
                     gain = -flip["change"] / len(flip["sites"])
@@ -173,28 +162,33 @@ class Searched:
 
 
 def read_calls(logs: Iterable[Path], gains: dict[Key, float]) -> Calls:
-    """Reads logs whose contexts name the calls. Raises InvalidArgument if none."""
-    parts, keys = [], []
-    for log in logs:
-        if log.stat().st_size == 0:
-            continue
-        found = read_log(log).as_arrays()
-        names = tuple(found.features)
-        features = np.column_stack([*found.features.values()]).astype(np.int64)
-        parts.append((names, features, found.advice.reshape(-1) != 0))
-        for context in found.contexts:
-            before, _, location = context.rpartition("\n")
-            keys.append((before.rpartition(":")[2], location))
+    """Reads logs whose contexts name the calls.
+
+    Raises InvalidArgument if the logs contain no calls or have different features.
+    """
+    parts = [_read_log(log, gains) for log in logs if log.stat().st_size]
     if not parts:
         raise InvalidArgument("no call was logged: the program inlines nothing")
-    counts = Counter(keys)
+    calls = Calls.join(parts)
+    counts = Counter(calls.keys)
+    return replace(calls, weights=np.array([1 / counts[key] for key in calls.keys]))
+
+
+def _read_log(log: Path, gains: dict[Key, float]) -> Calls:
+    """Reads the calls of one log, with the weights 1."""
+    found = read_log(log).as_arrays()
+    keys = []
+    for context in found.contexts:
+        # A context ends with the callee, a line break and the location.
+        before, _, location = context.rpartition("\n")
+        keys.append((before.rpartition(":")[2], location))
     return Calls(
-        parts[0][0],
-        np.concatenate([features for _, features, _ in parts]),
-        np.concatenate([decisions for _, _, decisions in parts]),
+        tuple(found.features),
+        np.column_stack([*found.features.values()]).astype(np.int64),
+        found.advice.reshape(-1) != 0,
         tuple(keys),
         np.array([gains.get(key, np.nan) for key in keys]),
-        np.array([1 / counts[key] for key in keys]),
+        np.ones(len(keys)),
     )
 
 

@@ -10,6 +10,10 @@ from typer import Argument, Option
 from mlbridge_optimizations.commands.shared import Plugin
 from mlbridge_optimizations.training.settings import Width
 
+SizesFile = Annotated[
+    Path | None, Option(metavar="FILE", help="Write all sizes to this file.")
+]
+
 
 @dataclass(frozen=True)
 class ImitationOptions:

@@ -6,7 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from mlbridge.cli import app
 from mlbridge.errors import Malformed
 from mlbridge_optimizations.corpus.manifest import Module, Program
 from mlbridge_optimizations.smallest_code import parts
@@ -17,9 +19,10 @@ from mlbridge_optimizations.smallest_code.decisions import (
     FileDecisions,
 )
 from mlbridge_optimizations.smallest_code.pipelines import read_pipelines
-from mlbridge_optimizations.smallest_code.search import Sizes
+from mlbridge_optimizations.smallest_code.search import Sizes, flags_to_replay, rebuild
+from mlbridge_optimizations.smallest_code.searched import Searched
 from phase_ordering import PLUGIN
-from test_smallest_code import HEADER, MAIN, SHAPES
+from test_smallest_code import HEADER, MAIN, SHAPES, output_of, write_project
 
 # Repeats code that LLVM's outliner finds.
 REPEATS = """
@@ -114,6 +117,33 @@ def test_the_parts_of_a_program(tmp_path: Path) -> None:
     assert "outlines sequences of" in (built.folder / "stage3.txt").read_text()
     built = parts.build_program(program, tmp_path / "parts")
     assert search_all() == sizes
+
+
+def test_a_resumed_search_keeps_decisions_about_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clang and the plug-in make the same program from the sources and the bitcode."""
+    write_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    lines = (
+        "pipeline 'short' is always-inline,globaldce\n"
+        "file 'main.cpp' has pipeline 'short'\n"
+        "file 'main.cpp' outlines sequences of 1\n"
+    )
+    Path("decisions.txt").write_text(lines)
+    command = ["search", "smallest-code", "--seconds", "0", "--plugin", str(PLUGIN)]
+    command += ["--resume", "--", "make", "-s", "shapes"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert Path("decisions.txt").read_text() == lines
+    assert "-mlbridge-size=decisions:" in result.output
+    program = Searched.open(Path("build/smallest-code"))
+    found = program.folder / program.name
+    assert output_of(found) == output_of(program.link.output)
+    flags = flags_to_replay(program.decisions, PLUGIN)
+    sizes = rebuild(program.build, program.link, flags, tmp_path / "again", jobs=2)
+    assert sizes == Sizes.of(found)
+    assert sizes != Sizes.of(program.link.output)
 
 
 def test_pipelines_of_an_action_space(tmp_path: Path) -> None:
