@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Searches for better settings with Ray Tune, in short trainings."""
 
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,10 @@ from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.rllib import cluster
+
+# Run trials in the working directory of this process, because the command of a compiler
+# may be a relative path. Ray reads this variable.
+os.environ.setdefault("RAY_CHDIR_TO_TRIAL_DIR", "0")
 
 SHARE = 4
 """The number of steps of a training divided by the number of steps of a trial."""

@@ -4,6 +4,7 @@
 The long tests of `make test-full` check that RLlib learns, and learns phase ordering.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from threading import RLock
@@ -19,7 +20,7 @@ from mlbridge_optimizations.registry import of_file
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
-from programs import reply_of
+from programs import FULL, reply_of
 from test_optimization import PROGRAM, SPILLS
 
 pytestmark = [
@@ -35,7 +36,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def spills(tmp_path_factory: pytest.TempPathFactory) -> Any:
     file = tmp_path_factory.mktemp("spills") / "spills.py"
-    file.write_text(SPILLS)
+    # A relative path must work in all processes of Ray.
+    file.write_text(SPILLS.replace(str(PROGRAM), os.path.relpath(PROGRAM)))
     return of_file(file)
 
 
@@ -88,8 +90,12 @@ def test_rllib_trains_and_exports(
     assert all(np.isfinite(value).all() for value in values), advice
 
 
+@pytest.mark.parametrize(
+    ("engine", "algo"),
+    [("rllib", "ppo"), ("sb3", "a2c"), pytest.param("rllib", "appo", marks=FULL)],
+)
 def test_tuning_takes_the_best_of_its_trials(
-    experiment: Experiment, two_nodes: str
+    experiment: Experiment, two_nodes: str, engine: str, algo: str
 ) -> None:
     from mlbridge_optimizations.training.tune import tune
 
@@ -101,7 +107,7 @@ def test_tuning_takes_the_best_of_its_trials(
         with lock:
             ended.append(done)
 
-    wanted = experiment.changed(steps=64)
+    wanted = experiment.changed(engine=engine, algo=algo, steps=64)
     best, rows = tune(wanted, 2, address=two_nodes, show=show)
     assert ended == [1, 2]
     assert len(rows) == 2
