@@ -32,24 +32,31 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// Copies the tensor \p Name of \p Reply, which has \p Each elements for each
-/// of \p Ranges ranges. If it is absent, the result is empty.
+/// Copies the tensor \p Name of \p Reply. If it is absent, the result is empty.
+/// The tensor has an element for each of \p Ranges ranges. If \p Columns is not
+/// 0, the tensor has a row of \p Columns elements for each range instead.
 static Expected<std::vector<float>> read(const Advice &Reply,
                                          std::string_view Name,
                                          std::size_t Ranges,
-                                         std::size_t Each = 1) {
-  if (!Reply.find(Name))
+                                         std::size_t Columns = 0) {
+  const TensorView *Tensor = Reply.find(Name);
+  if (!Tensor)
     return std::vector<float>();
   Expected<std::vector<float>> Found = Reply.get<std::vector<float>>(Name);
   if (!Found)
     return Found.takeError();
-  if (Found->size() != Ranges * Each)
+  if (Columns == 0 && Found->size() != Ranges)
     return Error(ErrorCode::SchemaMismatch,
-                 formatv("advice '{0}': expected {1} elements, {2} for each "
-                         "live range, found {3}",
-                         std::string(Name), Ranges * Each,
-                         Each == 1 ? "one" : std::to_string(Each),
-                         Found->size()));
+                 formatv("advice '{0}': expected {1} elements, one for each "
+                         "live range, found {2}",
+                         std::string(Name), Ranges, Found->size()));
+  // Compare the whole shape, because a transposed tensor has as many elements.
+  const Shape Rows{std::int64_t(Ranges), std::int64_t(Columns)};
+  if (Columns != 0 && Tensor->Dims != Rows)
+    return Error(ErrorCode::SchemaMismatch,
+                 formatv("advice '{0}': expected float{1}, one row for each "
+                         "live range, found {2}",
+                         std::string(Name), Rows.str(), Tensor->typeStr()));
   if (!all_of(*Found, [](float Value) { return std::isfinite(Value); }))
     return Error(
         ErrorCode::Model,

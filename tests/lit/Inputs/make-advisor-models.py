@@ -10,6 +10,7 @@ spill    allocator: the heaviest first; spills ranges without a register
 split    allocator: the lightest first; evicts, splits, and spills
 short    allocator: lacks one priority
 logits   allocator: the same as spill, but as logits
+transposed  allocator: the same as logits, but float[4,n]
 nothing-else  allocator: no advice about live ranges
 additions     allocator: the priority is the weight plus the sum of all vectors
 node, task, colour, split-at
@@ -59,12 +60,16 @@ for name in ("leave", "spill", "split", "short"):
             outputs.append((wish, FLOAT, ["n"]))
     g.save(folder / f"{name}.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
 
-g = GraphBuilder(0)
-g.op("Unsqueeze", ["spill_weights", g.constant([-1])], "column")
-g.op("Clip", ["column", g.constant(0.0, "float32"), g.constant(0.0, "float32")], "zero")
-g.op("Add", ["zero", g.constant([[0.0, -1.0, 1.0, 2.0]], "float32")], "logits")
-outputs = [("logits", FLOAT, ["n", 4])]
-g.save(folder / "logits.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
+for name, extents in (("logits", ["n", 4]), ("transposed", [4, "n"])):
+    g = GraphBuilder(0)
+    none = g.constant(0.0, "float32")
+    g.op("Unsqueeze", ["spill_weights", g.constant([-1])], "column")
+    g.op("Clip", ["column", none, none], "zero")
+    g.op("Add", ["zero", g.constant([[0.0, -1.0, 1.0, 2.0]], "float32")], "rows")
+    order = [extents.index("n"), extents.index(4)]
+    g.op("Transpose", ["rows"], "logits", perm=order)
+    outputs = [("logits", FLOAT, extents)]
+    g.save(folder / f"{name}.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
 g.op("Identity", ["zero"], "other")
 outputs = [("other", FLOAT, ["n", 1])]
 g.save(folder / "nothing-else.onnx", [("spill_weights", FLOAT, ["n"])], outputs)
