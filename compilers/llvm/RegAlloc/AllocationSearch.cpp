@@ -34,8 +34,8 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// The number of trials that can reach MaxTrialTime before a policy is no
-/// longer tried.
+/// The number of trials that can reach their limit before a policy is no longer
+/// tried.
 static constexpr unsigned MaxLateTrials = 3;
 
 void AllocationSearch::beginModule(Module &M) {
@@ -70,13 +70,13 @@ std::string AllocationSearch::whyNot() const {
 }
 
 std::chrono::milliseconds AllocationSearch::timeForTrial() const {
+  const std::chrono::milliseconds Limit = allocationTrialLimit();
   const std::chrono::milliseconds Budget = allocationSearchBudget();
   if (Budget == Budget.zero())
-    return MaxTrialTime;
+    return Limit;
   const auto Used = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - Found.Begin);
-  return std::clamp<std::chrono::milliseconds>(Budget - Used, Budget.zero(),
-                                               MaxTrialTime);
+  return std::clamp(Budget - Used, Budget.zero(), Limit);
 }
 
 /// Returns true if \p Policy will probably not improve on greedy. \p Agreeing
@@ -123,13 +123,17 @@ TrialOutcome AllocationSearch::outcome(const AllocationCost &Cost) const {
   Result.Cost = Cost;
   Result.ModelAgrees = ToCompare && ToCompare->agrees();
   const auto Sessions = Deciding->sessions();
-  for (const auto &[I, Session] : enumerate(Sessions))
-    if (Session && Session->hasFailed()) {
+  for (const auto &[I, Session] : enumerate(Sessions)) {
+    if (!Session)
+      continue;
+    Result.Requests[I] = Session->requests();
+    if (Session->hasFailed()) {
       Result.FailedModel = int(I);
       // The last byte remains 0.
       const StringRef Text = Session->reported();
       copy(Text.take_front(Result.Failure.size() - 1), Result.Failure.begin());
     }
+  }
   return Result;
 }
 
@@ -137,6 +141,11 @@ bool AllocationSearch::accept(const Trial &Result,
                               const FunctionPolicy &Deciding, bool ByGreedy,
                               std::chrono::milliseconds Limit,
                               StringRef Function) {
+  if (Result.Outcome)
+    for (const auto &[Session, Requests] :
+         zip_equal(Deciding.sessions(), Result.Outcome->Requests))
+      if (Session)
+        Session->countInCopy(Requests - Session->requests());
   if (Result.Outcome && Result.Outcome->FailedModel < 0)
     return true;
   if (Result.Outcome) {
@@ -145,18 +154,18 @@ bool AllocationSearch::accept(const Trial &Result,
   } else if (Result.NotStarted) {
     Found.Refused =
         "no process could be started: " + Result.NotStarted.message();
-  } else if (!Result.IsLate || Limit != MaxTrialTime) {
+  } else if (!Result.IsLate || Limit != allocationTrialLimit()) {
     return false;
   } else if (ByGreedy) {
     // The compared model may be the cause.
     Found.Compares = false;
-    printLine("remark: mlbridge-regalloc-search: " + Function +
+    printLine("remark: mlbridge-regalloc-search: " + withoutControls(Function) +
               ": not searched, because greedy's trial took longer than " +
-              Twine(MaxTrialTime.count()) + " s");
+              Twine(Limit.count()) + " ms");
   } else if (++Found.Late[&Deciding] == MaxLateTrials) {
-    printLine("remark: mlbridge-regalloc-search: " + Function + ": policy '" +
-              Deciding.Name + "' took longer than " +
-              Twine(MaxTrialTime.count()) + " s for " + Twine(MaxLateTrials) +
+    printLine("remark: mlbridge-regalloc-search: " + withoutControls(Function) +
+              ": policy '" + Deciding.Name + "' took longer than " +
+              Twine(Limit.count()) + " ms for " + Twine(MaxLateTrials) +
               " functions; it is not tried on further functions");
   }
   return false;
@@ -267,12 +276,12 @@ void AllocationSearch::finish(const MachineFunction &MF,
   const std::optional<AllocationCost> Trial = std::exchange(ChosenCost, {});
   if (Trial && Cost != *Trial) {
     ++Found.Differing;
-    printLine("remark: mlbridge-regalloc-search: " + MF.getName() +
-              ": the final code and its trial have different costs; " +
-              (Deciding->hasModels()
-                   ? "the models of policy '" + Deciding->Name +
-                         "' may have replied differently"
-                   : "please report this"));
+    printLine(
+        "remark: mlbridge-regalloc-search: " + withoutControls(MF.getName()) +
+        ": the final code and its trial have different costs; " +
+        (Deciding->hasModels() ? "the models of policy '" + Deciding->Name +
+                                     "' may have replied differently"
+                               : "please report this"));
   }
 }
 

@@ -86,7 +86,7 @@ private:
     /// The number of functions whose final cost differs from the trial's cost.
     unsigned Differing = 0;
     bool OutOfTime = false;
-    /// The number of trials of each policy that have reached MaxTrialTime.
+    /// The number of trials of each policy that have reached their limit.
     llvm::SmallDenseMap<const FunctionPolicy *, unsigned, 4> Late;
     /// False if no model is compared in the trials of greedy.
     bool Compares = true;

@@ -13,12 +13,14 @@
 
 #include "RegAlloc/RegAllocOptions.h"
 
+#include "RegAlloc/TrialProcess.h"
 #include "Support/ModelSpecParser.h"
 #include "Support/Options.h"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 
+#include <algorithm>
 #include <utility>
 
 using namespace llvm;
@@ -110,6 +112,12 @@ cl::opt<unsigned> AllocationSearchBudgetOpt(
     cl::value_desc("ms"), cl::init(0),
     cl::desc("Start no further trial of -mlbridge-regalloc-search after <ms> "
              "milliseconds in a module (default: 0, no limit)"));
+cl::opt<unsigned> AllocationTrialLimitOpt(
+    "mlbridge-regalloc-search-trial-limit", cl::cat(optionCategory()),
+    cl::value_desc("ms"),
+    cl::init(unsigned(std::chrono::milliseconds(MaxTrialTime).count())),
+    cl::desc("End a trial of -mlbridge-regalloc-search after <ms> milliseconds "
+             "(default: 20000)"));
 cl::opt<bool> AllocationSearchAllOpt(
     "mlbridge-regalloc-search-all", cl::cat(optionCategory()),
     cl::desc("In a search, also try policies that are predicted not to gain"));
@@ -253,6 +261,10 @@ unsigned allocationSearch() { return AllocationSearchOpt; }
 bool triesAllPolicies() { return AllocationSearchAllOpt; }
 std::chrono::milliseconds allocationSearchBudget() {
   return std::chrono::milliseconds(AllocationSearchBudgetOpt);
+}
+std::chrono::milliseconds allocationTrialLimit() {
+  return std::chrono::milliseconds(
+      std::max(1u, AllocationTrialLimitOpt.getValue()));
 }
 bool replacesAdvisors() {
   const PolicyDescription Given = givenPolicy();

@@ -82,6 +82,9 @@ unsigned allocationSearch();
 /// Returns the value of `-mlbridge-regalloc-search-budget=MS`: the time limit
 /// for the trials in a module. 0 means no limit.
 std::chrono::milliseconds allocationSearchBudget();
+/// Returns the value of `-mlbridge-regalloc-search-trial-limit=MS`: the time
+/// limit for one trial, at least 1 ms.
+std::chrono::milliseconds allocationTrialLimit();
 /// True if `-mlbridge-regalloc-search-all` was given: policies are tried even
 /// if a prediction excludes them.
 bool triesAllPolicies();

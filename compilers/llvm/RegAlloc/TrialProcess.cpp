@@ -18,6 +18,7 @@
 #include "llvm/Support/Errno.h"
 #include "llvm/Support/ErrorHandling.h"
 
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -82,7 +83,8 @@ Trial forkTrial(std::chrono::milliseconds Limit) {
   if (Copy < 0)
     return Result;
 
-  // An outcome is shorter than PIPE_BUF, so it arrives whole or not at all.
+  static_assert(sizeof(TrialOutcome) <= PIPE_BUF,
+                "an outcome must arrive whole or not at all");
   TrialOutcome Sent;
   const auto Deadline = std::chrono::steady_clock::now() + Limit;
   pollfd Readable{Ends[0], POLLIN, 0};

@@ -21,6 +21,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <system_error>
 
@@ -31,6 +32,7 @@ namespace MLBridge {
 /// only one thread, and the missing threads may have held locks.
 unsigned countThreads();
 
+/// The usual time limit of a trial.
 inline constexpr std::chrono::seconds MaxTrialTime(20);
 
 /// The result that a trial sends. All members are plain, so that one write
@@ -44,6 +46,9 @@ struct TrialOutcome {
   /// The number of the model that has failed, or -1, and the error.
   int FailedModel = -1;
   std::array<char, 1024> Failure{};
+  /// For each session of the tried policy, the number of requests that the
+  /// session has sent, before the fork and in the trial.
+  std::array<std::uint64_t, 3> Requests{};
 };
 
 struct Trial {

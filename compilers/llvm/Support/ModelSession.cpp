@@ -41,9 +41,7 @@ static void emitError(Module &M, const Twine &Message) {
   M.getContext().diagnose(DiagnosticInfoGeneric(Message, DS_Error));
 }
 
-/// Escapes line breaks and control characters in a module's name. The name is a
-/// file name, so it can contain characters that would disturb a terminal.
-static std::string withoutControls(StringRef Name) {
+std::string withoutControls(StringRef Name) {
   std::string Shown;
   raw_string_ostream OS(Shown);
   for (const char C : Name)
@@ -108,9 +106,12 @@ void ModelSession::countUndecided(const Error &Why) {
 }
 
 std::string ModelSession::statistics() const {
-  return Prefix + formatv("requests={0} deferred={1} failed={2}", Requests,
-                          Deferred, Failures)
-                      .str();
+  std::string Line = Prefix + formatv("requests={0} deferred={1} failed={2}",
+                                      Requests, Deferred, Failures)
+                                  .str();
+  if (InCopies != 0)
+    Line += formatv(" in_trials={0}", InCopies);
+  return Line;
 }
 
 void ModelSession::flush() {

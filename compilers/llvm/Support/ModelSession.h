@@ -37,6 +37,11 @@ namespace MLBridge {
 /// ignored.
 void printLine(const llvm::Twine &Line);
 
+/// Escapes line breaks and control characters in \p Name, for example as
+/// `\x0a`. Names of modules, functions and actions can contain characters that
+/// would disturb a terminal.
+std::string withoutControls(llvm::StringRef Name);
+
 class ModelSession {
 public:
   /// Opens a session for \p Optimization, such as "mlbridge-inliner", in the
@@ -67,6 +72,9 @@ public:
   /// Like fail(), if this session's copy in a forked process has reported
   /// \p Failure there. Also counts the failure.
   void failAsInCopy(const std::string &Failure);
+  /// Counts \p Sent requests that this session's copy in a forked process has
+  /// sent.
+  void countInCopy(std::uint64_t Sent) { InCopies += Sent; }
 
   /// Counts a request.
   void countRequest() { ++Requests; }
@@ -75,7 +83,8 @@ public:
   void countUndecided(const Error &Why);
   std::uint64_t requests() const { return Requests; }
   /// Returns the counts as a line without a newline, for example
-  /// "mlbridge-regalloc: a.c: requests=2 deferred=1 failed=0".
+  /// "mlbridge-regalloc: a.c: requests=2 deferred=1 failed=0". If copies have
+  /// sent requests, the line also has their number, for example " in_trials=9".
   std::string statistics() const;
 
   /// Makes the runner write its buffers, such as the end of a log. A failure is
@@ -95,7 +104,7 @@ private:
   const std::string Prefix;
   const std::unique_ptr<MLModelRunner> Runner;
   bool Failed = false;
-  std::uint64_t Requests = 0, Deferred = 0, Failures = 0;
+  std::uint64_t Requests = 0, Deferred = 0, Failures = 0, InCopies = 0;
   /// The error text of the last report.
   std::string Reported;
 };
