@@ -68,7 +68,8 @@ ReplayedModule::~ReplayedModule() {
               "compile with -Rpass=^$ -fdebug-info-for-profiling");
   if (Refused.any())
     printLine("remark: " + Prefix + Twine(Refused.count()) +
-              " decisions to inline are illegal; the first is " + FirstRefusal);
+              " decisions to inline are illegal; the first is " +
+              withoutControls(FirstRefusal));
   if (printStatistics())
     printLine(Prefix +
               formatv("decisions={0} applied={1} illegal={2} not_found={3}",

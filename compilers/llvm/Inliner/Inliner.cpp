@@ -46,7 +46,8 @@ namespace {
 /// A module's session with the model.
 struct InlinerState final : InlineAdvisorSource {
   InlinerState(std::unique_ptr<ModelSession> Session, const Module &M)
-      : Session(std::move(Session)), Statistics(M.getModuleIdentifier()) {}
+      : Session(std::move(Session)),
+        Statistics(withoutControls(M.getModuleIdentifier())) {}
   InlinerState(const InlinerState &) = delete;
   InlinerState &operator=(const InlinerState &) = delete;
   ~InlinerState() override {

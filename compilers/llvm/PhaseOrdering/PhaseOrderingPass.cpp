@@ -221,9 +221,9 @@ Expected<ModuleView> Episode::tryOnCopy(std::uint16_t Action, TargetMachine &TM,
       Problem.empty() && Settings.Verify && !verifyModule(*Copy, &OS))
     Problem.clear();
   if (!Problem.empty())
-    return Error(
-        ErrorCode::Malformed,
-        ("action '" + Settings.Actions[Action].Name + "': " + Problem));
+    return Error(ErrorCode::Malformed,
+                 ("action '" + withoutControls(Settings.Actions[Action].Name) +
+                  "': " + Problem));
   return look(Passes, *Copy);
 }
 
@@ -234,7 +234,7 @@ std::string Episode::describe() const {
   interleave(
       Taken, OS,
       [&](std::uint16_t Action) {
-        OS << Setup.Settings.Programs.Actions[Action].Name;
+        OS << withoutControls(Setup.Settings.Programs.Actions[Action].Name);
       },
       " ");
   OS << "]";
@@ -251,8 +251,7 @@ std::string Episode::describe() const {
 /// \p Text states which step the plug-in omits and what happens instead.
 static void remark(const Module &M, const Twine &Text) {
   if (phaseOrderingSpec() != "none")
-    printLine("remark: " + PassName + ": " + M.getModuleIdentifier() + ": " +
-              Text);
+    printLine("remark: " + ModelSession::prefix(PassName, M) + Text);
 }
 
 /// Returns the options of the search. The search is disabled if the code that
@@ -307,8 +306,8 @@ bool runEpisode(Module &M, const StockPipeline &Stock, StringRef WhyNot,
           std::chrono::steady_clock::now() - Start;
       std::string Line;
       raw_string_ostream(Line)
-          << PassName << ": " << M.getModuleIdentifier() << ": "
-          << Now.describe() << " time=" << format("%.1f", Time.count()) << "ms";
+          << ModelSession::prefix(PassName, M) << Now.describe()
+          << " time=" << format("%.1f", Time.count()) << "ms";
       printLine(Line);
     }
     return Done;

@@ -58,7 +58,7 @@ struct ModuleStatistics {
   void decline(const MachineFunction &MF, StringRef Why) {
     if (Declined++ != 0)
       return;
-    FirstDeclined = MF.getName();
+    FirstDeclined = withoutControls(MF.getName());
     WhyDeclined = Why;
   }
   std::string declined() const {
