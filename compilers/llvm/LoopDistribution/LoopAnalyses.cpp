@@ -22,6 +22,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Metadata.h"
 
 #include <algorithm>
 
@@ -40,6 +41,23 @@ static bool mayRecurse(const Function &F) {
          });
 }
 
+static constexpr char ArrayMark[] = "mlbridge.loop.array";
+
+void markArray(AllocaInst &Array) {
+  Array.setMetadata(ArrayMark, MDNode::get(Array.getContext(), {}));
+}
+
+/// Returns the total size in bytes of the arrays with a mark.
+static std::uint64_t markedArraysOf(const Function &F) {
+  std::uint64_t Sum = 0;
+  for (const Instruction &I : F.getEntryBlock())
+    if (const auto *Array = dyn_cast<AllocaInst>(&I);
+        Array && Array->getMetadata(ArrayMark))
+      if (const auto Size = Array->getAllocationSize(F.getDataLayout()))
+        Sum += Size->getFixedValue();
+  return Sum;
+}
+
 std::uint64_t arrayBudgetOf(const Function &F) {
   // LLVM's inliner has the same limit for the stack of a recursive function.
   // Functions without a red zone are usually a kernel's, whose stack is small.
@@ -48,7 +66,8 @@ std::uint64_t arrayBudgetOf(const Function &F) {
   // This attribute is the limit of -Wframe-larger-than.
   const std::uint64_t Warned =
       F.getFnAttributeAsParsedInteger("warn-stack-size", 2 * Large);
-  return std::min(IsSmall ? Small : Large, Warned / 2);
+  const std::uint64_t Total = std::min(IsSmall ? Small : Large, Warned / 2);
+  return Total - std::min(Total, markedArraysOf(F));
 }
 
 PhiKinds kindsOf(PHINode &Phi, Loop &L, const LoopAnalyses &Analyses) {

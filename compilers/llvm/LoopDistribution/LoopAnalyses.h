@@ -21,6 +21,7 @@
 
 namespace llvm {
 class AAResults;
+class AllocaInst;
 class AssumptionCache;
 class BasicBlock;
 class DemandedBits;
@@ -52,9 +53,12 @@ struct LoopAnalyses {
   std::uint64_t ArrayBudget;
 };
 
-/// Returns the maximum total size in bytes of the arrays that distributions add
-/// to the stack of \p F.
+/// Returns the maximum total size in bytes of the arrays that distributions may
+/// still add to the stack of \p F. Arrays with a mark reduce it.
 std::uint64_t arrayBudgetOf(const llvm::Function &F);
+/// Marks an array that a distribution has added. An earlier run of the pass,
+/// for example before the link, or an inlined function can have added arrays.
+void markArray(llvm::AllocaInst &Array);
 
 /// The kinds of a phi in the header of a loop.
 struct PhiKinds {

@@ -110,8 +110,9 @@ private:
     for (const auto &[V, Producer] : Plan.arrays()) {
       BasicBlock &Entry = Header->getParent()->getEntryBlock();
       Builder.SetInsertPoint(&*Entry.getFirstInsertionPt());
-      Value *Array = Builder.CreateAlloca(
+      AllocaInst *Array = Builder.CreateAlloca(
           ArrayType::get(V->getType(), Plan.arrayLength()), nullptr, "array");
+      markArray(*Array);
       Builder.SetInsertPoint(V->getParent(), *V->getInsertionPointAfterDef());
       Value *Element =
           Builder.CreateInBoundsGEP(V->getType(), Array, Iteration);
