@@ -48,6 +48,26 @@ static void registerInside(llvm::PassBuilder &Inner, llvm::Module &M,
   MLBridge::registerLoopDistribution(Inner);
 }
 
+/// True if a previous call had the same \p PB. The plug-in can be given twice,
+/// for example by a configuration file and by the user. Without this check, the
+/// passes would then run twice.
+static bool isRegistered(llvm::PassBuilder &PB) {
+  // Store the state in PB as a pass name, because a later PassBuilder can have
+  // the address of a deleted one.
+  static constexpr llvm::StringLiteral Mark("mlbridge-registered");
+  llvm::ModulePassManager Passes;
+  llvm::Error Unknown = PB.parsePassPipeline(Passes, Mark);
+  if (!Unknown)
+    return true;
+  llvm::consumeError(std::move(Unknown));
+  PB.registerPipelineParsingCallback(
+      [](llvm::StringRef Name, llvm::ModulePassManager &,
+         llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
+        return Name == Mark;
+      });
+  return false;
+}
+
 extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
   llvm::PassPluginLibraryInfo Info{};
@@ -55,6 +75,8 @@ llvmGetPassPluginInfo() {
   Info.PluginName = "MLBridgeLLVM";
   Info.PluginVersion = MLBRIDGE_VERSION;
   Info.RegisterPassBuilderCallbacks = [](llvm::PassBuilder &PB) {
+    if (isRegistered(PB))
+      return;
     if (MLBridge::isSizeGuarded()) {
       MLBridge::registerSizeGuard(PB, registerInside);
     } else {
