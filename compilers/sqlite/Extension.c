@@ -27,10 +27,13 @@ SQLITE_EXTENSION_INIT1
 /// The state that the functions of one connection share.
 typedef struct Connection {
   Advisor *Model; // or null
+  int References; // functions that use the state
 } Connection;
 
 static void disposeConnection(void *Pointer) {
   Connection *const C = Pointer;
+  if (--C->References != 0)
+    return;
   disposeAdvisor(C->Model);
   sqlite3_free(C);
 }
@@ -39,6 +42,19 @@ static void model(sqlite3_context *Context, int Count, sqlite3_value **Given) {
   (void)Count;
   Connection *const C = sqlite3_user_data(Context);
   const char *const Spec = (const char *)sqlite3_value_text(Given[0]);
+  // A spec can load a library, so it needs the permission that
+  // load_extension() needs.
+  int MayLoad = 0;
+  sqlite3_db_config(sqlite3_context_db_handle(Context),
+                    SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, -1, &MayLoad);
+  if (!MayLoad) {
+    sqlite3_result_error(
+        Context,
+        "mlbridge_model: this connection may not load extensions; call "
+        "sqlite3_enable_load_extension() or set MLBRIDGE_SQLITE_MODEL",
+        -1);
+    return;
+  }
   Advisor *const New = Spec ? createAdvisor(Spec) : NULL;
   if (Spec && !New) {
     sqlite3_result_error_nomem(Context);
@@ -85,15 +101,23 @@ sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
     return SQLITE_NOMEM;
   const char *const Spec = getenv("MLBRIDGE_SQLITE_MODEL");
   C->Model = Spec && *Spec ? createAdvisor(Spec) : NULL;
-  // SQLite frees the Connection when it removes this function.
-  const int Flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
-  int Status = sqlite3_create_function_v2(DB, "mlbridge_model", 1, Flags, C,
-                                          model, NULL, NULL, disposeConnection);
-  if (Status == SQLITE_OK)
-    Status = sqlite3_create_function_v2(DB, "mlbridge_rewrite", 1, Flags, C,
-                                        rewritten, NULL, NULL, NULL);
-  if (Status == SQLITE_OK)
-    Status = sqlite3_create_function_v2(DB, "mlbridge_terms", 1, Flags, C,
-                                        terms, NULL, NULL, NULL);
+  C->References = 1; // this function
+  const struct {
+    const char *Name;
+    void (*Call)(sqlite3_context *, int, sqlite3_value **);
+  } Functions[] = {{"mlbridge_model", model},
+                   {"mlbridge_rewrite", rewritten},
+                   {"mlbridge_terms", terms}};
+  int Status = SQLITE_OK;
+  const size_t Count = sizeof Functions / sizeof *Functions;
+  for (size_t I = 0; I != Count && Status == SQLITE_OK; ++I) {
+    // SQLite calls disposeConnection() when it removes the function, or if it
+    // cannot add the function.
+    ++C->References;
+    Status = sqlite3_create_function_v2(
+        DB, Functions[I].Name, 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, C,
+        Functions[I].Call, NULL, NULL, disposeConnection);
+  }
+  disposeConnection(C);
   return Status;
 }

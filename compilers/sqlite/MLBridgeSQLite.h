@@ -36,22 +36,23 @@ static inline int mlbridgeSqlitePrepare(sqlite3 *DB, const char *SQL, int Bytes,
     sqlite3_bind_text(Rewrite, 1, SQL, Bytes, SQLITE_STATIC);
     if (sqlite3_step(Rewrite) == SQLITE_ROW) {
       const char *const New = (const char *)sqlite3_column_text(Rewrite, 0);
-      if (New)
+      const char *const Nul =
+          Bytes < 0 ? NULL : (const char *)memchr(SQL, 0, (size_t)Bytes);
+      const size_t Length = Bytes < 0 ? strlen(SQL)
+                            : Nul     ? (size_t)(Nul - SQL)
+                                      : (size_t)Bytes;
+      const int IsNew =
+          New && (strlen(New) != Length || memcmp(New, SQL, Length) != 0);
+      if (IsNew)
         Status = sqlite3_prepare_v3(DB, New, -1, Flags, Result, &End);
       // The text after the first statement is unchanged.
-      if (New && Status == SQLITE_OK && Tail) {
-        const char *const Nul =
-            Bytes < 0 ? NULL : (const char *)memchr(SQL, 0, (size_t)Bytes);
-        const size_t Length = Bytes < 0 ? strlen(SQL)
-                              : Nul     ? (size_t)(Nul - SQL)
-                                        : (size_t)Bytes;
+      if (IsNew && Status == SQLITE_OK && Tail)
         *Tail = SQL + Length - strlen(End);
-      }
     }
     sqlite3_finalize(Rewrite);
   }
-  // Prepare the original if there is no extension or SQLite refuses the new
-  // one.
+  // Prepare the original if there is no extension or no advice, or if SQLite
+  // refuses the new statement.
   if (Status != SQLITE_OK)
     Status = sqlite3_prepare_v3(DB, SQL, Bytes, Flags, Result, Tail);
   return Status;

@@ -19,6 +19,7 @@
 #include <sqlite3ext.h>
 SQLITE_EXTENSION_INIT3
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -193,6 +194,13 @@ static bool isAdvice(float Selectivity) {
   return Selectivity >= 0 && Selectivity <= 1;
 }
 
+/// True if a word that follows the character would become a part of a name or a
+/// number, as in `where(a > 1)`.
+static bool joinsWord(char C) {
+  return isalnum((unsigned char)C) || C == '_' || C == '$' ||
+         (unsigned char)C >= 0x80;
+}
+
 /// Writes the statement with likelihood() around the terms with advice.
 static void writeStatement(sqlite3_str *To, const char *SQL, const Statement *S,
                            const float *Found) {
@@ -201,11 +209,14 @@ static void writeStatement(sqlite3_str *To, const char *SQL, const Statement *S,
     const Token *const Begin = &S->Tokens[S->Terms[I].Begin];
     const Token *const Last = &S->Tokens[S->Terms[I].End - 1];
     const char *const End = Last->Text + Last->Length;
-    if (!isAdvice(Found[I]))
+    const float Selectivity = Found[I];
+    if (!isAdvice(Selectivity))
       continue;
     sqlite3_str_append(To, From, (int)(Begin->Text - From));
+    if (Begin->Text != SQL && joinsWord(Begin->Text[-1]))
+      sqlite3_str_append(To, " ", 1);
     sqlite3_str_appendf(To, "likelihood(%.*s, %.9f)", (int)(End - Begin->Text),
-                        Begin->Text, (double)Found[I]);
+                        Begin->Text, (double)Selectivity);
     From = End;
   }
   sqlite3_str_appendall(To, From);

@@ -19,6 +19,7 @@
 SQLITE_EXTENSION_INIT3
 
 #include <ctype.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,9 @@ enum {
   SetChange = 1 << 9,    // changes the database
   SetCompares = 1 << 10, // compares rows
   SetFunction = 1 << 11, // a function that depends on the order of rows
+  SetName = 1 << 12,     // a name where an operand must follow
+  SetOperand = 1 << 13,  // an operand may end with this keyword
+  SetExtreme = 1 << 14,  // compares values: an aggregate if it has one argument
 };
 
 typedef struct Word {
@@ -56,35 +60,35 @@ static const Word Words[] = {
     {"ALL", SetKeyword},
     {"AND", SetKeyword},
     {"AS", SetKeyword | SetRows},
-    {"ASC", SetKeyword},
+    {"ASC", SetKeyword | SetName | SetOperand},
     {"AVG", SetAggregate},
     {"BETWEEN", SetKeyword},
-    {"BY", SetKeyword},
+    {"BY", SetKeyword | SetName},
     {"CASE", SetKeyword},
-    {"CAST", SetKeyword | SetScalar},
+    {"CAST", SetKeyword | SetScalar | SetName},
     {"CHANGES", SetFunction},
     {"CHAR", SetScalar},
     {"COALESCE", SetScalar},
     {"COLLATE", SetKeyword | SetUnusual},
     {"COUNT", SetAggregate},
     {"CREATE", SetChange},
-    {"CROSS", SetKeyword | SetJoin},
+    {"CROSS", SetKeyword | SetJoin | SetName},
     {"DATE", SetScalar},
     {"DATETIME", SetScalar},
     {"DELETE", SetChange},
-    {"DESC", SetKeyword},
+    {"DESC", SetKeyword | SetName | SetOperand},
     {"DISTINCT", SetKeyword | SetCompares},
     {"ELSE", SetKeyword},
-    {"END", SetKeyword},
+    {"END", SetKeyword | SetName | SetOperand},
     {"ESCAPE", SetKeyword},
     {"EXCEPT", SetKeyword | SetCompound | SetCompares},
     {"EXISTS", SetKeyword | SetRows},
-    {"FALSE", SetKeyword},
-    {"FILTER", SetKeyword},
+    {"FALSE", SetKeyword | SetOperand},
+    {"FILTER", SetKeyword | SetName},
     {"FORMAT", SetScalar},
     {"FROM", SetKeyword | SetRows},
-    {"FULL", SetKeyword | SetJoin},
-    {"GLOB", SetKeyword},
+    {"FULL", SetKeyword | SetJoin | SetName},
+    {"GLOB", SetKeyword | SetName},
     {"GROUP", SetKeyword | SetCompares},
     {"GROUP_CONCAT", SetFunction},
     {"HAVING", SetKeyword},
@@ -92,51 +96,51 @@ static const Word Words[] = {
     {"IFNULL", SetScalar},
     {"IIF", SetScalar},
     {"IN", SetKeyword | SetRows},
-    {"INDEXED", SetKeyword | SetNoAlias},
-    {"INNER", SetKeyword | SetJoin},
+    {"INDEXED", SetKeyword | SetNoAlias | SetName | SetOperand},
+    {"INNER", SetKeyword | SetJoin | SetName},
     {"INSERT", SetChange},
     {"INSTR", SetScalar},
     {"INTERSECT", SetKeyword | SetCompound | SetCompares},
     {"IS", SetKeyword},
-    {"ISNULL", SetKeyword},
+    {"ISNULL", SetKeyword | SetOperand},
     {"JOIN", SetKeyword | SetJoin | SetRows},
     {"JSON_EXTRACT", SetScalar},
     {"JSON_GROUP_ARRAY", SetFunction},
     {"JSON_GROUP_OBJECT", SetFunction},
     {"JULIANDAY", SetScalar},
     {"LAST_INSERT_ROWID", SetFunction},
-    {"LEFT", SetKeyword | SetJoin},
+    {"LEFT", SetKeyword | SetJoin | SetName},
     {"LENGTH", SetScalar},
-    {"LIKE", SetKeyword},
+    {"LIKE", SetKeyword | SetName},
     {"LIKELIHOOD", SetUnusual},
     {"LIKELY", SetUnusual},
     {"LIMIT", SetKeyword | SetOrdered},
     {"LOWER", SetScalar},
     {"LTRIM", SetScalar},
-    {"MATCH", SetKeyword | SetUnusual},
+    {"MATCH", SetKeyword | SetUnusual | SetName},
     {"MATERIALIZED", SetRows},
-    {"MAX", SetAggregate},
-    {"MIN", SetAggregate},
-    {"NATURAL", SetKeyword | SetJoin},
+    {"MAX", SetAggregate | SetExtreme},
+    {"MIN", SetAggregate | SetExtreme},
+    {"NATURAL", SetKeyword | SetJoin | SetName},
     {"NOT", SetKeyword | SetNoAlias},
-    {"NOTNULL", SetKeyword},
-    {"NULL", SetKeyword},
+    {"NOTNULL", SetKeyword | SetOperand},
+    {"NULL", SetKeyword | SetOperand},
     {"NULLIF", SetScalar},
-    {"NULLS", SetKeyword},
-    {"OFFSET", SetKeyword},
+    {"NULLS", SetKeyword | SetName},
+    {"OFFSET", SetKeyword | SetName},
     {"ON", SetKeyword | SetNoAlias},
     {"OR", SetKeyword},
     {"ORDER", SetKeyword},
-    {"OUTER", SetKeyword | SetJoin},
+    {"OUTER", SetKeyword | SetJoin | SetName},
     {"OVER", SetKeyword | SetOrdered},
     {"PRINTF", SetScalar},
     {"QUOTE", SetScalar},
     {"RANDOM", SetFunction},
     {"RANDOMBLOB", SetFunction},
-    {"REGEXP", SetKeyword | SetUnusual},
+    {"REGEXP", SetKeyword | SetUnusual | SetName},
     {"REPLACE", SetScalar},
     {"RETURNING", SetChange},
-    {"RIGHT", SetKeyword | SetJoin},
+    {"RIGHT", SetKeyword | SetJoin | SetName},
     {"ROUND", SetScalar},
     {"RTRIM", SetScalar},
     {"SELECT", SetKeyword | SetUnusual},
@@ -151,7 +155,7 @@ static const Word Words[] = {
     {"TOTAL", SetAggregate},
     {"TOTAL_CHANGES", SetFunction},
     {"TRIM", SetScalar},
-    {"TRUE", SetKeyword},
+    {"TRUE", SetKeyword | SetOperand},
     {"TYPEOF", SetScalar},
     {"UNICODE", SetScalar},
     {"UNION", SetKeyword | SetCompound | SetCompares},
@@ -164,7 +168,7 @@ static const Word Words[] = {
     {"WHEN", SetKeyword},
     {"WHERE", SetKeyword},
     {"WINDOW", SetKeyword | SetOrdered},
-    {"WITH", SetKeyword}};
+    {"WITH", SetKeyword | SetName}};
 
 /// A hash table of Words. A slot contains an index plus 1, or 0 if it is empty.
 enum { NumSlots = 512, NumWords = sizeof Words / sizeof *Words };
@@ -334,6 +338,38 @@ static bool isAnyWord(const Token *T, unsigned Sets) {
   return (T->Sets & Sets) != 0;
 }
 
+/// Decides whether a keyword is a name here, and whether an operand ends with
+/// the token. SQLite accepts a keyword such as END or LEFT as a name where no
+/// keyword can stand.
+static void classify(Token *T, const Token *Previous) {
+  const bool Expects = !Previous || !Previous->EndsOperand;
+  const char *const Next = T->Text + T->Length;
+  const bool IsCall = Next[spaceAt(Next)] == '(';
+  const bool HasWord = Previous && Previous->Kind == TokenWord;
+  // These words follow another keyword, so they are keywords, too.
+  const bool Follows =
+      HasWord && (isAnyWord(T, SetJoin) ? isAnyWord(Previous, SetJoin) &&
+                                              !isWord(Previous, "JOIN")
+                  : isWord(T, "BY")     ? isWord(Previous, "GROUP") ||
+                                              isWord(Previous, "ORDER") ||
+                                              isWord(Previous, "INDEXED")
+                                        : false);
+  const bool Begins =
+      isWord(T, "WITH") && (!Previous || isOperator(Previous, "("));
+  const bool IsQualified = Previous && isOperator(Previous, ".");
+  if (isAnyWord(T, SetName) && Expects && !Follows && !Begins &&
+      (IsQualified || !IsCall)) {
+    T->Kind = TokenName;
+    T->Sets = 0;
+  }
+  if (T->Kind == TokenOperator)
+    T->EndsOperand = isOperator(T, ")");
+  else if (isWord(T, "NOT"))
+    T->EndsOperand = !Expects; // x NOT LIKE y, but NOT x
+  else
+    T->EndsOperand = !isAnyWord(T, SetKeyword) || isAnyWord(T, SetOperand);
+}
+
 /// Returns a vector with room for one more element. Capacities are powers of
 /// two.
 static void *grow(void *Vector, int Size, size_t Element) {
@@ -359,6 +395,7 @@ static int tokenize(const char *SQL, Statement *S) {
     if (!Tokens)
       return SQLITE_NOMEM;
     S->Tokens = Tokens;
+    classify(&T, S->NumTokens ? &Tokens[S->NumTokens - 1] : NULL);
     if (isOperator(&T, "(")) {
       if (Depth == (int)(sizeof Open / sizeof *Open)) {
         S->Refused = "its parentheses are nested too deeply";
@@ -387,12 +424,12 @@ static int tokenize(const char *SQL, Statement *S) {
 //===----------------------------------------------------------------------===//
 
 static bool isNameToken(const Token *T) {
-  return T->Kind == TokenWord || T->Kind == TokenQuoted;
+  return T->Kind == TokenWord || T->Kind == TokenName || T->Kind == TokenQuoted;
 }
 
 int copyText(const Token *T, char *To, int Size) {
   int Length = 0;
-  const bool IsQuoted = T->Kind != TokenWord;
+  const bool IsQuoted = T->Kind != TokenWord && T->Kind != TokenName;
   const char Close = IsQuoted ? T->Text[T->Length - 1] : 0;
   for (int I = IsQuoted; I < T->Length - IsQuoted && Length != Size; ++I) {
     To[Length++] = T->Text[I];
@@ -422,9 +459,14 @@ static uint32_t hashByte(uint32_t Hash, unsigned char Byte) {
   return (Hash ^ Byte) * 16777619u;
 }
 
+/// Unlike tolower(), this function does not depend on the program's locale.
+static char lower(char C) {
+  return C >= 'A' && C <= 'Z' ? (char)(C - 'A' + 'a') : C;
+}
+
 uint32_t hashText(uint32_t Hash, const char *Text, int Length) {
   for (int I = 0; I != Length; ++I)
-    Hash = hashByte(Hash, (unsigned char)tolower((unsigned char)Text[I]));
+    Hash = hashByte(Hash, (unsigned char)lower(Text[I]));
   return Hash;
 }
 
@@ -450,8 +492,9 @@ typedef struct Parser {
   const Token *Names[MaxSources]; // of common table expressions
   int NumNames;
   int NumTables;
-  bool ComparesRows; // for example by DISTINCT or UNION
-  bool IsOrder;      // looks up the columns of GROUP BY and ORDER BY
+  bool ComparesRows;   // for example by DISTINCT or UNION
+  bool ComparesValues; // by these, or by MIN or MAX
+  bool IsOrder;        // looks up the columns of GROUP BY and ORDER BY
   bool NoMemory;
 } Parser;
 
@@ -469,28 +512,53 @@ typedef struct Reference {
 static bool nextReference(const Statement *S, int I, int End,
                           Reference *Result);
 
+/// Copies the names of a source. Returns false if it is not a table, or if its
+/// name is too long.
+static bool copySource(const Source *From, char *Schema, char *Table,
+                       int Size) {
+  return From->Table && copyName(From->Table, Table, Size) &&
+         (!From->Schema || copyName(From->Schema, Schema, Size));
+}
+
+/// True if SQLite compares 1 and 1.0 in a column of this type as equal,
+/// although the column can have both.
+static bool hasNoAffinity(const char *Type) {
+  return !Type || !*Type || sqlite3_stricmp(Type, "ANY") == 0 ||
+         sqlite3_strlike("%BLOB%", Type, 0) == 0;
+}
+
 /// Looks up a column of a table. Writes the hash of its name.
 static bool lookUp(Parser *P, const Source *From, const Token *Column,
                    uint32_t *Hash) {
   char Schema[256], Table[256], Name[256];
-  const char *Collation = NULL;
+  const char *Type = NULL, *Collation = NULL;
   int IsKey = 0;
-  if (!From->Table || !copyName(From->Table, Table, sizeof Table) ||
+  if (!copySource(From, Schema, Table, sizeof Table) ||
       !copyName(Column, Name, sizeof Name) ||
-      (From->Schema && !copyName(From->Schema, Schema, sizeof Schema)))
-    return false;
-  if (sqlite3_table_column_metadata(P->DB, From->Schema ? Schema : NULL, Table,
-                                    Name, NULL, &Collation, NULL, &IsKey,
+      sqlite3_table_column_metadata(P->DB, From->Schema ? Schema : NULL, Table,
+                                    Name, &Type, &Collation, NULL, &IsKey,
                                     NULL) != SQLITE_OK)
     return false;
   if (P->IsOrder && IsKey)
     refuse(P, "it groups or sorts by a primary key");
-  if (P->ComparesRows && Collation && sqlite3_stricmp(Collation, "BINARY") != 0)
+  if (P->ComparesValues && Collation &&
+      sqlite3_stricmp(Collation, "BINARY") != 0)
     refuse(P, "it groups by a column with a collation");
+  if (P->ComparesValues && hasNoAffinity(Type))
+    refuse(P, "it compares values of a column without a type");
   *Hash = hashText(HashStart, Table, (int)strlen(Table));
   *Hash = hashByte(*Hash, '.');
   *Hash = hashText(*Hash, Name, (int)strlen(Name));
   return true;
+}
+
+/// True if the columns of a source are known.
+static bool isTable(const Parser *P, const Source *From) {
+  char Schema[256], Table[256];
+  return copySource(From, Schema, Table, sizeof Table) &&
+         sqlite3_table_column_metadata(P->DB, From->Schema ? Schema : NULL,
+                                       Table, NULL, NULL, NULL, NULL, NULL,
+                                       NULL) == SQLITE_OK;
 }
 
 /// Returns the index of the source whose column Name refers to, or -1.
@@ -504,7 +572,7 @@ static int resolve(Parser *P, const Scope *Where, Reference Name,
     const Source *const From = &Where->Sources[I];
     if (Parts > 1 && (!From->Name || !isSameName(From->Name, Column - 2)))
       continue;
-    if (Parts > 2 && (!From->Schema || !isSameName(From->Schema, Column - 4)))
+    if (Parts > 2 && From->Schema && !isSameName(From->Schema, Column - 4))
       continue;
     uint32_t This;
     if (!lookUp(P, From, Column, &This))
@@ -562,6 +630,26 @@ static bool isLiteral(const Statement *S, int Begin, int End) {
          (T[Begin].Kind == TokenNumber || T[Begin].Kind == TokenString);
 }
 
+/// The locale of numbers in SQL. The program's locale may have a decimal comma.
+static locale_t NumberLocale;
+
+__attribute__((constructor)) static void openLocale(void) {
+  NumberLocale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+}
+
+__attribute__((destructor)) static void closeLocale(void) {
+  if (NumberLocale)
+    freelocale(NumberLocale);
+}
+
+static double numberOf(const char *Text) {
+  const locale_t Old = NumberLocale ? uselocale(NumberLocale) : (locale_t)0;
+  const double Number = strtod(Text, NULL);
+  if (Old)
+    uselocale(Old);
+  return Number;
+}
+
 /// Reads a literal as two numbers, which compare as the literals do. For a
 /// text, the numbers encode its first six bytes and its next six bytes. Returns
 /// a hash: of a text in lower case, or of the bytes of a double.
@@ -574,7 +662,7 @@ static uint32_t setValue(const Statement *S, int Begin, int End, double *To) {
     const int Length = T->Length < MaxText - 1 ? T->Length : MaxText - 1;
     memcpy(Text, T->Text, (size_t)Length);
     Text[Length] = 0;
-    To[0] = strtod(Text, NULL);
+    To[0] = numberOf(Text);
     if (End - Begin == 2 && isOperator(&S->Tokens[Begin], "-") && To[0] != 0)
       To[0] = -To[0];
     memcpy(Text, To, sizeof *To);
@@ -871,9 +959,10 @@ static bool beginsSelect(const Token *T) {
   return isWord(T, "SELECT") || isWord(T, "WITH") || isWord(T, "VALUES");
 }
 
-/// The first tokens of the clauses of one SELECT. A missing clause is -1.
+/// The first tokens of the clauses of one SELECT. A missing clause is -1. ORDER
+/// BY is from End to Last.
 typedef struct Clauses {
-  int Select, From, Where, GroupBy, Having, End;
+  int Select, From, Where, GroupBy, Having, End, Last;
 } Clauses;
 
 /// Returns the end of one SELECT of a compound, or End.
@@ -888,7 +977,7 @@ static int endOfCore(const Statement *S, int I, int End) {
 }
 
 static Clauses clausesOf(const Statement *S, int Begin, int End) {
-  Clauses C = {Begin, -1, -1, -1, -1, End};
+  Clauses C = {Begin, -1, -1, -1, -1, End, End};
   for (int I = Begin; I < End; ++I) {
     const Token *const T = &S->Tokens[I];
     if (isOperator(T, "("))
@@ -988,6 +1077,9 @@ static void readSources(Parser *P, Scope *To, int Begin, int End) {
       if (I < End && (isNameToken(&T[I]) || T[I].Kind == TokenString) &&
           !isAnyWord(&T[I], SetJoin) && !isAnyWord(&T[I], SetNoAlias))
         New.Name = &T[I++];
+      // The columns of a view are unknown.
+      if (P->ComparesValues && New.Table && !isTable(P, &New))
+        refuse(P, "it compares values of a view");
       To->Sources[To->NumSources++] = New;
     }
     if (!IsOuter)
@@ -998,35 +1090,63 @@ static void readSources(Parser *P, Scope *To, int Begin, int End) {
       addTerms(P, To, Conditions[I][0], Conditions[I][1]);
 }
 
-/// True if a function of one SELECT aggregates rows.
-static bool aggregates(const Statement *S, int Begin, int End) {
-  for (int I = Begin; I + 1 < End; ++I) {
-    if (isOperator(&S->Tokens[I], "(") && beginsSelect(&S->Tokens[I + 1]))
-      I = S->Tokens[I].Match;
-    else if (isAnyWord(&S->Tokens[I], SetAggregate) &&
-             isOperator(&S->Tokens[I + 1], "("))
-      return true;
-  }
-  return false;
-}
-
-static bool isSameText(const Statement *S, int A, int EndA, int B, int EndB) {
-  if (EndA - A != EndB - B)
-    return false;
-  for (; A != EndA; ++A, ++B) {
-    const Token *const L = &S->Tokens[A], *const R = &S->Tokens[B];
-    if (L->Length != R->Length ||
-        sqlite3_strnicmp(L->Text, R->Text, L->Length) != 0)
-      return false;
-  }
-  return true;
-}
-
 /// Returns the end of an element of a list with commas.
 static int endOfElement(const Statement *S, int I, int End) {
   while (I < End && !isOperator(&S->Tokens[I], ","))
     I = isOperator(&S->Tokens[I], "(") ? S->Tokens[I].Match + 1 : I + 1;
   return I < End ? I : End;
+}
+
+/// True if tokens call an aggregate. MIN and MAX with several arguments are
+/// functions of one row.
+static bool isAggregate(const Statement *S, int I) {
+  const Token *const T = &S->Tokens[I];
+  if (!isAnyWord(T, SetAggregate) || I + 1 == S->NumTokens ||
+      !isOperator(&T[1], "("))
+    return false;
+  const int End = T[1].Match;
+  return !isAnyWord(T, SetExtreme) || endOfElement(S, I + 2, End) == End;
+}
+
+/// True if a function of one SELECT aggregates rows.
+static bool aggregates(const Statement *S, int Begin, int End) {
+  for (int I = Begin; I + 1 < End; ++I) {
+    if (isOperator(&S->Tokens[I], "(") && beginsSelect(&S->Tokens[I + 1]))
+      I = S->Tokens[I].Match;
+    else if (isAggregate(S, I))
+      return true;
+  }
+  return false;
+}
+
+/// True if two tokens have the same meaning in the same scope.
+static bool isSameToken(const Token *A, const Token *B) {
+  if (A->Kind != B->Kind || A->Length != B->Length)
+    return false;
+  switch (A->Kind) {
+  case TokenParameter:
+    // Each ? is another parameter.
+    return A->Length > 1 && memcmp(A->Text, B->Text, (size_t)A->Length) == 0;
+  case TokenQuoted: // SQLite may read it as a string
+  case TokenString:
+  case TokenBlob:
+    return memcmp(A->Text, B->Text, (size_t)A->Length) == 0;
+  case TokenWord:
+  case TokenName:
+  case TokenNumber:
+  case TokenOperator:
+    break;
+  }
+  return sqlite3_strnicmp(A->Text, B->Text, A->Length) == 0;
+}
+
+static bool isSameText(const Statement *S, int A, int EndA, int B, int EndB) {
+  if (EndA - A != EndB - B)
+    return false;
+  for (; A != EndA; ++A, ++B)
+    if (!isSameToken(&S->Tokens[A], &S->Tokens[B]))
+      return false;
+  return true;
 }
 
 /// True if tokens are an element of GROUP BY.
@@ -1050,33 +1170,119 @@ static bool hasBareColumn(const Statement *S, const Clauses *C, int Begin,
   const Token *const T = S->Tokens;
   if (isGrouped(S, C, Begin, End))
     return false;
+  Reference Name;
+  bool HasName = nextReference(S, Begin, End, &Name);
   for (int I = Begin; I < End; ++I) {
     if (isOperator(&T[I], "*") && (I == Begin || isOperator(&T[I - 1], ".")))
       return true;
-    if (I + 1 < End && isAnyWord(&T[I], SetAggregate) &&
-        isOperator(&T[I + 1], "(")) {
-      I = T[I + 1].Match;
-      continue;
-    }
-    // Skip a subquery, which is checked on its own.
-    if (isOperator(&T[I], "(") && beginsSelect(&T[I + 1])) {
+    // Skip a subquery, which is checked on its own, and the arguments of an
+    // aggregate.
+    if (isOperator(&T[I], "(") && beginsSelect(&T[I + 1]))
       I = T[I].Match;
+    else if (isAggregate(S, I))
+      I = T[I + 1].Match;
+    while (HasName && Name.Begin < I)
+      HasName = nextReference(S, Name.End, End, &Name);
+    if (!HasName || Name.Begin != I)
       continue;
-    }
-    Reference Name;
-    if (!nextReference(S, I, End, &Name))
-      continue;
-    if (Name.Begin == I) {
-      if (!isGrouped(S, C, Name.Begin, Name.End))
-        return true;
-      I = Name.End - 1;
-    }
+    if (!isGrouped(S, C, Name.Begin, Name.End))
+      return true;
+    I = Name.End - 1;
   }
   return false;
 }
 
-/// Refuses aggregates with bare columns, and functions that may aggregate.
-static void checkResult(Parser *P, const Clauses *C) {
+/// Returns the end of an element of the result without its alias.
+static int endOfExpression(const Statement *S, int Begin, int End) {
+  const Token *const T = S->Tokens;
+  if (End - Begin > 2 && isWord(&T[End - 2], "AS"))
+    return End - 2;
+  const bool IsName =
+      (isNameToken(&T[End - 1]) && !isAnyWord(&T[End - 1], SetKeyword)) ||
+      T[End - 1].Kind == TokenString;
+  return End - Begin > 1 && IsName && T[End - 2].EndsOperand ? End - 1 : End;
+}
+
+/// True if an alias that GROUP BY names means the element [Begin, End). A
+/// column of the same name takes precedence over the alias.
+static bool isAliasOf(Parser *P, const Scope *Where, int Alias, int Begin,
+                      int End) {
+  uint32_t Hash, Other;
+  const int Column = resolve(P, Where, (Reference){Alias, Alias + 1}, &Hash);
+  if (Column >= 0)
+    return isReference(P->S, Begin, End) &&
+           resolve(P, Where, (Reference){Begin, End}, &Other) == Column &&
+           Hash == Other;
+  for (int I = 0; I != Where->NumSources; ++I)
+    if (Where->MergesNames || !isTable(P, &Where->Sources[I]))
+      return false;
+  return true;
+}
+
+/// Leaves the subqueries of an element without an alias as they are, because
+/// SQLite uses the element's text as the column's name.
+static void keepNames(Parser *P, int Begin, int End) {
+  Token *const T = P->S->Tokens;
+  for (int I = Begin; I < End;) {
+    const int Next = endOfElement(P->S, I, End);
+    if (endOfExpression(P->S, I, Next) == Next)
+      for (int K = I; K < Next; ++K)
+        T[K].Sets |= SetUnusual;
+    I = Next + 1;
+  }
+}
+
+/// Refuses functions that may aggregate.
+static void checkFunctions(Parser *P, int Begin, int End) {
+  const Token *const T = P->S->Tokens;
+  for (int I = Begin; I + 1 < End; ++I) {
+    if (isOperator(&T[I], "(") && beginsSelect(&T[I + 1]))
+      I = T[I].Match;
+    else if (isNameToken(&T[I]) && isOperator(&T[I + 1], "(") &&
+             !isAnyWord(&T[I], SetKeyword | SetAggregate | SetScalar))
+      refuse(P, "it calls a function that may depend on the order of rows");
+  }
+}
+
+/// Refuses aggregates of a subquery whose columns may all belong to a query
+/// around it, because SQLite then aggregates the rows of that query.
+static void checkAggregates(Parser *P, const Scope *Where, int Begin, int End) {
+  const Statement *const S = P->S;
+  bool IsKnown = true;
+  for (int I = 0; I != Where->NumSources; ++I)
+    IsKnown &= isTable(P, &Where->Sources[I]);
+  for (int I = Begin; I < End; ++I) {
+    // A subquery is checked on its own.
+    if (isOperator(&S->Tokens[I], "(") && beginsSelect(&S->Tokens[I + 1]))
+      I = S->Tokens[I].Match;
+    if (!isAggregate(S, I))
+      continue;
+    const int Last = S->Tokens[I + 1].Match;
+    bool HasColumn = false, HasOwn = false;
+    Reference Name = {I + 2, I + 2};
+    while (nextReference(S, Name.End, Last, &Name)) {
+      uint32_t Hash;
+      HasColumn = true;
+      if (resolve(P, Where, Name, &Hash) >= 0) {
+        HasOwn = true;
+      } else if (Name.End - Name.Begin > 1) {
+        for (int K = 0; K != Where->NumSources; ++K)
+          HasOwn |=
+              Where->Sources[K].Name &&
+              isSameName(Where->Sources[K].Name, &S->Tokens[Name.End - 3]);
+      } else {
+        HasOwn |= !IsKnown;
+      }
+    }
+    if (HasColumn && !HasOwn)
+      refuse(P, "an aggregate may belong to the query around a subquery");
+  }
+}
+
+/// Refuses aggregates with bare columns, functions that may aggregate, and
+/// comparisons of columns that are not named.
+static void checkResult(Parser *P, const Scope *Where, const Clauses *C,
+                        int Nesting) {
   const Statement *const S = P->S;
   const Token *const T = S->Tokens;
   const int End = firstOf(C->From, C->Where, C->GroupBy, C->End);
@@ -1086,33 +1292,25 @@ static void checkResult(Parser *P, const Clauses *C) {
   if (Begin < End &&
       (isWord(&T[Begin], "ALL") || isWord(&T[Begin], "DISTINCT")))
     ++Begin;
-  for (int I = Begin; I + 1 < End; ++I) {
-    if (isOperator(&T[I], "(") && beginsSelect(&T[I + 1]))
-      I = T[I].Match;
-    else if (isNameToken(&T[I]) && isOperator(&T[I + 1], "(") &&
-             !isAnyWord(&T[I], SetKeyword) && !isAnyWord(&T[I], SetAggregate) &&
-             !isAnyWord(&T[I], SetScalar))
-      refuse(P, "it calls a function that may depend on the order of rows");
-  }
-  if (P->ComparesRows)
+  keepNames(P, Begin, End);
+  checkFunctions(P, Begin, End);
+  if (C->Having >= 0)
+    checkFunctions(P, C->Having + 1, C->End);
+  if (P->ComparesRows || (P->ComparesValues && Nesting > 0))
     for (int I = Begin; I < End; ++I)
       if (isOperator(&T[I], "*") && (I == Begin || isOperator(&T[I - 1], ",") ||
                                      isOperator(&T[I - 1], ".")))
         refuse(P, "it compares all columns of a table");
-  if (C->GroupBy < 0 && C->Having < 0 && !aggregates(S, Begin, End))
+  // An aggregate in ORDER BY aggregates, too.
+  if (C->GroupBy < 0 && C->Having < 0 && !aggregates(S, Begin, End) &&
+      !aggregates(S, C->End, C->Last))
     return;
   for (int I = Begin; I < End;) {
     const int Next = endOfElement(S, I, End);
-    int Last = Next;
-    // Leave out the alias.
-    if (Last - I > 2 && isWord(&T[Last - 2], "AS"))
-      Last -= 2;
-    else if (Last - I > 1 && isNameToken(&T[Last - 1]) &&
-             !isAnyWord(&T[Last - 1], SetKeyword) &&
-             (T[Last - 2].Kind != TokenOperator ||
-              isOperator(&T[Last - 2], ")")))
-      Last -= 1;
-    const bool IsAlias = Last != Next && isGrouped(S, C, Next - 1, Next);
+    const int Last = endOfExpression(S, I, Next);
+    const bool IsAlias = Last != Next && isNameToken(&T[Next - 1]) &&
+                         isGrouped(S, C, Next - 1, Next) &&
+                         isAliasOf(P, Where, Next - 1, I, Last);
     if (!IsAlias && hasBareColumn(S, C, I, Last))
       refuse(P, "a column is taken from any row of a group");
     I = Next + 1;
@@ -1154,12 +1352,22 @@ static int readNames(Parser *P, int I, int End) {
 static void parseSubqueries(Parser *P, int Begin, int End, int From,
                             int FromEnd, int Nesting) {
   const Token *const T = P->S->Tokens;
+  int Close = Begin; // of the outermost parentheses around a token
   for (int I = Begin; I + 1 < End; ++I) {
-    if (!isOperator(&T[I], "(") || !beginsSelect(&T[I + 1]))
+    if (!isOperator(&T[I], "("))
       continue;
-    const bool IsSource =
-        From >= 0 && I > From && I < FromEnd && isOperator(&T[I - 1], ",");
-    const bool IsSet = I > 0 && (isAnyWord(&T[I - 1], SetRows) || IsSource);
+    const bool IsInside = I < Close;
+    if (!IsInside)
+      Close = T[I].Match;
+    if (!beginsSelect(&T[I + 1]))
+      continue;
+    const bool IsSource = From >= 0 && I > From && I < FromEnd && !IsInside &&
+                          isOperator(&T[I - 1], ",");
+    // FROM may be a part of IS DISTINCT FROM.
+    const bool IsSet =
+        I > 0 &&
+        (isWord(&T[I - 1], "FROM") ? I - 1 == From
+                                   : isAnyWord(&T[I - 1], SetRows) || IsSource);
     parseSelect(P, I + 1, T[I].Match, Nesting + 1, !IsSet);
     I = T[I].Match;
   }
@@ -1186,14 +1394,16 @@ static void parseSelect(Parser *P, int Begin, int End, int Nesting,
         (Last != End || C.GroupBy >= 0 ||
          !aggregates(S, C.Select, firstOf(C.From, C.Where, -1, C.End))))
       refuse(P, "a subquery may have several rows and is used as one value");
-    checkResult(P, &C);
     if (C.From >= 0)
       readSources(P, &Here, C.From + 1, FromEnd);
+    checkResult(P, &Here, &C, Nesting);
+    if (Nesting > 0)
+      checkAggregates(P, &Here, I, Last);
     P->NumTables += Here.NumSources;
     if (C.Where >= 0)
       addTerms(P, &Here, C.Where + 1, firstOf(C.GroupBy, C.Having, -1, C.End));
-    // Check the collations of columns, because they affect comparisons of rows.
-    if (P->ComparesRows)
+    // Check the collations of columns, because they affect comparisons.
+    if (P->ComparesValues)
       resolveAll(P, &Here, I, Last);
     // Check the order, because SQLite underestimates the cost of a scan that
     // gives it.
@@ -1211,6 +1421,7 @@ static void parseSelect(Parser *P, int Begin, int End, int Nesting,
 
 /// Refuses statements by words that they contain.
 static void checkWords(Parser *P) {
+  bool HasCollation = false;
   for (int I = 0; I != P->S->NumTokens; ++I) {
     const Token *const T = &P->S->Tokens[I];
     const bool IsCall = I + 1 != P->S->NumTokens && isOperator(&T[1], "(");
@@ -1221,7 +1432,12 @@ static void checkWords(Parser *P) {
     else if (IsCall && isAnyWord(T, SetFunction))
       refuse(P, "it calls a function that depends on the order of rows");
     P->ComparesRows |= isAnyWord(T, SetCompares);
+    P->ComparesValues |=
+        isAnyWord(T, SetCompares) || (IsCall && isAnyWord(T, SetExtreme));
+    HasCollation |= isWord(T, "COLLATE");
   }
+  if (P->ComparesValues && HasCollation)
+    refuse(P, "it compares values by a collation");
 }
 
 static int compareTerms(const void *A, const void *B) {

@@ -22,6 +22,7 @@ typedef struct sqlite3 sqlite3;
 
 typedef enum TokenKind {
   TokenWord,   // a keyword or a name
+  TokenName,   // a keyword of SQLite that is a name here
   TokenQuoted, // "name", [name] or `name`
   TokenString,
   TokenBlob,
@@ -34,8 +35,9 @@ typedef struct Token {
   TokenKind Kind;
   const char *Text; // in the statement's text
   int Length;
-  int Match;     // of a parenthesis: the index of the other one
-  unsigned Sets; // of words to which it belongs, see Statement.c
+  int Match;        // of a parenthesis: the index of the other one
+  unsigned Sets;    // of words to which it belongs, see Statement.c
+  bool EndsOperand; // so that an operator, a keyword or an alias may follow
 } Token;
 
 /// How a term compares. The numbers are part of the model's features.

@@ -2,6 +2,7 @@
 """Stock SQLite with the extension in compilers/sqlite."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,10 +29,22 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+MORE = """
+create table event(id integer primary key, start int, end int, left int,
+                   desc text collate nocase, untyped);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 60)
+insert into event select i, i % 7, i % 11, i % 5, 'Desc' || (i % 3), i from n;
+create view noted as select id, note, age from customer;
+create virtual table document using fts5(body);
+insert into document values ('a red house'), ('a blue car');
+"""
+"""Tables with keywords as names, with a collation, and without types."""
+
+
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sqlite") / "shop.db"
-    run_program(["sqlite3", path], input=SCHEMA, check=True)
+    run_program(["sqlite3", path], input=SCHEMA + MORE, check=True)
     return path
 
 
@@ -115,9 +128,45 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         ),
         ("select max(total) from orders where id > 1", ["id > 1"]),
         ("select sum(total) + 1 x from orders where id > 1 group by state", ["id > 1"]),
+        # A keyword does not end at a term.
+        (
+            "select 1 from orders o join customer c on(o.id=c.id)and(age<9)"
+            " where(total > 5)and(o.id < 9)",
+            ["(age<9)", "(total > 5)", "(o.id < 9)"],
+        ),
+        # SQLite accepts some keywords as names.
+        ("select 1 from event where start = 1 and end < 3 or left = 2", []),
+        (
+            "select 1 from event where end < 3 and left = 2 and end not like 'a'",
+            ["end < 3", "left = 2", "end not like 'a'"],
+        ),
+        (
+            "select 1 from event e left join orders o on e.left = o.id"
+            " where case end when 3 then 1 else end end and left not in (1, 2)"
+            " order by desc desc",
+            ["case end when 3 then 1 else end end", "left not in (1, 2)"],
+        ),
+        ("select 1 from main.orders where main.orders.total > 5", None),
+        # The text of a subquery without an alias is the name of a column.
+        (
+            "select (select max(total) from orders where id > 5), exists"
+            " (select 1 from orders where id > 5) from item where price > 1",
+            ["price > 1"],
+        ),
+        (
+            "select (select max(total) from orders where id > 5) m from item",
+            ["id > 5"],
+        ),
+        (
+            "select o.state state, count(*) from orders o where id > 1 group by state",
+            ["id > 1"],
+        ),
+        ("select * from orders where total = (select max(total) from orders)", []),
     ],
 )
-def test_terms(database: Path, spec: str, query: str, terms: list[str]) -> None:
+def test_terms(database: Path, spec: str, query: str, terms: list[str] | None) -> None:
+    if terms is None:
+        terms = query.partition(" where ")[2].split(" and ")
     lines, said = shell(database, f"select mlbridge_terms({quoted(query)});", spec)
     assert [line for line in lines if line] == [f"{term}: 0.2500" for term in terms]
     assert said == ""
@@ -146,6 +195,55 @@ def test_terms(database: Path, spec: str, query: str, terms: list[str]) -> None:
         ("select total from orders o where total > 5 order by 2 + o.id", "primary key"),
         ("select distinct note from customer", "collation"),
         ("select distinct * from customer", "all columns"),
+        # A collation, a view, or a column without a type.
+        ("select max(note) from customer where age > 5", "collation"),
+        ("select distinct main.customer.note from customer", "collation"),
+        ("select distinct desc from event where left > 1", "collation"),
+        ("select distinct name collate nocase from customer", "by a collation"),
+        ("select max(name collate nocase) from customer", "by a collation"),
+        ("select max(n) from (select note n from customer)", "collation"),
+        ("select max(note) from (select * from customer)", "all columns"),
+        ("select distinct note from noted, orders where total > 5", "a view"),
+        ("select max(note) from noted, orders where total > 5", "a view"),
+        ("select typeof(untyped) from event group by untyped", "without a type"),
+        # Bare columns.
+        ("select desc, count(*) from event where left > 1", "any row of a group"),
+        ("select end, count(*) from event where left > 1", "any row of a group"),
+        ("select left, count(*) from event where id > 1", "any row of a group"),
+        ("select not total, count(*) from orders where id > 1", "any row of a group"),
+        ("select 1 and total, sum(id) from orders where id > 1", "any row of a group"),
+        ("select max(total, 5), count(*) from orders", "any row of a group"),
+        ("select total from orders where id > 1 order by count(*)", "any row"),
+        ("select id as state, count(*) from orders group by state", "any row"),
+        ("select id 'x', count(*) from orders group by 'x'", "any row of a group"),
+        (
+            "select state = 'Open', count(*) from orders group by state = 'open'",
+            "any row of a group",
+        ),
+        (
+            "select total > ?, count(*) from orders group by total > ?",
+            "any row of a group",
+        ),
+        (
+            "select name, (select sum(c.age) from orders o) s from customer c",
+            "the query around a subquery",
+        ),
+        # Several rows.
+        ("select (select max(id, total) from orders) m from item", "several rows"),
+        (
+            "select 1 from orders where total is distinct from"
+            " (select price from item where amount > 3)",
+            "several rows",
+        ),
+        (
+            "select 1 from orders o join customer c on"
+            " coalesce(null, (select order_id from item where price > 3)) = c.id",
+            "several rows",
+        ),
+        (
+            "select state, count(*) from orders group by state having my_own(id) > 1",
+            "order of rows",
+        ),
         ("select 1 from orders where (id = 1", "parentheses"),
         (f"select 1 from orders{', on id' * 70}", "too many conditions"),
         ("select 1 from orders where id = 'a", "unknown token"),
@@ -331,6 +429,10 @@ ODD = [
     f"select count(*) from orders where {'(' * 60}total > 3{')' * 60} and id > 1",
     f"select count(*) from orders where {' and '.join(['total > 3'] * 900)}",
     f"select count(*) from orders where id in ({', '.join(map(str, range(3000)))})",
+    "select count(*) from orders o join item i on(o.id=i.order_id)and(price<9)"
+    " where(total>5)and(o.id<400)",
+    "select id from event where start = 1 and end < 3 or left = 2",
+    "select body from document where document = 'red' and body > 'a'",
 ]
 
 
@@ -341,6 +443,16 @@ def test_odd_statements(database: Path, spec: str) -> None:
         ODD, results(database, ODD), results(database, new), strict=True
     ):
         assert before == after, query
+
+
+def test_a_long_list(database: Path) -> None:
+    """The time of a rewriting is proportional to the length of the statement."""
+    query = f"select count(*), 7 in ({'1, ' * 100_000}1) n from orders where id > 1"
+    script = f".timer on\nselect length(mlbridge_rewrite({quoted(query)}));"
+    lines, _ = shell(database, script, "none")
+    found = re.search(r"user (\S+)", lines[-1])
+    assert found
+    assert float(found[1]) < 2
 
 
 CHANGES = """create table made as select * from orders where total > 5;
@@ -367,6 +479,87 @@ def test_the_schema_is_changed_as_without_it(
         said.append(shell(copy, CHANGES, spec, preload))
     assert said[0] == said[1]
     assert said[0][0][-2:] == ["ok", "2"]
+
+
+def compiled(source: str, executable: Path) -> Path:
+    """Compiles a program that uses MLBridgeSQLite.h."""
+    file = executable.with_suffix(".c")
+    file.write_text(source)
+    flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'compilers/sqlite'}"]
+    run_program(["gcc", *flags, file, "-lsqlite3", "-o", executable], check=True)
+    return executable
+
+
+RUN_ONE = """
+#include "MLBridgeSQLite.h"
+#include <locale.h>
+#include <stdio.h>
+int main(int Count, char **Given) {
+  sqlite3 *DB;
+  sqlite3_stmt *Statement;
+  if (!setlocale(LC_ALL, ""))
+    return 3;
+  sqlite3_open(Given[1], &DB);
+  sqlite3_enable_load_extension(DB, 1);
+  if (sqlite3_load_extension(DB, Given[2], NULL, NULL) != SQLITE_OK)
+    return 4;
+  sqlite3_enable_load_extension(DB, 0);
+  for (int I = 3; I != Count; ++I) {
+    if (mlbridgeSqlitePrepare(DB, Given[I], -1, 0, &Statement, NULL) ||
+        (sqlite3_step(Statement) != SQLITE_ROW))
+      puts(sqlite3_errmsg(DB));
+    sqlite3_finalize(Statement);
+  }
+  return sqlite3_close(DB);
+}
+"""
+"""Runs statements after the extension was loaded."""
+
+
+@pytest.mark.skipif(not shutil.which("localedef"), reason="needs localedef")
+def test_a_decimal_comma(database: Path, tmp_path: Path) -> None:
+    """The features do not depend on the locale of the program."""
+    locale = tmp_path / "de_DE.UTF-8"
+    run_program(["localedef", "-i", "de_DE", "-f", "UTF-8", locale], check=True)
+    seen: list[float] = []
+
+    def policy(features: mlbridge.Features) -> NDArray[np.float32]:
+        seen.extend(features["values"][:, 0].tolist())
+        return constant(features)
+
+    place = f"shm:{tmp_path / 'm'}"
+    env = {**os.environ, "MLBRIDGE_SQLITE_MODEL": place, "LC_ALL": "de_DE.UTF-8"}
+    executable = compiled(RUN_ONE, tmp_path / "program")
+    query = "select count(*) from orders where total > 2.5 and id < 1e2"
+    with mlbridge.serving(policy, place):
+        run_program(
+            [executable, database, EXTENSION, query],
+            check=True,
+            env={**env, "LOCPATH": str(tmp_path)},
+        )
+    assert seen == [2.5, 100]
+
+
+def test_sql_cannot_choose_a_model(database: Path, spec: str, tmp_path: Path) -> None:
+    """A spec can load a library, so it needs the permission to load extensions."""
+    executable = compiled(RUN_ONE, tmp_path / "program")
+    query = f"select mlbridge_model('{spec}')"
+    done = run_program([executable, database, EXTENSION, query], check=True)
+    assert "may not load extensions" in done.stdout
+
+
+def test_a_removed_function(database: Path, spec: str, tmp_path: Path) -> None:
+    """The other functions keep the model if a program removes mlbridge_model()."""
+    source = RUN_ONE.replace(
+        "for (int",
+        'sqlite3_create_function(DB, "mlbridge_model", 1, SQLITE_UTF8, NULL, NULL,'
+        " NULL, NULL);\n  for (int",
+    )
+    executable = compiled(source, tmp_path / "program")
+    env = {**os.environ, "MLBRIDGE_SQLITE_MODEL": spec, "MALLOC_PERTURB_": "85"}
+    query = "select count(*) from orders where total > 5"
+    done = run_program([executable, database, EXTENSION, query], check=True, env=env)
+    assert done.stdout == done.stderr == ""
 
 
 def test_a_program_in_c(database: Path, spec: str, tmp_path: Path) -> None:
