@@ -9,9 +9,10 @@ Example::
 
 `serve` and `serving` serve a Python function to compilers, and `batched` marks a
 function that answers a batch of requests. `PipeCompilerInterface` is the interface of
-the paper. `compile_with_policy` runs a stock LLVM compiler, and a function makes the
-compiler's decisions. `create_model_runner` queries a model, as a compiler would.
-`mlbridge.log` reads training logs. ``mlbridge --help`` describes the command line.
+the paper. `compile_with_policy` runs a stock LLVM compiler, and lets a Python function
+make the compiler's decisions. `create_model_runner` makes a runner, which queries a
+model as a compiler would. `mlbridge.log` reads training logs. ``mlbridge --help``
+describes the command line.
 """
 
 from importlib import import_module

@@ -21,7 +21,8 @@ class Batched:
     """A policy that answers several requests in one call. Use `batched` to make one."""
 
     def __init__(self, policy: BatchPolicy) -> None:
-        # Call this first, because it would overwrite the attributes of this object.
+        # Call this first, because it may overwrite attributes that this object already
+        # has.
         update_wrapper(self, policy)
         self._policy = policy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds plug-ins and programs of a build, or installed ones."""
+"""Finds plug-ins and programs in a build or an installation."""
 
 import os
 import platform
@@ -16,9 +16,9 @@ PREFIXES = ("/usr/local", "/usr")
 def find_built(name: str, variable: str = "") -> Path | None:
     """Finds a file that `make build` makes, such as MLBridgeLLVM.so.
 
-    If the environment variable `variable` is set, the file is its value. Otherwise, the
-    file is from the newest build, or else from an installation. Builds with sanitizers
-    are ignored, because no stock compiler can load their plug-ins.
+    If the environment variable `variable` is set, its value is the file's path.
+    Otherwise, the file is from the newest build, or else from an installation. Builds
+    with sanitizers are ignored, because no stock compiler can load their plug-ins.
     """
     if variable and (named := os.environ.get(variable)):
         return Path(named) if Path(named).is_file() else None

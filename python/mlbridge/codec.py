@@ -33,9 +33,9 @@ def serialize(
     Args:
         tensors: maps names to values of any type that a policy may return.
         serdes: a SerDes, or the name of a SerDes in `formats`.
-        side: the sender: "compiler" for features, "model" for advice. Only
-            user-defined Protobuf messages depend on it.
-        bare: the sender, for a pipe without a handshake. Replaces `side`.
+        side: the sender: "compiler" for features, "model" for advice. Only user-defined
+            Protobuf messages depend on the sender.
+        bare: the sender, if the pipe has no handshake. Replaces `side`.
 
     Raises:
         SchemaMismatch: a value is not a tensor, or does not fit the message.
@@ -60,8 +60,8 @@ def deserialize(
         message: the payload of a frame, without the length that precedes it.
         serdes: a SerDes, or the name of a SerDes in `formats`.
         side: the receiver: "model" for features, "compiler" for advice. Only
-            user-defined Protobuf messages depend on it.
-        bare: the receiver, for a pipe without a handshake. Replaces `side`.
+            user-defined Protobuf messages depend on the receiver.
+        bare: the receiver, if the pipe has no handshake. Replaces `side`.
         dtype: the expected element type, if the message does not contain the type.
             See `element_type_name`.
         many: expect any number of elements of ``dtype``, not just one.

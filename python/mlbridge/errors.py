@@ -35,7 +35,7 @@ class PeerClosed(Error, ConnectionError, code="PeerClosed"):
 
 
 class CompilerFailed(PeerClosed):
-    """A compiler that this process started failed. The message is the compiler's."""
+    """A compiler failed that this process started. The message is from the compiler."""
 
     returncode: int = 0
     """The compiler's exit status. After a signal, it is minus the signal's number."""
@@ -52,7 +52,7 @@ class SchemaMismatch(Error, TypeError, code="SchemaMismatch"):
 
 
 class ModelError(Error, RuntimeError, code="Model"):
-    """The model failed. The message is the model's."""
+    """The model failed. The message is from the model."""
 
 
 class Unsupported(Error, NotImplementedError, code="Unsupported"):
@@ -71,7 +71,7 @@ class Deferred(Error, code="Deferred"):
     """The model leaves the decision to the compiler. This is not a failure.
 
     A policy raises `Deferred`, or returns None, to leave the decision to the compiler.
-    A model runner raises `Deferred` if its model did so.
+    A model runner raises `Deferred` if its model leaves the decision to the compiler.
     """
 
 

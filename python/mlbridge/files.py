@@ -46,7 +46,8 @@ def expect_regular_file(path: str | os.PathLike[str]) -> None:
 def spec_of(scheme: str, path: str | os.PathLike[str]) -> str:
     """Returns the model spec for a path. Special characters are escaped.
 
-    The path is made absolute, because a relative path may look like another spec.
+    The path is made absolute, because a relative path may look like another kind of
+    spec.
     """
     return f"{scheme}:{quote(os.fsencode(Path(path).absolute()), safe='/')}"
 
@@ -91,8 +92,8 @@ class OwnFolder:
     """A temporary folder whose name starts with `prefix`.
 
     The folder is removed by `close`, by garbage collection of this object, or when the
-    process exits. A forked child does not remove the folder of its parent. This differs
-    from tempfile.TemporaryDirectory.
+    process exits. Unlike with tempfile.TemporaryDirectory, a forked child does not
+    remove the folder of its parent.
     """
 
     def __init__(self, prefix: str) -> None:

@@ -76,7 +76,7 @@ def pick(spec: str, worker: int) -> str:
     """Returns the spec with the port of one worker, if the spec lists several ports.
 
     For example, worker 1 of ``grpc://host:50051,50060-50063`` uses port 50060, because
-    workers count from 0. Raises InvalidArgument if the spec has too few ports.
+    workers are numbered from 0. Raises InvalidArgument if the spec has too few ports.
     """
     specs = expand(spec)
     if specs == [spec]:

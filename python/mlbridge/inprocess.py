@@ -26,8 +26,8 @@ def _wheel_library() -> Path | None:
 def onnxruntime() -> Path | None:
     """Returns the default library of ONNX Runtime for `ModelRunner`.
 
-    It is the value of MLBRIDGE_ONNXRUNTIME, or the library in the Python package
-    onnxruntime. For None, the dynamic loader searches for the library.
+    It is the value of MLBRIDGE_ONNXRUNTIME, or else the library in the Python package
+    onnxruntime. If the result is None, the dynamic loader searches for the library.
     """
     if named := os.environ.get("MLBRIDGE_ONNXRUNTIME"):
         return Path(named)

@@ -185,14 +185,17 @@ class PipeCompilerInterface(BaseCompilerInterface):
 
     @property
     def session(self) -> int:
-        """The session of the current request, counted from 1. 0 without a request."""
+        """The number of the current request's session, counted from 1.
+
+        It is 0 if there is no current request.
+        """
         return self._server.session
 
     @property
     def pid(self) -> int:
         """The process ID of the current request's compiler.
 
-        0 if it is unknown, as for a compiler in bare mode.
+        The ID is 0 if it is unknown, for example for a compiler in bare mode.
         """
         return self._server.pid
 

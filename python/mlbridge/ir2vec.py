@@ -60,7 +60,10 @@ class Vocabulary:
 
     @property
     def hash(self) -> str:
-        """The hash of the vectors, ``sha256:...``. The file's format has no effect."""
+        """The hash of the vectors, ``sha256:...``.
+
+        It does not depend on the file's format.
+        """
         digest = hashlib.sha256(
             f"mlbridge-ir2vec-vocabulary 1\ndimension {self.dimension}\n".encode()
         )

@@ -162,7 +162,10 @@ class _Input:
         self.takes_many = bool(self._shape) and self._shape[0] is None
 
     def fill(self, rows: Any) -> NDArray[Any]:
-        """Returns the input's tensor. `rows` has the feature of one request per row."""
+        """Returns the input's tensor.
+
+        Each row of `rows` is the value for one request.
+        """
         if not isinstance(rows, np.ndarray):
             raise self._mismatch("a string")
         leading = rows.shape[:1] if self.takes_many else ()
@@ -192,7 +195,7 @@ class _Input:
 
 
 def _fit(found: Sequence[int], wanted: Sequence[int | None]) -> tuple[int, ...] | None:
-    """Adds or drops 1s in a shape to make it fit. Returns None if it cannot fit."""
+    """Adds or drops extents of 1 to make a shape fit. Returns None if it cannot fit."""
     left = [size for size in found if size != 1]
     shape = []
     for index, size in enumerate(wanted):

@@ -285,7 +285,7 @@ class _PolicyServer:
                 self._report_failures()
 
     def _report_failures(self) -> None:
-        """Sends replies, and then logs failures because logging may be slow."""
+        """Logs failures, but first sends the replies, because logging may be slow."""
         failed, self._failed = self._failed, []
         if failed and not self._raises:
             self._send()

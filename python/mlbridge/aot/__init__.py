@@ -4,9 +4,9 @@
     from mlbridge.aot import compile_model
     compile_model("policy.onnx", "libpolicy.so")
 
-The steps are modules: `graph` reads the file, `generate` writes C with emx-onnx-cgen,
-`extents` generalises the C code to free extents, `build` compiles it, and `check`
-compares the result with ONNX Runtime.
+Each step has its own module: `graph` reads the file, `generate` writes C code with
+emx-onnx-cgen, `extents` generalises the C code to free extents, `build` compiles the
+code, and `check` compares the result with ONNX Runtime.
 """
 
 import importlib.metadata
@@ -49,8 +49,9 @@ def compile_model(
 ) -> None:
     """Compiles an ONNX model, and compares the result with ONNX Runtime.
 
-    The code has a variant for each kind of CPU. Each variant that this CPU supports is
-    compared on random inputs. If all variants pass, `output` is written.
+    The generated code has a variant for each kind of CPU. Each variant that this CPU
+    supports is compared on random inputs. `output` is written only if all these
+    variants pass.
 
     Args:
         model: the .onnx file. Its inputs and outputs are tensors of numbers.
@@ -138,7 +139,10 @@ def compile_model(
 
 
 def _build(compiler: CCompiler, source: Path, kind: Kind) -> tuple[Path, Path]:
-    """Builds the library for `check` and the requested file. Returns their paths."""
+    """Builds the library that `check` loads, and the requested file.
+
+    Returns both paths.
+    """
     library, object_file = source.with_suffix(".so"), source.with_suffix(".o")
     compiler.object(source, object_file)
     compiler.shared(object_file, library)

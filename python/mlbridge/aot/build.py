@@ -24,7 +24,8 @@ _EXPORTS = """extern const char mlbridge_aot_model_NAME[];
 const void *const mlbridge_aot_model = mlbridge_aot_model_NAME;
 """
 MAX_STACK = 256 << 10
-"""The maximum stack size of a model in bytes. The host compiler also needs stack."""
+"""The maximum stack size of a model in bytes. The compiler that runs the model also
+needs stack."""
 
 
 class CompilerError(Error, RuntimeError, code="System"):
@@ -61,7 +62,7 @@ class CCompiler:
         )
 
     def object(self, source: Path, output: Path) -> None:
-        """Compiles a file in its folder.
+        """Compiles a file, with the file's folder as the working directory.
 
         Raises Unsupported if the code needs more than `MAX_STACK` bytes of stack.
         """

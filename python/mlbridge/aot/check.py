@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares a compiled model with ONNX Runtime.
 
-`least_sizes` finds the smallest extents that ONNX Runtime accepts, before code is
-generated. `check` compares the results of the code. Both start another process,
-``python -m mlbridge.aot.check``, so that a crash becomes an error message.
+`least_sizes` is called before code is generated, and finds the smallest extents that
+ONNX Runtime accepts. `check` compares the results of the generated code with ONNX
+Runtime's results. Both functions start another process, ``python -m
+mlbridge.aot.check``, so that a crash becomes an error message.
 """
 
 import json
@@ -29,7 +30,7 @@ _SIZES = (1, 2, 3, 5, 8, 17, 33)
 """The sizes to test for free extents: below, at and above the width of a register."""
 _MORE_SIZES = 24
 _BEYOND = 4001
-"""A large size to test. It usually exceeds the primes in `extents`."""
+"""A large size to test. It usually exceeds the primes that `extents` chooses."""
 _MAX_ELEMENTS = 1 << 20
 """The maximum number of elements of an input. Larger sizes are not tested."""
 _MAX_WORKSPACE = 1 << 26
@@ -186,7 +187,7 @@ def _compare(
 def _all_sizes(
     graph: Graph, compiled: CompiledModel
 ) -> Iterator[tuple[dict[str, int], int]]:
-    """Yields sizes of the free extents to test, and the number of tests to run.
+    """Yields sizes of the free extents, each with the number of tests to run.
 
     The code accepts these sizes. Usually, each extent has a different size.
     """
@@ -312,8 +313,8 @@ def _check_not_finite(
 ) -> None:
     """Checks that NaN and infinity do not become ordinary numbers.
 
-    A compiler would use such a number as a decision. Compares only the number of NaN
-    and infinite outputs, because ONNX does not specify how operators order NaN.
+    A compiler would use such an ordinary number as a decision. Compares only how many
+    outputs are NaN or infinite, because ONNX does not specify how operators order NaN.
     """
 
     def count(values: NDArray[Any]) -> int:
@@ -341,7 +342,10 @@ def _check_not_finite(
 def _with(
     value: float, values: NDArray[Any], random: np.random.Generator
 ) -> NDArray[Any]:
-    """Returns a copy. In a floating-point copy, one random element is `value`."""
+    """Returns a copy of an array.
+
+    In an array of floats, sets a random element to `value`.
+    """
     copy = values.copy()
     if copy.dtype.kind == "f" and copy.size:
         copy.reshape(-1)[random.integers(copy.size)] = value
@@ -351,7 +355,7 @@ def _with(
 def _noise(
     reference: _Reference, inputs: Sequence[NDArray[Any]], random: np.random.Generator
 ) -> list[float]:
-    """Measures how much ONNX Runtime's outputs change with the last bits of the inputs.
+    """Measures how much ONNX Runtime's outputs change if the inputs' last bits change.
 
     A deep model can amplify rounding errors beyond the tolerance. A difference of this
     size does not mean that the code is wrong.

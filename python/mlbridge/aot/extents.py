@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Generalises generated C code from fixed extents to free extents.
 
-emx-onnx-cgen supports few operators with free extents, and miscompiles some. Therefore,
-a free extent n is replaced by a prime, and the code is generated for two primes. Where
-the two texts differ in a number, the number depends on n. `_expression` finds a product
-of extents plus a constant that equals the number in both texts. `check` later tests the
-result at other sizes.
+emx-onnx-cgen supports few operators with free extents, and miscompiles some of them.
+Therefore, each free extent n is replaced by a prime, and the code is generated twice,
+with two different primes. A number that differs between the two texts depends on n.
+`_expression` finds a product of extents plus a constant that equals the number in both
+texts. `check` later tests the result at other sizes.
 
-The generator may compare n with a number of the model, for example to slice the first
-5000 elements. Both primes must then be on the same side of this number.
+The generator may compare n with a constant of the model, for example to slice the first
+5000 elements. Then either both primes must be above the constant, or both must be below
+it.
 """
 
 import itertools
@@ -31,12 +32,13 @@ _NEAR = 160
 
 
 def starts(constants: set[int], extents: int) -> list[int]:
-    """Returns the numbers at which a search for primes may start, in the order to try.
+    """Returns the numbers at which a search for primes may start, best first.
 
-    The search must find primes for `extents` extents.
+    `extents` is the number of extents for which the search must find primes.
 
-    Code from the first start is valid for all sizes, because the start is above all
-    constants. Code from another start is valid only for sizes up to the primes.
+    Code that is generated with primes above the first start is valid for all sizes,
+    because this start is above all constants. Code from another start is valid only for
+    sizes up to the primes.
     """
     low = _LEAST_PRIME
     while near := [c for c in constants if low <= c <= low + _NEAR * extents]:
@@ -48,7 +50,7 @@ def starts(constants: set[int], extents: int) -> list[int]:
 def points(
     variables: Sequence[str], taken: set[int], start: int
 ) -> tuple[Point, Point]:
-    """Returns two primes >= `start` for each variable. They divide no `taken` size.
+    """Returns two primes >= `start` for each variable. No prime divides a `taken` size.
 
     The primes of two variables differ by more than the largest constant that
     `_expression` tries, so a number cannot be attributed to the wrong variable.
@@ -84,7 +86,7 @@ def generalise(texts: tuple[str, str], at: tuple[Point, Point]) -> str:
 
 
 def _expression(first: str, second: str, at: tuple[Point, Point]) -> str:
-    """Returns a C expression that equals each number at its point."""
+    """Returns a C expression that equals `first` at point 0 and `second` at point 1."""
     values = [int(_DIGITS.findall(number)[0]) for number in (first, second)]
     for degree in range(1, _MAX_DEGREE + 1):
         for names in itertools.combinations_with_replacement(at[0], degree):

@@ -61,8 +61,8 @@ _RECTIFIER = re.compile(
 _REDUCTION = re.compile(r"if \((?P<compare>(?P<x>[^;]+) [<>] acc)\) acc = (?P=x);")
 _NAME = re.compile(r"(\w+)(?:\[[^\]]*\])+ =")
 _ZERO = "0x0.0p+0"
-# `_hide_zeros` skips tables with more elements, because compilers do not unroll loops
-# over them.
+# `_hide_zeros` skips tables with more elements than this, because compilers do not
+# unroll loops over such tables.
 _MOST_UNROLLED = 1024
 _DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
 _WIDTHS = (4, 8, 16)
@@ -70,7 +70,8 @@ _LEAST_WIDTH = _WIDTHS[0]
 # The variants for x86-64, each with its number of floats per register.
 _VARIANTS = (("x86-64-v4", 16), ("x86-64-v3", 8))
 _MOST_INLINED = 64
-"""The limit of operators in one function. Above it, compilers need minutes."""
+"""The maximum number of operators in one function. C compilers need minutes for
+more."""
 
 
 def header() -> str:
@@ -86,7 +87,7 @@ def declaration(name: str) -> str:
 
 
 def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) -> str:
-    """Returns the C file of a model. It needs C99, vector extensions of GNU C and libm.
+    """Returns a model's C file, which needs C99, vector extensions of GNU C, and libm.
 
     ``name`` is a C identifier. ``least`` maps free extents to their smallest sizes, if
     these are not 1.
@@ -161,7 +162,10 @@ class _Code:
 
     @classmethod
     def of(cls, texts: Sequence[str], at: tuple[Point, Point]) -> "_Code":
-        """Changes the generator's code, and merges its texts if there are two sizes."""
+        """Changes the generator's code.
+
+        Merges the two texts if there are two points.
+        """
         weights = [_WEIGHT.findall(text) for text in texts]
         if weights[0] != weights[-1]:
             raise Unsupported("the model's constants depend on a free extent")
@@ -218,7 +222,7 @@ def _check_indices(nodes: str) -> str:
 
 
 def _hide_zeros(model: str, weights: Sequence[str]) -> str:
-    """Hides zeros in tables, because GCC would fold NaN times 0 to 0."""
+    """Hides zeros in tables from GCC, because GCC would fold NaN times 0 to 0."""
     names = [
         match[1]
         for weight in weights
@@ -231,10 +235,14 @@ def _hide_zeros(model: str, weights: Sequence[str]) -> str:
 
 
 def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
-    """Returns the generator's text for each point, which has a size per free extent."""
+    """Returns the generator's text for each point.
+
+    A point has a size per free extent.
+    """
     with tempfile.TemporaryDirectory(prefix="mlbridge-") as folder:
-        # The generator compiles all templates before it renders a few of them. An
-        # included template is compiled when it is rendered.
+        # Wrap each template in an include. The generator compiles all templates, but
+        # renders only a few, and an included template is compiled only when it is
+        # rendered.
         templates = Path(folder)
         theirs = Path(emx_onnx_cgen.__file__).parent / "templates"
         (templates / "theirs").symlink_to(theirs)

@@ -89,7 +89,8 @@ class Graph:
         copy = onnx.ModelProto()
         copy.CopyFrom(self.model)
         _pin(copy, sizes)
-        # Clear the outputs' other extents, so that shape inference computes them.
+        # Clear the outputs' extents that are not numbers, so that shape inference
+        # computes these extents.
         for output in copy.graph.output:
             for dim in output.type.tensor_type.shape.dim:
                 if not dim.HasField("dim_value"):
@@ -120,7 +121,7 @@ class Graph:
         ):
             found = value.type.WhichOneof("value")
             if value.type.HasField("tensor_type"):
-                # Print the number if ONNX does not define a name for it.
+                # Print the type's number if ONNX does not define a name for the type.
                 number = kind.elem_type
                 named = number in TensorProto.DataType.values()
                 kind_name = TensorProto.DataType.Name(number) if named else number
@@ -155,7 +156,7 @@ class Graph:
                 )
 
     def _name_free_extents(self, inputs: list[onnx.ValueInfoProto]) -> None:
-        """Names each free extent without a name, for example `x:0` in the input x."""
+        """Gives each unnamed free extent a name, for example `x:0` in the input x."""
         for value in inputs:
             if not value.type.tensor_type.HasField("shape"):
                 raise Unsupported(

@@ -96,7 +96,7 @@ class CompiledModel:
         return self._measure(sizes)[0] == 0
 
     def workspace_bytes(self, sizes: Sequence[int]) -> int:
-        """Returns the bytes of temporary memory that an evaluation needs."""
+        """Returns how many bytes of temporary memory an evaluation needs."""
         return self._measure(sizes)[2]
 
     def _measure(self, sizes: Sequence[int]) -> tuple[int, list[int], int]:
@@ -113,8 +113,10 @@ class CompiledModel:
 
         Args:
             variant: a name in `variants`.
-            sizes: the sizes of the free extents, in the order of the inputs.
-            inputs: C-contiguous arrays of the model's types and shapes, in its order.
+            sizes: the sizes of the free extents, in the order in which the inputs have
+                them.
+            inputs: C-contiguous arrays in the order of the model's inputs, with the
+                inputs' types and shapes.
 
         Raises:
             ModelError: an index is out of range, or the model rejects the sizes.

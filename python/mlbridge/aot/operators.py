@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lists the operators whose generated code is safe for any feature values.
 
-The generated code does not check the values of indices, lengths and axes. A wrong value
-would read or write memory outside of a tensor. Only the operators in this file are
-allowed: either no address depends on a feature's value, or `generate` adds a check.
+The generated code does not check the values of indices, lengths and axes. With a wrong
+value, the code would read or write memory outside of a tensor. Only the operators in
+this file are allowed. In their code, either no address depends on a feature's value, or
+`generate` adds a check.
 """
 
 from collections.abc import Iterable, Iterator
@@ -57,7 +58,8 @@ _PLAIN = frozenset(
     for name in names.split()
 )
 
-# The inputs that are sizes, positions or axes, and so must not depend on a feature.
+# Maps operators to the positions of inputs that are sizes, positions or axes. Such an
+# input must not depend on a feature.
 _REDUCTIONS = {name: (1,) for name in _PLAIN if name.startswith("Reduce")}
 _PARAMETERS = {
     **_REDUCTIONS,
@@ -96,7 +98,8 @@ def _nodes(
 ) -> Iterator[tuple[onnx.NodeProto, set[str]]]:
     """Yields each node, with the names of tensors that depend on values of features.
 
-    `given` is extended at each node, which is correct because the order is topological.
+    `given` contains the tensors that depend on features, and grows at each node. This
+    is correct because the nodes are in topological order.
     """
     for node in nodes:
         inner = [a.g for a in node.attribute if a.HasField("g")]

@@ -34,7 +34,8 @@ def find_object(name: str, expected: str = "MODULE:OBJECT") -> Any:
     try:
         return attrgetter(path)(module)
     except AttributeError:
-        # Another module of this name may have hidden the user's file.
+        # Print the module's file, because another module of this name may hide the
+        # user's file.
         file = getattr(module, "__file__", None) or "part of Python"
         why = f"module '{module_name}' ({file}) has no '{path}'"
         raise typer.BadParameter(why) from None

@@ -14,7 +14,7 @@ the module itself if the ID starts with the module's name::
     gymnasium.make("mlbridge.envs:mlbridge/MLGOInliner-v0", modules=["a.c"])
 
 To register environments of another distribution, declare a function as an entry point
-in the group ``mlbridge.environments``. The environments need the extra ``envs``.
+in the group ``mlbridge.environments``. All environments need the extra ``envs``.
 """
 
 import logging
@@ -48,7 +48,7 @@ _HOMES = {
     "make_vec": "mlbridge.envs.vector",
 }
 
-# The library for which an environment is made.
+# Maps each environment to the library for which it is made.
 _LIBRARIES = {
     "CompilerVecEnv": ("stable_baselines3",),
     "MultiAgentCompilerEnv": ("ray",),

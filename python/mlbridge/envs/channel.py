@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The channels that connect a trainer to a compiler with an environment."""
+"""The channels that connect a trainer to a compiler that serves an environment."""
 
 import time
 from collections import deque
@@ -67,9 +67,9 @@ class EnvironmentChannel(Protocol):
 def open_channel(spec: str, formats: Sequence[_core.Format] = ()) -> EnvironmentChannel:
     """Opens a channel for one compiler. Raises InvalidArgument for an invalid spec.
 
-    The spec is a model spec, for example ``shm:/tmp/trainer?serdes=json``. If it has no
-    name (``pipe``, ``shm:?serdes=json``), the channel listens at a private name, which
-    is removed after the handshake. ``formats`` are additional SerDes.
+    The spec is a model spec, for example ``shm:/tmp/trainer?serdes=json``. If the spec
+    has no name (``pipe``, ``shm:?serdes=json``), the channel listens at a private name,
+    which is removed after the handshake. ``formats`` are additional SerDes.
     """
     scheme = spec.partition(":")[0].partition("?")[0]
     if scheme in ("pipe", "shm"):

@@ -57,22 +57,23 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
             command: the compiler's program and arguments. ``{spec}`` is replaced by the
                 spec for serveEnvironment. The variable MLBRIDGE_SPEC has the same spec.
                 ``{worker}`` is replaced by the worker's number. If the list is empty,
-                the user starts the compiler, and the spec has its address.
+                the user starts the compiler, and ``spec`` contains the compiler's
+                address.
             spec: the transport, ``pipe``, ``shm`` or ``grpc``, with options such as
                 ``pipe:?serdes=json&max-message=16MiB``. If the spec has no name after
                 the colon, each compiler gets a private name. If the spec lists several
                 ports, such as ``grpc://host:50051-50058``, ``worker`` selects one.
             observation_space: the space of the features that form the observation. The
-                keys of a Dict are names of features. A single tensor is the feature
-                ``observation``, or the only feature. Shapes must equal the compiler's,
-                and the dtype must be able to hold the compiler's values. Other features
-                are part of ``info``.
+                keys of a Dict are names of features. A space of one tensor describes
+                the feature ``observation``, or the only feature. Shapes must equal the
+                features' shapes, and dtypes must be able to hold the features' values.
+                Other features are part of ``info``.
             action_space: the space of the actions. A single tensor is sent with the
                 name ``action``. For a Dict, one tensor is sent per key.
             failure_reward: the reward of a step in which the compiler failed.
             check: whether to check that observations are in their space and rewards are
-                finite. The attribute `check` then has the counts, and the first wrong
-                value is logged.
+                finite. The attribute `check` then counts the wrong values, and the
+                first of them is logged.
             **options: timeouts, restarts and more. See `CompilerOptions`.
 
         Raises:
@@ -129,7 +130,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         Raises:
             Timeout, PeerClosed: the compiler failed, also after all restarts. The
                 message has the exit status. If the user starts the compiler, Timeout
-                means that no compiler answered at the address in ``reset_timeout``.
+                means that no compiler answered at the address within ``reset_timeout``.
             SchemaMismatch: the observation does not fit the observation space.
             Error: the compiler could not begin this episode.
         """
@@ -149,8 +150,9 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
 
         Returns:
             observation, reward, terminated, truncated, info. If the step failed, the
-            last observation is returned again, with ``failure_reward`` and truncated.
-            ``info["error"]`` then has the code and text of the error.
+            last observation is returned again, the reward is ``failure_reward``, and
+            truncated is true. ``info["error"]`` then has the code and text of the
+            error.
 
         Raises:
             gymnasium.error.ResetNeeded: no episode has begun, or it has ended.

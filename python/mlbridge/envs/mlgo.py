@@ -2,7 +2,7 @@
 """The advisors of stock LLVM as environments. See docs/reference/environments.md.
 
 An episode is one compile of a module, and a step is one decision. The reward is the
-decrease in code size, compared with LLVM's heuristic.
+decrease in code size, relative to the code size with LLVM's heuristic.
 """
 
 import subprocess
@@ -52,8 +52,9 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
     """The base class of the three environments.
 
     An episode is one compile of one module, and a step is one decision. The last reward
-    is the decrease in code size, relative to LLVM's heuristic: 0.02 is 2 % smaller, and
-    -0.1 is 10 % larger. All earlier rewards are 0.
+    is the decrease in code size, relative to the code size with LLVM's heuristic. For
+    example, 0.02 means 2 % smaller code, and -0.1 means 10 % larger code. All earlier
+    rewards are 0.
 
     An illegal action terminates the episode. Its reward is ``-illegal_action_penalty``,
     and ``info["illegal_action"]`` has the reason. If a compile exceeds its timeout, the
@@ -86,8 +87,8 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
             modules: the files to compile, in any format that the command accepts.
             command: clang, opt or llc with its arguments. ``{module}`` is replaced by
                 the module. The object must go to stdout (``-o -``).
-            illegal_action_penalty: the cost of an illegal action. In comparison, a
-                doubled code size has the reward -1.
+            illegal_action_penalty: the cost of an illegal action. For comparison, an
+                episode that doubles the code size has the reward -1.
             timeout: seconds that a compile may take, including decisions and learning.
             decision_timeout: seconds to wait for each request of the compiler.
             include_default: whether the inliner's observations have the additional
@@ -292,7 +293,8 @@ class MLGOEviction(MLGOEnvironment):
 class MLGOPriority(MLGOEnvironment):
     """The priority advisor: an action is the priority, from 0 to 1, of a live range.
 
-    The highest priority is allocated first. LLVM receives the action x 4294967040.
+    The highest priority is allocated first. LLVM receives the action multiplied by
+    4294967040.
     """
 
     advisor = "priority"

@@ -56,7 +56,10 @@ class CompilerProcess:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status, or minus a signal's number. None before `end`."""
+        """The exit status.
+
+        After a signal, it is minus the signal's number. None before `end`.
+        """
         return self._process.returncode
 
     def alive(self) -> bool:
@@ -64,7 +67,10 @@ class CompilerProcess:
         return not self.wait(0)
 
     def wait(self, timeout: float) -> bool:
-        """Waits some seconds for the process to end. Returns whether it has ended."""
+        """Waits at most ``timeout`` seconds for the process to end.
+
+        Returns whether the process has ended.
+        """
         if self._ended:
             return True
         poll = select.poll()

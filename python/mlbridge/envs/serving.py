@@ -25,7 +25,7 @@ _FAILURES = 3
 
 
 def serve_compilers(command: Sequence[str], at: Sequence[str]) -> None:
-    """Runs a compiler at each address. Starts a new one when a compiler ends.
+    """Runs a compiler at each address. Starts a new compiler when a compiler ends.
 
     A compiler ends when its trainer disconnects, or when it crashes. This function
     never returns. SIGINT raises KeyboardInterrupt, and SIGTERM raises SystemExit. Both

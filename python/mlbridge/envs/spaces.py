@@ -67,7 +67,7 @@ def leaves(
 ) -> Iterator[tuple[str, spaces.Space[Any]]]:
     """Yields the name and space of each tensor.
 
-    The name of a nested tensor is its keys, joined with dots: ``a.b``.
+    The name of a nested tensor consists of its keys, joined with dots: ``a.b``.
     """
     parts = parts_of(space)
     if parts is None:
@@ -128,7 +128,8 @@ class Padded(spaces.Dict):
             a Dict or Tuple that contains them.
         limits: maps each extent to its maximum size.
         extents: maps each tensor of varying size to the name of its first extent. By
-            default, this is the tensor's name, except ``edges`` for ``edge_links``.
+            default, an extent has the tensor's name, but the extent of ``edge_links``
+            is ``edges``.
     """
 
     def __init__(
@@ -142,8 +143,8 @@ class Padded(spaces.Dict):
         Args:
             space: the space of the compiler's observations.
             limits: the maximum size of each extent. More rows raise SchemaMismatch.
-            extents: maps a tensor to another tensor with the same number of rows. Both
-                tensors share the limit and the mask of the other tensor.
+            extents: maps a tensor A to another tensor B with the same number of rows.
+                Both tensors use the limit and the mask of B.
         """
         padded = {name or "observation": leaf for name, leaf in leaves(space)}
         found = extents_of(space)
@@ -244,9 +245,10 @@ def _padded(space: Any, limit: int) -> spaces.Box:
 class ObservationReader:
     """Converts the features of a compiler to an observation of a space.
 
-    A space of one tensor reads the feature ``observation``, or the only feature. A Dict
-    reads the features with the names of its keys, for example ``a.b`` if it is nested.
-    A Tuple reads ``0``, ``1``, ..., and a Graph reads the names in `parts_of`.
+    For a space of one tensor, the reader uses the feature ``observation``, or the only
+    feature. For a Dict, it uses the features that the keys name, for example ``a.b`` in
+    a nested Dict. For a Tuple, it uses ``0``, ``1``, ..., and for a Graph the names in
+    `parts_of`.
     """
 
     def __init__(self, space: spaces.Space[Any]) -> None:
@@ -313,7 +315,7 @@ class ObservationReader:
         return read
 
     def __call__(self, features: Features) -> tuple[Any, dict[str, Any]]:
-        """Returns the observation, and copies of features that are not part of it."""
+        """Returns the observation, and copies of all other features."""
         used, source = self._names, features
         if self._alone:
             name = next(iter(features)) if len(features) == 1 else "observation"

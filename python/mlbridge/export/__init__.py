@@ -159,8 +159,8 @@ def export(
             model, found, batch=batch, requests=requests, samples=samples
         )
     if decision is not None:
-        # Compare the scores before, because rounding may change the decision about
-        # scores that are nearly equal.
+        # Add the decision after the comparison, which compares scores. Decisions may
+        # differ if rounding changes the order of scores that are nearly equal.
         scores = (rule or "").partition(":")[2] or names[0]
         model = decided(model, scores, decision)
         names, rule = (decision,), ""

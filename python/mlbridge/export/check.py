@@ -15,9 +15,9 @@ from mlbridge.export.policy import Policy, Tensors
 from mlbridge.onnx import open_session
 
 ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
-"""The tolerance, so that another order of summation is accepted. It is the sum of
-ABSOLUTE, RELATIVE times the output, and CANCELLED times the largest number in the
-request."""
+"""The parts of the tolerance, which accepts another order of summation. The tolerance
+is the sum of ABSOLUTE, RELATIVE times the output, and CANCELLED times the largest
+number in the request."""
 ALONE = 4
 """The number of requests that are also compared in a batch of one."""
 SIZES = 4
@@ -135,7 +135,10 @@ def _compare(
 def _without_padding(
     name: str, padded: NDArray[Any], shape: tuple[int, ...], decide: str | None
 ) -> NDArray[Any]:
-    """Removes padding from an output. Raises ModelError if padding is the argmax."""
+    """Removes padding from an output.
+
+    Raises ModelError if the argmax is in the padding.
+    """
     if decide == f"argmax:{name}" and (padded.argmax(-1) >= shape[-1]).any():
         raise ModelError(
             f"output '{name}': the network decides for padding, not for one of the"

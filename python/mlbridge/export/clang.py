@@ -9,7 +9,7 @@ from mlbridge.export.features import FeatureSpec
 from mlbridge.files import spec_of
 
 VERSION = 22
-"""The version of LLVM with these features."""
+"""The version of LLVM whose inliner sends the features in this file."""
 
 DECISION = "inlining_decision"
 """The output of an inliner."""

@@ -137,8 +137,8 @@ class FeatureSpec:
         limits = np.iinfo(self.dtype)
         least, most = max(limits.min, ceil(low)), min(limits.max, floor(high))
         values = random.integers(least, most, size, dtype=self.dtype, endpoint=True)
-        # Draw only small numbers for half of the requests. In sums of large numbers,
-        # the tolerance for rounding would hide small differences.
+        # Draw only small numbers for half of the requests, because the tolerance for
+        # rounding hides small differences in sums of large numbers.
         some = count // 2
         near = random.integers(-_SMALL, _SMALL, (some, *size[1:]))
         values[:some] = np.clip(near + min(max(0, least), most), least, most)

@@ -17,9 +17,10 @@ from mlbridge.export.policy import OPSET, Policy, Tensors, observe, parameter_po
 def policy_of(function: Callable[..., Any], features: Sequence[FeatureSpec]) -> Policy:
     """Makes a policy from a function. The weights become constants of the graph.
 
-    If the function has one parameter, it receives all features as a vector of shape
-    [N, width]. Otherwise each parameter receives the feature with its name, of shape
-    [N, *shape]. All are floats. The function must return an array or a dict of arrays.
+    If the function has one parameter, this parameter receives all features as a vector
+    of shape [N, width]. Otherwise each parameter receives the feature with its name, of
+    shape [N, *shape]. All features are converted to float32. The function must return
+    an array or a dict of arrays.
 
     Raises:
         InvalidArgument: there are no features, or the function returns another type.

@@ -30,9 +30,9 @@ from mlbridge.export.policy import (
 def policy_of(module: nn.Module, features: Sequence[FeatureSpec]) -> Policy:
     """Makes a policy from a module in ``eval()`` mode.
 
-    If ``forward`` has one parameter, it receives all features as a vector of floats.
-    Otherwise each parameter receives the feature with its name, in the feature's type.
-    ``forward`` must return a tensor or a dict of tensors.
+    If ``forward`` has one parameter, this parameter receives all features as a vector
+    of floats. Otherwise each parameter receives the feature with its name, in the
+    feature's type. ``forward`` must return a tensor or a dict of tensors.
 
     Raises:
         InvalidArgument: there are no features, or the module returns another type.

@@ -64,7 +64,8 @@ class Trained:
     module: RLModule
     connectors: Sequence[ConnectorV2] = ()
     space: spaces.Space[Any] | None = None
-    """The environment's observation space. A Dict by agent if there are several."""
+    """The environment's observation space. For several agents, a Dict with agents as
+    keys."""
     name: str = ""
 
 
@@ -74,7 +75,8 @@ def load(path: Path, module: str | None = None) -> Trained:
     The files are unpickled, which runs the code in them. Only load trusted files.
 
     Raises:
-        InvalidArgument: `module` is unknown, or is None for several modules.
+        InvalidArgument: `module` is unknown, or is None although there are several
+            modules.
     """
     path = path.resolve()
     modules = path / "learner_group" / "learner" / "rl_module"
@@ -127,8 +129,8 @@ def policy_of(
 
     Args:
         policy: an Algorithm, an RLModule, a MultiRLModule, or the result of `load`.
-        features: the features. The default is the observation space. If that is a Dict,
-            the features are matched by name.
+        features: the features. The default is the observation space. If the space is a
+            Dict, the features are matched by name.
         module: the name of the module, if there are several.
         agent: the agent for which the module decides. The default is the module's name.
 

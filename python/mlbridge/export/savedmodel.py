@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exports a SavedModel of TensorFlow, such as a policy of TF-Agents or MLGO.
 
-A Python that has TensorFlow runs worker/savedmodel.py. It may be another Python than
-the one that runs this module.
+A Python interpreter that has TensorFlow runs worker/savedmodel.py. It may differ from
+the interpreter that runs this module.
 """
 
 import contextlib
@@ -64,7 +64,8 @@ def policy_of(
         signature: the name of the signature. The default is ``serving_default``,
             ``action`` or the only one.
         constants: maps further inputs to numbers, which replace these inputs.
-        python: a Python with TensorFlow and tf2onnx. The default is this Python.
+        python: a Python interpreter with TensorFlow and tf2onnx. The default is the
+            interpreter that runs this function.
 
     Raises:
         SchemaMismatch: the features do not fit the inputs.
@@ -142,7 +143,7 @@ def _decision(path: Path, outputs: Sequence[str]) -> str | None:
 
 
 class _Worker:
-    """The process that has loaded the model. It ends with this object."""
+    """A process that loads the model. The process ends with this object."""
 
     def __init__(self, folder: Path, python: str) -> None:
         self._folder, self._python = folder, python
@@ -154,7 +155,7 @@ class _Worker:
     def convert(
         self, signature: str | None, constants: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Starts the process, which writes `graph`. Returns the description."""
+        """Starts the process, which writes `graph`. Returns the model's description."""
         job = {
             "folder": str(self._folder),
             "signature": signature,

@@ -241,9 +241,9 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
         Args:
             advice: a number, an array or CPU tensor of one element, or a dict that maps
-                the advice's name to one of these. For the inliner, it is 0, 1, a bool,
-                or None for LLVM's own decision. For eviction, it is an index at which
-                ``mask`` is 1. For priority, it is at least 0.
+                the advice's name to one of these. For the inliner, the advice is 0, 1,
+                a bool, or None for LLVM's own decision. For eviction, it is an index at
+                which ``mask`` is 1. For priority, it is a number >= 0.
 
         Raises:
             SchemaMismatch, Unsupported: the advice is illegal. The compile is killed.

@@ -31,8 +31,9 @@ def package(
     """Compiles a module, and writes the package if its results match the module's.
 
     Args:
-        module: the module. Each parameter of ``forward`` has the name of a feature. The
-            result is a tensor or a tuple of tensors. It is compiled in ``eval()`` mode.
+        module: the module. Each parameter of ``forward`` has the name of a feature.
+            ``forward`` returns a tensor or a tuple of tensors. The module is compiled
+            in ``eval()`` mode.
         path: the .pt2 package to write. An existing file is replaced atomically.
         example: a tensor for each parameter, with its type and fixed extents. A free
             extent should be at least 2.

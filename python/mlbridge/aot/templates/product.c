@@ -8,9 +8,9 @@
 
 /*!
  * \file
- * Matrix products with vectors of WIDTH floats. They read the weights once and
- * in order, and keep all sums in registers. The generated file has a copy of
- * the following code for each WIDTH.
+ * Matrix products with vectors of WIDTH floats. The code reads the weights once
+ * and in order, and keeps all sums in registers. The generated file has a copy
+ * of the following code for each WIDTH.
  */
 
 typedef float mlb_vec_WIDTH __attribute__((vector_size(4 * WIDTH)));

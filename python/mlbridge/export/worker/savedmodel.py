@@ -20,7 +20,7 @@ TIME_STEP: dict[str, float] = {"step_type": 0, "reward": 0, "discount": 0}
 
 
 class Unfit(Exception):
-    """The folder has no such model, or the model cannot be converted."""
+    """The folder does not contain the requested model, or it cannot be converted."""
 
 
 def convert(call: Callable[..., Any], signature: Sequence[Any], opset: int) -> Any:
@@ -132,7 +132,8 @@ def load(
     import tensorflow as tf
 
     v1 = tf.compat.v1
-    # Load the graph, because loading the objects needs the packages of their types.
+    # Load only the graph. Loading the model's Python objects would need the packages
+    # that define their types.
     with tf.Graph().as_default() as graph, v1.Session() as session:
         found = v1.saved_model.load(session, ["serve"], folder).signature_def
         chosen = choose(found, signature)
@@ -177,7 +178,7 @@ def load(
         named = dict(zip(free, tensors, strict=True))
         named.update((name, fixed(name, batch)) for name in constants)
         replies = model(*(named[name] for name in used))
-        # An output that is an input needs a name of its own.
+        # An output that is also an input needs a name of its own.
         return {name: tf.identity(value) for name, value in replies.items()}
 
     about = {
@@ -217,7 +218,7 @@ def run(job: Mapping[str, Any], say: Callable[[Mapping[str, Any]], None]) -> Non
 def main() -> None:
     """Runs the job of the command line. Prints an error as a line of JSON, too."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # TensorFlow may print to stdout.
+    # Redirect stdout to stderr, because TensorFlow may print to stdout.
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
