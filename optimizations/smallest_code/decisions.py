@@ -30,8 +30,8 @@ class FileDecisions:
     """The decisions about a source file, except inlining."""
 
     pipeline: str = STOCK  # The name of a pipeline.
-    # LLVM's -outliner-benefit-threshold: the bytes that outlining a sequence must save.
-    # 0 if nothing is outlined.
+    # The number of bytes that outlining a sequence must save, as in LLVM's
+    # -outliner-benefit-threshold. It is 0 if nothing is outlined.
     least: int = 0
     whole: frozenset[str] = frozenset()  # Functions from which nothing is outlined.
 
@@ -41,8 +41,8 @@ class Decisions:
     """The decisions about a program."""
 
     inlining: tuple[str, ...] = ()  # Lines in the form of LLVM's remarks.
-    pipelines: Mapping[str, str] = field(default_factory=dict)  # Passes by name.
-    files: Mapping[str, FileDecisions] = field(default_factory=dict)  # By source.
+    pipelines: Mapping[str, str] = field(default_factory=dict)  # Maps names to passes.
+    files: Mapping[str, FileDecisions] = field(default_factory=dict)  # By source file.
 
     def of(self, source: str) -> FileDecisions:
         """Returns the decisions about a source file, as the plug-in finds them."""
@@ -54,7 +54,7 @@ class Decisions:
         return replace(self, files={**self.files, source: decided})
 
     def with_files_of(self, other: "Decisions") -> "Decisions":
-        """Returns a copy that also has the other's decisions about source files.
+        """Returns a copy that also has the decisions of ``other`` about source files.
 
         The decisions about `OTHERS` stay as they are.
         """
@@ -67,7 +67,7 @@ class Decisions:
 
     @property
     def needs_plugin(self) -> bool:
-        """True if stock clang cannot replay the decisions."""
+        """Whether the plug-in is needed to replay the decisions."""
         return any(one != FileDecisions() for one in self.files.values())
 
     def text(self) -> str:

@@ -102,8 +102,9 @@ class SmallestCodeEnv(CompilerEnv):
     """An environment in which a step decides whether a call is inlined.
 
     The reward of the last step is the decrease of the linked code, relative to clang
-    -Oz: 0.02 is 2 % smaller. All earlier rewards are 0. ``info["credits"]`` of the last
-    step has the part of the reward that each decision has earned.
+    -Oz. For example, 0.02 means 2 % smaller code. All earlier rewards are 0.
+    ``info["credits"]`` of the last step has the part of the reward that each decision
+    has earned.
     """
 
     def __init__(
@@ -123,7 +124,8 @@ class SmallestCodeEnv(CompilerEnv):
         Args:
             programs: folders that `mlbridge search smallest-code` has written, or
                 modules of bitcode (docs/reference/environments/smallest-code.md).
-            plugin: MLBridgeLLVM.so. The default is as found by `mlbridge doctor`.
+            plugin: MLBridgeLLVM.so. The default is the file that `mlbridge doctor`
+                finds.
             kept_programs: the number of programs that the compiler keeps in memory. The
                 default is all programs.
             spec: the transport. See `CompilerEnv`.
@@ -157,8 +159,8 @@ class SmallestCodeEnv(CompilerEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode. See `CompilerEnv.reset`.
 
-        The option ``program`` is one of the programs, as the constructor has received
-        it. By default, a random program is chosen. Raises InvalidArgument for another
+        The option ``program`` is one of the constructor's ``programs``, in the same
+        form. By default, a random program is chosen. Raises InvalidArgument for another
         program or option.
         """
         if seed is not None:

@@ -64,7 +64,7 @@ class Outlined(NamedTuple):
     """A function that LLVM's machine outliner has made."""
 
     function: Function
-    saved: int  # The bytes that it saves in the file, as LLVM estimates.
+    saved: int  # LLVM's estimate of the bytes that it saves in the file.
     places: str  # The positions of the outlined code.
 
 
@@ -74,9 +74,9 @@ class Compiled:
 
     sizes: Sizes
     inlined: Counter[Call] = field(default_factory=Counter)
-    reasons: dict[Call, str] = field(default_factory=dict)  # Why not inlined.
+    reasons: dict[Call, str] = field(default_factory=dict)  # Why it was not inlined.
     outlined: list[Outlined] = field(default_factory=list)
-    passes: dict[str, str] = field(default_factory=dict)  # Pipelines by file.
+    passes: dict[str, str] = field(default_factory=dict)  # Maps files to pipelines.
     files: dict[str, int] = field(default_factory=dict)  # The linked .text by file.
     functions: dict[Function, int] = field(default_factory=dict)  # Linked bytes.
 
@@ -99,7 +99,7 @@ class Compiled:
             self.reasons[call] = text.partition(" because ")[2].strip()
 
 
-# Scalars remain text. The parser in C takes 1 s for 5 MB.
+# This loader leaves scalars as text. Its parser, in C, takes 1 s for 5 MB.
 class _Loader(yaml.CBaseLoader):  # type: ignore[misc]
     pass
 
@@ -216,8 +216,9 @@ def compile_with(
 def name_callees(one: Compiled, other: Compiled) -> None:
     """Names the callees that a record leaves without a name.
 
-    LLVM omits the names of some functions that it has already deleted. If only one call
-    in the other compilation has the same caller and place, its callee is the name.
+    LLVM omits the names of some functions that it has already deleted. If exactly one
+    call in the other compilation has the same caller and place, that call's callee is
+    the name.
     """
     known: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for call in (*other.inlined, *other.reasons):
@@ -242,8 +243,9 @@ def pair_functions(
 ) -> list[Pair]:
     """Pairs the functions of two programs.
 
-    The linker may keep another copy of a merged function, from another file. Functions
-    of one name are therefore paired if each program has only one.
+    The linker may keep another copy of a merged function, from another file. Therefore,
+    functions in different files are paired by their name, if each program has only one
+    function with this name.
     """
     local = {
         name

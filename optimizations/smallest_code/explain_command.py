@@ -82,9 +82,9 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
     """Show what decisions change in a program, compared with clang -Oz.
 
     The command compiles and links the program by clang -Oz, and again with decisions, a
-    model or other flags. It prints the sizes of the program, its files and functions,
-    and which calls were inlined and which functions outlined. It also writes all tables
-    to an HTML page (`--out`).
+    model or other flags. It prints the sizes of the program, its files and its
+    functions. It also prints which calls were inlined, and which functions were
+    outlined. It writes all tables to an HTML page (`--out`).
 
     ```sh
     make clean

@@ -31,7 +31,7 @@ class TableData:
     text: str = ""  # A sentence about the rows.
 
     def is_number(self, column: int) -> bool:
-        """True if a column has numbers."""
+        """Returns whether a column has numbers."""
         return any(not isinstance(row[column], str) for row in self.rows)
 
     def cell(self, column: int, value: Cell) -> str:

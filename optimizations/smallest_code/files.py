@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches for each source file's passes, and for the functions to outline from.
+"""Searches for the passes of each source file, and for functions to outline from.
 
-The inlining decisions of the earlier search of the whole program stay as they are. Each
+The inlining decisions, from an earlier search of the whole program, do not change. Each
 trial compiles one file with clang and the plug-in, and lld links the program.
 Therefore, the measured size is exact, whatever the linker removes or merges.
 """
@@ -27,8 +27,8 @@ from .search import Sizes, plugin_replay_flags
 
 LEAST = (1, 4)
 """The limits on saved bytes (`FileDecisions.least`) that a search tries. LLVM estimates
-one byte for each instruction and for each call of an outlined sequence. Sequences that
-save more by this estimate save bytes more reliably."""
+one byte for each instruction and for each call of an outlined sequence. The more bytes
+a sequence saves by this estimate, the more reliably it saves bytes."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FileProgress:
 
     seconds: float  # CPU time.
     trials: int
-    stock: int  # The linked .text in bytes with the decisions at the start.
+    stock: int  # The linked .text with the decisions at the start, in bytes.
     best: int
 
 

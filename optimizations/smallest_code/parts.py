@@ -62,7 +62,7 @@ def stock_rows(plugin: Path) -> dict[str, list[str]]:
     """Returns the flags of the rows that need no search."""
 
     def fallback(name: str) -> list[str]:
-        """Makes clang replay an empty file, so that all decisions are ``name``."""
+        """Makes clang replay an empty file, so the fallback makes all decisions."""
         return mllvm(
             [
                 f"-cgscc-inline-replay={os.devnull}",
@@ -107,7 +107,7 @@ class Results:
                 self.sizes[name] = Sizes(**size) if size else None
 
     def add(self, name: str, size: Sizes | None) -> None:
-        """Keeps a result. None: the compiler failed or exceeded its time limit."""
+        """Keeps a result. ``size`` is None if the compiler failed or timed out."""
         self.sizes[name] = size
         plain = {row: one and asdict(one) for row, one in self.sizes.items()}
         write_json(self._path, plain)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads the pipelines in which a search looks for smaller code."""
+"""Reads the pipelines that a search tries."""
 
 from pathlib import Path
 

@@ -95,7 +95,7 @@ def search(
 def replay_flags(decisions: Path) -> list[str]:
     """Returns the flags with which stock clang replays decisions.
 
-    The calls need locations: -Rpass=^$ -fdebug-info-for-profiling.
+    The calls need locations, which -Rpass=^$ and -fdebug-info-for-profiling add.
     """
     return mllvm(
         [
@@ -150,9 +150,9 @@ def compile_units(
 ) -> dict[Path, tuple[Path, str]]:
     """Compiles files of a program to objects in a folder.
 
-    ``units`` has the files by their objects. ``command`` returns clang's command for a
-    file, without the option -o. Returns the new objects and the output of clang, by
-    the old objects. Raises CompilerFailed.
+    ``units`` maps the objects of earlier compiles to files. ``command`` returns clang's
+    command for a file, without the option -o. Returns, for each earlier object, the new
+    object and the output of clang. Raises CompilerFailed.
     """
 
     def compile_one(unit: Unit) -> tuple[Path, str]:

@@ -175,7 +175,7 @@ def read_calls(logs: Iterable[Path], gains: dict[Key, float]) -> Calls:
 
 
 def _read_log(log: Path, gains: dict[Key, float]) -> Calls:
-    """Reads the calls of one log, with the weights 1."""
+    """Reads the calls of one log, each with the weight 1."""
     found = read_log(log).as_arrays()
     keys = []
     for context in found.contexts:
