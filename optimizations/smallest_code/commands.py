@@ -213,9 +213,9 @@ def _train(
 ) -> None:
     """Train a model of inlining on the decisions that searches have found.
 
-    The command compiles each program again with its search's decisions, and logs all
-    calls. In training, the weight of a call is the number of bytes that its decision
-    saves.
+    The command compiles each program again with the decisions that its search found,
+    and logs all calls. In training, the weight of a call is the number of bytes that
+    its decision saves.
 
     ```sh
     mlbridge train smallest-code build/one build/two --out size.onnx

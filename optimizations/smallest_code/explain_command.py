@@ -81,8 +81,8 @@ class ExplainOptions:
 def _explain(context: typer.Context, options: ExplainOptions) -> None:
     """Show what decisions change in a program, compared with clang -Oz.
 
-    The command compiles and links the program by clang -Oz, and again with decisions, a
-    model or other flags. It prints the sizes of the program, its files and its
+    The command compiles and links the program with clang -Oz, and again with decisions,
+    a model or other flags. It prints the sizes of the program, its files and its
     functions. It also prints which calls were inlined, and which functions were
     outlined. It writes all tables to an HTML page (`--out`).
 
