@@ -80,8 +80,11 @@ static RunnerOrError makeRecord(const ModelSpec &Spec,
 
 /// Parses the option `until`, the number of requests that the log decides.
 static Expected<std::optional<std::size_t>> replayUntil(const ModelSpec &Spec) {
-  if (!Spec.option("until", {}).data())
+  const std::string_view Until = Spec.option("until", {});
+  if (!Until.data())
     return std::optional<std::size_t>();
+  if (Until == "end")
+    return std::optional(ReplayModelRunner::EndOfLog);
   return Spec.number("until", 1);
 }
 
@@ -122,8 +125,8 @@ RunnerFactory::RunnerFactory()
        "decisions",
        makeRecord, /*IsDecorator=*/true, checkRecord});
   add({"replay",
-       "replay:FILE?until=N: replies with the decisions in the log FILE; after "
-       "N requests, leaves every decision to the compiler",
+       "replay:FILE?until=N|end: replies with the decisions in the log FILE; "
+       "after N requests, leaves every decision to the compiler",
        makeReplay, /*IsDecorator=*/false, checkReplay});
   add({"fallback",
        "fallback|SPEC: after SPEC fails, leaves every decision to "

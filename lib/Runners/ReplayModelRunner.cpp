@@ -73,9 +73,13 @@ private:
   Error check(Span<const TensorView> Features) const;
   /// Stores and returns an error of the current request.
   Error part(const Error &Why, const std::string &Where);
+  Error deferred() const {
+    return Error::deferred(Name + ": the compiler decides after request " +
+                           std::to_string(NumRequests));
+  }
 
   const std::unique_ptr<TrainingLogReader> File;
-  const std::optional<std::size_t> Until;
+  std::optional<std::size_t> Until;
   const std::string Name;
   std::size_t NumRequests = 0;
   Error Failure;
@@ -103,12 +107,15 @@ ReplayModelRunner::Log::replyTo(Span<const TensorView> Features) {
   if (Failure)
     return Failure;
   if (NumRequests == Until)
-    return Error::deferred(Name + ": the compiler decides after request " +
-                           std::to_string(NumRequests));
+    return deferred();
   ++NumRequests;
   Expected<bool> HasNext = File->next();
   if (!HasNext)
     return part(HasNext.takeError(), "");
+  if (!*HasNext && Until == EndOfLog) {
+    Until = --NumRequests;
+    return deferred();
+  }
   if (!*HasNext)
     return part({ErrorCode::Model, "expected the " +
                                        std::to_string(NumRequests - 1) +

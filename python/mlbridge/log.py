@@ -141,6 +141,21 @@ class TrainingLog:
             advice = tensors.pop(self.advice.name)
             yield Observation(context, index, tensors, advice, reward)
 
+    def offsets(self) -> Iterator[int]:
+        """Yields the size of the header in bytes, and then each observation's end.
+
+        The bytes before such an offset are also a log.
+
+        Raises:
+            Malformed: the file does not follow the format.
+        """
+        with self.path.open("rb") as file:
+            reader = _Reader(file, self.path)
+            reader.read_header()
+            yield reader.offset
+            for _ in reader.records():
+                yield reader.offset
+
     def as_arrays(self) -> LogArrays:
         """Reads the whole log into arrays.
 
@@ -238,6 +253,11 @@ class _Reader:
         self._offset = 0
         self._record_size = 0
         self.score: TensorSpec | None = None
+
+    @property
+    def offset(self) -> int:
+        """The number of bytes that have been read."""
+        return self._offset
 
     def malformed(self, what: str, offset: int = 0) -> Malformed:
         return Malformed(f"{self._path}: byte {offset}: {what}")

@@ -4,18 +4,19 @@
 import math
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mlbridge
-from mlbridge.cli.bisection import first_failing
+from mlbridge.cli.bisection import first_failing, first_failing_of
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.files import spec_of
 from programs import FULL, run_cli, run_program, shell_script
 from stock_llvm import CLANG
-from training_logs import OBSERVED, write_log
+from training_logs import OBSERVED, header, write_log
 
 PLUGIN = find_llvm_plugin()
 needs_plugin = pytest.mark.skipif(
@@ -53,6 +54,11 @@ def test_says_where_a_compilation_parts_from_the_log(tmp_path: Path) -> None:
         request(runner, 10)
         with pytest.raises(mlbridge.Deferred, match="after request 1"):
             request(runner, 21)
+    with mlbridge.create_model_runner(f"{spec_of('replay', log)}?until=end") as runner:
+        for _, _, size, decision in OBSERVED:
+            assert request(runner, size) == decision
+        with pytest.raises(mlbridge.Deferred, match="after request 3"):
+            request(runner, 21)
 
 
 def calls_to_find(count: int, culprit: int) -> int:
@@ -74,6 +80,82 @@ def test_finds_every_decision_in_few_calls() -> None:
     for count in range(2, 100):
         most = max(calls_to_find(count, 1 + n) for n in range(count))
         assert most <= math.ceil(math.log2(count)) + 1
+
+
+@pytest.mark.parametrize(
+    "counts", [(2,), (1, 1), (3, 1, 4), (9, 1, 16, 2, 5), (50,) * 40]
+)
+def test_finds_every_decision_of_several_logs(counts: tuple[int, ...]) -> None:
+    logs, longest = len(counts), max(counts)
+    most = math.ceil(math.log2(logs)) + 1 + math.ceil(math.log2(longest))
+    for culprit in [(log, 1 + n) for log in range(logs) for n in range(counts[log])]:
+        called: list[tuple[int, int]] = []
+
+        def fails(
+            complete: int,
+            decisions: int,
+            culprit: tuple[int, int] = culprit,
+            called: list[tuple[int, int]] = called,
+        ) -> str | None:
+            called.append((complete, decisions))
+            return "broken" if (complete, decisions) >= culprit else None
+
+        assert first_failing_of(counts, fails) == culprit
+        assert len(set(called)) == len(called) <= most
+
+
+COMPILER = """
+import sys
+import numpy as np
+from mlbridge import Deferred, create_model_runner
+
+replayed = {}
+for module in ("a", "b", "c", "silent", "empty"):
+    with create_model_runner(sys.argv[1].replace("{module}", module)) as runner:
+        try:
+            for size in (10, 20, 0x0A0A0A0A, 1):
+                weights = np.array([[size, -1.5], [0, size / 2]], np.float32)
+                runner.evaluate({"size": np.array([size]), "weights": weights}, int)
+                replayed[module] = replayed.get(module, 0) + 1
+        except Deferred:
+            pass
+print(replayed, file=sys.stderr)
+sys.exit(replayed.get("b", 0) >= 2)
+"""
+"""Sends the requests of `write_log` for five modules. b's second decision is bad."""
+
+
+def test_several_logs_are_bisected(tmp_path: Path) -> None:
+    for module in "abc":
+        write_log(tmp_path / f"x-{module}.log")
+    (tmp_path / "x-silent.log").write_bytes(header())
+    (tmp_path / "x-empty.log").touch()
+    compiler = (sys.executable, "-c", COMPILER, "{spec}")
+    shown = run_cli("log", "bisect", tmp_path / "x-{module}.log", "--", *compiler)
+    log = tmp_path / "x-b.log"
+    assert f"Decision 2 of 3 in {log} breaks the program" in shown
+    assert shown.strip().endswith(f"{spec_of('replay', log)}?until=1")
+    assert shown.index("1 of 3 logs: works") < shown.index("decisions in x-b.log: ")
+    assert "2 of 3 logs: broken" in shown
+    assert len(re.findall(": (?:works|broken)", shown)) <= 2 + 1 + 2
+
+
+@pytest.mark.parametrize(
+    ("file", "command", "says"),
+    [
+        ("{module}.log", "true", "succeeds with all 2 logs"),
+        ("{module}.log", "false", "also fails without"),
+        ("{module}.none", "true", "expected logs with decisions, found none"),
+        ("{module}/x.log", "true", "in the file name only"),
+    ],
+)
+def test_nothing_to_find_in_several_logs(
+    tmp_path: Path, file: str, command: str, says: str
+) -> None:
+    for module in "ab":
+        write_log(tmp_path / f"{module}.log")
+    with pytest.raises(mlbridge.InvalidArgument, match=says):
+        run_cli("log", "bisect", tmp_path / file, "--", command)
 
 
 @pytest.mark.parametrize(

@@ -221,12 +221,27 @@ TEST_F(ReplayModelRunnerTest, DefersAfterUntil) {
               "replay:" + Path + ": the compiler decides after request 2");
 }
 
+TEST_F(ReplayModelRunnerTest, DefersAfterTheEnd) {
+  recordThree();
+  auto Runner = replay("?until=end");
+  EXPECT_EQ(*requestX(*Runner, 10), 1);
+  EXPECT_EQ(*requestX(*Runner, 20), 2);
+  EXPECT_EQ(*requestX(*Runner, 30), 3);
+  for (std::int64_t X : {77, 78})
+    EXPECT_EQ(failure(*Runner, X, ErrorCode::Deferred),
+              "replay:" + Path + ": the compiler decides after request 3");
+  // A request of the log must still equal the log's.
+  auto Other = replay("?until=end");
+  EXPECT_THAT(failure(*Other, 11, ErrorCode::Model), HasSubstr("expected 10"));
+}
+
 TEST_F(ReplayModelRunnerTest, ChecksItsSpec) {
   recordThree();
   auto Check = [](const std::string &Spec) {
     return RunnerFactory().check(Spec).message();
   };
   EXPECT_EQ(Check("replay:no/such/log?until=3"), "");
+  EXPECT_EQ(Check("replay:no/such/log?until=end"), "");
   EXPECT_THAT(Check("replay:"), HasSubstr("the log's file name"));
   EXPECT_THAT(Check("replay:x?until=0"), HasSubstr("a number of 1 or more"));
   EXPECT_THAT(Check("replay:x?until="), HasSubstr("a number of 1 or more"));

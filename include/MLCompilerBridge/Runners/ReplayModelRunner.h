@@ -34,6 +34,9 @@ namespace MLBridge {
 /// this error, because the compilation no longer follows the log.
 class ReplayModelRunner final : public MLModelRunner {
 public:
+  /// The value of `Until` that stands for the number of requests in the log.
+  static constexpr std::size_t EndOfLog = static_cast<std::size_t>(-1);
+
   /// Opens the log \p Path. If \p Until has a value, only the first \p Until
   /// requests receive a decision from the log. All later requests are deferred
   /// and not compared. Returns one of these errors:

@@ -15,7 +15,15 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
-from mlbridge.cli.bisection import ReplayTest, first_failing
+from mlbridge.cli.bisection import (
+    MODULE,
+    ModuleLogs,
+    OneLog,
+    ReplayTest,
+    first_failing_of,
+    replay,
+)
+from mlbridge.files import OwnFolder
 from mlbridge.log import Observation, TrainingLog, read_log
 from mlbridge.printable import name, words
 from mlbridge.terminal import console
@@ -83,7 +91,9 @@ def show(
 
 @app.command()
 def bisect(
-    file: _File,
+    file: Annotated[
+        Path, typer.Argument(help="Log, or the logs of all modules: logs/{module}.log.")
+    ],
     command: Annotated[
         list[str], typer.Argument(metavar="COMMAND...", help="Command of the test.")
     ],
@@ -100,7 +110,14 @@ def bisect(
     replaces `{spec}`. The spec selects the first N decisions of the log. After these,
     the compiler decides itself. An exit status of 0 means that the program works, 125
     that it cannot be tested, and any other that it is broken. For 10,000 decisions, the
-    command runs at most 14 times. The script test.sh may be:
+    command runs at most 14 times.
+
+    If the program has several modules, FILE must be the file name in the spec with
+    which they were recorded, for example `logs/{module}.log`. The command first finds
+    the module, and then the decision. For F logs with at most M decisions each, it runs
+    at most log2(F) + 1 + log2(M) times, with both logarithms rounded up.
+
+    The script test.sh may be:
 
     ```sh
     clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm -mlbridge-on-error=fatal \
@@ -112,23 +129,34 @@ def bisect(
     mlbridge log bisect inflate.log -- sh test.sh {spec}
     ```
     """
-    training_log = read_log(file)
-    count = sum(1 for _ in training_log)
-    test = ReplayTest(file, command, timeout)
+    with OwnFolder("mlbridge-bisect-") as own:
+        is_several = MODULE in str(file)
+        logs = ModuleLogs(file, own.path) if is_several else OneLog(file)
+        test = ReplayTest(command, timeout)
 
-    def fails(decisions: int) -> str | None:
-        why = test.run(decisions)
-        console.print(
-            f"{decisions} of {count} decisions: {'works' if why is None else 'broken'}"
-        )
-        return why
+        def fails(complete: int, decisions: int) -> str | None:
+            why = test.run(logs.spec(complete, decisions))
+            if len(logs.logs) > 1 and not decisions:
+                part = f"{complete} of {len(logs.logs)} logs"
+            else:
+                part = f"{decisions} of {logs.counts[complete]} decisions"
+                if is_several:
+                    part += f" in {name(logs.logs[complete].path.name)}"
+            console.print(
+                f"{part}: {'works' if why is None else 'broken'}", soft_wrap=True
+            )
+            return why
 
-    number = first_failing(count, fails)
+        place, number = first_failing_of(logs.counts, fails)
+    training_log, count = logs.logs[place], logs.counts[place]
     culprit = next(itertools.islice(training_log, number - 1, None))
     console.print(_table(training_log, [culprit]))
+    path = training_log.path
+    where = f" in {name(str(path))}" if is_several else ""
+    whose = "For its module, the" if is_several else "The"
     console.print(
-        f"Decision {number} of {count} breaks the program. The last spec that works is "
-        f"{name(test.spec(number - 1))}",
+        f"Decision {number} of {count}{where} breaks the program. {whose} last spec"
+        f" that works is {name(replay(path, number - 1))}",
         soft_wrap=True,
     )
 
