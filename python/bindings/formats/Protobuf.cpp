@@ -9,7 +9,8 @@
 /// \file
 /// Binds ProtobufSerDes, both for the generic messages and for the user's own
 /// messages. The user's messages are passed as serialised descriptors, because
-/// Python's protobuf package and this module cannot share objects.
+/// Python's protobuf package and this module cannot share objects. Pickle sends
+/// the same descriptors to other processes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +42,12 @@ public:
   std::string Text;
 };
 
+/// The format of the user's own messages, with the arguments of messages().
+struct OwnMessages : SerDesFactory::Format {
+  nb::object Descriptors;
+  std::string Request, Reply;
+};
+
 } // namespace
 
 static const pb::Descriptor &messageOf(const pb::DescriptorPool &Pool,
@@ -52,9 +59,9 @@ static const pb::Descriptor &messageOf(const pb::DescriptorPool &Pool,
   return *Found;
 }
 
-static SerDesFactory::Format messages(const nb::bytes &Descriptors,
-                                      const std::string &Request,
-                                      const std::string &Reply) {
+static OwnMessages messages(const nb::bytes &Descriptors,
+                            const std::string &Request,
+                            const std::string &Reply) {
   pb::FileDescriptorSet Set;
   if (!Set.ParseFromArray(Descriptors.data(),
                           static_cast<int>(Descriptors.size())))
@@ -74,7 +81,14 @@ static SerDesFactory::Format messages(const nb::bytes &Descriptors,
   // not when the first session starts.
   if (Error E = Made.Make(SerDes::Side::Model).takeError())
     raise(E);
-  return Made;
+  return {std::move(Made), Descriptors, Request, Reply};
+}
+
+/// Returns the function that makes the format again, and its arguments.
+static nb::tuple reduce(const OwnMessages &Made) {
+  return nb::make_tuple(
+      nb::module_::import_("mlbridge.protobuf").attr("messages_from"),
+      nb::make_tuple(Made.Descriptors, Made.Request, Made.Reply));
 }
 
 NB_MODULE(_format_protobuf, M) {
@@ -84,6 +98,9 @@ NB_MODULE(_format_protobuf, M) {
   SerDesFactory Formats;
   addProtobuf(Formats);
   M.attr("FORMAT") = nb::cast(Formats.formats().back());
+  nb::class_<OwnMessages, SerDesFactory::Format>(
+      M, "OwnMessages", "The format of two messages. It can be pickled.")
+      .def("__reduce__", reduce);
   M.def("messages", messages, nb::arg("descriptors"), nb::arg("request"),
         nb::arg("reply"),
         "Returns the format of the two messages with these full names. A "

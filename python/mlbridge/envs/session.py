@@ -53,8 +53,7 @@ class CompilerOptions(TypedDict, total=False):
         variables: additional environment variables for the compiler.
         folder: the working directory of the compiler.
         worker: the number of the compiler, if there are several.
-        formats: additional SerDes, for example from `mlbridge.protobuf.messages`. They
-            cannot be sent to other processes, so they work in vectors of threads only.
+        formats: additional SerDes, for example from `mlbridge.protobuf.messages`.
     """
 
     timeout: float | None
