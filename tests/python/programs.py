@@ -149,6 +149,19 @@ def until(
     return result
 
 
+def running(text: str) -> list[int]:
+    """Returns the IDs of the processes whose command line contains a text."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = process.read_bytes()
+        except OSError:
+            continue
+        if text.encode() in line:
+            found.append(int(process.parent.name))
+    return found
+
+
 @contextmanager
 def asked(
     policy: Policy | Batched, name: str, query: str = "", **options: Any

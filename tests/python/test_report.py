@@ -29,7 +29,7 @@ from mlbridge_benchmarks.report.page import (
 from mlbridge_benchmarks.report.parts import MLBRIDGE, PARTS, Step
 from mlbridge_benchmarks.report.runners import runner_table
 from mlbridge_benchmarks.report.tables import view_table
-from programs import CLI, PATIENCE, ROOT, Started, until
+from programs import CLI, PATIENCE, ROOT, Started, running, until
 
 LINES = "integration-lines"
 STEPS = {step.name: step for step in steps_of(PARTS)}
@@ -151,30 +151,16 @@ def test_a_command_without_rows_is_timed(tmp_path: Path) -> None:
     assert row["seconds"] == pytest.approx(found.seconds, abs=0.01)
 
 
-def running(text: str) -> list[str]:
-    """Returns the processes whose command line contains a text."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = process.read_bytes()
-        except OSError:
-            continue
-        if text.encode() in line:
-            found.append(process.parent.name)
-    return found
-
-
 def test_an_interrupted_report_ends_its_command(tmp_path: Path) -> None:
     build_or_skip()
     words = ("bench", "report", "--part", "rtt", "--folder", str(tmp_path))
     with Started(CLI, *words) as process:
-        own = str(process.pid)
-        until(lambda: len(set(running(str(tmp_path))) - {own}) > 0)
+        until(lambda: set(running(str(tmp_path))) - {process.pid})
         time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=2 * PATIENCE)
     assert process.returncode != 0
-    until(lambda: running(str(tmp_path)) == [])
+    until(lambda: not running(str(tmp_path)))
     assert not list(tmp_path.glob(".step-*"))
     assert not (tmp_path / "rtt.json").exists()
 

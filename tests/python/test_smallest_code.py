@@ -2,6 +2,8 @@
 """Tests of `mlbridge search smallest-code`: a build, the search and the replay."""
 
 import json
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -32,7 +34,7 @@ from mlbridge_optimizations.smallest_code.searched import (
 )
 from mlbridge_optimizations.smallest_code.settings import ImitationOptions
 from phase_ordering import PLUGIN
-from programs import STACK
+from programs import CLI, PATIENCE, STACK, Started, running, until
 
 HEADER = f"""{STACK}double area(double Size);
 """
@@ -111,6 +113,23 @@ def test_a_build_is_searched_and_replayed(project: Path) -> None:
     found, stock = project / "build/smallest-code/shapes", project / "shapes"
     assert output_of(found) == output_of(stock)
     assert Sizes.of(found).text < Sizes.of(stock).text
+
+
+def test_a_terminated_search_ends_opt(project: Path) -> None:
+    words = ["search", "smallest-code", "--plugin", str(PLUGIN), "--"]
+    with Started(CLI, *words, "make", "-s", "shapes") as process:
+        module = str(project / "build/smallest-code/program.bc")
+        (opt,) = until(lambda: running(f"-disable-output\0{module}"))
+        try:
+            # Stop opt, so that it cannot end by itself.
+            os.kill(opt, signal.SIGSTOP)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=PATIENCE)
+            assert not running(module)
+        finally:
+            if running(module):
+                os.kill(opt, signal.SIGKILL)
+    assert process.returncode == 128 + signal.SIGTERM
 
 
 def test_sources_on_the_linkers_command_line(project: Path) -> None:
