@@ -314,7 +314,7 @@ class _Options:
 
 
 def _threads(context: typer.Context, wanted: _Options) -> None:
-    """Compare N threads that share one model with N separate processes.
+    """Compare N separate processes with N threads that share one model.
 
     The first part measures decisions: each thread sends requests to the imitation
     inliner without a pause. The second part measures compiles of Debian's bzip2, zlib

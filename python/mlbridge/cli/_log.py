@@ -100,7 +100,8 @@ def bisect(
     timeout: Annotated[
         float,
         typer.Option(
-            min=0.001, help="Time limit of one test in seconds. A late test fails."
+            min=0.001,
+            help="Time limit of one test in seconds. A test that takes longer fails.",
         ),
     ] = 600,
 ) -> None:
@@ -108,14 +109,14 @@ def bisect(
 
     Each run of COMMAND must compile and test the program with the model spec that
     replaces `{spec}`. The spec selects the first N decisions of the log. After these,
-    the compiler decides itself. An exit status of 0 means that the program works, 125
-    that it cannot be tested, and any other that it is broken. For 10,000 decisions, the
-    command runs at most 14 times.
+    the compiler decides itself. Exit status 0 means that the program works, 125 means
+    that it cannot be tested, and any other status means that it is broken. For 10,000
+    decisions, the command runs at most 14 times.
 
-    If the program has several modules, FILE must be the file name in the spec with
-    which they were recorded, for example `logs/{module}.log`. The command first finds
-    the module, and then the decision. For F logs with at most M decisions each, it runs
-    at most log2(F) + 1 + log2(M) times, with both logarithms rounded up.
+    If the program has several modules, FILE must be the file name in the spec that
+    recorded the logs, for example `logs/{module}.log`. The command first finds the
+    module, and then the decision. For F logs with at most M decisions each, it runs at
+    most log2(F) + 1 + log2(M) times, with both logarithms rounded up.
 
     The script test.sh may be:
 
