@@ -182,7 +182,7 @@ Error MessageReader::addViews() {
                           "among the protocol's own tensors of message " +
                               Type->name());
     Views.push_back(Tensor);
-    // Ignore the fields, because this reply is not advice.
+    // Ignore the fields, because an error or a deferral contains no advice.
     if (Tensor.Name == ReplyNames::Error || Tensor.Name == ReplyNames::Deferred)
       return Error::success();
   }

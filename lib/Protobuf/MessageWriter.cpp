@@ -27,8 +27,8 @@ static bool takes(const MessageType::Field &Field, const TensorView &Feature) {
 }
 
 /// Returns true if a message of \p Features has fields. A message has no fields
-/// if it is not advice, or if it consists of the protocol's own tensors, as the
-/// command `reset` in training does.
+/// if it reports an error, if it defers, or if all its tensors are the
+/// protocol's own, for example the command `reset` in training.
 static bool hasFields(Span<const TensorView> Features) {
   bool HasOther = Features.empty();
   for (const TensorView &Feature : Features) {

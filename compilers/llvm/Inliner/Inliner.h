@@ -34,8 +34,9 @@
 ///
 /// **The reply.** The model replies with one integer. 0 means that the call is
 /// not inlined. Any other integer means that it is inlined. If the model
-/// defers, LLVM's heuristic decides about this call. Logs contain each decision
-/// under the name `inlining_decision`, including decisions after a deferral.
+/// defers, LLVM's heuristic decides about this call, unless the spec ends with
+/// `|decisions:FILE` and the file decides. Logs contain each decision under the
+/// name `inlining_decision`, including decisions after a deferral.
 /// `record:FILE|none` therefore logs the decisions of LLVM's heuristic, and
 /// `record:FILE|decisions:FILE` logs replayed decisions. With
 /// -mlbridge-inliner-name-calls, the context of each request ends with the

@@ -52,8 +52,8 @@ public:
   /// The decision about one call site.
   struct Decision {
     bool Inline = false;
-    /// Success if the model decided. Otherwise, the heuristic decided, and this
-    /// code gives the reason.
+    /// Success if the model decided. Otherwise, the reason why a decision file
+    /// or LLVM's heuristic decided.
     ErrorCode By = ErrorCode::Success;
     /// LLVM's own decision, if the model has received it.
     std::optional<bool> Default;

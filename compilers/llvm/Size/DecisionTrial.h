@@ -45,8 +45,8 @@ struct CallSite {
   bool Default = false;
   /// The decision of the trial.
   bool Decision = false;
-  /// True if other files may have copies of the callee, of which the linker
-  /// keeps one.
+  /// True if other files may have copies of the callee (linkonce). The linker
+  /// keeps one copy, and no copy if the callee is unused.
   bool CalleeIsMerged = false;
   unsigned CalleeUses = 0;
 
