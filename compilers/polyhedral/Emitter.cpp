@@ -135,6 +135,7 @@ int main(void) {
         printf(" %.0f", times[v][r]);
     printf("\n");
   }
+  return fflush(stdout) != 0 || ferror(stdout);
 }
 )";
 

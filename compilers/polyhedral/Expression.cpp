@@ -200,6 +200,9 @@ private:
                                     Next == "(" || Next == ")";
       if (!IsFine || Depth < 0)
         fail("unexpected '" + std::string(Next) + "' in a subscript");
+      // C would read an octal number, but isl a decimal one.
+      if (T.Kind == TokenKind::Number && Next.size() > 1 && Next[0] == '0')
+        fail("unexpected 0 at the start of '" + std::string(Next) + "'");
       Text += std::string(Next) + " ";
     }
     ++At;

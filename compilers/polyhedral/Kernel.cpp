@@ -15,7 +15,10 @@
 #include "Expression.h"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <isl/ast.h>
 #include <iterator>
 #include <simdjson.h>
 
@@ -32,6 +35,14 @@ namespace {
 /// The largest number of elements of an array: 512 MiB of doubles.
 constexpr std::int64_t MaxElements = std::int64_t{1} << 26;
 
+/// The largest size of a kernel's file in bytes.
+constexpr std::uintmax_t MaxBytes = std::uintmax_t{1} << 24;
+
+/// The largest numbers of iterators and times for loops of type int, and for
+/// loops of type long. Sums and tiles of these numbers fit the types, too.
+constexpr double MaxInt = 1 << 24;
+constexpr double MaxLong = std::int64_t{1} << 48;
+
 /// Reads one file.
 class KernelReader {
 public:
@@ -44,6 +55,7 @@ private:
   void readParameters(const dom::object &Root);
   void readArray(const std::string &Name, dom::element About);
   void readStatement(const dom::object &About);
+  void checkTimes(const Statement &S);
   Access makeAccess(const Statement &S, const std::vector<std::string> &Written,
                     const std::string &ArrayName, bool IsWrite);
 
@@ -64,21 +76,33 @@ static T member(const dom::object &Object, std::string_view Name,
   return Value;
 }
 
-/// Names that mean something else in the C code.
+/// Names that mean something else in the C code, or in the program that runs
+/// it.
 constexpr std::string_view Reserved[] = {
-    "auto",     "break",    "case",     "char",   "const",   "continue",
-    "default",  "do",       "double",   "else",   "enum",    "extern",
-    "float",    "for",      "goto",     "if",     "inline",  "int",
-    "long",     "register", "restrict", "return", "short",   "signed",
-    "sizeof",   "static",   "struct",   "switch", "typedef", "union",
-    "unsigned", "void",     "volatile", "while",  "asm",     "typeof",
-    "NULL",     "INFINITY", "NAN",      "min",    "max",     "floord"};
+    "auto",     "break",    "case",     "char",     "const",   "continue",
+    "default",  "do",       "double",   "else",     "enum",    "extern",
+    "float",    "for",      "goto",     "if",       "inline",  "int",
+    "long",     "register", "restrict", "return",   "short",   "signed",
+    "sizeof",   "static",   "struct",   "switch",   "typedef", "union",
+    "unsigned", "void",     "volatile", "while",    "asm",     "typeof",
+    "NULL",     "INFINITY", "NAN",      "min",      "max",     "floord",
+    "sqrt",     "exp",      "log",      "pow",      "fabs",    "fmin",
+    "fmax",     "floor",    "ceil",     "sin",      "cos",     "linux",
+    "unix",     "main",     "printf",   "fflush",   "ferror",  "stdout",
+    "memcpy",   "memcmp",   "size_t",   "timespec", "fill",    "keep",
+    "is_same",  "time_of",  "variants", "times",    "same",    "clock_gettime",
+    "COUNT",    "ROUNDS",   "SLOW"};
 
 static bool isName(std::string_view Text) {
   // Reject the names of generated loops, which begin with "c" and a digit.
   const bool IsLoop =
       Text.size() > 1 && Text[0] == 'c' && Text[1] >= '0' && Text[1] <= '9';
-  return !IsLoop && std::ranges::find(Reserved, Text) == std::end(Reserved) &&
+  // Macros have parameters such as i_, and programs have arrays such as
+  // expected_A.
+  const bool IsOurs = Text.ends_with("_") || Text.starts_with("expected_") ||
+                      Text.starts_with("mlbridge_");
+  return !IsLoop && !IsOurs &&
+         std::ranges::find(Reserved, Text) == std::end(Reserved) &&
          !Text.empty() && Text.size() < 64 &&
          Text.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
@@ -91,7 +115,8 @@ static std::string expectName(std::string_view Text, const char *What) {
     throw UserError(
         "expected a name for " + std::string(What) + ", found '" +
         std::string(Text) +
-        "'; use letters, digits and _, but not '_' or 'c0' at the start");
+        "'; use letters, digits and _, but not a word of C, '_' or 'c0' at the "
+        "start, or '_' at the end");
   return std::string(Text);
 }
 
@@ -116,6 +141,8 @@ void KernelReader::readParameters(const dom::object &Root) {
 void KernelReader::readArray(const std::string &Name, dom::element About) {
   Array New;
   New.Name = expectName(Name, "an array");
+  if (std::ranges::count(Result.Arrays, Name, &Array::Name))
+    throw UserError("two arrays have the name '" + Name + "'");
   dom::array Extents;
   dom::object Object;
   if (About.get(Object) == simdjson::SUCCESS) {
@@ -199,6 +226,45 @@ static std::vector<std::string> iteratorsOf(const isl::set &Domain) {
   return Names;
 }
 
+/// Returns the largest absolute value of a coordinate of a set.
+static double largestOf(const isl::set &Points) {
+  double Largest = 0;
+  const auto Count = isl_set_dim(Points.get(), isl_dim_set);
+  for (int I = 0; I < Count; ++I)
+    for (isl_val *Value : {isl_set_dim_max_val(Points.copy(), I),
+                           isl_set_dim_min_val(Points.copy(), I)}) {
+      Largest = std::max(Largest, std::fabs(isl_val_get_d(Value)));
+      isl_val_free(Value);
+    }
+  return Largest;
+}
+
+/// Checks the schedule of a statement, and chooses the type of loops.
+void KernelReader::checkTimes(const Statement &S) {
+  const auto Dimensions = [](const Statement &Each) {
+    return isl_multi_aff_dim(Each.Time.get(), isl_dim_out);
+  };
+  if (isl_multi_aff_has_tuple_id(S.Time.get(), isl_dim_out))
+    throw UserError("statement '" + S.Name +
+                    "': expected a schedule without a name");
+  // isl would order times of different lengths arbitrarily.
+  if (!Result.Statements.empty() &&
+      Dimensions(S) != Dimensions(Result.Statements[0]))
+    throw UserError("statement '" + S.Name + "': expected a schedule of " +
+                    std::to_string(Dimensions(Result.Statements[0])) +
+                    " numbers like the first statement's, found " +
+                    std::to_string(Dimensions(S)) + "; add zeros");
+  if (S.Domain.is_empty())
+    return;
+  const double Largest =
+      std::max(largestOf(S.Domain), largestOf(S.Domain.apply(S.Time.as_map())));
+  if (Largest > MaxLong)
+    throw UserError("statement '" + S.Name +
+                    "': expected iterators and times up to 2^48");
+  if (Largest > MaxInt)
+    isl_options_set_ast_iterator_type(Context.get(), "long");
+}
+
 void KernelReader::readStatement(const dom::object &About) {
   Statement New;
   const std::string Domain = substitute(
@@ -209,6 +275,10 @@ void KernelReader::readStatement(const dom::object &About) {
   New.Name = expectName(Name ? Name : "", "the statement of a domain");
   if (std::ranges::count(Result.Statements, New.Name, &Statement::Name))
     throw UserError("two statements have the name '" + New.Name + "'");
+  // The C code has a macro for each statement.
+  if (New.Name == Result.Name)
+    throw UserError("the kernel and a statement have the name '" + New.Name +
+                    "'");
   if (isl_set_is_bounded(New.Domain.get()) != isl_bool_true)
     throw UserError("statement '" + New.Name + "': its domain is unbounded");
   New.Iterators = iteratorsOf(New.Domain);
@@ -221,6 +291,7 @@ void KernelReader::readStatement(const dom::object &About) {
     Iterators += (Iterators.empty() ? "" : ", ") + Iterator;
   New.Time = isl::multi_aff(Context, "{ " + New.Name + "[" + Iterators +
                                          "] -> " + Order + " }");
+  checkTimes(New);
   Result.Order = Result.Order.unite(
       New.Time.as_map().intersect_domain(New.Domain).to_union_map());
   for (const WrittenAccess &W :
@@ -263,9 +334,18 @@ Kernel KernelReader::read(const dom::object &Root) {
 
 Kernel readKernel(isl::ctx Context, const std::string &Path,
                   const Parameters &Given) {
+  // Check this before opening the file, because opening a FIFO may take
+  // forever.
+  std::error_code Failure;
+  if (std::filesystem::exists(Path, Failure) &&
+      !std::filesystem::is_regular_file(Path, Failure))
+    throw UserError(Path + ": expected a regular file");
   std::ifstream File(Path);
   if (!File)
     throw UserError(Path + ": cannot be read");
+  if (std::filesystem::file_size(Path, Failure) > MaxBytes)
+    throw UserError(Path + ": expected at most " + std::to_string(MaxBytes) +
+                    " bytes");
   const std::string Text{std::istreambuf_iterator<char>(File), {}};
   dom::parser Parser;
   dom::object Root;

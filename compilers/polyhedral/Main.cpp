@@ -22,10 +22,12 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <getopt.h>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 namespace MLBridge::polyhedral {
 
@@ -160,6 +162,8 @@ static bool parseOptions(int Count, char **Arguments, Options &Found) {
   if (optind + 1 != Count)
     throw UserError("expected one kernel; see --help");
   Found.Path = Arguments[optind];
+  if (!Found.Model.empty() && !Found.Choices.empty())
+    throw UserError("expected --model or --choice, found both");
   return true;
 }
 
@@ -350,15 +354,22 @@ static int runTool(int Count, char **Arguments) {
   const std::unique_ptr<isl_ctx, ContextDeleter> Context(isl_ctx_alloc());
   isl_ctx_set_max_operations(Context.get(), MaxOperations);
   isl_options_set_on_error(Context.get(), ISL_ON_ERROR_CONTINUE);
-  std::ofstream File;
+  // Check this first, because a measurement takes long.
   if (!O.Output.empty()) {
-    File.open(O.Output);
-    if (!File)
+    const bool IsNew = !std::filesystem::exists(O.Output);
+    if (!std::ofstream(O.Output, std::ios::app))
       throw UserError(O.Output + ": cannot write this file");
+    if (IsNew)
+      std::filesystem::remove(O.Output);
   }
+  // Write the file last, so that a failure leaves it as it is.
+  std::ostringstream Result;
+  const int Status = Session(Context.get(), O, Result).run();
+  std::ofstream File;
+  if (!O.Output.empty())
+    File.open(O.Output);
   std::ostream &Out = O.Output.empty() ? std::cout : File;
-  const int Status = Session(Context.get(), O, Out).run();
-  Out.flush();
+  Out << Result.str() << std::flush;
   if (!Out)
     throw UserError("cannot write the result");
   return Status;

@@ -97,9 +97,11 @@ static isl::union_map plutoSchedule(const Kernel &K, int Tile) {
   return isl::manage(Found).apply_domain(Names.reverse());
 }
 
-/// Returns whether \p Times respects the dependences \p All.
-static bool isLegal(const isl::union_map &Times, const isl::union_map &All) {
-  bool IsLegal = true;
+/// Returns whether \p Times runs all instances of a kernel, and respects the
+/// dependences \p All.
+static bool isLegal(const Kernel &K, const isl::union_map &Times,
+                    const isl::union_map &All) {
+  bool IsLegal = K.Domain.is_subset(Times.domain());
   All.apply_domain(Times).apply_range(Times).foreach_map(
       [&](const isl::map &Pairs) {
         isl_space *Space = isl_space_domain(isl_map_get_space(Pairs.get()));
@@ -139,8 +141,9 @@ static isl::ast_node plutoLoops(const Kernel &K, const PlutoChoice &C) {
   const isl::union_map All = dependencesOf(K, Flow);
   const isl::union_map Times =
       plutoSchedule(K, C.Tile).intersect_domain(K.Domain);
-  if (!isLegal(Times, All))
-    throw UserError(K.Name + ": Pluto's schedule breaks a dependence");
+  if (!isLegal(K, Times, All))
+    throw UserError(
+        K.Name + ": Pluto's schedule breaks a dependence or lacks instances");
   unsigned Dimensions = 0;
   Times.foreach_map([&](const isl::map &Map) {
     Dimensions = static_cast<unsigned>(isl_map_dim(Map.get(), isl_dim_out));
@@ -149,7 +152,7 @@ static isl::ast_node plutoLoops(const Kernel &K, const PlutoChoice &C) {
     return Build.node_from_schedule_map(Times);
   const isl::union_map Jammed =
       unrollJam(Times, static_cast<int>(Dimensions), C.UnrollJam);
-  if (!isLegal(Jammed, All))
+  if (!isLegal(K, Jammed, All))
     return Build.node_from_schedule_map(Times);
   std::string Loops;
   for (unsigned I = 0; I <= Dimensions; ++I)

@@ -16,16 +16,18 @@
 #include "Kernel.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <spawn.h>
 #include <sstream>
+#include <sys/prctl.h>
 #include <sys/wait.h>
-
-extern char **environ; // NOLINT(readability-redundant-declaration)
+#include <unistd.h>
 
 namespace MLBridge::polyhedral {
 
@@ -43,35 +45,89 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(Path, Ignored);
 }
 
+namespace {
+
+/// A signal handler reaches only global variables.
+std::atomic<pid_t> Command = 0;
+std::atomic<int> Received = 0;
+
+void endCommand(int Signal) {
+  Received = Signal;
+  if (const pid_t Child = Command)
+    kill(Child, SIGTERM);
+}
+
+/// While it exists, signals that would end the tool end the command. The tool
+/// then removes its folder.
+class Interruption {
+public:
+  Interruption() {
+    struct sigaction Action = {};
+    Action.sa_handler = endCommand;
+    for (std::size_t I = 0; I < Signals.size(); ++I)
+      sigaction(Signals[I], &Action, &Before[I]);
+  }
+  Interruption(const Interruption &) = delete;
+  Interruption &operator=(const Interruption &) = delete;
+  ~Interruption() {
+    for (std::size_t I = 0; I < Signals.size(); ++I)
+      sigaction(Signals[I], &Before[I], nullptr);
+  }
+
+private:
+  static constexpr std::array<int, 3> Signals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, 3> Before = {};
+};
+
+} // namespace
+
+/// Starts a command with its stdout in a file. The command ends with the tool.
+/// Returns -1 if the system has no more processes.
+static pid_t start(const std::vector<char *> &Arguments,
+                   const std::string &Output) {
+  const pid_t Tool = getpid();
+  const pid_t Child = fork();
+  if (Child != 0)
+    return Child;
+  constexpr int NotFound = 127;
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  const int File = open(Output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (getppid() == Tool && File >= 0 && dup2(File, STDOUT_FILENO) >= 0)
+    execvp(Arguments[0], Arguments.data());
+  _exit(NotFound);
+}
+
 /// Runs a command with its stdout in the file \p Output.
-static void run(std::vector<std::string> Command, const std::string &Output,
+static void run(std::vector<std::string> Words, const std::string &Output,
                 int Seconds) {
-  const std::string What = Command.front();
-  Command.insert(Command.begin(),
-                 {"timeout", "--kill-after=1", std::to_string(Seconds)});
+  const std::string What = Words.front();
+  Words.insert(Words.begin(),
+               {"timeout", "--kill-after=1", std::to_string(Seconds)});
   std::vector<char *> Arguments;
-  Arguments.reserve(Command.size() + 1);
-  for (std::string &Argument : Command)
-    Arguments.push_back(Argument.data());
+  Arguments.reserve(Words.size() + 1);
+  for (std::string &Word : Words)
+    Arguments.push_back(Word.data());
   Arguments.push_back(nullptr);
-  posix_spawn_file_actions_t Actions;
-  posix_spawn_file_actions_init(&Actions);
-  posix_spawn_file_actions_addopen(&Actions, STDOUT_FILENO, Output.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  pid_t Child = 0;
-  int Code = posix_spawnp(&Child, "timeout", &Actions, nullptr,
-                          Arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&Actions);
+  const Interruption EndsCommand;
+  const pid_t Child = start(Arguments, Output);
   int Status = 0;
-  if (Code == 0)
+  if (Child > 0) {
+    Command = Child;
+    // The signal may have come before the number of the process was known.
+    if (Received)
+      kill(Child, SIGTERM);
     while (waitpid(Child, &Status, 0) < 0 && errno == EINTR)
       ;
-  if (Code == 0 && WIFEXITED(Status) && WEXITSTATUS(Status) == 0)
+    Command = 0;
+  }
+  if (const int Signal = Received)
+    throw UserError(What + ": ended by signal " + std::to_string(Signal));
+  if (Child > 0 && WIFEXITED(Status) && WEXITSTATUS(Status) == 0)
     return;
   constexpr int TimedOut = 124;
   throw UserError(
       What + ": " +
-      (Code != 0 ? "cannot start `timeout`"
+      (Child < 0 ? "cannot start a process"
        : WIFEXITED(Status) && WEXITSTATUS(Status) == TimedOut
            ? "took more than " + std::to_string(Seconds) +
                  " s; use --seconds or smaller parameters"
@@ -90,7 +146,8 @@ std::vector<Measured> runProgram(const std::string &Code, int Seconds) {
   const std::string Source = Folder.file("kernel.c");
   const std::string Program = Folder.file("kernel");
   const std::string Output = Folder.file("output");
-  std::ofstream(Source) << Code;
+  if (!(std::ofstream(Source) << Code << std::flush))
+    throw UserError(Source + ": cannot be written");
   // Forbid contraction to fused operations, which would round differently in
   // each loop.
   run({"gcc", "-O3", "-ffp-contract=off", Source, "-lm", "-o", Program}, Output,

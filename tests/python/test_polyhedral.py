@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """mlbridge-polyhedral, which tiles loop nests with stock isl, and its policies."""
 
+import contextlib
 import json
 import os
 import random
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -16,7 +18,17 @@ import pytest
 
 import mlbridge
 import test_docs
-from programs import BUILD, FULL, IS_FULL, ROOT, raising, run_program, shell_script
+from programs import (
+    BUILD,
+    FULL,
+    IS_FULL,
+    PATIENCE,
+    ROOT,
+    raising,
+    run_program,
+    shell_script,
+    until,
+)
 
 TOOL = BUILD / "compilers/polyhedral/mlbridge-polyhedral"
 KERNELS = ROOT / "optimizations/polyhedral_tiling/kernels"
@@ -244,6 +256,13 @@ GOOD: dict[str, Any] = {
 }
 
 
+LONGER = {
+    "domain": "T[i, j] : 0 <= i, j < N",
+    "schedule": "[i, j, 1]",
+    "body": "x[i] = 1",
+}
+
+
 def changed(**about: Any) -> dict[str, Any]:
     """Returns the valid kernel with changed members, which may be in its statement."""
     statement = {**GOOD["statements"][0]}
@@ -295,6 +314,22 @@ def changed(**about: Any) -> dict[str, Any]:
         (changed(body="x[i] = A[i][j"), "expected ']'"),
         (changed(body="x[i] = " + "(" * 5000 + "1" + ")" * 5000), "too long"),
         (changed(body='x[i] = "a"'), "unexpected character"),
+        # C reads 010 as 8, but isl reads it as 10.
+        (changed(body="x[i] = A[i][00]"), "unexpected 0 at the start of '00'"),
+        # isl orders times of different spaces arbitrarily.
+        (changed(statements=[*GOOD["statements"], LONGER]), "a schedule of 2 numbers"),
+        (changed(schedule="P[i, j]"), "expected a schedule without a name"),
+        (
+            changed(domain=f"S[i, j] : 0 <= i < N and j = {10**15}", body="x[i] = 1"),
+            "iterators and times up to 2^48",
+        ),
+        # Names that the C code has.
+        (changed(domain="S[i_, j] : 0 <= i_, j < N"), "each iterator, found 'i_'"),
+        (changed(name="S"), "the kernel and a statement have the name 'S'"),
+        (changed(arrays={"printf": [1]}), "expected a name for an array"),
+        (changed(arrays={"expected_A": [1]}), "expected a name for an array"),
+        (changed(domain="sqrt[i, j] : 0 <= i, j < N"), "the statement of a domain"),
+        ('{"name": "k", "arrays": {"x": [8], "x": [4]}}', "two arrays have the name"),
     ],
 )
 def test_wrong_kernels(tmp_path: Path, kernel: Any, says: str) -> None:
@@ -325,6 +360,7 @@ def test_wrong_kernels(tmp_path: Path, kernel: Any, says: str) -> None:
         (["--output", "/nowhere/x"], "cannot write"),
         (["other.json"], "expected one kernel"),
         (["--nonsense"], "see --help"),
+        (["--model", "none", "--choice", "1"], "found both"),
     ],
 )
 def test_wrong_options(options: list[str], says: str) -> None:
@@ -339,6 +375,86 @@ def test_a_limit_on_files(tmp_path: Path) -> None:
     done = run_program(["bash", "-c", command, "_", TOOL, KERNELS / "lu.json", *out])
     assert done.returncode == 1
     assert "cannot write the result" in done.stderr
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_a_kernel_without_end(tmp_path: Path, special: bool) -> None:
+    path = Path("/dev/zero") if special else tmp_path / "fifo"
+    if not special:
+        os.mkfifo(path)
+    done = run_program([TOOL, path], timeout=20)
+    assert done.returncode == 1
+    assert f"{path}: expected a regular file" in done.stderr
+
+
+def test_a_failure_leaves_the_output(tmp_path: Path) -> None:
+    """The tool does not make or change its output before the result is known."""
+    kernel, old, new = (tmp_path / name for name in ("k.json", "old.c", "new.c"))
+    kernel.write_text(json.dumps(changed(body="x[i] = y")))
+    old.write_text("old")
+    for path in (old, new):
+        tool(kernel, "--output", path, status=1)
+    assert old.read_text() == "old"
+    assert not new.exists()
+    kernel.write_text(json.dumps(GOOD))
+    tool(kernel, "--output", kernel)
+    assert "void k(" in kernel.read_text()
+
+
+def test_large_iterators(tmp_path: Path) -> None:
+    """The type of the loops contains all iterators."""
+    kernel = tmp_path / "k.json"
+    for extent, kind in ((2**20, "int"), (3 * 10**9, "long")):
+        domain = f"S[i, j] : 0 <= i < N and 0 <= j < {extent}"
+        kernel.write_text(json.dumps(changed(domain=domain, body="x[i] += j")))
+        for choice in ("0", "1"):
+            text = tool(kernel, "--choice", choice).stdout
+            assert text.count("for (") == text.count(f"for ({kind} ") > 1
+
+
+def processes_with(text: str) -> list[str]:
+    """Returns the commands of processes that contain a text."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(
+                path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
+    return [command for command in found if text in command]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+    """The program that the tool runs ends with the tool."""
+    running = subprocess.Popen(
+        [TOOL, KERNELS / "floyd_warshall.json", "-pN=3000", "--choice=1", "--verify"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until(lambda: processes_with(f"{tmp_path}/") and any(tmp_path.glob("*/kernel")))
+        running.send_signal(number)
+        _, said = running.communicate(timeout=PATIENCE)
+    finally:
+        running.kill()
+        running.wait()
+    until(lambda: not processes_with(f"{tmp_path}/"))
+    if number != signal.SIGKILL:
+        assert running.returncode == 1
+        assert f"ended by signal {number.value}" in said
+        assert not [*tmp_path.iterdir()]
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """The program cannot write its times."""
+    script = 'shift 2\ncase "$1" in */kernel) exec "$@" > /dev/full;; esac\nexec "$@"'
+    shell_script(tmp_path / "timeout", script)
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    options = ["-pN=19", "--choice=1", "--run"]
+    done = run_program([TOOL, KERNELS / "matmul.json", *options], env=path)
+    assert done.returncode == 1
+    assert "kernel: failed with status 1" in done.stderr
 
 
 def test_a_missing_kernel(tmp_path: Path) -> None:
