@@ -92,6 +92,8 @@ public:
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> Stream;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> Unary;
   grpc::ByteBuffer Reply;
+  /// A second reply, which a unary method never sends.
+  grpc::ByteBuffer Extra;
   grpc::Status Status;
 
 private:
@@ -153,7 +155,9 @@ private:
   grpc::Status tryStream(Deadline Until);
   std::unique_ptr<Call> makeCall();
   Expected<Span<const std::byte>> take();
+  void callOwnMethod(std::size_t Size);
   Expected<Span<const std::byte>> receiveUnary(Deadline Until);
+  Expected<Span<const std::byte>> receiveFromOwnMethod(Deadline Until);
 
   const Methods &Known;
   const bool IsLocal;
@@ -400,9 +404,12 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
   if (isUnary()) {
     Open = makeCall();
     Open->Context.set_deadline(timeOf(Until));
+    if (hasOwnMethod()) {
+      callOwnMethod(Size);
+      return Error::success();
+    }
     Open->Unary = Live->Stub.PrepareUnaryCall(
-        &Open->Context, hasOwnMethod() ? Options.Method : Known.Unary,
-        Out.asByteBuffer(Size), Waiting.queue());
+        &Open->Context, Known.Unary, Out.asByteBuffer(Size), Waiting.queue());
     Open->Unary->StartCall();
     Open->Unary->Finish(&Open->Reply, &Open->Status,
                         Waiting.begin(Completions::Finish));
@@ -419,6 +426,23 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
   Open->Stream->Write(Out.asByteBuffer(Size),
                       Waiting.begin(Completions::Write));
   return Error::success();
+}
+
+/// Starts a call of the user's method. The operations of a stream are used,
+/// because a unary call does not notice a second reply. If the method sends
+/// several replies, a unary call therefore waits until its deadline.
+void GRPCTransport::callOwnMethod(std::size_t Size) {
+  Completions &Waiting = Live->Waiting;
+  Call &Open = *Live->Open;
+  // Send the metadata, the request and the end of the stream together, like a
+  // unary call. StartCall() then sends nothing and needs no tag.
+  Open.Context.set_initial_metadata_corked(true);
+  Open.Stream =
+      Live->Stub.PrepareCall(&Open.Context, Options.Method, Waiting.queue());
+  Open.Stream->StartCall(nullptr);
+  Open.Stream->WriteLast(Out.asByteBuffer(Size), grpc::WriteOptions(),
+                         Waiting.begin(Completions::Write));
+  Open.Stream->Read(&Open.Reply, Waiting.begin(Completions::Read));
 }
 
 /// Reads the reply of the open call.
@@ -438,13 +462,37 @@ Expected<Span<const std::byte>> GRPCTransport::take() {
 Expected<Span<const std::byte>> GRPCTransport::receiveUnary(Deadline Until) {
   Live->Waiting.waitForPeer(Completions::Finish, Until);
   if (grpc::Status S = Live->Open->awaitStatus(Until); !S.ok())
-    return hasOwnMethod() ? errorOfOwnMethod(S, Peer) : errorOf(S, Peer);
+    return errorOf(S, Peer);
+  return take();
+}
+
+Expected<Span<const std::byte>>
+GRPCTransport::receiveFromOwnMethod(Deadline Until) {
+  Completions &Waiting = Live->Waiting;
+  Call &Open = *Live->Open;
+  const bool HasReply = Waiting.waitForPeer(Completions::Read, Until) &&
+                        Waiting.hasSucceeded(Completions::Read);
+  if (HasReply) {
+    // Read the end of the call.
+    Open.Stream->Read(&Open.Extra, Waiting.begin(Completions::Read));
+    if (Waiting.wait(Completions::Read, Until) &&
+        Waiting.hasSucceeded(Completions::Read))
+      return Error(ErrorCode::Unsupported,
+                   Peer + ": the method " + printable(Options.Method) +
+                       " sent several replies to one request; expected a "
+                       "unary method, found a stream");
+  }
+  const grpc::Status S = Open.awaitStatus(Until);
+  if (!S.ok() || !HasReply)
+    return errorOfOwnMethod(S, Peer);
   return take();
 }
 
 Expected<Span<const std::byte>> GRPCTransport::receive(Deadline Until) {
   if (!Live || !Live->Open)
     return notConnected();
+  if (hasOwnMethod())
+    return receiveFromOwnMethod(Until);
   if (isUnary())
     return receiveUnary(Until);
   Completions &Waiting = Live->Waiting;

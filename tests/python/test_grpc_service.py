@@ -5,10 +5,12 @@ Each side uses this library, or only grpcio and protoc's code.
 """
 
 import importlib
+import pickle
 import subprocess
 from collections.abc import Iterator
 from concurrent import futures
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,10 @@ import numpy as np
 import pytest
 
 import mlbridge
-from compilers import PROGRAM, compiler_env
+from compilers import COUNT_SPACES, PROGRAM, compiler_env
 from mlbridge import create_model_runner, protobuf, serving
 from mlbridge.codec import Format
+from mlbridge.envs import CompilerEnv
 
 grpc = pytest.importorskip("grpc", reason="grpcio is not installed")
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -110,7 +113,7 @@ def test_a_stock_client_asks_our_model(
 
 @pytest.fixture
 def stock_model(pb2: Any) -> Iterator[str]:
-    """Serves `negate` with grpcio."""
+    """Serves `negate` with grpcio, and a stream that replies once for each score."""
 
     def decide(request: Any, context: Any) -> Any:
         scores = np.array(request.scores, np.float32)
@@ -120,14 +123,21 @@ def stock_model(pb2: Any) -> Iterator[str]:
             raise AssertionError("abort() raises an exception")
         return pb2.Decision(**advice)
 
-    handler = grpc.unary_unary_rpc_method_handler(
-        decide,
-        request_deserializer=pb2.Decision.FromString,
-        response_serializer=pb2.Decision.SerializeToString,
-    )
+    def stream(request: Any, _: Any) -> Iterator[Any]:
+        for score in request.scores:
+            yield pb2.Decision(inline=True, scores=[-score])
+
+    serdes = {
+        "request_deserializer": pb2.Decision.FromString,
+        "response_serializer": pb2.Decision.SerializeToString,
+    }
+    methods = {
+        "Decide": grpc.unary_unary_rpc_method_handler(decide, **serdes),
+        "Stream": grpc.unary_stream_rpc_method_handler(stream, **serdes),
+    }
     server = grpc.server(futures.ThreadPoolExecutor(1))
     server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler("test.Advisor", {"Decide": handler}),)
+        (grpc.method_handlers_generic_handler("test.Advisor", methods),)
     )
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -145,6 +155,18 @@ def test_our_compiler_asks_a_stock_model(stock_model: str, messages: Format) -> 
         pytest.raises(mlbridge.Unsupported, match="without the called method"),
     ):
         ask(runner, [1])
+
+
+def test_a_stream_is_refused(stock_model: str, messages: Format) -> None:
+    spec = f"{stock_model}?service=test.Advisor&method=Stream"
+    with create_model_runner(spec, formats=[messages]) as runner:
+        for _ in range(2):
+            assert ask(runner, [1]) == [-1], "one reply, as from a unary method"
+            says = r"method /test\.Advisor/Stream sent several replies"
+            with pytest.raises(mlbridge.Unsupported, match=says):
+                ask(runner, [1, 2])
+            with pytest.raises(mlbridge.PeerClosed, match="before it answered"):
+                ask(runner, [])
 
 
 @pytest.mark.parametrize(
@@ -240,3 +262,18 @@ def test_an_environment_with_own_messages(spec: str, steps: Any) -> None:
             observation, reward, terminated, _, info = env.step(2)
             assert (observation["count"], reward, info["action"]) == (step, step, 2)
         assert terminated
+
+
+def test_own_messages_in_other_processes(steps: Any) -> None:
+    if not Path(PROGRAM).exists():
+        pytest.skip("test-environment is not built")
+    vectors = pytest.importorskip("gymnasium.vector")
+    messages = protobuf.messages(steps.StepObservation, steps.StepAction)
+    copied: Format = pickle.loads(pickle.dumps(messages))
+    assert (copied.name, copied.help) == (messages.name, messages.help)
+    spec = f"pipe:?serdes={messages.name}"
+    make = partial(CompilerEnv, [PROGRAM], spec, formats=[copied], **COUNT_SPACES)
+    with closing(vectors.AsyncVectorEnv([make, make], context="spawn")) as both:
+        assert both.reset(seed=5)[0]["count"].tolist() == [0, 0]
+        observation, rewards, *_ = both.step(np.array([2, 1]))
+        assert observation["count"].tolist() == rewards.tolist() == [1, 1]
