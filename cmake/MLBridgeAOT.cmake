@@ -46,8 +46,8 @@ function(mlbridge_add_aot_model TARGET MODEL)
   set(_options --name ${ARG_NAME} --header ${_header})
   if(CMAKE_C_COMPILER AND NOT CMAKE_CROSSCOMPILING)
     set(_cc ${CMAKE_C_COMPILER_LAUNCHER} ${CMAKE_C_COMPILER})
-    # Sanitizers do not instrument this code, so use the command of a build without
-    # sanitizers, whose results ccache has.
+    # Sanitizers do not instrument this code. Use the command of a build without
+    # sanitizers, because ccache may have the results of this command.
     if(MLBRIDGE_SANITIZE)
       set(_cc ${CMAKE_C_COMPILER_LAUNCHER} cc)
     endif()

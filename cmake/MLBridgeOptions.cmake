@@ -139,8 +139,8 @@ add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
 # Flags for modules that other programs load. Symbols from static libraries stay
 # private, so that another plug-in can contain another version of the same library.
-# Undefined symbols are link errors, except in sanitizer builds, because the program
-# contains the sanitizer's functions.
+# Undefined symbols are link errors, except in sanitizer builds, where the loading
+# program provides the sanitizer's functions.
 set(MLBRIDGE_SELF_CONTAINED -Wl,--exclude-libs,ALL)
 if(NOT MLBRIDGE_SANITIZE)
   list(APPEND MLBRIDGE_SELF_CONTAINED -Wl,-z,defs)

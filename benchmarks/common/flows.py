@@ -41,7 +41,8 @@ def in_process_spec(runner: str, model: Path, folder: Path) -> str:
 def rotated(names: Iterable[str], turn: int) -> list[str]:
     """Returns the names in another order each turn.
 
-    The first flow on a module may be slower, so each flow is sometimes the first.
+    The first flow that compiles a module may be slower, so each flow is sometimes the
+    first.
     """
     order = list(names)
     start = turn % len(order)
@@ -56,11 +57,12 @@ class _Timed(Protocol):
 def mean_ratio(
     ours: Iterable[Sequence[_Timed]], theirs: Iterable[Sequence[_Timed]]
 ) -> float:
-    """Returns the ratio of times of `ours` to `theirs`.
+    """Returns the ratio of the times of `ours` to the times of `theirs`.
 
-    This is the geometric mean over the modules of the median over the rounds.
+    It is the geometric mean, over the modules, of a module's median ratio over the
+    rounds.
 
-    Each element of `ours` and `theirs` has the times of one module, one per round.
+    Each element of `ours` and `theirs` has the times of one module, one time per round.
     """
     return geometric_mean(
         median(a.seconds / b.seconds for a, b in zip(mine, base, strict=True))

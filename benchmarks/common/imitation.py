@@ -15,7 +15,7 @@ MODEL = "models/inlining-imitation/inliner.onnx"
 class Model:
     """The imitation inliner, run by one runner."""
 
-    runner: str  # As in `cli.MODEL_RUNNERS`, or ``llvm`` for LLVM's own heuristic.
+    runner: str  # In `cli.MODEL_RUNNERS`, or ``llvm`` for LLVM's own heuristic.
     spec: str
 
 

@@ -50,7 +50,7 @@ def plot_file(default: str) -> Any:
 Names = list[str] | None
 LOCAL_RUNNERS = ("pipe", "shm")
 LocalRunner = Annotated[Names, only("--runner", LOCAL_RUNNERS, "runner")]
-# The model runs in clang's own process.
+# The runners that evaluate the model in clang's own process.
 MODEL_RUNNERS = ("onnx", "aot", savedmodel.TF, savedmodel.TF_AOT)
 ModelRunner = Annotated[Names, only("--runner", MODEL_RUNNERS, "runner")]
 Rounds = Annotated[

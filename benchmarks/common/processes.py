@@ -23,7 +23,7 @@ from mlbridge_optimizations.corpus import toolchain
 
 # The checkout, which contains the plug-in and the models.
 ROOT = Path(__file__).resolve().parents[2]
-# The programs' sources, which are downloaded when they are needed.
+# The sources of the programs to compile, which are downloaded when they are needed.
 WORKLOADS = ROOT / "build" / "workloads"
 SWEEP_SECONDS = 120.0  # The time limit of a sweep.
 START_SECONDS = 120.0  # The time limit for a server's start.
@@ -50,7 +50,7 @@ class Placement:
 
 
 def placements() -> list[Placement]:
-    """Returns a placement on one core and, if there are two cores, one on two cores."""
+    """Returns a one-core placement and, if possible, a two-core placement."""
     cores = sorted(os.sched_getaffinity(0))
     both = [Placement("one-core", cores[-1], cores[-1])]
     if len(cores) > 1:
@@ -154,7 +154,10 @@ def started(
 
 
 def existing(path: Path, how: str) -> Path:
-    """Returns the absolute path. Raises an error with the hint `how` if missing."""
+    """Returns the absolute path.
+
+    If nothing exists there, raises an error that ends with `how`.
+    """
     if not path.exists():
         raise OSFailure(f"there is no {path}; {how}")
     return path.resolve()

@@ -2,8 +2,9 @@
 """Converts .onnx models to SavedModels, and compiles these to machine code.
 
 Two runners use TensorFlow. ``tf`` loads a SavedModel with TensorFlow's library, and
-``tf-aot`` is the SavedModel's machine code, which needs no TensorFlow. Each has its own
-virtual environment with another version of TensorFlow. Models are kept in the checkout.
+``tf-aot`` runs the same model compiled to machine code, which needs no TensorFlow. Each
+runner has its own virtual environment with its own version of TensorFlow. Models are
+kept in the checkout.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ MODELS = ROOT / "build" / "tensorflow-models"
 WRITER = Path(__file__).with_name("savedmodel_writer.py")
 PROJECT = Path(__file__).with_name("tf_aot")
 COMPILER = ROOT / "lib/TF/AOT"
-SECONDS = 1800.0  # The time limit of all SavedModels, and of all compilations.
+SECONDS = 1800.0  # The time limit for writing all SavedModels, and for compiling all.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
 
 
@@ -76,7 +77,7 @@ def missing(runner: str) -> str:
 
 
 def make(runner: str, models: Iterable[Path]) -> list[Path]:
-    """Returns the SavedModel of each .onnx model or, for tf-aot, its library.
+    """Returns the SavedModel of each .onnx model or, for tf-aot, the model's library.
 
     Raises:
         Unsupported: TensorFlow is missing, or a model has extents that are not fixed.
@@ -195,7 +196,10 @@ def _is_plain(value: Any) -> bool:
 
 
 def _save(runner: str, models: Mapping[Path, Path]) -> None:
-    """Writes SavedModels, whose folders are the paths with the suffix ``.tf``."""
+    """Writes SavedModels.
+
+    `models` maps each .onnx file to the SavedModel's path without the suffix ``.tf``.
+    """
     with tempfile.TemporaryDirectory(dir=MODELS) as name:
         words: list[str | Path] = []
         for model, target in models.items():

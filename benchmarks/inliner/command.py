@@ -26,7 +26,7 @@ from mlbridge_optimizations.corpus.sources import unpack
 
 RULE = "cost-rule"  # Decides with `cost < max(1, threshold)`.
 ASKING = "cost-rule+ask|"  # Also sends requests to the runner after "|".
-# For each scheme, the maximum share of requests in the compile time.
+# For each scheme, the maximum share of the compile time that requests may take.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
 # The time limit of a compile, which is long because valgrind is slow.
 SECONDS = 3600.0
@@ -64,7 +64,7 @@ class Run:
 
     @property
     def asking(self) -> float:
-        """The share of the requests after the first in the compile's duration.
+        """The share of the compile's duration that all requests except the first take.
 
         The ratio is robust, because other load slows both times equally.
         """
@@ -81,7 +81,7 @@ class Row:
     runs: int
     start_up_ms: float  # The extra time of the first request.
     us_per_decision: float
-    time_share: float  # The share of requests after the first in the compile.
+    time_share: float  # The median of `Run.asking`, minus the median of the rule.
     cpu_ms_rule: float
     cpu_ms_stock: float  # The CPU time of stock clang.
     cpu_ms: float  # The CPU time with the model's decisions.

@@ -18,7 +18,7 @@ from mlbridge_optimizations.corpus.toolchain import run
 SECONDS = 1800.0
 """The time limit of all measurements."""
 FEW = 0.05
-"""An update is small if its pass changed a smaller share of the functions."""
+"""An update is small if its pass changed less than this share of the functions."""
 
 Row = Mapping[str, Any]
 

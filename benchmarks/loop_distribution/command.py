@@ -50,7 +50,7 @@ LEVEL = "L1"
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compile: its seconds, the object, and the seconds of the wrapper's stages."""
+    """A compile's duration and object, and the durations of the wrapper's stages."""
 
     seconds: float
     code: bytes
@@ -126,7 +126,7 @@ def flow_of(
 
 
 Runs = dict[str, dict[Path, list[Compiled]]]
-"""For each flow and module, one compile per round."""
+"""Maps each flow and module to one compile per round."""
 
 
 def measure(
@@ -155,7 +155,7 @@ def measure(
 
 
 def ratio(runs: Runs, flow: str, base: str) -> float:
-    """Returns the geometric mean of the modules' median ratios of time."""
+    """Returns the `mean_ratio` of the flow's times to the times of `base`."""
     return mean_ratio(runs[flow].values(), runs[base].values())
 
 
@@ -204,7 +204,7 @@ def stages(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def bounds(runs: Runs) -> list[Bound]:
-    """Returns the limits on the model in the compiler's process."""
+    """Returns the limits on compile times with a model in the compiler's process."""
     limits = {WRAPPER: LIMIT, **dict.fromkeys(SERVED, 1.0)}
     return [
         Bound(flow, "geomean", base, ratio(runs, flow, base), limit)

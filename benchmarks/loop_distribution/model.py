@@ -21,7 +21,7 @@ from mlbridge_optimizations.loop_distribution.settings import COSTS
 
 
 def make_model(seed: int) -> DistributionChooser:
-    """Returns a model as large as the shipped one, with random weights."""
+    """Returns a model as large as the shipped model, with random weights."""
     torch.manual_seed(seed)
     members = [
         DistributionNetwork(COSTS.hidden, COSTS.steps) for _ in range(COSTS.members)

@@ -12,8 +12,8 @@
 ///     run-client COMMAND ARGUMENT...
 ///
 /// Prints the duration, the CPU time and the peak memory as a line of JSON on
-/// stdout. The kernel's peak of a process includes the memory of its parent at
-/// the start of the process. Therefore, the parent is this small program
+/// stdout. The kernel's peak of a process includes the memory that its parent
+/// had when the process started. Therefore, the parent is this small program
 /// instead of Python.
 ///
 //===----------------------------------------------------------------------===//

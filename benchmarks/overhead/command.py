@@ -62,7 +62,7 @@ def _size(path: Path) -> int:
 
 
 Run = dict[str, float]  # One compile: ms, cpu_ms, rss_mib, and asked (decisions).
-Results = dict[tuple[str, str], list[Run]]  # By source name and variant name.
+Results = dict[tuple[str, str], list[Run]]  # Keys: source name, variant name.
 
 
 def clang_files() -> tuple[Path, ...]:
@@ -158,7 +158,10 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def rows(results: Results, wanted: Sequence[Variant]) -> list[dict[str, Any]]:
-    """Returns a row per source and variant. "added_" is relative to stock clang."""
+    """Returns a row per source and variant.
+
+    The prefix "added_" marks differences from stock clang.
+    """
     made = []
     sizes = {variant.name: variant.disk_mib for variant in wanted}
     for (source, name), runs in results.items():

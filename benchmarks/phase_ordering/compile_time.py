@@ -35,7 +35,7 @@ from .task import Deployed, Sample, in_process_specs, need_grpc, served
 
 ORIGINAL, STOCK = "original", "clang -Oz"
 
-# The flows that are clang with the plug-in.
+# The flows that run clang with the plug-in.
 INSIDE = (*SERVED, *IN_PROCESS, TF_AOT)
 # The flows whose model is in clang's process.
 MODELS_INSIDE = (*IN_PROCESS, TF_AOT)
@@ -78,7 +78,7 @@ class Flow(AbstractContextManager["Flow"]):
     def renew(self) -> None:
         """Drops cached modules, which would make the next round faster.
 
-        It is called before each round.
+        The benchmark calls this method before each round.
         """
 
     @abstractmethod
@@ -118,7 +118,7 @@ class OriginalFlow(Flow):
 
 
 class ClangFlow(Flow):
-    """One clang, with or without the plug-in."""
+    """A flow that runs one clang, with or without the plug-in."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class Results:
     base: str = ORIGINAL  # All flows are compared with this flow.
 
     def total(self, flow: str, what: str = "seconds") -> float:
-        """Returns the sum over the modules of the median of ``what``.
+        """Returns the sum, over the modules, of a module's median of ``what``.
 
         ``what`` is ``seconds`` or ``cpu_seconds``.
         """
@@ -221,7 +221,7 @@ def measure(
             stack.enter_context(flow)
             results.start_seconds[name] = flow.start_seconds
             results.runs[name] = {module: [] for module in sample.files}
-        # Compile once before, to fill the disk cache and make the first request.
+        # Compile one module first, to fill the disk cache and make the first request.
         for flow in made.values():
             flow.compile(sample.modules[0], folder / "warm.o")
         target = folder / "module.o"
@@ -246,7 +246,8 @@ class Relation:
 
     Attributes:
         flow: the other flow.
-        mean: the geometric mean over the modules of the median over the rounds.
+        mean: the geometric mean, over the modules, of a module's median over the
+            rounds.
         interval: the 95 % interval of the mean, over the modules.
     """
 
@@ -256,10 +257,10 @@ class Relation:
 
 
 def to_served(results: Results, flow: str) -> Relation | None:
-    """Compares the CPU times of a flow and of the most similar flow with a server.
+    """Compares a flow's CPU time with the CPU time of each flow that has a server.
 
-    The CPU time of a flow with a server includes the server's. Of all these flows,
-    returns the relation with the greatest upper limit, or None if there are none.
+    The CPU time of a flow with a server includes the server's. Returns the relation
+    whose interval has the greatest upper end, or None if no flow has a server.
     """
     found = []
     for name in (name for name in SERVED if name in results.runs):
@@ -293,10 +294,11 @@ def _digest(file: Path) -> str:
 
 
 def _note(module: Path, found: dict[str, tuple[str, str]], results: Results) -> None:
-    """Checks that all flows choose the same actions, and plug-ins make equal objects.
+    """Checks the actions of all flows, and the objects of flows with the plug-in.
 
-    Flows that drive the compiler from outside may produce another object, because
-    information that passes have computed is lost when a module is written and read.
+    They must be the same in all these flows. Flows that drive the compiler from outside
+    may produce different objects, because information that passes have computed is lost
+    when a module is written and read.
     """
     if not found:
         return

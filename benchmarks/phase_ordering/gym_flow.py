@@ -118,7 +118,7 @@ class GymFlow(Flow):
         return sequence
 
     def _cpu_seconds(self) -> float:
-        """Returns the CPU time of this process, ended children and the compiler."""
+        """Returns the CPU time of this process, its ended children and the compiler."""
         pid = _compiler(self._env).pid if self._env else None
         return own_cpu_seconds() + (cpu_seconds_of(pid) if pid else 0.0)
 

@@ -5,8 +5,9 @@ A Python driver runs the model. For each action, it starts opt, which reads the 
 runs the action's passes and writes the module. Then it starts llvm-ir2vec, which
 computes the features. At the end, clang writes the object. All tools are stock tools.
 
-The model and its features are the same as through the bridge, so times are comparable.
-`OriginalEnv` is the training environment. It has the same caches as our environment.
+The model and its features are the same as in flows with the bridge, so times are
+comparable. `OriginalEnv` is the training environment. It has the same caches as our
+environment.
 """
 
 import hashlib
@@ -39,7 +40,7 @@ _FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
 
 
 def _run(command: Sequence[str | Path]) -> bytes:
-    """Returns a command's output. A session per command makes scheduling comparable."""
+    """Runs a command in its own session, as environments do. Returns the output."""
     return toolchain.run(command, own_session=True)[0]
 
 
@@ -80,7 +81,7 @@ class Embedder:
         """
         told = f"--ir2vec-vocab-path={self._file}"
         printed = _run([IR2VEC, "embeddings", told, module]).decode()
-        # For each function, the tool prints its name and a line of numbers in brackets.
+        # For each function, the tool prints the name and a line of numbers in brackets.
         rows = [line[2:-1] for line in printed.split("\n") if line[:2] == " ["]
         width = self._dimension + 1 + self._entities
         numbers = np.fromstring(" ".join(rows), sep=" ")
@@ -102,7 +103,10 @@ class OriginalTools:
     """Runs the original flow's tools as processes. A state is a bitcode file."""
 
     def __init__(self, options: EpisodeOptions, folder: Path) -> None:
-        """Prepares the tools for a compiler's task. Files are written to `folder`."""
+        """Prepares the tools for the task in `options`.
+
+        Files are written to `folder`.
+        """
         observation = tuple(options.widths)
         if "counts" in observation:
             raise Unsupported(

@@ -67,7 +67,7 @@ class Deployed:
     """A model, and the compiler's options for the model's task."""
 
     model: Path  # The .onnx file.
-    compiler: EpisodeOptions  # Served models have no metadata.
+    compiler: EpisodeOptions  # The task, which a served model does not store.
 
     def options(self, spec: str) -> list[str]:
         """Returns the plug-in's options for opt. For clang, add ``-mllvm`` to each."""

@@ -4,7 +4,8 @@
 This corresponds to figures 5a and 5b of the bridge's paper. The original flow is
 compared with our flow through each transport, each with one and with two workers. All
 flows play the same episodes. The benchmark checks the size of the code after each
-action: it must be the same in our flows, and within 1 % in the original flow.
+action. The size must be the same in all our flows, and differ by at most 1 % in the
+original flow.
 """
 
 import queue
@@ -51,7 +52,7 @@ SPECS = {
 FLOWS = (ORIGINAL, *SPECS)
 REWARD = "text-size:10"
 THROUGHPUT_LIMIT = 0.25  # The limit on a step's time, relative to the original flow.
-SCALING_LIMIT = 0.588  # The limit on two workers' time relative to one: 1 / 1.7.
+SCALING_LIMIT = 0.588  # The limit on two workers' time relative to one worker: 1 / 1.7.
 _SLACK = 0.01  # The allowed relative difference of the original flow's code size.
 Env = gymnasium.Env[Any, Any]
 Sizes = tuple[int, ...]  # The size of the machine code after each action.
@@ -84,7 +85,7 @@ class Setting:
 
 
 def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Episode]:
-    """Draws `count` episodes on each module and returns large modules first.
+    """Draws `count` episodes on each module. Episodes on large modules come first.
 
     With this order, all workers finish at nearly the same time.
     """

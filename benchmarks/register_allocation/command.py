@@ -43,12 +43,12 @@ from mlbridge_optimizations.register_allocation.optimization import AGENTS
 
 PACKAGES = ("onnx", "onnxruntime", "torch")
 STOCK = "greedy"
-# The runtime of each server.
+# Maps each flow with a server to the server's runtime.
 SERVED = {"torch-grpc": "torch", "onnx-grpc": "onnx"}
 FLOWS = (*SERVED, *IN_PROCESS, STOCK)
 BASE = "torch-grpc"
 
-# Limits on the time relative to the model in PyTorch behind gRPC.
+# Limits on the times relative to the flow with PyTorch behind gRPC.
 LIMITS = {"allocation": 1 / 20, "compile": 1 / 12.4}
 
 SERVER = "mlbridge_benchmarks.register_allocation.model"
@@ -80,7 +80,7 @@ def compile_all(
     core: int | None,
     folder: Path,
 ) -> Compiled:
-    """Compiles all files with `jobs` compilers at once, on one core if it is given."""
+    """Compiles all files with `jobs` compilers at once, on `core` if it is given."""
     pinned = ["taskset", "-c", str(core)] if core is not None else []
 
     def compile_one(item: tuple[int, Path]) -> tuple[str, bytes]:
@@ -201,7 +201,7 @@ def table(rows: Sequence[Mapping[str, Any]], title: str) -> Table:
 
 
 def bounds(rows: Sequence[Mapping[str, Any]]) -> list[Bound]:
-    """Returns the limits on the model in the process of a single compiler."""
+    """Returns the limits on the times of a single compiler with the flow `onnx`."""
     keys = {"allocation": "faster_allocation", "compile": "faster"}
     return [
         Bound(f"{row['flow']}: {what}", "1 job", BASE, 1 / row[keys[what]], limit)

@@ -47,7 +47,7 @@ class TorchAgent:
         return torch.cat([torch.zeros(1), split])
 
     def colour(self, features: dict[str, Tensor]) -> Tensor:
-        """Scores registers, a spill and greedy."""
+        """Scores the registers, a spill, and leaving the range to greedy."""
         colours = (features["colours"] @ self._weights["colour_linear"]).flatten()
         others = features["range"] @ self._weights["others_linear"]
         return torch.cat([colours, others + self._weights["others_bias"]])

@@ -8,11 +8,11 @@
 ///
 /// \file
 /// GRPCFloor makes the fastest possible calls through gRPC, for comparison with
-/// the gRPC runner. Like a user's own stub, it sends the same bytes through
-/// gRPC's synchronous API with default settings. Messages are plain bytes, so
-/// no time is spent in Protobuf. RttClient.cpp uses the client's end.
-/// GRPCFloorServer.cpp and the Python module mlbridge_benchmarks.rtt.peers
-/// implement the model's end.
+/// the gRPC runner. It sends the same bytes as the runner and, like a user's
+/// own stub, uses gRPC's synchronous API with default settings. Messages are
+/// plain bytes, so no time is spent in Protobuf. RttClient.cpp uses the
+/// client's end. GRPCFloorServer.cpp and the Python module
+/// mlbridge_benchmarks.rtt.peers implement the model's end.
 ///
 //===----------------------------------------------------------------------===//
 

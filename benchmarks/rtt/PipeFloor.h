@@ -8,10 +8,10 @@
 ///
 /// \file
 /// The floors of the pipe runner, that is, the fastest possible round trips
-/// through pipes. They send the same bytes through the same kind of pipe. Both
-/// ends block while they wait, and all memory is allocated at the start.
-/// RttClient.cpp uses the client's end, and FloorModule.cpp uses the model's
-/// end.
+/// through pipes. They send the same bytes as the runner, through the same kind
+/// of pipe. Both ends block while they wait, and all memory is allocated at the
+/// start. RttClient.cpp uses the client's end, and FloorModule.cpp uses the
+/// model's end.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -30,8 +30,8 @@ from .workload import LENGTHS, POLICIES, Workload
 RUNTIMES = ("onnx", "aot", savedmodel.TF, savedmodel.TF_AOT)
 """The runners, in the order of the tables. ``tf-aot`` has the scheme ``aot``."""
 BATCHES_A_SWEEP = 5
-# If there are more lengths, only the first and every tenth are measured, because each
-# length is a separate model that takes seconds to compile.
+# If there are more lengths than this, only the first and every tenth length are
+# measured, because each length is a separate model that takes seconds to compile.
 MOST_LENGTHS = 12
 # Limits relative to the runner's floor: the extra time of the shortest request, the
 # ratio of sweeps, and the extra time of any request.
@@ -140,7 +140,8 @@ def measure(
 
     models = [InProcessModel(name, n) for name in POLICIES for n in lengths]
     models.append(InProcessModel("mlp", MLP[0]))
-    # Use the longest sweep, so that all sweeps share a prefix and the cached models.
+    # Include the longest length, so that each run draws the same features and uses the
+    # same cached models.
     work = Workload.make((*lengths, LENGTHS[-1]))
     cache = ModelCache(build / "models", work)
     if "aot" in runtimes:

@@ -21,7 +21,7 @@ from typing import Any
 def floor(modules: str, kind: str, *descriptors: str) -> None:
     """Runs the model's side of a floor, ``pipe READ WRITE`` or ``futex MEMORY``.
 
-    The capital letters are file descriptors. The folder ``modules`` has the module
+    READ, WRITE and MEMORY are file descriptors. The folder ``modules`` has the module
     rtt_floor, whose loop runs until the client ends.
     """
     sys.path.insert(0, modules)

@@ -18,7 +18,7 @@ from mlbridge.interface import (
 )
 from mlbridge.types import Features, Policy
 
-# A model ends after this time without a request, because the run has been killed.
+# A model ends after this time without a request, in case the benchmark was killed.
 IDLE_SECONDS = 60.0
 
 

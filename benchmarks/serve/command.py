@@ -36,7 +36,7 @@ class Load:
 
 
 def measure(load: Load, build: Path) -> dict[str, Any]:
-    """Runs all compilers against one model at the same time."""
+    """Lets all compilers send requests to one model at the same time."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         spec = f"{load.runner}:{folder}/model"
         told = (load.model_ms, load.max_batch, load.max_delay_ms)

@@ -3,9 +3,9 @@
 
     python -m mlbridge_benchmarks.serve.model SPEC MILLISECONDS MAX_BATCH MAX_DELAY
 
-Like a network on an accelerator, a call takes MILLISECONDS for any batch size. The
-reply to a request is its first feature. On SIGTERM, the process prints its statistics
-as a line of JSON and exits.
+As with a network on an accelerator, a call takes MILLISECONDS for any batch size. The
+reply to a request is the request's first feature. On SIGTERM, the process prints its
+statistics as a line of JSON and exits.
 """
 
 import json

@@ -137,7 +137,8 @@ def compile_modules(
 ) -> Round:
     """Compiles all modules with threads of one process, or with processes.
 
-    With processes, each module has its own process, and `count` run at a time.
+    With processes, each module has its own process, and `count` processes run at a
+    time.
     """
 
     def run(threads: int, files: Sequence[Path]) -> None:
@@ -184,7 +185,7 @@ def measure(
     return cells
 
 
-# If a cell uses a smaller share of the cores, other work has used the cores.
+# If a cell uses a smaller share of the cores than this, other work has used the cores.
 BUSY = 0.7
 
 

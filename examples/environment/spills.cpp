@@ -19,8 +19,8 @@
 //
 // With --classes=2, there are two register classes and two agents, "int" and
 // "float". The agent of the class that needs a register acts next. With
-// --graph=1, an observation is the interference graph of the agent's class: the
-// live ranges that can be spilled now and the ranges that begin later.
+// --graph=1, an observation is the interference graph of the agent's class,
+// with a node for each live range that can be spilled now or begins later.
 //
 //===----------------------------------------------------------------------===//
 
