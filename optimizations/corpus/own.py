@@ -22,7 +22,7 @@ from . import runs, toolchain, wrapper
 from .build import alone, compile_module, link_modules, open_corpus
 from .manifest import LINKED, SPLITS, Module, Program, sha256
 from .recipes import RECIPES
-from .user_build import LLVM_AR, Build, Link, Unit, run_build
+from .user_build import Build, Link, Unit, run_build
 
 OWN = "own"
 """The package of the programs that users add."""
@@ -177,7 +177,7 @@ def _hash(path: Path, member: str | None) -> str:
     """Returns the SHA-256 of an object, or of an archive's member."""
     if member is None:
         return sha256(path)
-    printed, _ = toolchain.run([LLVM_AR, "p", path, member])
+    printed, _ = toolchain.run([toolchain.LLVM_AR, "p", path, member])
     return hashlib.sha256(printed).hexdigest()
 
 

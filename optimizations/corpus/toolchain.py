@@ -18,8 +18,11 @@ from .manifest import Module, Program, is_cpp
 CLANG = "clang-22"
 CLANGXX = "clang++-22"
 OPT = "opt-22"
+LLVM_AR = "llvm-ar-22"
+LLVM_CXXFILT = "llvm-cxxfilt-22"
 LLVM_LINK = "llvm-link-22"
 LLVM_NM = "llvm-nm-22"
+LLVM_SIZE = "llvm-size-22"
 
 # Flags for the front end's unoptimised output. -Oz gives functions the attributes
 # minsize and optsize, without which passes and code generation make larger code.

@@ -15,9 +15,8 @@ from mlbridge.errors import CompilerFailed, InvalidArgument, OSFailure
 
 from . import wrapper
 from .manifest import sha256
-from .toolchain import CLANG, LLVM_LINK, link_bitcode, run
+from .toolchain import CLANG, LLVM_AR, LLVM_LINK, link_bitcode, run
 
-LLVM_AR = "llvm-ar-22"
 COMPILERS = {
     "c": ("cc", "gcc", "clang", "clang-22"),
     "c++": ("c++", "g++", "clang++", "clang++-22"),

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlbridge_optimizations.corpus.sources import SourceProgram
-from mlbridge_optimizations.corpus.toolchain import CLANG, plugin_flags, run
-
-LLVM_SIZE = "llvm-size-22"
+from mlbridge_optimizations.corpus.toolchain import (
+    CLANG,
+    LLVM_SIZE,
+    plugin_flags,
+    run,
+)
 
 
 @dataclass(frozen=True)

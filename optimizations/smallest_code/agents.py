@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The first part of the networks that are trained in the environment."""
+"""The encoder of the policies that are trained in the environment."""
 
 import math
 from collections.abc import Mapping

@@ -145,10 +145,8 @@ def _find_decisions(
     if options.pipelines:
         task = bars.add_task("CPU seconds", total=options.seconds - seconds)
         FileSearch(
-            program.build,
-            program.link,
+            program,
             decisions,
-            program.folder / "objects",
             plugin=plugin,
             pipelines=pipelines,
             seconds=options.seconds - seconds,

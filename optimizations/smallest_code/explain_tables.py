@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from mlbridge_optimizations.corpus.toolchain import run
+from mlbridge_optimizations.corpus.toolchain import LLVM_CXXFILT, run
 
 from .decisions import Decisions
 from .explain import Compiled, Pair, pair_functions
 
 STOCK, WITH, CHANGE = "clang -Oz", "with flags", "change"
 """The titles of three columns: the two compilations, and their difference."""
-CXXFILT = "llvm-cxxfilt-22"
 LONGEST = 56
 """The longest name in a terminal, in characters."""
 
@@ -171,5 +170,5 @@ def demangled(*programs: Compiled) -> dict[str, str]:
         for call in program.inlined:
             names |= {call.caller, call.callee}
     known = sorted(names)
-    said, _ = run([CXXFILT], text="\n".join(known))
+    said, _ = run([LLVM_CXXFILT], text="\n".join(known))
     return dict(zip(known, said.decode().splitlines(), strict=True))

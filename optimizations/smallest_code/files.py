@@ -19,10 +19,10 @@ from elftools.elf.sections import SymbolTableSection
 
 from mlbridge.errors import CompilerFailed, Timeout
 from mlbridge_optimizations.corpus.toolchain import run
-from mlbridge_optimizations.corpus.user_build import Build, Link, Unit
+from mlbridge_optimizations.corpus.user_build import Unit
 
 from .decisions import STOCK, Decisions, FileDecisions
-from .linking import bitcode_command, relink, source_of
+from .linking import BuiltProgram, bitcode_command, relink, source_of
 from .search import Sizes, plugin_replay_flags
 
 LEAST = (1, 4)
@@ -45,15 +45,13 @@ class FileSearch:
     """A search of one program.
 
     ``decisions`` are the decisions at the start. ``pipelines`` are further pipelines by
-    name. ``show`` is called after each trial. ``folder`` receives objects.
+    name. ``show`` is called after each trial. The program's folder receives objects.
     """
 
     def __init__(
         self,
-        build: Build,
-        link: Link,
+        program: BuiltProgram,
         decisions: Decisions,
-        folder: Path,
         *,
         plugin: Path,
         pipelines: Mapping[str, str],
@@ -61,10 +59,10 @@ class FileSearch:
         seed: int = 1,
         show: Callable[[FileProgress], None] = lambda _: None,
     ) -> None:
-        self._build, self._link = build, link
-        groups = build.units_of(link)
+        self._build, self._link = program.build, program.link
+        groups = self._build.units_of(self._link)
         self._units = [unit for group in groups for unit in group]
-        self._folder, self._plugin = folder, plugin
+        self._folder, self._plugin = program.folder / "objects", plugin
         self._pipelines = {**pipelines, **decisions.pipelines}
         self.decisions = replace(decisions, pipelines=self._pipelines)
         self._seconds, self._show = seconds, show

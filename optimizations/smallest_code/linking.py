@@ -7,14 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlbridge_optimizations.corpus.toolchain import LLVM_NM, run
-from mlbridge_optimizations.corpus.user_build import (
-    LLVM_AR,
-    Build,
-    Link,
-    Unit,
-    link_units,
-)
+from mlbridge_optimizations.corpus.toolchain import LLVM_AR, LLVM_NM, run
+from mlbridge_optimizations.corpus.user_build import Build, Link, Unit, link_units
 from mlbridge_optimizations.corpus.wrapper import without_output
 
 MODULE = "program.bc"

@@ -42,7 +42,7 @@ def _model_file(settings: EpisodeSettings, seed: int) -> ModelFile:
     return ModelFile(decision="inlining_decision", metadata=about)
 
 
-def ratio_of(total: float, info: Mapping[str, Any]) -> float:
+def _ratio_of(total: float, info: Mapping[str, Any]) -> float:
     """Returns the linked code relative to clang -Oz."""
     return float(info["text_size"] / info["stock_text_size"])
 
@@ -63,7 +63,7 @@ OPTIMIZATION: Optimization[EpisodeSettings] = Optimization(
     encoder=_encoder,
     baselines={"LLVM": _as_llvm, "always": _always(1), "never": _always(0)},
     metric=Metric(
-        "ratio", "linked code / clang -Oz", ratio_of, 1.0, "clang -Oz", is_cost=True
+        "ratio", "linked code / clang -Oz", _ratio_of, 1.0, "clang -Oz", is_cost=True
     ),
     model_file=_model_file,
     packages=("elftools",),

@@ -177,10 +177,8 @@ def search_parts(
     program.save(files[0])
     if ALL not in results.sizes:
         last = FileSearch(
-            program.build,
-            program.link,
+            program,
             Decisions.read(files[1]),
-            program.folder / "objects",
             plugin=plugin,
             pipelines=pipelines,
             seconds=seconds / 3,
