@@ -137,11 +137,11 @@ def main(
     console.print("", report.data_table(outcome), "", report.result_table(outcome))
     console.print(f"The network and its learning curve are in {model_dir}.")
     write_json(json_file, report.figures(outcome))
-    promises = report.promises(outcome.stock, outcome.builds)
-    broken = [promise for promise, is_kept in promises.items() if not is_kept]
-    for promise in broken:
-        console.print(f"Failed: {promise}", style="bold red")
-    if broken:
+    conditions = report.conditions(outcome.stock, outcome.builds)
+    violated = [condition for condition, is_met in conditions.items() if not is_met]
+    for condition in violated:
+        console.print(f"Failed: {condition}", style="bold red")
+    if violated:
         raise typer.Exit(1)
 
 

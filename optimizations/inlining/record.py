@@ -19,7 +19,7 @@ from .toolchain import compile_program, model_flags
 
 
 @dataclass(frozen=True)
-class Unit:
+class UnitLog:
     """A translation unit and the log of its inlining decisions."""
 
     name: str
@@ -47,10 +47,10 @@ def record(
     into: Path,
     jobs: int,
     advance: Callable[[], None],
-) -> list[Unit]:
+) -> list[UnitLog]:
     """Compiles a program with LLVM's decisions, and logs the decisions to a folder."""
     units = {
-        source: Unit(f"{program.name}/{source.stem}", into / f"{source.stem}.log")
+        source: UnitLog(f"{program.name}/{source.stem}", into / f"{source.stem}.log")
         for source in program.sources
     }
 
@@ -64,7 +64,7 @@ def record(
     return list(units.values())
 
 
-def read_table(units: Sequence[Unit]) -> Table:
+def read_table(units: Sequence[UnitLog]) -> Table:
     """Reads the logs of translation units."""
     names: tuple[str, ...] = ()
     features, decisions, indices = [], [], []

@@ -42,7 +42,7 @@ class Outcome:
     seconds: dict[str, float]  # The duration of each step.
 
 
-def promises(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
+def conditions(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
     """Maps each condition on the builds to whether the builds meet it.
 
     One condition is that all builds with a model have the same object files.
@@ -164,7 +164,7 @@ def figures(outcome: Outcome) -> dict[str, Any]:
             for build in outcome.builds
         ],
         "inputs": {path.name: path.stat().st_size for path in outcome.inputs},
-        "promises": promises(outcome.stock, outcome.builds),
+        "conditions": conditions(outcome.stock, outcome.builds),
         "seconds": outcome.seconds,
     }
 

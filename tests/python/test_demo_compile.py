@@ -25,7 +25,7 @@ from mlbridge_optimizations.inlining.evaluate import (
     compare_objects,
     read_statistics,
 )
-from mlbridge_optimizations.inlining.record import Unit, read_table
+from mlbridge_optimizations.inlining.record import UnitLog, read_table
 from programs import shell_script
 
 LINE = (
@@ -69,7 +69,9 @@ def test_statistics_of_others_decisions(was: str, is_: str) -> None:
         read_statistics(LINE.replace(was, is_))
 
 
-def write_log(path: Path, rows: list[tuple[int, int, int]], names: str = "ab") -> Unit:
+def write_log(
+    path: Path, rows: list[tuple[int, int, int]], names: str = "ab"
+) -> UnitLog:
     """Writes a training log of int64[1] tensors, with the decision last."""
     specs = [
         {"name": name, "type": "int64_t", "port": 0, "shape": [1]}
@@ -80,15 +82,15 @@ def write_log(path: Path, rows: list[tuple[int, int, int]], names: str = "ab") -
     for index, row in enumerate(rows):
         data += b'{"observation":%d}\n' % index + struct.pack("<3q", *row) + b"\n"
     path.write_bytes(data)
-    return Unit(path.stem, path)
+    return UnitLog(path.stem, path)
 
 
 def test_table_of_logs(tmp_path: Path) -> None:
     (tmp_path / "empty.log").touch()
     units = [
         write_log(tmp_path / "one.log", [(1, 2, 0), (3, 4, 1)]),
-        Unit("empty", tmp_path / "empty.log"),
-        Unit("absent", tmp_path / "absent.log"),
+        UnitLog("empty", tmp_path / "empty.log"),
+        UnitLog("absent", tmp_path / "absent.log"),
         write_log(tmp_path / "two.log", [(-5, 1 << 40, 1)]),
     ]
     table = read_table(units)
@@ -108,7 +110,7 @@ def test_table_of_unlike_logs(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"two\.log has other features"):
         read_table(units)
     with pytest.raises(ValueError, match="no decision"):
-        read_table([Unit("absent", tmp_path / "absent.log")])
+        read_table([UnitLog("absent", tmp_path / "absent.log")])
 
 
 def written(folder: Path, texts: dict[str, str]) -> tuple[Path, ...]:
@@ -184,22 +186,22 @@ def test_builds_are_compared(tmp_path: Path) -> None:
 
 
 def results(agreement: Agreement, text: int, wrong: list[str]) -> list[bool]:
-    """Returns which promises a build keeps. The stock build has 10,000 bytes."""
+    """Returns which conditions a build meets. The stock build has 10,000 bytes."""
     asked = Asked(agreement, sessions=1, first_us=100.0, rest_us=990.0)
     build = Build(Path("bzip2"), text, (), "pipe", asked, 5.0, tuple(wrong))
-    return list(report.promises(Build(Path("bzip2"), 10_000), [build]).values())
+    return list(report.conditions(Build(Path("bzip2"), 10_000), [build]).values())
 
 
 GOOD = Agreement(both_inline=15, only_llvm=2, only_model=3, neither=80)
 
 
-def test_promises_are_checked() -> None:
+def test_conditions_are_checked() -> None:
     assert results(GOOD, 10_100, []) == [True, True, True]
     assert results(replace(GOOD, neither=79), 10_000, []) == [False, True, True]
     assert results(GOOD, 10_101, []) == [True, False, True]
     assert results(GOOD, 9_899, []) == [True, False, True]
     assert results(GOOD, 10_000, ["text: compressed with -1"]) == [True, True, False]
-    # Without decisions, the promise of agreement is broken.
+    # Without decisions, the condition of agreement is violated.
     assert results(Agreement(), 10_000, []) == [False, True, True]
 
 
@@ -217,6 +219,6 @@ def test_object_files_are_compared(tmp_path: Path) -> None:
         replace(build, differences=tuple(compare_objects(first, build)))
         for build in (first, same, other)
     ]
-    kept = report.promises(Build(Path("bzip2"), 10_000), compared)
+    kept = report.conditions(Build(Path("bzip2"), 10_000), compared)
     assert list(kept.values()) == [True, True, True, True, False]
     assert list(kept)[-1] == "by aot, the same object files: 1.o: not as by pipe"
