@@ -8,9 +8,6 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from mlbridge.built import find_built
-from mlbridge.errors import InvalidArgument
-
 Plugin = Annotated[
     Path | None,
     Option(help="MLBridgeLLVM.so. [default: as found by `mlbridge doctor`]"),
@@ -81,34 +78,3 @@ class ExecutionOptions:
             help="Also count executed instructions with valgrind, which takes minutes."
         ),
     ] = True
-
-
-def built_of(
-    given: Path | None,
-    name: str,
-    *,
-    option: str = "--plugin",
-    package: str = "",
-    variable: str = "",
-) -> Path:
-    """Returns ``given``, or the file that `find_built` finds.
-
-    Raises InvalidArgument if the file does not exist. The error names the option and
-    the Debian package that the build needs.
-    """
-    found = given or find_built(name, variable)
-    if found is None or not found.is_file():
-        needs = f", which needs {package}," if package else ""
-        raise InvalidArgument(
-            f"{found or name}: found no such file; build it with `make build`{needs}"
-            f" or name it with {option}"
-        )
-    return found.resolve()
-
-
-def plugin_of(given: Path | None) -> Path:
-    """Returns ``given``, or the plug-in that `mlbridge doctor` finds.
-
-    Raises InvalidArgument if the file does not exist.
-    """
-    return built_of(given, "MLBridgeLLVM.so", variable="MLBRIDGE_LLVM_PLUGIN")

@@ -17,7 +17,7 @@ from typer import Option
 
 from mlbridge.errors import InvalidArgument, ModelError
 from mlbridge.files import OwnFolder
-from mlbridge_optimizations.commands.shared import built_of
+from mlbridge_optimizations.built import built_of
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.inputs import SCRIPTS
 from mlbridge_optimizations.corpus.manifest import Program

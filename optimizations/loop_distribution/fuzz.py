@@ -31,8 +31,9 @@ import typer
 
 from mlbridge.errors import Error, ModelError, Timeout
 from mlbridge.signals import sigterm_exits
+from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import Plugin, plugin_of
+from mlbridge_optimizations.commands.shared import Plugin
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.evaluation.fuzzing import conclude, logged
 from mlbridge_optimizations.show import Show, quiet

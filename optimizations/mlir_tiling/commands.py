@@ -13,12 +13,12 @@ from typer import Argument, Option
 from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
+from mlbridge_optimizations.built import built_of
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
     ModelFile,
     RatiosFile,
     TimesFile,
-    built_of,
     times_of,
 )
 from mlbridge_optimizations.evaluation.tables import write_json

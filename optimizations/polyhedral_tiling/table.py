@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge.errors import ModelError
-from mlbridge_optimizations.commands.shared import built_of
+from mlbridge_optimizations.built import built_of
 from mlbridge_optimizations.corpus.toolchain import run
 from mlbridge_optimizations.evaluation import tables
 from mlbridge_optimizations.show import quiet

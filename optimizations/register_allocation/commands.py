@@ -16,6 +16,7 @@ from typer import Argument, Option
 from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
+from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.commands.executions import compare_executions
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
@@ -26,7 +27,6 @@ from mlbridge_optimizations.commands.shared import (
     ProgramOptions,
     Programs,
     Split,
-    plugin_of,
 )
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need

@@ -33,14 +33,9 @@ import typer
 from mlbridge.errors import Error, InvalidArgument
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
+from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import (
-    CorpusFolder,
-    Plugin,
-    Programs,
-    Split,
-    plugin_of,
-)
+from mlbridge_optimizations.commands.shared import CorpusFolder, Plugin, Programs, Split
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, load
 from mlbridge_optimizations.corpus.runs import Tester

@@ -16,14 +16,9 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
+from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import (
-    Binary,
-    Jobs,
-    ModelFile,
-    Plugin,
-    plugin_of,
-)
+from mlbridge_optimizations.commands.shared import Binary, Jobs, ModelFile, Plugin
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 

@@ -24,7 +24,7 @@ from mlbridge.envs.session import CompilerOptions, CompilerSession, CompilerSett
 from mlbridge.envs.spaces import finite
 from mlbridge.envs.vector import CompilerVectorEnv
 from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.commands.shared import plugin_of
+from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.corpus.toolchain import CLANG, OPT, run
 from mlbridge_optimizations.corpus.wrapper import BITCODE, COMPILE
 

@@ -14,14 +14,9 @@ from typer import Option
 from mlbridge.options import with_options
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
+from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import (
-    CorpusFolder,
-    Jobs,
-    Plugin,
-    Programs,
-    plugin_of,
-)
+from mlbridge_optimizations.commands.shared import CorpusFolder, Jobs, Plugin, Programs
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 

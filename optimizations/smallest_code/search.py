@@ -16,7 +16,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from mlbridge.errors import CompilerFailed
-from mlbridge_optimizations.commands.shared import plugin_of
+from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.corpus.toolchain import OPT, mllvm, plugin_flags, run
 from mlbridge_optimizations.corpus.user_build import Build, Link, Unit
 

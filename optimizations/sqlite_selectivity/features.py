@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import mlbridge
 from mlbridge.built import CHECKOUT, PREFIXES
 from mlbridge.errors import CompilerFailed, Unsupported
-from mlbridge_optimizations.commands.shared import built_of
+from mlbridge_optimizations.built import built_of
 
 from .tables import literal
 
