@@ -33,6 +33,10 @@ namespace MLBridge {
 /// Replaces an unknown stride, in elements.
 static constexpr int64_t TypicalStride = 1024;
 
+/// The maximum number of accesses in an affine nest that is analysed. The
+/// analysis compares all pairs of accesses, about 10 us each.
+static constexpr size_t MaxAccesses = 128;
+
 /// Returns the size of an element in bytes, or nullopt if \p Element is not a
 /// type of numbers.
 static std::optional<int64_t> bytesOf(Type Element) {
@@ -221,6 +225,8 @@ std::optional<LoopNest> describeAffine(ArrayRef<AffineForOp> Loops) {
         return std::nullopt;
       continue;
     }
+    if (Accesses.size() == MaxAccesses)
+      return std::nullopt;
     const MemRefAccess &One = Accesses.emplace_back(&Op);
     AffineValueMap Map;
     One.getAccessMap(&Map);
@@ -263,6 +269,18 @@ static void addReductions(LoopNest &Nest,
   }
 }
 
+/// True if \p Op writes a buffer that it also accesses through another map, so
+/// that an iteration may read or overwrite the result of another iteration.
+static bool overwritesOwnOperands(linalg::LinalgOp Op) {
+  return llvm::any_of(Op.getDpsInitsMutable(), [&Op](OpOperand &Output) {
+    return llvm::any_of(Op->getOpOperands(), [&](OpOperand &Other) {
+      return Other.get() == Output.get() &&
+             Op.getMatchingIndexingMap(&Other) !=
+                 Op.getMatchingIndexingMap(&Output);
+    });
+  });
+}
+
 std::optional<LoopNest> describeLinalg(linalg::LinalgOp Op) {
   LoopNest Nest;
   Nest.CanUnroll = Op.hasPureBufferSemantics();
@@ -295,10 +313,14 @@ std::optional<LoopNest> describeLinalg(linalg::LinalgOp Op) {
         !addAccess(Nest, Type, Map, Positions, Memory, /*IsWrite=*/true))
       return std::nullopt;
   }
-  if (Nest.CanUnroll && mayOverlap(Buffers))
+  if (Nest.CanUnroll && (mayOverlap(Buffers) || overwritesOwnOperands(Op)))
     return std::nullopt;
-  for (Operation &Inner : *Op.getBlock())
+  for (Operation &Inner : *Op.getBlock()) {
+    // Effects such as calls and stores must keep their order.
+    if (!isMemoryEffectFree(&Inner))
+      return std::nullopt;
     count(Inner, Nest.Counts);
+  }
   addReductions(Nest, Op.getIteratorTypesArray());
   return Nest;
 }

@@ -132,13 +132,16 @@ void TilingPass::runOnOperation() {
   // Analyse nothing if the spec leaves all nests as they are.
   if (Spec == "none")
     return;
-  SmallVector<Operation *> Found;
+  SmallVector<AffineForOp> Roots;
+  SmallVector<linalg::LinalgOp> LinalgOps;
   getOperation().walk([&](Operation *Op) {
-    if (isa<linalg::LinalgOp>(Op) ||
-        (isa<AffineForOp>(Op) && !Op->getParentOfType<AffineForOp>()))
-      Found.push_back(Op);
+    if (auto Linalg = dyn_cast<linalg::LinalgOp>(Op))
+      LinalgOps.push_back(Linalg);
+    else if (auto Loop = dyn_cast<AffineForOp>(Op);
+             Loop && !Op->getParentOfType<AffineForOp>())
+      Roots.push_back(Loop);
   });
-  if (Found.empty())
+  if (Roots.empty() && LinalgOps.empty())
     return;
   // A mistake in the command line is an error, but a model's failure is not.
   if (!Model.isOpen())
@@ -146,11 +149,12 @@ void TilingPass::runOnOperation() {
       getOperation().emitError("mlbridge-tile: " + Mistake);
       return signalPassFailure();
     }
-  for (Operation *Op : Found)
-    if (auto Linalg = dyn_cast<linalg::LinalgOp>(Op))
-      decide(Linalg);
-    else
-      decide(cast<AffineForOp>(Op));
+  // Decide about the source's loops first, because a linalg operation on
+  // buffers becomes affine loops, which need no second decision.
+  for (AffineForOp Root : Roots)
+    decide(Root);
+  for (linalg::LinalgOp Op : LinalgOps)
+    decide(Op);
 }
 
 } // namespace MLBridge

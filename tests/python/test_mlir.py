@@ -2,6 +2,7 @@
 """Stock mlir-opt with the plug-in in compilers/mlir, and the model of tilings."""
 
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 import mlbridge
 import test_docs
+from mlbridge.log import read_log
 from mlbridge_optimizations.mlir_tiling import measure
 from mlbridge_optimizations.mlir_tiling.kernels import (
     AFFINE,
@@ -164,6 +166,33 @@ def test_nests_in_a_loop_over_time(tmp_path: Path) -> None:
     assert module.count("affine.for") == 5
 
 
+def test_an_operation_in_a_loop_is_asked_about_once(tmp_path: Path) -> None:
+    """The operation becomes affine loops, which are no further nest."""
+    text = """
+func.func @repeated(%A: memref<6x7xf32>, %B: memref<6x7xf32>) {
+  affine.for %t = 0 to 3 {
+    linalg.copy ins(%A : memref<6x7xf32>) outs(%B : memref<6x7xf32>)
+  }
+  return
+}
+"""
+    module, said, seen = answered(text, np.array([0, 0, 1, 0, 1]), tmp_path / "m")
+    assert said == ""
+    assert [one["trip_counts"].tolist() for one in seen] == [[6, 7]]
+    bounds = re.findall("affine.for .* to (\\d+)", module)
+    assert bounds == ["3", "7", "6"]
+
+
+def test_a_log(tmp_path: Path) -> None:
+    """Each thread would open the log, so mlir-opt must use one thread."""
+    text = "".join(PRODUCT.replace("@product", f"@f{number}") for number in range(3))
+    log, place = tmp_path / "nests.log", f"shm:{tmp_path / 'm'}"
+    with mlbridge.serving(lambda features: features["choices"][0], place):
+        spec = f"record:{log}|{place}"
+        measure.tile(PLUGIN, text, spec, "--mlir-disable-threading")
+    assert [entry.context for entry in read_log(log)] == ["f0", "f1", "f2"]
+
+
 @pytest.mark.parametrize(
     ("body", "arguments"),
     [
@@ -186,6 +215,28 @@ def test_nests_in_a_loop_over_time(tmp_path: Path) -> None:
         (
             "affine.for %i = 0 to 0 {\n%x = affine.load %A[%i] : memref<8xf32>\n"
             "affine.store %x, %A[%i] : memref<8xf32>\n}",
+            "%A: memref<8xf32>",
+        ),
+        # The operation transposes a matrix in its own buffer.
+        (
+            "linalg.transpose ins(%A : memref<8x8xf32>) outs(%A : memref<8x8xf32>)"
+            " permutation = [1, 0]",
+            "%A: memref<8x8xf32>",
+        ),
+        # The body of the operation calls a function.
+        (
+            "linalg.map ins(%A : memref<8xf32>) outs(%B : memref<8xf32>)"
+            " (%x: f32, %y: f32) {\nfunc.call @f(%x) : (f32) -> ()\n"
+            "linalg.yield %x : f32\n}",
+            "%A: memref<8xf32>, %B: memref<8xf32>",
+        ),
+        # The body has so many accesses that the analysis would take long.
+        (
+            "affine.for %i = 0 to 8 {\n"
+            + "\n".join(
+                f"%x{n} = affine.load %A[%i] : memref<8xf32>" for n in range(129)
+            )
+            + "\n}",
             "%A: memref<8xf32>",
         ),
         # A bound depends on another loop.
