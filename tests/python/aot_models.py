@@ -85,7 +85,7 @@ def ggnn() -> onnx.ModelProto:
 
 
 def several() -> onnx.ModelProto:
-    """Makes a model of four inputs of different types. Each type has one output."""
+    """Makes a model with four inputs of different types, and one output per type."""
     g = GraphBuilder(4)
     g.op("Cast", ["count"], "count_f", to=FLOAT)
     g.op("Cast", ["flags"], "flags_f", to=FLOAT)
@@ -115,10 +115,10 @@ def several() -> onnx.ModelProto:
 
 
 def edges() -> onnx.ModelProto:
-    """Makes a model of nodes float[n,4] and of edges, from int64[e] and to int64[e,1].
+    """Makes a model with the inputs nodes float[n,4], from int64[e] and to int64[e,1].
 
-    The output heard float[n,4] is, for each node, the sum over the nodes with an edge
-    to it.
+    Edge i leads from node `from[i]` to node `to[i]`. Each row of the output heard
+    float[n,4] is the sum of the nodes from which an edge leads to the row's node.
     """
     g = GraphBuilder(6)
     g.op("Gather", ["nodes", "from"], "sent", axis=0)

@@ -13,8 +13,8 @@ from mlbridge.cli import app
 def check_command(words: Sequence[str]) -> None:
     """Raises an exception unless `mlbridge WORDS` has known names and options.
 
-    Files that the words name need not exist. Words after the name of a group are the
-    names of its commands.
+    Files that the words name need not exist. The word after a group's name is the name
+    of a command in the group.
     """
     command: Any = get_command(app)
     rest = list(words)

@@ -58,7 +58,7 @@ def pytest_runtest_makereport() -> Generator[
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """A server's name, short enough for a socket. Checks that no file is left at it."""
+    """A server's name, short enough for a socket. Checks that no such file is left."""
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:
         yield f"{folder}/model"
         assert list(Path(folder).iterdir()) == []
@@ -156,7 +156,7 @@ def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
 
 
 def libraries_in(folder: Path) -> list[str]:
-    """Returns the folder's libraries in this process, one entry for each load."""
+    """Returns the libraries in a folder that are loaded, one entry for each load."""
     found = []
     for line in Path("/proc/self/maps").read_text().splitlines():
         _, _, offset, _, _, *path = line.split(maxsplit=5)

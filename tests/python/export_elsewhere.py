@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exports policies of a framework in the framework's own virtual environment.
 
-``python export_elsewhere.py FRAMEWORK FOLDER`` writes .onnx files. Each has an .npz
-file with requests (``in:NAME``) and the framework's own replies (``out:NAME``).
+``python export_elsewhere.py FRAMEWORK FOLDER`` writes .onnx files. Each .onnx file has
+an .npz file with requests (``in:NAME``) and the framework's own replies (``out:NAME``).
 """
 
 import functools
@@ -141,7 +141,7 @@ def savedmodel(folder: Path) -> None:
         logits: tf.Tensor
 
     def hide_type(path: Path) -> None:
-        """Makes the model one whose objects TensorFlow alone cannot load."""
+        """Changes a model so that TensorFlow alone cannot load the model's objects."""
         model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
         functions = model.meta_graphs[0].object_graph_def.concrete_functions
         for function in functions.values():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 class Guess(gymnasium.Env[Any, Any]):
-    """An episode has eight random observations. The reward is the action's sum."""
+    """An episode has eight random observations. A reward is the sum of the action."""
 
     def __init__(self, observations: Any, actions: Any) -> None:
         self.observation_space = observations

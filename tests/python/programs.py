@@ -106,7 +106,7 @@ def place(spec: str, name: str) -> str:
 
 
 def status_of(pid: int | str) -> list[str]:
-    """Returns a process's program, state, parent and group. Empty if it was reaped."""
+    """Returns a process's program, state, parent and group, or [] if it was reaped."""
     try:
         program, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")
     except OSError:

@@ -33,7 +33,7 @@ int first(int *p) { return sum(p, 30) ^ 0x55; }
 int other(int *p) { return sum(p + 3, 20) * p[2] + p[1]; }
 """
 
-# Has more values than registers, so that LLVM evicts some of them.
+# Has more values than registers, so that LLVM evicts some values.
 PRESSURE = """
 int use(int);
 int pressure(const int *p, int n) {
@@ -76,7 +76,10 @@ def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 @pytest.fixture
 def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Marks the processes of a test. Checks that none of them and no file remains."""
+    """Marks the processes of a test.
+
+    Checks that no marked process and no file remains.
+    """
     value = f"{os.getpid()}-{time.monotonic_ns()}"
     monkeypatch.setenv(TAG, value)
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:

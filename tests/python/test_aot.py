@@ -534,7 +534,7 @@ def test_wrong_use(tmp_path: Path, arguments: list[str], message: str) -> None:
 
 
 def compile_by(saved_model_cli: str, folder: Path, *options: str) -> str:
-    """Returns compile.py's errors with a shell script instead of TensorFlow's tool."""
+    """Runs compile.py with a shell script as TensorFlow's tool. Returns the errors."""
     python = folder / "python"
     python.symlink_to(sys.executable)
     shell_script(folder / "saved_model_cli", saved_model_cli)

@@ -194,7 +194,7 @@ def test_one_after_another_and_beside_our_own(name: str) -> None:
 
 
 def test_no_answer_reaches_the_next_compiler(name: str) -> None:
-    """If a compiler dies while the model computes, its reply is discarded."""
+    """If a compiler dies while the model computes, the reply is discarded."""
     begun, gone = threading.Event(), threading.Event()
 
     def policy(features: mlbridge.Features) -> Any:
@@ -291,7 +291,10 @@ def test_a_failure_ends_serving(name: str, serves: str, kind: type[Exception]) -
 
 
 def test_a_failure_in_the_loop(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The server logs an error for the compiler, and raises for an impossible reply."""
+    """Neither an error nor two outputs can be sent to a foreign compiler.
+
+    The server logs the error. It raises an exception for the outputs.
+    """
     with (
         mlbridge.PipeCompilerInterface(name, timeout=20) as interface,
         ThreadPoolExecutor() as executor,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`mlbridge bench rtt`. No test depends on its times."""
+"""`mlbridge bench rtt`. No test depends on the measured times."""
 
 import os
 import shutil
@@ -204,7 +204,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_in_one_process_measures_every_row(build: Path, tmp_path: Path) -> None:
     runtimes = [name for name, why in inprocess.available(build).items() if not why]
     if "MLBRIDGE_TEST_TENSORFLOW" not in os.environ:
-        # TensorFlow's models take half a minute to compile.
+        # Skip TensorFlow's models, which take half a minute to compile.
         runtimes = [name for name in runtimes if name not in savedmodel.SETS]
     output, rows = measured(
         tmp_path,

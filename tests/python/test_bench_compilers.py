@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The benchmarks of servers, of whole compiles, and of the bridge's overhead.
 
-No test depends on their times.
+No test depends on the measured times.
 """
 
 import shutil
@@ -196,7 +196,7 @@ def test_the_table_and_the_rows(what: inliner.Compile, tmp_path: Path) -> None:
     )
     assert (row["scheme"], row["source"]) == ("builtin", "program.c")
     if count:
-        # Without a decision, both compiles do nearly the same.
+        # Without a decision, both compiles do nearly the same work.
         assert row["instructions_before_first"] < 1_000_000
         assert 1_000 < row["instructions_per_decision"] < 100_000
         assert row["instructions_rule"] > 10_000_000

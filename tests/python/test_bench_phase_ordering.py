@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The benchmarks of phase ordering. No test depends on their times."""
+"""The benchmarks of phase ordering. No test depends on the measured times."""
 
 import contextlib
 import os
@@ -356,7 +356,7 @@ def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
 
 
 class MadeUp(Flow):
-    """A flow that reports given times and actions. Its object returns `result`."""
+    """A flow that reports made-up times and actions. Its code returns `result`."""
 
     def __init__(self, seconds: list[float], actions: str, result: int) -> None:
         self._left = [seconds[0], *seconds]
@@ -388,8 +388,8 @@ def test_medians_of_pairs(tmp_path: Path) -> None:
         stock=MadeUp([1, 1, 1], "", 3),
     )
     by_flow = {row["flow"]: row for row in compile_time.rows(results)}
-    # The three rounds are 10, 5 and 15 times as fast. The median times are 30 s and 2
-    # s.
+    # In the three rounds, onnx is 10, 5 and 15 times as fast as the original flow. The
+    # median times are 2 s and 30 s.
     assert by_flow["onnx"]["faster"]["geomean"] == 10
     assert by_flow["onnx"]["faster"]["total"] == 15
     assert by_flow["onnx"]["of_clang"]["total"] == 2
@@ -405,7 +405,7 @@ def test_a_flow_is_compared_with_the_best_server(tmp_path: Path) -> None:
     results = made_up(
         tmp_path, **{name: MadeUp(each, "x", 1) for name, each in times.items()}
     )
-    # The ratios to shm are 3/4, 4/8 and 9/6. Their median is the mean of one module.
+    # The ratios to shm are 3/4, 4/8 and 9/6. The mean over one module is their median.
     relation = compile_time.to_served(results, "onnx")
     assert relation is not None
     assert relation.flow == "shm"

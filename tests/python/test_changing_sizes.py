@@ -172,7 +172,7 @@ class Drawn(gymnasium.Env[Any, Any]):
 
 
 class Scores(nn.Module):
-    """Scores each row. `hides` masks padding. `counts` depends on the extent."""
+    """Scores each row. With `hides`, masks padding. With `counts`, uses the extent."""
 
     def __init__(self, *, hides: bool, counts: bool) -> None:
         super().__init__()

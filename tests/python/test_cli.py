@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command line, in this process or, for signals and exit codes, in another."""
+"""The command line, in this process or, for signals and exit codes, in a new one."""
 
 import csv
 import importlib.metadata

@@ -113,7 +113,7 @@ def test_a_seed_makes_the_network() -> None:
 
 
 def test_validation_files_are_not_learned_from() -> None:
-    """Decisions in validation files change only their losses, and not the network."""
+    """Decisions in validation files change the validation loss, but not the network."""
     data = table()
     before, _ = trained(data, epochs=2)
     names = before.validation_units

@@ -48,7 +48,7 @@ def names_in(folder: str | Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _closes_descriptors() -> Iterator[None]:
-    """Checks that a test leaves no descriptor open. It may close older descriptors."""
+    """Checks that a test leaves no descriptor open. A test may close older ones."""
     before = len(names_in("/proc/self/fd"))
     yield
     assert len(names_in("/proc/self/fd")) <= before

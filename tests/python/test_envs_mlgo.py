@@ -31,7 +31,7 @@ FEATURES = {"MLGOInliner": 38, "MLGOEviction": 21, "MLGOPriority": 3}
 
 @pytest.fixture(params=MODULES)
 def env(request: pytest.FixtureRequest, sources: Path) -> Iterator[Any]:
-    """Each environment, with two modules that need decisions and one that does not."""
+    """Each environment, with two modules that need decisions and one without any."""
     first = sources / f"{MODULES[request.param]}.c"
     second = sources / "second.c"
     text = first.read_text().replace("30", "17").replace("q = p[14]", "q = n")
@@ -47,7 +47,10 @@ def legal(env: Any, info: dict[str, Any]) -> Any:
 
 
 def finish(env: Any, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """Returns the return and last info of an episode of legal random actions."""
+    """Plays an episode of random legal actions.
+
+    Returns the return and the last info.
+    """
     total, over = 0.0, False
     while not over:
         observation, reward, terminated, truncated, info = env.step(legal(env, info))

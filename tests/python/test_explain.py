@@ -79,7 +79,10 @@ class Page(HTMLParser):
             self._rows[-1].append(data.strip())
 
     def rows(self, title: str) -> Rows:
-        """Returns the rows of a table whose title begins so, without the titles."""
+        """Returns the rows, without the header, of a table.
+
+        The table's title begins with `title`.
+        """
         return next(t[1:] for name, t in self.tables.items() if name.startswith(title))
 
 
@@ -155,7 +158,7 @@ def test_flags_are_compared(project: Path) -> None:
 
 
 def test_decisions_are_explained(project: Path) -> None:
-    """The decisions of a search have pipelines by file."""
+    """The page shows each file's pipeline from the decisions of a search."""
     folder = project / "searched"
     build = run_build(["make", "-s", "program"], folder)
     decisions = project / "decisions.txt"
@@ -193,7 +196,7 @@ def test_mistakes(project: Path) -> None:
 
 
 def test_names_are_read(tmp_path: Path) -> None:
-    """Quoted names, places in two lines, and archives' members."""
+    """Reads quoted names, places on two lines, and members of archives."""
     record = tmp_path / "a.yaml"
     record.write_text(
         "--- !Missed\nPass:            inline\nName:            TooCostly\n"
@@ -226,7 +229,7 @@ def test_names_are_read(tmp_path: Path) -> None:
 
 
 def test_a_merged_function_is_one_function() -> None:
-    """A static function of several files is several."""
+    """A static function in two files counts as two functions."""
     before = {Function("a", "merged"): 4, Function("a", "s"): 1, Function("b", "s"): 2}
     after = {Function("b", "merged"): 5, Function("b", "s"): 3}
     assert pair_functions(before, after) == [

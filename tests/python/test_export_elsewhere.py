@@ -35,7 +35,10 @@ int calls(int X) { return twice(X) + twice(X * 2) + loop(3); }
 
 
 def environment(framework: str) -> str:
-    """Returns the framework's Python, which can also import this Python's packages."""
+    """Makes the framework's environment. Returns its Python interpreter.
+
+    The interpreter can also import the packages of the current environment.
+    """
     if "MLBRIDGE_TEST_FULL" not in os.environ:
         pytest.skip(f"{framework} is not installed: `make test-full` does that")
     folder = ROOT / "build/venvs" / framework

@@ -31,7 +31,7 @@ from mlbridge import InvalidArgument, SchemaMismatch, Unsupported
 from mlbridge.export import export
 from mlbridge.export.rllib import load
 
-# Ray's threads warn, too.
+# Ignore all warnings, because Ray's threads warn, too.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 COUNT = 20

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Output files: replaced as a whole, and nothing else is replaced."""
+"""Output files are replaced as a whole, and no other files are replaced."""
 
 import os
 from contextlib import suppress

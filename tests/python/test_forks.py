@@ -57,7 +57,7 @@ def wait_for(child: int) -> tuple[int, int] | None:
 
 
 def run(program: str, *arguments: str | Path) -> str:
-    """Returns a forking program's output. It must succeed and print no errors."""
+    """Runs a forking program, which must print no errors. Returns its output."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     done = run_python(program, *arguments, env=environment)
     assert (done.stderr, done.returncode) == ("", 0)

@@ -191,7 +191,7 @@ def test_the_commands(tmp_path: Path) -> None:
 @needs_plugin
 @needs_valgrind
 def test_an_evaluation(tmp_path: Path) -> None:
-    """The models are compared in gcc, and the programs print the same."""
+    """The models are compared in gcc, and the programs' outputs stay the same."""
     pytest.importorskip("torch")
     from mlbridge_optimizations.gcc_speed.learning import write_search
 

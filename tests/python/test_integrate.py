@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The lines of each compiler's integration that speak to the bridge."""
+"""The lines of each compiler's integration that use the bridge."""
 
 import importlib.util
 import re

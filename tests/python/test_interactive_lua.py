@@ -108,7 +108,7 @@ class Lua:
         return stock([program, "-"], SCRIPT.encode()).decode()
 
     def check(self, made: Mapping[str, mlbridge.CompileResult], decisions: int) -> None:
-        """Expects a mean of over `decisions` decisions per file, and a working Lua."""
+        """Expects over `decisions` decisions per file on average, and a working Lua."""
         assert sum(result.decisions for result in made.values()) > decisions * len(made)
         objects = {name: result.stdout for name, result in made.items()}
         assert self.run_script(objects) == self.run_script({})

@@ -137,7 +137,7 @@ def test_an_include_of_what_is_above_is_found(tmp_path: Path) -> None:
 
 
 def strays(root: Path) -> list[str]:
-    """Returns a compiler's includes of private headers, or of another compiler's."""
+    """Returns compilers' includes of private headers and of each other's headers."""
     found = []
     for compiler in sorted((root / "compilers").iterdir()):
         others = [root / "lib", root / "python", root / "compilers"]
@@ -178,7 +178,7 @@ def test_an_include_of_another_compiler_is_found(tmp_path: Path) -> None:
 
 
 OPTIMISATIONS = {"Inliner", "LoopDistribution", "PhaseOrdering", "RegAlloc", "Size"}
-"""The folders of compilers/llvm that are optimisations. The others are below them."""
+"""The folders of compilers/llvm that are optimisations. All other folders are below."""
 COMBINED = {("Size", "Inliner"), ("Size", "PhaseOrdering")}
 """Pairs of optimisations. The first decides together with the second."""
 
@@ -266,7 +266,7 @@ def imported(name: str, *, types: bool = False) -> Iterator[str]:
 
 @cache
 def graph(*, types: bool = False) -> Imports:
-    """Maps our modules to the modules of ours that they import.
+    """Maps each of our modules to the modules of ours that it imports.
 
     Leaves out each __init__, which only re-exports.
     """

@@ -301,7 +301,7 @@ def test_a_with_block_says_that_its_log_cannot_be_written() -> None:
 
 @needs_llvm
 def test_what_llvm_writes(tmp_path: Path) -> None:
-    """LLVM's interactive runner announces its tensors with the same header."""
+    """LLVM's interactive runner announces its tensors with a header like a log's."""
     source = tmp_path / "a.ll"
     source.write_text(
         "define internal i32 @f(i32 %x) { %y = add i32 %x, 1 ret i32 %y }\n"

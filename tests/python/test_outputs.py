@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs print the same with any policy as without optimisation.
+"""Programs print the same output with any policy as without optimisation.
 
 Tests a sample of the real programs and of csmith's programs. With MLBRIDGE_TEST_FULL=1,
 tests all programs with 50 random policies each.
@@ -221,7 +221,7 @@ def test_what_a_program_does_to_itself_is_no_policys_fault(tmp_path: Path) -> No
     assert {finding.kind for finding in overflow.findings} == {outputs.OWN}
     for blamed in "by ASan and UBSan: ", "by stock clang -Oz: not as expected: out":
         assert blamed in overflow.findings[0].problem
-    # All findings are the program's own fault. One example is written.
+    # All findings are the program's own fault. One example file is written.
     assert len(overflow.findings) > 1
     (shown,) = {finding.see for finding in overflow.findings}
     assert [str(made.parent) for made in tmp_path.glob("out/*/reproduce.sh")] == [shown]

@@ -171,7 +171,7 @@ def test_caches_and_processes_change_no_number(module: str) -> None:
 
 
 def test_sizes_do_not_depend_on_what_was_made_before(tmp_path: Path) -> None:
-    # Each retained function has its own section, so it has no padding before it.
+    # Each retained function has its own section, so no padding precedes the function.
     source = "".join(
         f"__attribute__((aligned(32){', used, retain' if i % 3 == 0 else ''})) "
         f"int f{i}(int x) {{ return x * {i + 3} + (x >> {i % 7}); }}\n"

@@ -118,7 +118,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_weight(agent: str, observation: dict[str, np.ndarray]) -> int:
-    """Chooses the heaviest range, and its first free register or else greedy."""
+    """Chooses the heaviest range, and the first free register or else greedy."""
     first = int(observation["action_mask"].argmax())
     if agent != "colour":
         return first
@@ -571,7 +571,7 @@ def test_losses() -> None:
     )
     failed = evolve.loss_of([costs(1, None)], "model")
     assert failed == pytest.approx(evolve.LIMIT * (1 + share))
-    # Costs of less than SMALLEST are equal.
+    # Costs below SMALLEST count as equal.
     assert evolve.loss_of([costs(SMALLEST / 2, 0)], "model") == 0
 
 

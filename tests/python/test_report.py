@@ -26,8 +26,9 @@ from mlbridge_benchmarks.report.page import (
     duration,
     write,
 )
-from mlbridge_benchmarks.report.parts import MLBRIDGE, PARTS, Step
+from mlbridge_benchmarks.report.parts import PARTS
 from mlbridge_benchmarks.report.runners import runner_table
+from mlbridge_benchmarks.report.schema import MLBRIDGE, Step
 from mlbridge_benchmarks.report.tables import view_table
 from programs import CLI, PATIENCE, ROOT, Started, running, until
 
@@ -81,7 +82,7 @@ def test_a_finished_part_is_not_measured_again(tmp_path: Path) -> None:
     report(folder, "--again")
     assert "kept" not in file.read_text()
     assert not list(folder.glob(".step-*"))
-    # The result of a quick report is not that of a full one.
+    # A full report does not use the result of a quick report.
     results, step = Results(tmp_path), STEPS["overhead"]
     command = list(step.words(quick=True))
     (tmp_path / "overhead.json").write_text(json.dumps(first | {"command": command}))

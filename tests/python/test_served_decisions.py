@@ -35,7 +35,7 @@ KINDS = {
 def passing_on(
     path: Path, metadata: dict[str, str], scores: NDArray[Any], batch: str | int = "N"
 ) -> Path:
-    """Writes a model whose output `s` is its input. `size` is the input as float."""
+    """Writes a model whose outputs are its input: `s` as it is, and `size` as float."""
     kind, shape = KINDS[scores.dtype], [batch, *scores.shape]
     g = GraphBuilder(0)
     g.op("Identity", ["x"], "s")
@@ -45,7 +45,10 @@ def passing_on(
 
 
 def plain(reply: Any) -> Any:
-    """Converts a reply to Python values. Removes extents of 1 and a single name."""
+    """Converts a reply to Python values.
+
+    Removes extents of 1 and an only output's name.
+    """
     if isinstance(reply, dict):
         if len(reply) == 1:
             return plain(*reply.values())

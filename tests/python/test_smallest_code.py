@@ -104,7 +104,7 @@ def output_of(program: Path) -> str:
 
 
 def test_a_build_is_searched_and_replayed(project: Path) -> None:
-    """Stock clang makes a smaller program with the decisions, which prints the same."""
+    """With the decisions, stock clang makes a smaller program with the same output."""
     command = ["search", "smallest-code", "--seconds", "3", "--plugin", str(PLUGIN)]
     result = CliRunner().invoke(app, [*command, "--", "make", "-s", "shapes"])
     assert result.exit_code == 0, result.output

@@ -35,7 +35,7 @@ Policy = Callable[[dict[str, Any], dict[str, Any]], int]
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Searched:
-    """A program after a search without time."""
+    """A program after a search with a time limit of 0."""
     project = tmp_path_factory.mktemp("shapes")
     write_project(project)
     folder = project / "search"
@@ -68,7 +68,7 @@ def reversing(number: int) -> Policy:
 def play(
     env: SmallestCodeEnv, policy: Policy = as_llvm
 ) -> tuple[float, dict[str, Any], list[dict[str, Any]]]:
-    """Plays an episode. Returns its return, its last info and all earlier infos."""
+    """Plays an episode. Returns the return, the last info and all earlier infos."""
     observation, info = env.reset()
     infos, total, is_over = [], 0.0, False
     while not is_over:
@@ -84,7 +84,7 @@ def play(
 
 
 def trials(program: Searched, folder: Path, decision: str) -> Progress:
-    """Returns the sizes by a search's trials: with LLVM's decisions and with one."""
+    """Returns a search's sizes, with LLVM's decisions and with one other decision."""
     start, out = folder / "start.txt", folder / "out.txt"
     start.write_text(decision)
     found = search(program.module, out, plugin=PLUGIN, seconds=0, start=start)

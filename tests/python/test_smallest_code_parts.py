@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of decisions about source files, and of what each part is worth."""
+"""Tests of decisions about source files, and of the bytes that each part saves."""
 
 import json
 import subprocess
@@ -77,7 +77,10 @@ def test_decisions_survive_a_file(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_a_program(tmp_path: Path) -> None:
-    """Searches make a program ever smaller, which prints the same, and continue."""
+    """Each part of a search makes a program smaller. Its output stays the same.
+
+    A repeated search continues from the result.
+    """
     root = tmp_path / "source"
     root.mkdir()
     main = MAIN.replace("int main", f"{DECLARED}int main").replace(

@@ -128,7 +128,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         ),
         ("select max(total) from orders where id > 1", ["id > 1"]),
         ("select sum(total) + 1 x from orders where id > 1 group by state", ["id > 1"]),
-        # A keyword does not end at a term.
+        # No space is needed between a keyword and a term in brackets.
         (
             "select 1 from orders o join customer c on(o.id=c.id)and(age<9)"
             " where(total > 5)and(o.id < 9)",
@@ -446,7 +446,7 @@ def test_odd_statements(database: Path, spec: str) -> None:
 
 
 def test_a_long_list(database: Path) -> None:
-    """The time of a rewriting is proportional to the length of the statement."""
+    """The time to rewrite a statement is proportional to the statement's length."""
     query = f"select count(*), 7 in ({'1, ' * 100_000}1) n from orders where id > 1"
     script = f".timer on\nselect length(mlbridge_rewrite({quoted(query)}));"
     lines, _ = shell(database, script, "none")

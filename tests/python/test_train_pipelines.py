@@ -183,7 +183,7 @@ def test_llvm_takes_every_change(modules: list[Path], tmp_path: Path) -> None:
     assert len(changes) > 400
     pipelines = [library.pipeline({change}) for change in changes]
     assert len(set(pipelines)) > 400
-    # The compiler parses all of them before it runs one.
+    # The compiler parses all pipelines before it runs one.
     with compiler.SequenceRunner(options_of(tmp_path, *pipelines)) as runner:
         runner.reset(modules[0])
     # The compiler accepts pipelines with many changes.

@@ -327,7 +327,7 @@ class Credited(Env[int, int]):
 
 
 def test_credits_replace_rewards() -> None:
-    """The last action gets the rest, so the return of an episode stays the same."""
+    """The last action gets the rest of the return, so that the sum stays the same."""
     model = PPO("MlpPolicy", Credited(), n_steps=8, batch_size=8, gamma=1, gae_lambda=1)
     model.learn(16, callback=Credits())
     # The second rollout begins with the last action of the third episode.

@@ -115,7 +115,7 @@ def test_what_had_not_enough_time_is_tried_again(
     wanted = [(0,), (0, 1), (0, 1, 2)]
     first = tabulate(STEPS, 1, [module], wanted, log)
     (line,) = records(log)
-    # Change the size of the third, to see that it is not measured again.
+    # Change the size of the third sequence, to see that it is not measured again.
     _, second, third, _ = line["found"]
     line["found"] |= {second: "timeout", third: 12345}
     log.write_text(json.dumps(line))
@@ -128,8 +128,8 @@ def test_what_had_not_enough_time_is_tried_again(
 
 
 def test_a_core_set_is_of_sequences_that_go_together() -> None:
-    # Alone, the third sequence is best. Added to it, the second saves most, the first
-    # nothing.
+    # Alone, the third sequence is best. In addition to it, the second sequence saves
+    # most, and the first saves nothing.
     table = table_of([[96, 95, 100], [97, 95, 100], [100, 99, 80]], ["a", "a", "b"])
     assert table.greedy(2) == [2, 1]
     assert table.greedy(1) == [2]
