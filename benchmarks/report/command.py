@@ -21,7 +21,8 @@ from mlbridge_benchmarks.common.tables import plain_table
 from . import machine
 from .measure import Results, steps_of
 from .page import Section, duration, write
-from .parts import NAMES, PARTS, Part
+from .parts import NAMES, PARTS
+from .schema import Part
 
 
 @dataclass(frozen=True)

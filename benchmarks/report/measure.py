@@ -20,7 +20,7 @@ from mlbridge.errors import Malformed, ModelError, OSFailure, Timeout
 from mlbridge_benchmarks.common.processes import ENDING_SECONDS, ROOT
 
 from . import machine
-from .parts import MLBRIDGE, Part, Step
+from .schema import MLBRIDGE, Part, Step
 
 STEP_SECONDS = 6 * 3600.0  # The time limit of a step.
 PLOTS = ("{}.png", "{}-inprocess.png")

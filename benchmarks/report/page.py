@@ -13,9 +13,10 @@ from mlbridge_optimizations.page import write_page
 from mlbridge_optimizations.plot import draw_bars, panels_of
 
 from .measure import Result, Results
-from .parts import PARTS, Part, Row, View
+from .parts import PARTS
 from .published import PAPER, figure_of, figures_of
 from .runners import runner_table
+from .schema import Part, Row, View
 from .tables import PUBLISHED, PageTable, view_table
 
 TEMPLATE = Path(__file__).with_name("page.html")

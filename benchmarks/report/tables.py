@@ -4,8 +4,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .parts import Row, View
 from .published import figure_of
+from .schema import Row, View
 
 PUBLISHED = "published"
 """The title of a column of published figures."""
