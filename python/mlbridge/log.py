@@ -77,7 +77,8 @@ class Observation:
     """One request of the compiler, with its decision."""
 
     context: str
-    """The name of the function to optimise, or "default" if it is a whole module."""
+    """The subject of the request, for example the name of a function. "default" if it
+    is a whole module."""
     index: int
     """The number of the request in its context, counted from 0."""
     features: Features
