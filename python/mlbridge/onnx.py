@@ -164,7 +164,7 @@ class _Input:
     def fill(self, rows: Any) -> NDArray[Any]:
         """Returns the input's tensor.
 
-        Each row of `rows` is the value for one request.
+        Each row of `rows` is the feature's value for one request.
         """
         if not isinstance(rows, np.ndarray):
             raise self._mismatch("a string")

@@ -188,7 +188,7 @@ def test_a_service_managers_stop_ends_the_server(
 
 
 def asked_server_of(process: Started) -> int | None:
-    """Returns the server of a benchmark, or None if no compiler runs."""
+    """Returns the server of a benchmark, or None if the benchmark runs no compiler."""
     assert process.poll() is None
     commands = {}
     listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
@@ -356,7 +356,10 @@ def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
 
 
 class MadeUp(Flow):
-    """A flow that reports made-up times and actions. Its code returns `result`."""
+    """A flow that reports the times and actions passed to it.
+
+    The object file that it builds returns `result`.
+    """
 
     def __init__(self, seconds: list[float], actions: str, result: int) -> None:
         self._left = [seconds[0], *seconds]

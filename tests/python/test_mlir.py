@@ -116,7 +116,10 @@ def stock(text: str) -> str:
 
 
 def answered(text: str, reply: Any, place: Path) -> tuple[str, str, list[Any]]:
-    """Runs the pass with a model. `reply` is its reply, or a function that makes it."""
+    """Runs the pass with a model.
+
+    `reply` is the reply, or a function that makes the reply.
+    """
     seen: list[dict[str, Any]] = []
 
     def policy(features: mlbridge.Features) -> Any:

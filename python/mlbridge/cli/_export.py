@@ -260,7 +260,7 @@ def _constant(text: str) -> tuple[str, float]:
 
 
 def _show_use(exported: Exported) -> None:
-    """Prints the options with which clang uses an inliner, and what it cannot send."""
+    """Prints how clang uses an inliner, and which features clang cannot send."""
     use = clang.use(exported.features, exported.outputs, exported.path)
     if use is None:
         return
@@ -275,7 +275,7 @@ def _show_use(exported: Exported) -> None:
 
 
 def _policy(by: _Options) -> tuple[Any, str | None]:
-    """Returns the policy that POLICY names, and its framework if it is known."""
+    """Returns the policy that POLICY names, and the policy's framework if known."""
     path = Path(by.policy)
     if path.exists():
         with needed(f"reading {by.policy}"):
@@ -286,7 +286,7 @@ def _policy(by: _Options) -> tuple[Any, str | None]:
             f"expected a file or MODULE:OBJECT, found '{by.policy}', which is neither"
         )
     found: Any = find_object(by.policy)
-    # A JAX policy is a function. For other frameworks, the function makes the policy.
+    # A JAX policy is a function. For other frameworks, a function returns the policy.
     if inspect.isfunction(found) and by.framework != "jax":
         found = found()
     return found, by.framework
@@ -342,7 +342,7 @@ def _features(
     if source is None and without:
         raise typer.BadParameter("--without goes with --features")
     if isinstance(source, TrainingLog):
-        # Only warn: users often omit `inlining_default`, but some logs do not have it.
+        # Only warn, because users often name `inlining_default`, which some logs lack.
         known = [spec.name for spec in source.features]
         for name in without:
             if name not in known:
@@ -361,5 +361,5 @@ def _vocabulary(path: Path | None) -> tuple[str, str] | None:
     try:
         return path.name, ir2vec.load(path).hash
     except (Malformed, SchemaMismatch):
-        # Hash the file's bytes, because it is not an IR2Vec vocabulary.
+        # Hash the file's bytes, because the file is not an IR2Vec vocabulary.
         return path.name, f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"

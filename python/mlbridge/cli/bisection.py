@@ -82,8 +82,8 @@ class OneLog:
     """One log, whose first decisions are replayed.
 
     Attributes:
-        logs: the log.
-        counts: the number of its decisions.
+        logs: a list that contains only this log.
+        counts: a list that contains only the number of the log's decisions.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,7 +97,7 @@ class OneLog:
 
 
 class ModuleLogs:
-    """The logs of several modules, whose parts are in a folder for one spec.
+    """The logs of several modules. A folder contains the part of each log to replay.
 
     Attributes:
         logs: the logs with decisions, in the order of their names.
@@ -137,7 +137,7 @@ class ModuleLogs:
             )
 
     def spec(self, complete: int, decisions: int) -> str:
-        """Returns the spec for `ReplayTest`, after it has written the folder.
+        """Writes the folder, and returns the spec for `ReplayTest`.
 
         Args:
             complete: the number of logs whose decisions are all replayed.
@@ -151,7 +151,7 @@ class ModuleLogs:
         return f"{self._spec.replace(quote(MODULE), MODULE)}?until=end"
 
     def _write(self, path: Path, size: int) -> None:
-        """Copies the first bytes of a log, unless the copy has this size."""
+        """Copies the first `size` bytes of a log, unless this copy already exists."""
         if self._sizes.get(path) != size:
             with path.open("rb") as log:
                 (self._folder / path.name).write_bytes(log.read(size))
@@ -170,7 +170,7 @@ def first_failing_of(
         counts: the number of decisions in each log.
         fails: returns why the program fails with the first K logs and the first N
             decisions of the next log, or None if it works. For F logs with at most M
-            decisions each, it is called at most ceil(log2(F)) + 1 + ceil(log2(M))
+            decisions each, `fails` is called at most ceil(log2(F)) + 1 + ceil(log2(M))
             times. For one log, see `first_failing`.
 
     Raises:

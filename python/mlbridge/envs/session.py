@@ -398,8 +398,8 @@ def _outcome(message: Features) -> Outcome:
     Raises RecursionError if the info is nested too deeply.
     """
     if "_error" in message:
-        # Return the error, do not raise it: even if it is a Timeout, only the episode
-        # has failed, and the compiler still runs.
+        # Return the error instead of raising it. Even if it is a Timeout, only the
+        # episode has failed, and the compiler still runs.
         code = _text(message, "_code", "Model")
         return Outcome.failed(error_for(code, words(_text(message, "_error"))))
     info = json.loads(_text(message, "_info", "{}"))
