@@ -41,6 +41,8 @@ EXPORTED sqlite3 *benchOpen(const char *File, const char *Extension) {
     sqlite3_enable_load_extension(DB, 1);
     Status = sqlite3_load_extension(DB, Extension, NULL, &Error);
   }
+  if (Status == SQLITE_OK) // a query may be a DELETE
+    Status = sqlite3_exec(DB, "pragma query_only = 1", NULL, NULL, &Error);
   if (Status == SQLITE_OK) {
     sqlite3_progress_handler(DB, 10000, isLate, NULL);
     return DB;

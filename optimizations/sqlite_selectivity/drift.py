@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlbridge.errors import InvalidArgument
+from mlbridge.errors import InvalidArgument, Malformed
 
 from .tables import Table, Value, read_tables
 
@@ -91,11 +91,15 @@ def drifts(database: Path, model: Path, rows: int, seed: int) -> Iterator[Drift]
     Raises InvalidArgument if the file has no description of tables.
     """
     import onnx
+    from google.protobuf.message import (  # type: ignore[import-untyped]
+        DecodeError,
+    )
 
-    entries = {
-        entry.key: entry.value
-        for entry in onnx.load(str(model), load_external_data=False).metadata_props
-    }
+    try:
+        loaded = onnx.load(str(model), load_external_data=False)
+    except DecodeError as error:
+        raise Malformed(f"{model}: expected an ONNX model: {error}") from error
+    entries = {entry.key: entry.value for entry in loaded.metadata_props}
     if KEY not in entries:
         raise InvalidArgument(
             f"{model}: expected a model of `mlbridge train sqlite-selectivity`, found"

@@ -153,6 +153,7 @@ def compare(
         for kind, library in libraries.items()
     }
     with opened(plain, *learned.values()):
+        plain.seconds("pragma query_only = 0")
         plain.seconds("analyze", limit=600)
         for system in (plain, *learned.values()):
             system.reopen()

@@ -56,7 +56,8 @@ def train_model(
     parts = []
     for table in tables:
         own = [one for one in known if one.table is table]
-        parts.append(examples_of(model, pool_of(table, own, ask, options), options))
+        if own:
+            parts.append(examples_of(model, pool_of(table, own, ask, options), options))
         advance()
     joined = (torch.cat([getattr(p, f.name) for p in parts]) for f in fields(Examples))
     curve = train(model, Examples(*joined), options, show)

@@ -2,6 +2,7 @@
 """Asks SQLite's extension for the features of statements."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -62,12 +63,16 @@ def features_of(
         f"select mlbridge_rewrite({text}) <> {text};"
         for text in map(literal, statements)
     ]
+    # The shell removes the quotes and the backslashes.
+    library = re.sub(r'(["\\])', r"\\\1", str(extension))
+    # The settings in ~/.sqliterc could change the output.
+    options = ("-init", os.devnull, "-readonly", "-bail", "-batch")
     with tempfile.TemporaryDirectory(prefix="mlbridge-") as folder:
         spec = f"shm:{folder}/features"
         with mlbridge.serving(collect, spec):
             done = subprocess.run(
-                [shell, "-readonly", "-bail", "-batch", database],
-                input="\n".join([f".load {extension}", *lines]),
+                [shell, *options, database.resolve()],
+                input="\n".join([f'.load "{library}"', *lines]),
                 env={**os.environ, "MLBRIDGE_SQLITE_MODEL": spec},
                 capture_output=True,
                 text=True,

@@ -181,7 +181,7 @@ def train(
     count = len(examples.wanted)
     # Draw the validation examples at random.
     order = torch.randperm(count)
-    held = int(VALIDATED * count)
+    held = max(1, int(VALIDATED * count))
     checked, learned = order[:held], order[held:]
     batches = -(-len(learned) // options.batch)
     optimizer = torch.optim.AdamW(model.layers.parameters(), lr=options.rate)

@@ -30,7 +30,7 @@ class LearningOptions:
     ] = 20_000
     terms: Annotated[int, Option(min=1, help="Random conditions per table.")] = 600
     conjunctions: Annotated[
-        int, Option(min=1, help="Random conjunctions of these conditions per table.")
+        int, Option(min=10, help="Random conjunctions of these conditions per table.")
     ] = 3000
     epochs: Annotated[int, Option(min=1, help="Passes over the conjunctions.")] = 30
     batch: Annotated[int, Option(min=1, help="Examples in a batch.")] = 256
@@ -59,7 +59,10 @@ class EvaluationOptions:
 
     database: Annotated[
         Path | None,
-        Option(help="Your own database. It needs --model and --statements."),
+        Option(
+            help="Your own database. It needs --model and --statements. ANALYZE renews"
+            " its statistics, and nothing else changes it."
+        ),
     ] = None
     model: Annotated[
         str, Option(metavar="SPEC", help="Model spec for --database: aot:model.so.")

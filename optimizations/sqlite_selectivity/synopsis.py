@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.show import quiet
 
 from .features import Rows
@@ -27,6 +28,8 @@ BUCKETS = TRIGRAMS + SHORT
 """The number of hashes of trigrams, plus the number of hashes of one or two characters.
 See Rewrite.c."""
 MOST_TRIGRAMS = 200
+COLUMNS = 1000
+"""The number of expressions that one query evaluates. SQLite's limit is 2000."""
 
 _PRIME, _START, _MASK = 16777619, 2166136261, (1 << 32) - 1
 
@@ -149,15 +152,29 @@ def known_of(
     for table in tables:
         listed = [*expressions(table)]
         features = ask([_statement(table, one) for one in listed])
-        with closing(table.memory(table.sample)) as made:
-            names = ", ".join(one.value for one in listed)
-            rows = made.execute(f"select {names} from {quoted(table.name)}").fetchall()
-        for i, (one, asked) in enumerate(zip(listed, features, strict=True)):
+        for one, asked, values in zip(
+            listed, features, _values(table, listed), strict=True
+        ):
             if asked is not None:
                 key = np.concatenate([asked["columns"][0], asked["expressions"]])
-                values = [_plain(row[i]) for row in rows]
                 found.append(Known(table, one, key.astype(np.int32), values))
         advance()
+    if not found:
+        raise InvalidArgument(
+            "expected columns that mlbridge_sqlite.so recognises, found none; names"
+            " have at most 255 bytes"
+        )
+    return found
+
+
+def _values(table: Table, listed: Sequence[Expression]) -> list[list[Value]]:
+    """Returns each expression's values in the sample."""
+    found: list[list[Value]] = []
+    with closing(table.memory(table.sample)) as made:
+        for begin in range(0, len(listed), COLUMNS):
+            names = ", ".join(one.value for one in listed[begin:][:COLUMNS])
+            cursor = made.execute(f"select {names} from {quoted(table.name)}")
+            found += [[*map(_plain, column)] for column in zip(*cursor, strict=True)]
     return found
 
 

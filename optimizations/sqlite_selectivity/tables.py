@@ -28,11 +28,11 @@ def quoted(name: str) -> str:
 
 
 def literal(value: Value) -> str:
-    """Returns a value as SQL."""
+    """Returns a value as SQL. A text in SQL cannot have NUL, which is left out."""
     if value is None:
         return "NULL"
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return "'" + value.replace("\0", "").replace("'", "''") + "'"
     return repr(value)
 
 
@@ -110,6 +110,15 @@ class Table:
         )
         return made
 
+    @property
+    def is_portable(self) -> bool:
+        """Whether `memory` works, which needs all collations and functions."""
+        try:
+            self.memory(self.sample).close()
+        except sqlite3.Error:
+            return False
+        return True
+
 
 def connect(path: Path) -> sqlite3.Connection:
     """Opens a database read-only. Raises InvalidArgument if this fails."""
@@ -122,14 +131,17 @@ def connect(path: Path) -> sqlite3.Connection:
         raise InvalidArgument(
             f"{path}: expected a database of SQLite: {error}"
         ) from error
+    # Replace bytes that are not UTF-8.
+    opened.text_factory = lambda text: text.decode("utf-8", "replace")
     return opened
 
 
 def read_tables(path: Path, most_rows: int, seed: int) -> list[Table]:
     """Reads the tables of a database that have rows.
 
-    The sample of a table has at most `most_rows` rows. Virtual tables, and tables that
-    SQLite itself or this process cannot read, are left out.
+    The sample of a table has at most `most_rows` rows. These tables are left out:
+    virtual tables, tables of SQLite itself, and tables whose collations or functions
+    this process does not have.
     """
     random = np.random.default_rng(seed)
     found = []
@@ -144,10 +156,12 @@ def read_tables(path: Path, most_rows: int, seed: int) -> list[Table]:
                 table = _table(database, name, create, most_rows, random)
             except sqlite3.Error as error:
                 raise Malformed(f"{path}: table {name}: {error}") from error
-            if table.sample and table.columns:
+            if table.sample and table.columns and table.is_portable:
                 found.append(table)
     if not found:
-        raise InvalidArgument(f"{path}: expected tables with rows, found none")
+        raise InvalidArgument(
+            f"{path}: expected tables with rows that stock SQLite can read, found none"
+        )
     return found
 
 
@@ -216,7 +230,10 @@ def expressions(table: Table) -> Iterator[Expression]:
             continue
         forms: list[tuple[str, Kind]] = []
         if column.kind == "number":
-            forms = [(f"abs({name})", "number")]
+            # SQLite has no absolute value of the smallest integer.
+            at = table.stored.index(column.name)
+            if all(row[at] != -(1 << 63) for row in table.sample):
+                forms = [(f"abs({name})", "number")]
         elif column.kind == "text":
             forms = [(f"{word}({name})", "text") for word in ("lower", "upper")]
             forms += [(f"length({name})", "number")]

@@ -6,7 +6,9 @@ import math
 import re
 import shutil
 import sqlite3
+from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,21 @@ pytest.importorskip("torch", reason="needs scripts/make-venv train")
 
 import torch
 
-from mlbridge.errors import InvalidArgument
+from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge_optimizations.sqlite_selectivity import drift, networks, workloads
-from mlbridge_optimizations.sqlite_selectivity.features import features_of
+from mlbridge_optimizations.sqlite_selectivity.features import features_of, find_header
+from mlbridge_optimizations.sqlite_selectivity.learning import pool_of
+from mlbridge_optimizations.sqlite_selectivity.measure import (
+    STOCK,
+    System,
+    build,
+    opened,
+)
+from mlbridge_optimizations.sqlite_selectivity.settings import LearningOptions
 from mlbridge_optimizations.sqlite_selectivity.synopsis import (
     codes_of,
     hash_of,
+    known_of,
     trigrams_of,
 )
 from mlbridge_optimizations.sqlite_selectivity.tables import read_tables
@@ -138,7 +149,8 @@ def test_sqlite_knows_indexed_columns(database: Path, model: Path) -> None:
         # Two conditions are on one table, or on two tables.
         ([0.1, 0.1], {}, 1),
         ([0.1, 0.1], {"tables": [0, 1]}, 0),
-        # The condition with an index accepts fewer rows than the other, or more.
+        # The condition with an index accepts fewer rows than the other condition in the
+        # first case, and more rows in the second case.
         ([0.01, 0.001], {"sure": [1, 0], "indexed": [0, 1], "tables": [0, 1]}, 0),
         ([0.01, 0.1], {"sure": [1, 0], "indexed": [0, 1], "tables": [0, 1]}, 1),
         # The second condition has no advice. In the first three cases it is unknown.
@@ -211,6 +223,58 @@ def test_drift(database: Path, model: Path, tmp_path: Path) -> None:
     assert not found[("sale", "")]
 
 
+ODD: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
+    "smallest": ("a int", [(-(2**63) if i == 3 else i,) for i in range(50)]),
+    "wide": (
+        ", ".join(f"c{i} text" for i in range(300)),
+        [tuple(f"v{i} {j}" for j in range(300)) for i in range(10)],
+    ),
+    "nul": ("a text", [(f"x\0{i}",) for i in range(50)]),
+    "n" * 300: ("a int", [(i,) for i in range(50)]),
+    "elsewhere": ("a text collate foreign_order", [("x",), ("y",)]),
+}
+"""Tables: columns, and rows."""
+
+
+def test_odd_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, folder = Path("-odd.db"), tmp_path / 'a "b c'
+    with closing(sqlite3.connect(path)) as made:
+        made.create_collation("foreign_order", lambda a, b: (a > b) - (a < b))
+        for name, (columns, rows) in ODD.items():
+            made.execute(f"create table {name}({columns})")
+            places = ", ".join("?" * len(rows[0]))
+            made.executemany(f"insert into {name} values ({places})", rows)
+        made.execute("create table bytes(a text)")
+        made.execute("insert into bytes values (cast(x'ff41' as text)), ('b')")
+        made.commit()
+    folder.mkdir()
+    extension = Path(shutil.copy(EXTENSION, folder))
+    ask = partial(features_of, path, extension)
+    tables = read_tables(path, 1000, 0)
+    assert {table.name for table in tables} == {*ODD, "bytes"} - {"elsewhere"}
+    known = known_of(tables, ask)
+    counts = Counter(one.table.name for one in known)
+    assert counts == {"smallest": 1, "wide": 2400, "nul": 8, "bytes": 8}
+    options = LearningOptions(terms=30)
+    for table in tables:
+        if own := [one for one in known if one.table is table]:
+            pool = pool_of(table, own, ask, options)
+            assert pool.accepts.shape[0] == len(pool.features) > 0
+    with pytest.raises(InvalidArgument, match="found none; names have at most"):
+        known_of([table for table in tables if len(table.name) > 255], ask)
+
+
+def test_queries_change_nothing(database: Path, tmp_path: Path) -> None:
+    """The measurements run queries of a file, which may not be SELECT."""
+    library = tmp_path / "bench.so"
+    build(STOCK, find_header(), tmp_path, library)
+    system = System(library, database, None, "")
+    with opened(system):
+        assert system.rows("delete from sale") is None
+        assert system.rows("select count(*) from sale") == [f"{ROWS}|"]
+
+
 def test_errors(database: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.db"
     sqlite3.connect(empty).close()
@@ -220,6 +284,10 @@ def test_errors(database: Path, tmp_path: Path) -> None:
     text.write_text("x" * 5000)
     with pytest.raises(InvalidArgument, match="expected a database of SQLite"):
         read_tables(text, 10, 0)
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"\xff" * 50)
+    with pytest.raises(Malformed, match="expected an ONNX model"):
+        run_cli("train", "sqlite-selectivity", database, "--check", broken)
     with pytest.raises(InvalidArgument, match="there is no database"):
         read_tables(tmp_path / "gone.db", 10, 0)
     with pytest.raises(InvalidArgument, match=r"found no such file; .*--extension"):
