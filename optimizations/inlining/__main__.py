@@ -138,7 +138,7 @@ def main(
     console.print(f"The network and its learning curve are in {model_dir}.")
     write_json(json_file, report.figures(outcome))
     conditions = report.conditions(outcome.stock, outcome.builds)
-    violated = [condition for condition, is_met in conditions.items() if not is_met]
+    violated = [condition for condition, holds in conditions.items() if not holds]
     for condition in violated:
         console.print(f"Failed: {condition}", style="bold red")
     if violated:
