@@ -109,7 +109,7 @@ def _measure(
                     try:
                         results.run(step, about, quick=by.quick)
                     except (ModelError, Timeout) as error:
-                        # The next steps of the part need this one.
+                        # The next steps of the part need this step.
                         failed[step.name] = f"{part.name}: {error}"
                         break
                 progress.advance(task)

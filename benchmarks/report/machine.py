@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Describes the machine and the software that a report was measured with."""
+"""Describes the machine and the software with which a report was measured."""
 
 import os
 import platform

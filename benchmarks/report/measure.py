@@ -61,7 +61,10 @@ class Results:
         self.folder = folder.resolve()
 
     def of(self, step: Step) -> Result | None:
-        """Returns the result of a step, or None. Raises Malformed if it is damaged."""
+        """Returns a step's result, or None if there is none.
+
+        Raises Malformed for a damaged file.
+        """
         file = self.folder / f"{step.name}.json"
         if not file.exists():
             return None
@@ -71,12 +74,12 @@ class Results:
             raise Malformed(f"{file}: {error}; delete it to measure again") from error
 
     def of_parts(self, parts: Iterable[Part]) -> dict[str, Result]:
-        """Returns the results of the measured steps of parts, by the step's name."""
+        """Maps the name of each measured step of the parts to the step's result."""
         found = {step.name: self.of(step) for step in steps_of(parts)}
         return {name: result for name, result in found.items() if result is not None}
 
     def seconds(self, parts: Iterable[Part]) -> float:
-        """Returns the time of parts. A step of several parts counts once."""
+        """Returns the total time of the parts' steps. Each step counts once."""
         return sum(result.seconds for result in self.of_parts(parts).values())
 
     def failure(self, step: Step) -> str:
@@ -159,7 +162,7 @@ class Results:
 
 
 def steps_of(parts: Iterable[Part]) -> list[Step]:
-    """Returns the steps of parts, each once."""
+    """Returns the steps of the parts, without duplicates."""
     return list({step.name: step for part in parts for step in part.steps}.values())
 
 
@@ -189,7 +192,7 @@ def _run(command: list[str], log: Path) -> None:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ends a command. It first gets time to end its servers and compilers."""
+    """Ends a command, which first gets time to end its servers and compilers."""
     if process.poll() is not None:
         return
     process.terminate()

@@ -29,8 +29,8 @@ class Figure:
     Attributes:
         part: the name of the part.
         key: the key of the column.
-        row: the values of keys that the rows have. Empty if our source does not state
-            the row.
+        row: maps keys to the values that identify the rows. Empty if our source does
+            not state the row.
         value: the published value.
         source: who published it.
     """

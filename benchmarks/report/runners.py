@@ -76,7 +76,7 @@ def _start(rows: Rows, spec: str) -> str:
 
 
 def runner_table(rows: Rows) -> PageTable:
-    """Returns the table. ``rows`` are the rows of each measured step, by its name."""
+    """Returns the table. ``rows`` maps the name of each measured step to its rows."""
     cells = [
         [
             *(one.spec, one.place, one.training, one.frameworks, one.needs),

@@ -14,15 +14,16 @@ MLBRIDGE = "mlbridge"
 
 @dataclass(frozen=True)
 class Step:
-    """A command that measures, and whose rows are kept.
+    """A command whose measured rows are kept.
 
     Attributes:
         name: the name of the step's files.
         command: the words of the command. The first is `MLBRIDGE` or a script of the
             checkout. {json}, {plot} and {out} are replaced by paths of the step.
-        quick: replaces options of the command in a quick report, or adds them.
-        timed: describes the row of a command without JSON. The command's duration is
-            added to it.
+        quick: options for a quick report. They replace options of the command, or are
+            added.
+        timed: a row that describes a command without JSON. The command's duration is
+            added to this row.
     """
 
     name: str
@@ -54,8 +55,8 @@ class Column:
     """A column of a table.
 
     Attributes:
-        title: its heading.
-        key: the key in a row. A dot leads to a key of a nested object.
+        title: the column's heading.
+        key: the key in a row, such as ``faster.total`` for a key of a nested object.
         is_text: true if the cells are words.
     """
 
@@ -64,7 +65,7 @@ class Column:
     is_text: bool = False
 
     def value(self, row: Row) -> Any:
-        """Returns the value in a row, or None if the row lacks it."""
+        """Returns the value in a row, or None if the row lacks the key."""
         found: Any = row
         for part in self.key.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
@@ -87,8 +88,9 @@ class View:
     Attributes:
         steps: the names of the steps.
         caption: the caption of the table.
-        columns: the columns. The first identifies a row for the published figures.
-        only: the values of keys that a row must have.
+        columns: the columns. The first column identifies a row for the published
+            figures.
+        only: maps keys to the values that a row must have.
         having: a key that a row must have.
     """
 
@@ -116,7 +118,7 @@ class OptionalRow:
     Attributes:
         key: a key of the rows.
         value: the value of the key in this row.
-        why: why the row may be missing, for readers of a page without it.
+        why: why the row may be missing, for readers of a page without the row.
     """
 
     key: str
@@ -124,7 +126,7 @@ class OptionalRow:
     why: str
 
     def is_missing(self, rows: Sequence[Row]) -> bool:
-        """Returns true if there are rows, but not this one."""
+        """Returns true if there are rows, but not this row."""
         return bool(rows) and all(row.get(self.key) != self.value for row in rows)
 
 
@@ -135,7 +137,7 @@ class Part:
     Attributes:
         name: the value of ``--part``.
         place: the table or figure of the paper, such as "Table 3".
-        title: what it shows.
+        title: what the table or figure shows.
         text: one sentence about our measurement.
         steps: the commands, in order.
         views: the tables to show.

@@ -32,7 +32,7 @@ _DTYPES |= {
 # The maximum length of a line in bytes. The header is long: it lists all features.
 _MAX_LINE = 1 << 24
 # The maximum number of elements. NumPy cannot stack empty tensors if the product of
-# their other extents exceeds `_MAX_EMPTY`.
+# their nonzero extents exceeds `_MAX_EMPTY`.
 _MAX = (1 << 60) - 1
 _MAX_EMPTY = 1 << 31
 
