@@ -116,8 +116,8 @@ private:
       __builtin_prefetch(Operand.get());
   }
 
-  /// Counts the instruction of \p Walk and advances. Returns false if \p Walk
-  /// has ended and was replaced by another walk.
+  /// Counts the instruction at \p Walk and advances \p Walk. If no block is
+  /// left, replaces \p Walk with the last one of Walks and returns false.
   bool step(const Instruction *&Walk) {
     if (!isWithoutEntities(*Walk)) {
       MLBridge::count(*Walk, Counts);

@@ -39,10 +39,10 @@ enum class EmbeddingKind : std::uint8_t {
   Symbolic,
   /// A flow-aware embedding with bounded weights. If an earlier instruction
   /// defines an operand, the embedding adds this instruction and its operands
-  /// instead. The weight of such operands comes from the IR2Vec paper. All such
-  /// operands of an instruction together have at most half of the instruction's
-  /// weight. The total weight of a function is therefore at most twice its
-  /// number of instructions.
+  /// instead of the operand's kind. Such an operand has 0.2 times its user's
+  /// weight, as in the IR2Vec paper, or less if the user has over two operands.
+  /// All of them together have at most half of the user's weight, so a
+  /// function's total weight is at most twice its number of instructions.
   FlowAware,
   /// LLVM's flow-aware embedding, in which operands have the full weight of
   /// their user. The weight doubles with each `x = x + x`, so the embedding is

@@ -37,8 +37,8 @@ EntitySection sectionOfEntity(unsigned Entity) {
 }
 
 std::string entityName(unsigned Entity) {
-  // Call LLVM's function only for other entities. For predicates, it returns a
-  // static buffer, which is not thread-safe.
+  // Call LLVM's function only if the entity is not a predicate. For predicates,
+  // the function returns a static buffer, which is not thread-safe.
   if (Entity < FirstPredicateEntity)
     return ir2vec::Vocabulary::getStringKey(Entity).str();
   unsigned Local = Entity - FirstPredicateEntity;

@@ -30,9 +30,9 @@ class PassInstrumentationCallbacks;
 
 namespace MLBridge {
 
-/// The stored histograms always describe the current IR, because any other pass
-/// clears them. Call forget() after you change a function outside of a pass.
-/// Only one thread at a time may use an object.
+/// The stored histograms always describe the current IR, because passes that
+/// may change more than attributes clear them. Call forget() after you change a
+/// function outside of a pass. Only one thread at a time may use an object.
 class KeptHistograms {
 public:
   /// Returns an object that follows the passes that run with \p Callbacks.

@@ -78,8 +78,8 @@ public:
   const EntityHistogram &histogram(llvm::Function &F,
                                    llvm::FunctionAnalysisManager &FAM);
 
-  /// These functions write an embedding to \p Into. The length of \p Into must
-  /// be the vocabulary's dimension.
+  /// These functions write the embedding of a module or of a function to \p
+  /// Into. The length of \p Into must be the vocabulary's dimension.
   void embed(llvm::Module &M, llvm::FunctionAnalysisManager &FAM,
              llvm::MutableArrayRef<float> Into);
   void embed(llvm::Function &F, llvm::FunctionAnalysisManager &FAM,

@@ -28,7 +28,7 @@ const std::array<const char *, NumCallFeatures> CallFeatureNames = {
 #undef MLBRIDGE_FEATURE
 };
 
-/// The largest file of counts that is read.
+/// The maximum size of a file of counts, in bytes.
 static constexpr std::uint64_t MaxCountBytes = std::uint64_t(1) << 30;
 
 Expected<CalleeFiles> CalleeFiles::read(StringRef Path) {

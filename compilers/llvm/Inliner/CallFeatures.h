@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Features of a call that LLVM's ML inliner lacks: linkage, exact numbers of
-/// uses, and the number of files that emit the callee. They determine how
-/// inlining changes the linked program. Models receive them with
+/// Describes a call by features that LLVM's ML inliner lacks: linkage, exact
+/// numbers of uses, and the number of files that emit the callee. They
+/// determine how inlining changes the linked program. Models receive them with
 /// -mlbridge-inliner-include-linkage.
 ///
 //===----------------------------------------------------------------------===//
@@ -31,9 +31,9 @@ class Function;
 
 namespace MLBridge {
 
-/// The features, each int64_t[1]. If other files can see a function, LLVM's
-/// `callee_users` is 1 higher than its number of uses. The features
-/// `callee_uses` and `caller_uses` are the number itself.
+/// The features, each int64_t[1]. If other files can see a callee, LLVM's
+/// feature `callee_users` is 1 higher than the callee's number of uses. The
+/// features `callee_uses` and `caller_uses` are the exact numbers of uses.
 #define MLBRIDGE_CALL_FEATURES(M)                                              \
   /* 1 if the linker merges copies of the callee (linkonce_odr, ...). */       \
   M(CalleeIsMerged, "callee_is_merged")                                        \
@@ -48,9 +48,9 @@ namespace MLBridge {
   M(CalleeOtherUses, "callee_other_uses")                                      \
   /* Direct calls of the callee in the caller. */                              \
   M(CalleeCallsInCaller, "callee_calls_in_caller")                             \
-  /* 1 if the callee vanishes when its last use does. */                       \
+  /* 1 if LLVM deletes the callee when it has no uses. */                      \
   M(CalleeIsDiscardable, "callee_is_discardable")                              \
-  /* Instructions, after earlier inlining into these functions. */             \
+  /* Instructions, including those that were inlined earlier. */               \
   M(CalleeInstructions, "callee_instructions")                                 \
   M(CallerInstructions, "caller_instructions")                                 \
   M(ArgumentCount, "argument_count")                                           \
@@ -59,7 +59,7 @@ namespace MLBridge {
   M(IsInvoke, "is_invoke")                                                     \
   /* 1 if the callee cannot unwind. */                                         \
   M(CalleeIsNounwind, "callee_is_nounwind")                                    \
-  /* Files of the program that emit the callee: see CalleeFiles. */            \
+  /* The number of files that emit the callee (see CalleeFiles). */            \
   M(CalleeFiles, "callee_files")
 
 enum class CallFeature : std::size_t {
@@ -72,8 +72,8 @@ enum class CallFeature : std::size_t {
 constexpr std::size_t NumCallFeatures = std::size_t(CallFeature::Count);
 extern const std::array<const char *, NumCallFeatures> CallFeatureNames;
 
-/// How many files of the program emit each function. Many threads may read an
-/// object while no thread changes it.
+/// Holds the number of files that emit each function of the program. Many
+/// threads may read an object while no thread changes it.
 class CalleeFiles {
 public:
   /// Reads a file with a line `COUNT NAME` for each function. Returns System if

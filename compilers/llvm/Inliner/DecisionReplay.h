@@ -12,8 +12,8 @@
 /// calls.
 ///
 /// LLVM's own replay, -cgscc-inline-replay, inlines every call that the file
-/// lists, even a weak function that the linker may replace. This replay checks
-/// that inlining is legal, and reports the decisions that it could not apply.
+/// lists, even if the callee is weak and the linker may replace it. This replay
+/// checks that inlining is legal, and reports decisions that it cannot apply.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,8 @@ namespace MLBridge {
 
 /// The parts of a value of -mlbridge-inliner.
 struct DecisionSpec {
-  /// The spec of the model. If there is a file, the spec ends with `none`. The
-  /// spec is empty for `decisions:FILE` alone, which needs no model.
+  /// The spec of the model, with `|none` in place of `|decisions:FILE`. Empty
+  /// for `decisions:FILE` alone, which needs no model.
   std::string Model;
   /// The path of a file of decisions, or an empty string.
   std::string File;
@@ -45,7 +45,7 @@ struct DecisionSpec {
 /// as in `record:LOG|decisions:FILE`.
 DecisionSpec parseDecisionSpec(llvm::StringRef Spec);
 
-/// The decisions of a file for a module, and which of them were applied.
+/// Applies the decisions of a file to a module, and counts them.
 class ReplayedModule final : public InlineAdvisorSource {
 public:
   /// \p Prefix starts each printed line.
@@ -78,8 +78,8 @@ private:
 /// Reads the decisions at \p Path for the module \p M. Emits an error and
 /// returns null if the file cannot be read or parsed.
 ///
-/// When the object is destroyed, it prints a remark in two cases: inlining
-/// would be illegal, or no call site has a location. With
+/// When the object is destroyed, it prints a remark if a decision to inline is
+/// illegal, and a remark if no call site has a location. With
 /// -mlbridge-print-statistics, it also prints how many decisions were applied.
 std::unique_ptr<ReplayedModule> openDecisions(llvm::StringRef Path,
                                               llvm::Module &M);

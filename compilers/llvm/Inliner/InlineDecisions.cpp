@@ -31,7 +31,7 @@ static constexpr StringLiteral NotInlined = "' will not be inlined into '";
 static constexpr StringLiteral AtCallSite = " at callsite ";
 
 std::string decisionKey(StringRef Callee, StringRef Location) {
-  // Separate them by a line break, which no name of a function contains.
+  // Separate the two by a line break, which no name in a decision file has.
   return (Callee + "\n" + Location).str();
 }
 

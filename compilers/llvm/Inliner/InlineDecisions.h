@@ -15,9 +15,9 @@
 ///   x: 'f' inlined into 'g' at callsite g:3:7;
 ///   x: 'f' will not be inlined into 'h' at callsite g:3:7 @ h:10:2.1;
 /// \endcode
-/// A location names the functions of the call from the innermost to the
-/// outermost, each with a line, a column and a discriminator. Lines count from
-/// the start of the function. Lines of SizeDecisions.h are ignored.
+/// A location lists the functions that contain the call, innermost first. Each
+/// has a line relative to the function's start, a column and a discriminator.
+/// The file's lines that SizeDecisions.h describes are ignored.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ namespace MLBridge {
 /// while no thread changes it.
 class InlineDecisions {
 public:
-  /// The largest file that is read.
+  /// The maximum size of a file, in bytes.
   static constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 30;
 
   struct Decision {
@@ -71,7 +71,7 @@ public:
   int find(llvm::StringRef Callee, llvm::StringRef Location) const;
   const Decision &operator[](int Index) const { return Decisions[Index]; }
   std::size_t size() const { return Decisions.size(); }
-  /// Returns the decisions by their decisionKey().
+  /// Returns a table that maps each call's decisionKey() to the decision.
   llvm::StringMap<bool> table() const;
 
 private:

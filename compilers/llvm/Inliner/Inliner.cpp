@@ -70,7 +70,7 @@ struct InlinerState final : InlineAdvisorSource {
   CalleeFiles Files;
 };
 
-/// Opens the state of a CallDecider when a module first needs it.
+/// Creates the InlinerState of a CallDecider when it is first needed.
 class DecidedSource final : public InlineAdvisorSource {
 public:
   DecidedSource(CallDecider &Decider, CalleeFiles Files)
@@ -109,8 +109,8 @@ private:
   }
   /// Returns LLVM's own decision for \p CB in the current IR.
   bool heuristicInlines(CallBase &CB);
-  /// Fills the features of a request that LLVM does not fill. Returns LLVM's
-  /// decision if the request contains it, or if a CallDecider decides.
+  /// Fills those features of a request that LLVM leaves empty. Returns LLVM's
+  /// own decision if the request contains it, or if a CallDecider needs it.
   std::optional<bool> addFeatures(CallBase &CB);
   /// Requests the decision. \p Default is LLVM's own decision if it is known.
   Expected<int64_t> ask(CallBase &CB, std::optional<bool> Default);
@@ -316,7 +316,7 @@ DecidedSource::create(Module &M, ModuleAnalysisManager &MAM,
                       FunctionAnalysisManager &FAM, const InlineParams &Params,
                       InlineContext IC) {
   if (!State) {
-    // Without a decision of the CallDecider, the spec `none` defers to LLVM.
+    // If the CallDecider makes no decision, the spec `none` defers to LLVM.
     std::unique_ptr<ModelSession> Session =
         ModelSession::open("mlbridge-inliner", "none", M);
     if (!Session)
@@ -383,8 +383,8 @@ public:
     }
   };
 
-  /// \p Slot points to the module analysis manager. The pass builder may set it
-  /// later than it constructs this object.
+  /// \p Slot points to the module analysis manager. The pass builder may set
+  /// this pointer after it has constructed this object.
   explicit ModuleManagerAnalysis(std::shared_ptr<ModuleAnalysisManager *> Slot)
       : Slot(std::move(Slot)) {}
   Result run(Function &, FunctionAnalysisManager &) { return {**Slot}; }

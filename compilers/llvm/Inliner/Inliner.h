@@ -111,8 +111,8 @@ public:
 };
 
 /// Returns a source for one module. Its advisors let \p Decider decide about
-/// the calls about which they would request a model's decision. \p Files is
-/// for the feature `callee_files`. \p Decider must outlive the source.
+/// each call for which they would otherwise send a request to a model. \p Files
+/// is for the feature `callee_files`. \p Decider must outlive the source.
 std::shared_ptr<InlineAdvisorSource> sourceOf(CallDecider &Decider,
                                               CalleeFiles Files);
 

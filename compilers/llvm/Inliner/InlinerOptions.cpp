@@ -24,7 +24,7 @@ using namespace llvm;
 namespace MLBridge {
 namespace {
 
-/// Also accepts `decisions:FILE`, alone or as the end of a pipe of specs.
+/// Also accepts `decisions:FILE`, alone or at the end of a spec after `|`.
 struct InlinerSpecParser : ModelSpecParser {
   using ModelSpecParser::ModelSpecParser;
   bool parse(cl::Option &O, StringRef Name, StringRef Arg, std::string &Value) {

@@ -248,8 +248,8 @@ std::vector<DistributionPlan> legalPlans(const DependenceGraph &Graph,
   Try();
   if (Count < 2 || Count > MaxSeeds)
     return Result;
-  // Try all assignments of loop numbers to seeds. Skip an assignment with an
-  // unused number below the highest one, because it repeats another assignment.
+  // Try all assignments of loop numbers to seeds. Skip those in which a number
+  // below the highest used number is unused, because they repeat others.
   const auto TryAll = [&](auto &&Self, unsigned Position,
                           std::int64_t Used) -> void {
     if (Position == Count) {

@@ -27,12 +27,12 @@ namespace MLBridge {
 /// The columns of `factor_features`. All columns except Remainder are
 /// logarithms, log(1 + n).
 enum class FactorColumn : std::size_t {
-  Throughput,   ///< Estimated cycles of an iteration without latencies.
-  Recurrence,   ///< Latency of the slowest recurrence per iteration.
-  Cycles,       ///< The larger of both, averaged over all iterations.
+  Throughput,   ///< Estimated cycles per iteration, without latencies.
+  Recurrence,   ///< Latency of the slowest recurrence, in cycles per iteration.
+  Cycles,       ///< The larger of these two, averaged over all iterations.
   Instructions, ///< The number of instructions in the loop body.
-  Iterations,   ///< The number of iterations of the new loop, or 0.
-  Remainder,    ///< The share of iterations after the new loop, or 0.
+  Iterations,   ///< The number of iterations of the new loop. 0 if unknown.
+  Remainder,    ///< The share of iterations after the new loop. 0 if unknown.
 };
 inline constexpr std::size_t FactorColumns =
     std::size_t(FactorColumn::Remainder) + 1;

@@ -60,7 +60,7 @@ static std::uint64_t markedArraysOf(const Function &F) {
 
 std::uint64_t arrayBudgetOf(const Function &F) {
   // LLVM's inliner has the same limit for the stack of a recursive function.
-  // Functions without a red zone are usually a kernel's, whose stack is small.
+  // Functions without a red zone are usually in a kernel, whose stack is small.
   constexpr std::uint64_t Small = 1024, Large = std::uint64_t(1) << 15;
   const bool IsSmall = mayRecurse(F) || F.hasFnAttribute(Attribute::NoRedZone);
   // This attribute is the limit of -Wframe-larger-than.

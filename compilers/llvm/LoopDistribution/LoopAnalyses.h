@@ -54,7 +54,7 @@ struct LoopAnalyses {
 };
 
 /// Returns the maximum total size in bytes of the arrays that distributions may
-/// still add to the stack of \p F. Arrays with a mark reduce it.
+/// still add to the stack of \p F. Arrays marked by markArray() reduce it.
 std::uint64_t arrayBudgetOf(const llvm::Function &F);
 /// Marks an array that a distribution has added. An earlier run of the pass,
 /// for example before the link, or an inlined function can have added arrays.
@@ -63,7 +63,7 @@ void markArray(llvm::AllocaInst &Array);
 /// The kinds of a phi in the header of a loop.
 struct PhiKinds {
   bool IsInduction = false;
-  /// True if the phi has a value that an earlier iteration has computed.
+  /// True if the phi only passes on a value that an earlier iteration computed.
   bool IsFixedOrder = false;
   bool IsReduction = false;
   /// True for a floating-point reduction whose order must not change.

@@ -34,7 +34,7 @@ using namespace llvm;
 namespace MLBridge {
 
 ArrayRef<LoopFactors> factorChoices() {
-  // In this order: LLVM's choice, scalar unrolled, scalar interleaved, vectors.
+  // LLVM's choice, unrolled scalar loops, interleaved scalar loops, vectors.
   static constexpr LoopFactors Choices[] = {
       {0, 0, 0},  {1, 1, 1},  {1, 1, 2}, {1, 1, 4}, {1, 1, 8},  {1, 2, 0},
       {1, 4, 0},  {2, 1, 0},  {2, 2, 0}, {2, 4, 0}, {4, 1, 0},  {4, 2, 0},

@@ -165,7 +165,7 @@ template <typename T> std::optional<T> LoopModels::request(Model &Asked) {
   return std::move(*Result);
 }
 
-/// Returns the name of the loop's module and function for logs.
+/// Returns the names of the loop's module and function, for logs.
 static std::string contextOf(const DependenceGraph &Graph, const Module &M) {
   const BasicBlock &Header = *Graph.loop().getHeader();
   return M.getModuleIdentifier() + ":" + Header.getParent()->getName().str();

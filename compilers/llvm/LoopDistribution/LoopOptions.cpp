@@ -63,7 +63,7 @@ cl::opt<std::string, false, PartitionParser> PartitionOpt(
              "number of seeds do not change"));
 cl::opt<int> FactorChoiceOpt("mlbridge-loop-choice", cl::cat(optionCategory()),
                              cl::init(-1), cl::Hidden,
-                             cl::desc("The index of each loop's factors"));
+                             cl::desc("Index of the factors for all loops"));
 cl::opt<int> OnlyLoopOpt(
     "mlbridge-loop-number", cl::cat(optionCategory()), cl::init(-1), cl::Hidden,
     cl::desc("Change only the loop with this number in the module"));

@@ -50,7 +50,7 @@ public:
 };
 
 /// Returns an error unless \p Choice is the index of a non-zero element of the
-/// `action_mask` \p Mask. The message names the choice \p What.
+/// `action_mask` \p Mask. In the message, \p What is the name of the choice.
 Error checkChoice(llvm::StringRef What, llvm::ArrayRef<float> Mask,
                   std::int64_t Choice);
 

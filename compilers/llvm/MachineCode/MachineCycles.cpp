@@ -321,8 +321,8 @@ Expected<double> cyclesOfFunction(const ObjectCode &Object, const Function &F) {
 }
 
 StringMap<double> functionRuns(Module &M) {
-  // LLVM only guesses the numbers of iterations, and guesses multiply in chains
-  // of calls.
+  // Limit the results, because LLVM only guesses the numbers of iterations, and
+  // the guesses multiply in chains of calls.
   constexpr double Most = 1e9;
   DenseMap<const Function *, double> Runs;
   for (const Function &F : M)
@@ -331,7 +331,7 @@ StringMap<double> functionRuns(Module &M) {
   std::vector<std::vector<CallGraphNode *>> Components;
   for (auto At = scc_begin(&Calls); !At.isAtEnd(); ++At)
     Components.push_back(*At);
-  // Callees come first, so visit callers first in reverse.
+  // The list has callees first, so visit it in reverse to have callers first.
   for (const std::vector<CallGraphNode *> &Component : reverse(Components)) {
     double OfComponent = 0;
     for (const CallGraphNode *Node : Component)

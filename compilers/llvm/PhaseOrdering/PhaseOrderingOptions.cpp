@@ -69,8 +69,8 @@ cl::opt<unsigned> LookaheadOpt(
     "mlbridge-phase-ordering-lookahead", cl::cat(optionCategory()),
     cl::value_desc("n"),
     cl::desc("If an episode is one action: try the first <n> actions without "
-             "machine code, and take the one whose result the model values "
-             "most (default 0: the model chooses without trying)"));
+             "generating code, and take the one whose result the model scores "
+             "highest (default 0: the model chooses without trying)"));
 
 cl::opt<std::string> ObservationOpt(
     "mlbridge-phase-ordering-observation", cl::cat(optionCategory()),
@@ -141,8 +141,8 @@ static Error readActions(const json::Value &Value, StringRef Model,
   return Error::success();
 }
 
-/// Reads the string \p Key of \p Object and stores the element of \p Values
-/// that has this name. \p NameOf returns the name of an element.
+/// Reads the string at \p Key in \p Object, and stores the element of \p Values
+/// whose name is this string. \p NameOf returns the name of an element.
 template <typename T>
 static Error readName(const json::Object &Object, StringRef Key,
                       std::initializer_list<T> Values, StringRef (*NameOf)(T),

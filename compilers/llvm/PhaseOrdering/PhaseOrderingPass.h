@@ -24,7 +24,7 @@
 /// - ThinLTO's post-link pipeline, if the module consists mostly of functions
 ///   marked `optsize` or `minsize`
 ///
-/// After the episode, LLVM's optional passes of the pipeline are skipped.
+/// After the episode, the optional LLVM passes in the pipeline are skipped.
 /// Required passes (sanitizers, writers) and passes of other plug-ins still
 /// run. LLVM's own pipeline runs instead, with a remark, if a profile is
 /// written or used, or if functions are instrumented (-finstrument-functions).

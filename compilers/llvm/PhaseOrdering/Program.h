@@ -48,7 +48,7 @@ struct ProgramSettings {
   bool Verify = false;
   /// The number of states that a program caches. If 0, there is no cache.
   std::size_t CachedStates = 0;
-  /// The CPU for the measures of cycles. If empty, each function's target CPU.
+  /// The CPU for the measures of cycles. If empty, the program's target CPU.
   std::string CPU;
   /// LLVM's own pipeline, with which sequences are compared.
   StockPipeline Stock = {};

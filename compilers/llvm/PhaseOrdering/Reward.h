@@ -30,9 +30,9 @@ namespace MLBridge {
 struct Measurements {
   std::uint64_t Instructions = 0;
   std::optional<std::uint64_t> TextSize;
-  /// machineCycles().
+  /// The result of machineCycles().
   std::optional<double> Cycles;
-  /// weightedCycles().
+  /// The result of weightedCycles().
   std::optional<double> WeightedCycles;
 };
 

@@ -45,8 +45,8 @@ StringRef whyNotReplaced(PassBuilder &PB) {
       {"SampleProfileLoaderPass", "a profile is used"},
       {"MemProfUsePass", "a profile is used"},
   };
-  // PassBuilder's PGOOptions are private. Build a pipeline and look for the
-  // passes that these options add.
+  // Build a pipeline and look for the passes that PassBuilder's PGOOptions add,
+  // because these options are private.
   std::string Pipeline;
   raw_string_ostream OS(Pipeline);
   PB.buildPerModuleDefaultPipeline(OptimizationLevel::Oz)

@@ -50,14 +50,14 @@ private:
 };
 
 /// Collects the errors of an existing context while this object lives, and
-/// drops other diagnostics. Remarks are also left out of the compiler's record.
+/// drops other diagnostics. No remark is written to the compiler's remark file.
 class ErrorScope {
 public:
   explicit ErrorScope(llvm::LLVMContext &Context)
       : Context(Context), Before(Context.getDiagnosticHandler()),
         WritesRecord(Context.getLLVMRemarkStreamer() &&
                      Context.getMainRemarkStreamer()) {
-    // A context writes remarks to the record before it calls its handler.
+    // A context writes remarks to the file before it calls its handler.
     if (WritesRecord)
       Context.setLLVMRemarkStreamer(nullptr);
     auto Collector = std::make_unique<ErrorCollector>();

@@ -29,7 +29,7 @@ namespace MLBridge {
 static PipelineTuningOptions tuning(OptimizationLevel Level) {
   PipelineTuningOptions Options;
   Options.SLPVectorization = true;
-  // At -Oz, vectorise only loops that are marked in the source.
+  // At -Oz, vectorize only loops that are marked in the source.
   Options.LoopVectorization = Level != OptimizationLevel::Oz;
   return Options;
 }

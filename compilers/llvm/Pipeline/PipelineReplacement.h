@@ -37,9 +37,9 @@ using PipelineReplacement =
 
 /// Calls \p Replacement at the start of the pipelines that \p PB builds. If
 /// \p Replacement returns true, skips LLVM's optional passes in the rest of the
-/// pipeline. Required passes and passes of plug-ins still run. Except in
-/// ThinLTO's post-link pipelines, \p Replacement receives a reason not to
-/// replace a pipeline of -O1 to -O3. Pipelines of -O0 do not call it.
+/// pipeline. Required passes and passes of plug-ins still run. At -O1 to -O3,
+/// except in ThinLTO's post-link pipelines, \p Replacement receives a reason
+/// not to replace the pipeline. At -O0, \p Replacement is not called.
 void replacePipelines(llvm::PassBuilder &PB,
                       const PipelineReplacement &Replacement);
 

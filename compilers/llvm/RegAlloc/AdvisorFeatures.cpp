@@ -35,8 +35,8 @@ namespace MLBridge {
 
 VisibleStage stageOf(const LiveInterval &Range,
                      const RegAllocPriorityAdvisor &Default) {
-  // Greedy is done with ranges that the spiller has created, which cannot be
-  // spilled again.
+  // Ranges that the spiller has created cannot be spilled again, and greedy has
+  // finished with them.
   if (!Range.isSpillable())
     return VisibleStage::Done;
   // Only ranges that wait for a split have a priority without this bit.
@@ -235,8 +235,8 @@ void EvictionFeatures::finish(ModelRunnerAdapter &Into) {
       llvm::copy(Integers[F.Index], Into.getTensor<std::int64_t>(I));
     else
       llvm::copy(Floats[F.Index], Into.getTensor<float>(I));
-  // Count greedy's queue, from which the range that needs a register was
-  // removed.
+  // Count the ranges in greedy's queue. The range that needs a register is no
+  // longer in the queue.
   unsigned Queued = 0;
   forEachRegister(MF.getRegInfo(),
                   [&](Register Reg) { Queued += !VRM.hasPhys(Reg); });

@@ -41,7 +41,7 @@ namespace MLBridge {
 class ModelRunnerAdapter;
 
 /// Greedy hides the stage of a live range, but some stages can be inferred.
-/// They have the values of llvm::LiveRangeStage. The stages RS_Split2 and
+/// Each has its value in llvm::LiveRangeStage. The stages RS_Split2 and
 /// RS_Spill count as Assign.
 enum class VisibleStage : std::int64_t { Assign = 1, Split = 2, Done = 5 };
 

@@ -69,7 +69,7 @@ public:
   bool hasFailed() const { return Session->hasFailed(); }
   ModelSession &session() { return *Session; }
 
-  /// From now on, LLVM decides. The model's decisions are only compared.
+  /// From now on, LLVM decides, and the model is only compared with LLVM.
   void onlyCompare() {
     OnlyCompares = true;
     Agrees = true;

@@ -116,10 +116,10 @@ private:
   bool InDialogue = false;
   /// In a trial's process, the pipe to the compiler. Otherwise -1.
   int Pipe = -1;
-  /// In a trial's process that continues after finish(), the cost.
+  /// The trial's cost, in a trial's process that continues after finish().
   std::optional<AllocationCost> TrialCost;
   std::string ModuleName;
-  /// The function of the current episode, and greedy's measure.
+  /// The current episode's function, and the measure of greedy's allocation.
   std::string FunctionName;
   double Greedy = 0;
   AllocationObservation Observation;

@@ -148,7 +148,7 @@ private:
   void writePairs();
   /// Records that two ranges interfere.
   void addPair(std::uint32_t A, std::uint32_t B);
-  /// True if the classes of both ranges have a register, or a part of a
+  /// True if the classes of the two ranges have a register, or a part of a
   /// register, in common.
   bool compete(std::uint32_t A, std::uint32_t B) const {
     return Shares[ClassOf[A] * ClassesUsed.size() + ClassOf[B]] != 0;

@@ -65,12 +65,12 @@ namespace outcomes {
 inline constexpr std::string_view
     None = "none",             ///< No range has been handled yet.
     Assigned = "assigned",     ///< It has a register that was free.
-    Evicting = "evicting",     ///< It has a register of evicted ranges.
-    Requeued = "requeued",     ///< It is ready again, changed by a spill.
+    Evicting = "evicting",     ///< It evicted the ranges in its register.
+    Requeued = "requeued",     ///< It is ready again after a spill changed it.
     Split = "split",           ///< Its parts are ready.
     Unsplit = "unsplit",       ///< It could not be split at the chosen place.
     Spilled = "spilled",       ///< It is in memory between its uses.
-    Recoloured = "recoloured", ///< It has a register of moved ranges.
+    Recoloured = "recoloured", ///< It moved the ranges in its register.
     Left = "left";             ///< Greedy will allocate it.
 } // namespace outcomes
 
@@ -123,8 +123,8 @@ public:
 
   virtual EvictionKind evictionKind() const { return EvictionKind::Requeue; }
 
-  /// True if selectColour() receives colours that need an eviction even if
-  /// another colour is free. If false, the allocator does not search for them.
+  /// True if selectColour() receives colours that need an eviction even when a
+  /// colour is free. If false, the allocator then does not search for them.
   virtual bool evictsDespiteFreeColours() const { return false; }
 
 protected:

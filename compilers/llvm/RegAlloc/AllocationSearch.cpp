@@ -85,13 +85,13 @@ std::chrono::milliseconds AllocationSearch::timeForTrial() const {
 /// relative to greedy's cost.
 static bool cannotGain(const FunctionPolicy &Policy,
                        const AdvisorModel *Agreeing, double FreeColours) {
-  // In 997 functions of the training programs, this limit saves a third of
-  // these trials and loses 0.2 percent of the cost.
+  // In 997 functions of the training programs, this limit saves a third of the
+  // policy's trials and increases the cost by 0.2 percent.
   if (Policy.Fixed == FixedPolicy::WeightOrder)
     return FreeColours > 1;
   // A model that agreed would make the same code as greedy. Agreement usually
-  // means that there are few evictions. The order of the ranges then hardly
-  // matters.
+  // means that there are few evictions, so the order of the ranges, which
+  // PriorityBySize changes, hardly matters.
   return Agreeing && (Policy.onlyEviction() == Agreeing ||
                       Policy.Fixed == FixedPolicy::PriorityBySize);
 }
@@ -129,7 +129,7 @@ TrialOutcome AllocationSearch::outcome(const AllocationCost &Cost) const {
     Result.Requests[I] = Session->requests();
     if (Session->hasFailed()) {
       Result.FailedModel = int(I);
-      // The last byte remains 0.
+      // Leave the last byte 0, which ends the text.
       const StringRef Text = Session->reported();
       copy(Text.take_front(Result.Failure.size() - 1), Result.Failure.begin());
     }
@@ -208,7 +208,7 @@ AllocationSearch::choose(const AllocationContext &Context) {
     // process.
     if (Policy.Allocator)
       Policy.Allocator->policy(Context);
-    // If the request has failed, the trial would repeat greedy's.
+    // If the request has failed, the trial would repeat greedy's trial.
     if (IsExcluded(Policy))
       continue;
     const bool IsGreedy = &Policy == &Greedy;
@@ -218,7 +218,7 @@ AllocationSearch::choose(const AllocationContext &Context) {
       Pipe = Result.Pipe;
       ToCompare = IsGreedy ? Compared : nullptr;
       Deciding = &Used;
-      // The copy must not write remarks to the compiler's record.
+      // The copy must not write remarks to the compiler's remark file.
       Context.MF.getFunction().getContext().setLLVMRemarkStreamer(nullptr);
       return Policy;
     }

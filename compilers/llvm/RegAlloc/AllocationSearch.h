@@ -61,7 +61,7 @@ private:
   /// Returns the reason why no function may be searched, or an empty string.
   std::string whyNot() const;
   std::chrono::milliseconds timeForTrial() const;
-  /// In a trial's process, returns what the process sends.
+  /// In a trial's process, returns the outcome to send to the compiler.
   TrialOutcome outcome(const AllocationCost &Cost) const;
   /// Returns true if \p Result is an outcome in which no model failed.
   /// Otherwise reports the failure. \p Deciding is the policy whose models the
@@ -81,7 +81,7 @@ private:
     /// registers. In an improved function, another policy is better than
     /// greedy.
     unsigned Searched = 0, Easy = 0, Improved = 0;
-    /// The failed trials, and the trials that a prediction has excluded.
+    /// The numbers of failed trials and of trials that a prediction excluded.
     unsigned FailedTrials = 0, Skipped = 0;
     /// The number of functions whose final cost differs from the trial's cost.
     unsigned Differing = 0;

@@ -82,8 +82,8 @@ void FunctionPolicy::setAdvisors(AdvisorModel *ToCompare) const {
   setGreedyAdvisors(Advisors);
 }
 
-/// Returns the option whose model would make the same decisions as the fixed
-/// policy of \p Given. Empty if \p Given sets no such option.
+/// Returns the option whose model would decide in place of the fixed policy of
+/// \p Given. Empty if \p Given sets no such option.
 static StringRef optionBesidePolicy(const PolicyDescription &Given) {
   switch (Given.Fixed) {
   case FixedPolicy::WeightOrder:

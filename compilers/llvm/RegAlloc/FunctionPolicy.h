@@ -47,8 +47,8 @@ struct FunctionPolicy {
   allocator(const AllocationContext &Context) const;
   /// True if allocator() may return a policy.
   bool needsAllocator() const;
-  /// Returns the eviction model if only this model differs from greedy, or
-  /// null.
+  /// Returns the eviction model if the policy differs from greedy only in this
+  /// model. Otherwise returns null.
   AdvisorModel *onlyEviction() const;
   /// Returns the sessions of Eviction, Priority and Allocator. Each can be
   /// null.

@@ -40,8 +40,8 @@ void setGreedyAdvisors(GreedyAdvisors Advisors) { CurrentAdvisors = Advisors; }
 
 namespace {
 
-/// Uses the order of the register class. The AllocationOrder that greedy passes
-/// cannot be read, because its header is private to LLVM.
+/// Tries registers in the order of their class. The AllocationOrder that greedy
+/// passes cannot be read, because its header is private to LLVM.
 class EvictionByWeight final : public RegAllocEvictionAdvisor {
 public:
   using RegAllocEvictionAdvisor::RegAllocEvictionAdvisor;

@@ -40,7 +40,7 @@ void HintsAndWeights::restore() const {
     C.LIS.getInterval(Before.Reg).setWeight(Before.Weight);
     if (!C.MRI.getRegAllocationHints(Before.Reg))
       continue;
-    // Remove all hints by these calls, because MachineRegisterInfo has no
+    // Remove all hints with two calls, because MachineRegisterInfo has no
     // function for this.
     C.MRI.setSimpleHint(Before.Reg, Register());
     C.MRI.clearSimpleHint(Before.Reg);

@@ -55,7 +55,7 @@ static bool canInsertBefore(const MachineInstr &MI) {
          MI.getParent()->getFirstTerminator() == MI.getIterator();
 }
 
-/// Adds the loops into which \p Range is live through a preheader.
+/// Adds the loops with a preheader from which \p Range is live into the loop.
 void LiveRangeSplitter::addLoops(const LiveInterval &Range,
                                  SmallVectorImpl<SplitPoint> &Points) const {
   SmallPtrSet<const MachineLoop *, 8> WithOperands;

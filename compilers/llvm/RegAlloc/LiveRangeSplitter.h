@@ -44,7 +44,7 @@ struct SplitPoint {
   const llvm::MachineLoop *Loop = nullptr;
   /// The block of Use, or the header of Loop.
   llvm::MachineBasicBlock *Block = nullptr;
-  /// True for a use, and for a loop in which the range is an operand.
+  /// True for a use, and for a loop whose instructions access the range.
   bool HasOperands = true;
 };
 

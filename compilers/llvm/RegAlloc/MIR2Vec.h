@@ -9,9 +9,9 @@
 /// \file
 /// MIR2Vec describes a machine instruction by the sum of the vectors of its
 /// opcode and of its operands. The vectors are in a vocabulary. LLVM's own
-/// implementation is not used. It needs 0.2 s to build its tables for each
-/// function, and it crashes if a physical register has no class, such as x86's
-/// MXCSR.
+/// implementation is not used, because it needs 0.2 s to build its tables for
+/// each function, and crashes if a physical register has no class, such as
+/// x86's MXCSR.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -48,7 +48,7 @@ cl::opt<FixedPolicy> FixedPolicyOpt(
 cl::opt<std::string, false, ModelSpecParser> AllocatorOpt(
     "mlbridge-regalloc", cl::cat(optionCategory()), cl::value_desc("spec"),
     cl::desc("Let the model at <spec> allocate registers; LLVM's greedy "
-             "allocator does what the model leaves"));
+             "allocator handles the ranges that the model leaves"));
 
 cl::opt<AllocatorForm> FormOpt(
     "mlbridge-regalloc-form", cl::cat(optionCategory()),

@@ -276,8 +276,8 @@ static void addPasses(TargetMachine &Target, PassManagerBase &,
     Config->insertPass(&MachineSchedulerID, new TripletsPass());
   if (!IsTraining && !Searches && allocationCostsFile().empty())
     return;
-  // Exclude other targets. For RISC-V, LLVM would insert a pass twice and then
-  // delete it twice.
+  // Exclude other targets, because for RISC-V, LLVM would insert a pass twice
+  // and then delete it twice.
   const Triple &For = Target.getTargetTriple();
   if (canAllocateFor(For))
     Config->insertPass(&VirtRegRewriterID, new CostPass(Driver));

@@ -464,9 +464,9 @@ void RegisterAllocator::optimizeSpills() {
 }
 
 /// Counts the ranges for greedy. If there are any, also unassigns the highest
-/// virtual register. Greedy's table of ranges ends at the highest register
-/// without a physical register, but its evictions also read the entries of
-/// assigned registers.
+/// virtual register, because greedy's table of ranges ends at the highest
+/// register without a physical register, whereas greedy's evictions also read
+/// the entries of assigned registers.
 void RegisterAllocator::leaveRest() {
   Register Highest;
   C.forEachRegister([&](Register Reg) {

@@ -68,8 +68,8 @@ double costWithFreeColours(const AllocationContext &Context);
 /// Allocates one function and is then destroyed.
 class RegisterAllocator final : private llvm::LiveRangeEdit::Delegate {
 public:
-  /// \p Context and \p Policy must outlive this object. whyNotAllocatable() is
-  /// null for \p Context.
+  /// \p Context and \p Policy must outlive this object. whyNotAllocatable()
+  /// must return null for \p Context.
   RegisterAllocator(const AllocationContext &Context, AllocationPolicy &Policy);
   ~RegisterAllocator() override;
 

@@ -97,8 +97,8 @@ Trial forkTrial(std::chrono::milliseconds Limit) {
   if (Ready > 0 && sys::RetryAfterSignal(-1, ::read, Ends[0], &Sent,
                                          sizeof Sent) == sizeof Sent)
     Result.Outcome = Sent;
-  // If the copy has ended, its identifier may already be another process's,
-  // because the compiler's parent may have made it ignore SIGCHLD.
+  // If the copy has ended, another process may already have its identifier,
+  // because the compiler's parent may have made the compiler ignore SIGCHLD.
   Result.IsLate = Ready == 0;
   if (Ready <= 0)
     kill(Copy, SIGKILL);

@@ -43,7 +43,7 @@ struct TrialOutcome {
   double Cycles = 0;
   /// True if a model that was only compared has agreed with all decisions.
   bool ModelAgrees = false;
-  /// The number of the model that has failed, or -1, and the error.
+  /// The index of the failed model's session, or -1, and the model's error.
   int FailedModel = -1;
   std::array<char, 1024> Failure{};
   /// For each session of the tried policy, the number of requests that the

@@ -97,7 +97,7 @@ private:
   /// True if the trainer has left the episode or has received an error.
   bool IsOver = false;
   std::vector<Feature> Observed;
-  /// The last observation, as long as the longest feature.
+  /// The data of the last observation: as many zeros as the longest feature.
   std::vector<std::uint64_t> Zeros;
   /// The decisions so far and, at the end, the code.
   TrialResult Made;

@@ -44,10 +44,10 @@
 /// - at the end: `module`, `text_size` (s), `stock_text_size` (S), `decisions`
 ///   (the number of steps), and `credits`, a list with one number for each
 ///   decision. The number is the part of the reward that the decision has
-///   earned. It is 0 if LLVM decides in the same way. Otherwise,
-///   attributeChanges() attributes to it changes of functions' sizes. Their sum
-///   differs from the reward if the size of a function has changed in which no
-///   decision had an effect.
+///   earned. It is 0 if LLVM makes the same decision. Otherwise, it is the
+///   bytes that attributeChanges() attributes to the decision, divided by S. If
+///   no decision accounts for the change of a function's size, the sum of the
+///   list differs from the reward.
 ///
 /// An error ends the episode, but not the compiler.
 ///

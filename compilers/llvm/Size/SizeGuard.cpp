@@ -239,7 +239,7 @@ Expected<std::string> Comparison::compileDecided(StringRef Bitcode,
 }
 
 Expected<bool> Comparison::run() {
-  // Read the counts here, because the inliner does not without a model.
+  // Read the counts here, because the inliner reads them only with a model.
   Expected<CalleeFiles> Files = readCalleeFiles();
   if (!Files)
     return Files.takeError();

@@ -39,8 +39,8 @@ namespace MLBridge {
 bool isSizeGuarded();
 
 /// Registers the guard in place of the inliner, phase ordering and the replay
-/// of decisions. \p Register adds other optimisations to their passes. Does
-/// nothing unless an option selects decisions.
+/// of decisions. \p Register adds other optimisations to the passes that the
+/// guard runs. Does nothing unless an option selects decisions.
 void registerSizeGuard(llvm::PassBuilder &PB, RegisterInsideOf Register);
 
 } // namespace MLBridge

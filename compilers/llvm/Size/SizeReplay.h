@@ -50,8 +50,8 @@ public:
   /// must not be replaced. \p Register adds other optimisations to the passes.
   bool runPasses(llvm::Module &M, const StockPipeline &Stock,
                  llvm::StringRef WhyNot, const RegisterInside &Register);
-  /// Applies the decisions about outlining to \p M. These may also set options
-  /// of the code generator, until undoOutlining().
+  /// Applies the decisions about outlining to \p M. They may also set options
+  /// of the code generator, which undoOutlining() resets.
   void outline(llvm::Module &M, llvm::ThinOrFullLTOPhase Phase);
   void undoOutlining();
 

@@ -87,8 +87,8 @@ std::vector<Flip> SizeSearch::candidates() {
         !Tried.contains(Callee.first()))
       Result.push_back({std::move(Callee.second)});
   std::ranges::shuffle(Result, Random);
-  // Put the flips that help most often last, because batches begin at the end.
-  // These flips inline a merged function with few uses.
+  // Put the most promising flips last, because batches begin at the end. These
+  // flips inline a merged function with few uses.
   auto Promise = [&](const Flip &One) {
     const CallSite &Site = Best.Sites[One.Sites.front()];
     if (Site.Decision || Site.CalleeUses > MaxTogether)

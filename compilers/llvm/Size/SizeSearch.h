@@ -35,7 +35,7 @@ struct NamedPipeline {
 };
 
 struct SizeSearchOptions {
-  /// The CPU time of the search, in seconds. The search also ends when it finds
+  /// The limit on CPU time, in seconds. The search also ends when it finds
   /// nothing more.
   double Seconds = 1800;
   /// The largest number of call sites that a trial reverses.
@@ -49,15 +49,15 @@ struct SizeSearchOptions {
 struct Flip {
   /// Indices of call sites in the previous trial.
   std::vector<std::size_t> Sites;
-  /// The change of the linked code that is attributed to the flip, in bytes.
+  /// The change in bytes of linked code that is attributed to the flip.
   double Change = 0;
 };
 
-/// Attributes the changes of functions' sizes from \p Before to \p After to \p
-/// Flips of call sites of \p Before. A function's change is attributed to the
-/// flips at whose sites it is the caller or the callee. Without such flips, it
-/// is attributed to the flips whose functions are inlined into it. Several
-/// flips share a change equally.
+/// Attributes each change of a function's size from \p Before to \p After to
+/// some of \p Flips, which are flips of call sites of \p Before. These are the
+/// flips at whose sites the function is the caller or the callee. If there are
+/// none, these are the flips whose callers or callees are inlined into the
+/// function. Several flips share a change equally.
 void attributeChanges(const TrialResult &Before, const TrialResult &After,
                       std::vector<Flip> &Flips);
 
@@ -101,11 +101,11 @@ private:
   }
   /// Tries each pipeline with the decisions of the best trial.
   Error tryPipelines();
-  /// Tries flips until none is left that was not tried. Returns true if one
-  /// helped.
+  /// Tries flips until each has been tried or the time is over. Returns true if
+  /// one helped.
   Expected<bool> pass(unsigned Batch);
   std::vector<Flip> candidates();
-  /// Takes flips that share no function from the end of \p Candidates.
+  /// Removes flips from the end of \p Candidates. They share no function.
   std::vector<Flip> takeBatch(std::vector<Flip> &Candidates, unsigned Batch);
   Expected<bool> tryBatch(std::vector<Flip> Flips);
   DecisionTable with(llvm::ArrayRef<Flip> Flips) const;

@@ -76,7 +76,7 @@ private:
   };
 
   const std::size_t Limit;
-  /// The most recently used entry is the first. Searched linearly, because a
+  /// The most recently used entry is the first. The search is linear, because a
   /// cache has few entries.
   std::list<Entry> Entries;
 };

@@ -78,8 +78,8 @@ public:
 
   /// Counts a request.
   void countRequest() { ++Requests; }
-  /// Counts that the last request has no decision. If the model has not
-  /// deferred, also calls fail().
+  /// Counts the last request as undecided because of \p Why. If the model has
+  /// not deferred, also calls fail().
   void countUndecided(const Error &Why);
   std::uint64_t requests() const { return Requests; }
   /// Returns the counts as a line without a newline, for example

@@ -16,7 +16,7 @@ additions     allocator: the priority is the weight plus the sum of all vectors
 node, task, colour, split-at
          agents of a dialogue: the first legal choice, but task always splits
 outside  agents of a dialogue: a choice that does not exist
-vectors  agent colour of a dialogue: the same as colour if the range adds a vector
+vectors  agent colour of a dialogue: like colour, but leaves ranges without vectors
 """
 
 import sys
