@@ -26,7 +26,7 @@ namespace {
 
 constexpr double LineBytes = 64, PageBytes = 4096;
 /// The capacities for which misses are estimated: the bytes of L1, of a part of
-/// L2 and of L2, and the pages that the TLB reaches.
+/// L2 and of the whole L2, and the pages that the TLB reaches.
 constexpr double CacheBytes[] = {32e3, 256e3, 1.5e6};
 constexpr double TLBPages = 64;
 /// Replaces an unknown trip count.
@@ -34,9 +34,9 @@ constexpr double TypicalTrips = 256;
 
 /// A loop of the nest that a choice makes from the source nest.
 struct NewLoop {
-  unsigned Source; ///< The number of a loop of the source.
+  unsigned Source; ///< The number of the loop in the source nest.
   double Trips;
-  double Step; ///< Iterations of the source's loop per iteration.
+  double Step; ///< Iterations of the source loop per iteration of this loop.
 };
 
 /// The nest that a choice makes, and the estimates for it.
@@ -68,7 +68,7 @@ private:
   const TilingChoice &Choice;
   SmallVector<NewLoop, 16> Loops;          ///< The outermost loop is first.
   SmallVector<const Access *, 8> Memories; ///< One access for each memory.
-  unsigned Inner, Around;                  ///< Innermost, and around it.
+  unsigned Inner, Around; ///< The innermost loop, and the loop around it.
   double InnerTrips = 1, AroundTrips = 1, Iterations = 1;
 };
 
@@ -183,8 +183,8 @@ void NewNest::describeRegisters(SmallVectorImpl<float> &Row) const {
   const double Vectors = InnerTrips / Lanes;
   Row.append({float(IsVector), float(log2of(Lanes)), float(Loads),
               float(Stores), float(Gathers), float(log2of(Unroll)),
-              // The share of iterations that fill no vector, and starts of the
-              // innermost loop.
+              // The share of vectors that is wasted, and how often the
+              // innermost loop starts.
               float(std::ceil(Vectors) / Vectors - 1),
               float(log2of(Unroll / InnerTrips)), float(log2of(Bytes))});
 }

@@ -33,8 +33,8 @@ namespace MLBridge {
 /// Replaces an unknown stride, in elements.
 static constexpr int64_t TypicalStride = 1024;
 
-/// The maximum number of accesses in an affine nest that is analysed. The
-/// analysis compares all pairs of accesses, about 10 us each.
+/// The maximum number of accesses in an affine nest that is analysed, because
+/// the analysis compares all pairs of accesses, at about 10 us for each pair.
 static constexpr size_t MaxAccesses = 128;
 
 /// Returns the size of an element in bytes, or nullopt if \p Element is not a
@@ -69,8 +69,8 @@ static std::optional<SmallVector<int64_t>> stridesOf(ShapedType Type) {
 }
 
 /// Returns how far the address moves per iteration of each loop, in bytes. \p
-/// Positions has, for each loop, the number of its operand in \p Map, or
-/// nullopt.
+/// Positions has, for each loop, the number of the loop's operand in \p Map, or
+/// nullopt if \p Map does not use the loop.
 static SmallVector<int64_t, 8>
 stridesAlong(AffineMap Map, ArrayRef<std::optional<unsigned>> Positions,
              ArrayRef<int64_t> Strides, int64_t ElementBytes) {
@@ -152,7 +152,7 @@ static bool mayOverlap(const llvm::MapVector<Value, unsigned> &Buffers) {
   });
 }
 
-/// Adds an access to \p Nest. False if its address is unknown.
+/// Adds an access to \p Nest. Returns false if the access's address is unknown.
 static bool addAccess(LoopNest &Nest, ShapedType Type, AffineMap Map,
                       ArrayRef<std::optional<unsigned>> Positions,
                       unsigned Memory, bool IsWrite) {
@@ -166,7 +166,7 @@ static bool addAccess(LoopNest &Nest, ShapedType Type, AffineMap Map,
   return true;
 }
 
-/// Adds the dependences between all accesses. False if one is unknown.
+/// Adds the dependences between all accesses. Returns false if one is unknown.
 static bool addDependences(LoopNest &Nest, ArrayRef<AffineForOp> Loops,
                            ArrayRef<MemRefAccess> Accesses) {
   const unsigned Outside = getNestingDepth(Loops.front());

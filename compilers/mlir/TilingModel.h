@@ -28,8 +28,8 @@ class TilingModel {
 public:
   bool isOpen() const { return Runner != nullptr; }
 
-  /// Opens the model at \p Spec, which connects at the first request. Returns
-  /// the mistake in \p Spec, or an empty string.
+  /// Opens the model at \p Spec, but connects only at the first request.
+  /// Returns the mistake in \p Spec, or an empty string.
   std::string open(llvm::StringRef Spec);
 
   /// Requests a choice for \p Nest in the function \p Function. If the model

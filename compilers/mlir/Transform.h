@@ -22,7 +22,7 @@
 namespace MLBridge {
 
 /// Applies \p Choice to the perfect nest \p Loops. If this fails, the nest
-/// still computes the same.
+/// still computes the same results.
 mlir::LogicalResult
 applyToAffine(llvm::ArrayRef<mlir::affine::AffineForOp> Loops,
               const TilingChoice &Choice);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The menu of tile sizes and orders.
+/// Lists the tile sizes and the orders of loops that a model can choose.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -69,7 +69,7 @@ std::vector<Choice> candidatesOf(const Scheduler &S) {
                       Order};
         if (!Order.empty())
           New.Sizes[Order.back()] = Sizes.Innermost;
-        // A tile of the whole loop tiles nothing.
+        // A tile with all iterations of the loop is the same as no tile.
         for (std::size_t I = 0; I < New.Sizes.size(); ++I)
           if (New.Sizes[I] >= S.extents(Number)[I])
             New.Sizes[I] = 0;

@@ -29,8 +29,8 @@ std::string preamble(const Kernel &K);
 
 /// Returns a program that runs \p Functions alternately, and compares their
 /// results with the results of the first function, bit for bit. The program
-/// prints a line for each function: "same" or "differs", and the nanoseconds of
-/// CPU time of each of \p Rounds runs. A function runs only once if it takes
+/// prints a line for each function: "same" or "differs", and the CPU time of
+/// each of \p Rounds runs in nanoseconds. A function runs only once if it takes
 /// more than \p Slow times as long as the first function.
 std::string programOf(const Kernel &K,
                       const std::vector<std::string> &Functions, int Rounds,

@@ -179,8 +179,8 @@ private:
            "math.h");
   }
 
-  /// Subscripts are sums of iterators and numbers. isl checks that they are
-  /// affine. Other operators round, so C and isl may differ.
+  /// Accepts only names, numbers, +, - and *. isl checks that the subscript is
+  /// affine. Other operators round, and C and isl may round differently.
   std::string scanSubscript() {
     std::string Text;
     int Depth = 0;
@@ -200,7 +200,7 @@ private:
                                     Next == "(" || Next == ")";
       if (!IsFine || Depth < 0)
         fail("unexpected '" + std::string(Next) + "' in a subscript");
-      // C would read an octal number, but isl a decimal one.
+      // C would read this number as octal, but isl would read it as decimal.
       if (T.Kind == TokenKind::Number && Next.size() > 1 && Next[0] == '0')
         fail("unexpected 0 at the start of '" + std::string(Next) + "'");
       Text += std::string(Next) + " ";

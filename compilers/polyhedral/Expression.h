@@ -22,7 +22,7 @@
 
 namespace MLBridge::polyhedral {
 
-/// An access to an array, as the C text names it.
+/// An access to an array, as it is written in the C text.
 struct WrittenAccess {
   std::string Array;
   std::vector<std::string> Subscripts;

@@ -50,7 +50,7 @@ constexpr double TLB2Cost = 30;
 /// offsets count once.
 struct Reference {
   const Array *Target;
-  /// By subscript: the factor of each iterator.
+  /// For each subscript, the factor of each iterator.
   std::vector<Vector> Factors;
   bool IsWritten = false;
 };
@@ -118,7 +118,7 @@ static std::vector<Row> independent(std::vector<Row> Rows, std::size_t Depth) {
   return Kept;
 }
 
-/// Returns the directions of the loops: the columns of the inverse of the rows.
+/// Returns the loops' directions, the columns of the inverse matrix of \p Rows.
 static std::vector<Vector> directionsOf(const std::vector<Row> &Rows) {
   const std::size_t Depth = Rows.size();
   std::vector<Vector> Left;
@@ -319,8 +319,8 @@ static double sumOf(const Vector &Values) {
   return std::accumulate(Values.begin(), Values.end(), 0.0);
 }
 
-/// Returns by how many elements of an array an iteration of a loop moves an
-/// access.
+/// Returns how many elements of the array an access moves when the loop's next
+/// iteration begins.
 static double strideOf(const std::vector<Vector> &Factors, const Array &Target,
                        const Loop &L) {
   double Stride = 0;

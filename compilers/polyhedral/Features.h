@@ -78,7 +78,7 @@ public:
 
 private:
   const Kernel &Source;
-  /// By schedule and statement: the loops from the outermost.
+  /// For each schedule and statement, the loops, with the outermost first.
   std::vector<std::vector<Nest>> Nests;
 };
 

@@ -38,8 +38,8 @@ constexpr std::int64_t MaxElements = std::int64_t{1} << 26;
 /// The largest size of a kernel's file in bytes.
 constexpr std::uintmax_t MaxBytes = std::uintmax_t{1} << 24;
 
-/// The largest numbers of iterators and times for loops of type int, and for
-/// loops of type long. Sums and tiles of these numbers fit the types, too.
+/// The largest values of iterators and times for loops of type int, and for
+/// loops of type long. Sums and tiles of these values fit the types, too.
 constexpr double MaxInt = 1 << 24;
 constexpr double MaxLong = std::int64_t{1} << 48;
 
@@ -247,7 +247,7 @@ void KernelReader::checkTimes(const Statement &S) {
   if (isl_multi_aff_has_tuple_id(S.Time.get(), isl_dim_out))
     throw UserError("statement '" + S.Name +
                     "': expected a schedule without a name");
-  // isl would order times of different lengths arbitrarily.
+  // isl would put times with different numbers of dimensions in any order.
   if (!Result.Statements.empty() &&
       Dimensions(S) != Dimensions(Result.Statements[0]))
     throw UserError("statement '" + S.Name + "': expected a schedule of " +

@@ -34,8 +34,8 @@ class UserError : public std::runtime_error {
 struct Array {
   std::string Name;
   std::vector<std::int64_t> Extents;
-  /// A C expression of the subscripts i0, i1, ... that sets each element before
-  /// the kernel runs.
+  /// A C expression of the subscripts i0, i1, ... that gives the value of each
+  /// element before the kernel runs.
   std::string Initial;
 };
 

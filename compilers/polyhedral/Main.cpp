@@ -33,8 +33,8 @@ namespace MLBridge::polyhedral {
 
 namespace {
 
-/// The limit of isl's operations for one kernel, which take a minute or less.
-/// Without it, the dependences of irregular loops could take very long.
+/// The maximum number of isl's operations for one kernel, which take at most a
+/// minute. Without this limit, dependences of irregular loops could take long.
 constexpr unsigned long MaxOperations = 100'000'000;
 
 constexpr const char *Help =
@@ -73,7 +73,7 @@ struct Options {
   int Seconds = 600;
 };
 
-/// A function that runs many times as long as the original is measured once.
+/// A function that takes this many times as long as the original runs once.
 constexpr double Slow = 1.7;
 
 struct ContextDeleter {
@@ -237,8 +237,8 @@ std::vector<Choice> Session::chosen() {
   return Found;
 }
 
-/// Returns the different functions. \p Numbers receives, for each choice, the
-/// number of its function.
+/// Returns the functions without duplicates. \p Numbers receives, for each
+/// choice, the number of its function.
 std::vector<std::string>
 Session::functionsOf(const std::vector<Choice> &Choices,
                      std::vector<std::size_t> &Numbers) const {

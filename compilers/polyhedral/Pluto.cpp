@@ -54,7 +54,7 @@ static std::vector<PlutoChoice> plutoCandidates() {
   return Found;
 }
 
-/// Returns the renaming to the names that Pluto expects: S_0, S_1, ...
+/// Returns a map that renames the statements as Pluto expects: S_0, S_1, ...
 static isl::union_map plutoNames(const Kernel &K) {
   isl::union_map Names(K.Domain.ctx(), "{}");
   for (std::size_t I = 0; I < K.Statements.size(); ++I) {
@@ -193,7 +193,7 @@ static PlutoChoice decidePluto(const Kernel &K, const std::string &Spec) {
   return Candidates[Index];
 }
 
-/// Prints the kernel, or runs it beside the original order with --run.
+/// Prints the kernel or, with --run, compares it with the original order.
 static int runPluto(const std::vector<std::string> &Arguments) {
   if (Arguments.size() < 2 || Arguments.size() > 3 ||
       (Arguments.size() == 3 && Arguments[2] != "--run"))

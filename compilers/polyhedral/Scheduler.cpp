@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Dependences, schedules and tiles with isl.
+/// Computes dependences, schedules and tiles with isl.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -108,7 +108,7 @@ void Scheduler::check(const Choice &C) const {
                       "loops as order");
 }
 
-/// Returns a schedule of several loops: \p Loops are affine functions.
+/// Returns a schedule of several loops, each given as an affine function.
 static isl::multi_union_pw_aff
 bandOf(const isl::schedule_node &Node,
        const std::vector<isl::union_pw_aff> &Loops) {

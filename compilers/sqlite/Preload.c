@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A library for LD_PRELOAD. All connections of a program that is linked with
-/// libsqlite3 then load the extension, which prepares all statements:
+/// A library for LD_PRELOAD. In a program that is linked with libsqlite3, all
+/// connections then load the extension, which rewrites their statements:
 ///
 ///   LD_PRELOAD=mlbridge_sqlite_preload.so MLBRIDGE_SQLITE_MODEL=SPEC program
 ///

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// An Advisor asks a model for the selectivities of a statement's terms.
-/// rewrite() passes them to SQLite's planner by likelihood().
+/// rewrite() passes them to SQLite's planner with likelihood().
 ///
 //===----------------------------------------------------------------------===//
 

@@ -520,8 +520,8 @@ static bool copySource(const Source *From, char *Schema, char *Table,
          (!From->Schema || copyName(From->Schema, Schema, Size));
 }
 
-/// True if SQLite compares 1 and 1.0 in a column of this type as equal,
-/// although the column can have both.
+/// True if a column of this type can contain both 1 and 1.0, which SQLite
+/// compares as equal.
 static bool hasNoAffinity(const char *Type) {
   return !Type || !*Type || sqlite3_stricmp(Type, "ANY") == 0 ||
          sqlite3_strlike("%BLOB%", Type, 0) == 0;
@@ -650,9 +650,9 @@ static double numberOf(const char *Text) {
   return Number;
 }
 
-/// Reads a literal as two numbers, which compare as the literals do. For a
-/// text, the numbers encode its first six bytes and its next six bytes. Returns
-/// a hash: of a text in lower case, or of the bytes of a double.
+/// Reads a literal as a pair of numbers. Pairs sort in the same order as their
+/// literals. A text's pair encodes its first six bytes and its next six bytes.
+/// Returns the hash of the text in lower case, or of the bytes of the number.
 static uint32_t setValue(const Statement *S, int Begin, int End, double *To) {
   enum { Digits = 6, MaxText = 256 };
   const Token *const T = &S->Tokens[End - 1];
@@ -677,8 +677,8 @@ static uint32_t setValue(const Statement *S, int Begin, int End, double *To) {
   return hashText(HashStart, Text, Length);
 }
 
-/// Skips to the word AND, OR or the end. CASE and BETWEEN contain words that do
-/// not separate terms.
+/// Returns the index of the next AND, or the end. Sets HasOr if an OR precedes
+/// it. Words inside CASE and BETWEEN do not separate terms.
 static int endOfTerm(const Statement *S, int I, int End, bool *HasOr) {
   int Cases = 0, Betweens = 0;
   for (; I < End; ++I) {
@@ -1244,7 +1244,7 @@ static void checkFunctions(Parser *P, int Begin, int End) {
   }
 }
 
-/// Refuses aggregates of a subquery whose columns may all belong to a query
+/// Refuses aggregates of a subquery if their columns may all belong to a query
 /// around it, because SQLite then aggregates the rows of that query.
 static void checkAggregates(Parser *P, const Scope *Where, int Begin, int End) {
   const Statement *const S = P->S;
@@ -1405,8 +1405,8 @@ static void parseSelect(Parser *P, int Begin, int End, int Nesting,
     // Check the collations of columns, because they affect comparisons.
     if (P->ComparesValues)
       resolveAll(P, &Here, I, Last);
-    // Check the order, because SQLite underestimates the cost of a scan that
-    // gives it.
+    // Check GROUP BY and ORDER BY, because SQLite underestimates the cost of a
+    // scan in their order.
     P->IsOrder = true;
     if (C.GroupBy >= 0)
       resolveAll(P, &Here, C.GroupBy, C.Having >= 0 ? C.Having : C.End);
