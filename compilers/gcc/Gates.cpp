@@ -23,6 +23,10 @@
 
 #include <gimple.h>
 
+#include <stringpool.h>
+
+#include <attribs.h>
+#include <cgraph.h>
 #include <tree-pass.h>
 
 #include "Decisions.h"
@@ -166,6 +170,18 @@ static int32_t indexOf(const char *Pass) {
   return -1;
 }
 
+/// True if gcc must inline calls in \p Function, because of the attribute
+/// always_inline or flatten.
+static bool mustInline(tree Function) {
+  if (lookup_attribute("flatten", DECL_ATTRIBUTES(Function)))
+    return true;
+  for (cgraph_edge *E = cgraph_node::get(Function)->callees; E;
+       E = E->next_callee)
+    if (DECL_DISREGARD_INLINE_LIMITS(E->callee->ultimate_alias_target()->decl))
+      return true;
+  return false;
+}
+
 void GatesPass::decide(bool &IsOpen) {
   if (!IsOpen || !Asked.isActive() || !current_function_decl)
     return;
@@ -176,7 +192,8 @@ void GatesPass::decide(bool &IsOpen) {
   auto Counts = Known.find(DECL_UID(current_function_decl));
   // gcc creates some functions later, for example by outlining. These functions
   // have no counts.
-  if (Index < 0 || Counts == Known.end())
+  if (Index < 0 || Counts == Known.end() ||
+      (strcmp(Pass.name, "einline") == 0 && mustInline(current_function_decl)))
     return;
   Asked.set("pass", Index)
       .set("pass_number", static_cast<int32_t>(Pass.static_pass_number));

@@ -16,6 +16,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 // Do not sort these headers. gcc's headers do not include the headers that they
@@ -32,11 +33,17 @@
 #include <target.h>
 #include <tree-pass.h>
 
+#include <stringpool.h>
+
+#include <attribs.h>
+
 #include <alloc-pool.h>
+#include <asan.h>
 #include <diagnostic-core.h>
 #include <ipa-utils.h>
 #include <sreal.h>
 #include <symbol-summary.h>
+#include <trans-mem.h>
 #include <tree-vrp.h>
 
 #include <ipa-prop.h>
@@ -77,11 +84,15 @@ private:
   };
 
   std::vector<cgraph_edge *> findCalls();
+  void findFlattened(cgraph_node &Root);
   void describe(cgraph_edge &Call);
   void decide(cgraph_edge &Call);
 
   Model &Asked;
   std::unordered_map<const cgraph_node *, Node> Nodes;
+  /// The functions with the attribute flatten, and their direct and indirect
+  /// callees.
+  std::unordered_set<const cgraph_node *> Flattened;
   int64_t Edges = 0;
   int64_t UnitSize = 0;
   int64_t MostUnitSize = 0;
@@ -112,6 +123,42 @@ static bool hasSameOptions(cgraph_node &Caller, cgraph_node &Callee) {
          (!Own || !Other || Own == Other);
 }
 
+/// Returns the sanitizers that instrument \p Function.
+static unsigned sanitizersOf(const_tree Function) {
+  tree Excluded = lookup_attribute("no_sanitize", DECL_ATTRIBUTES(Function));
+  if (!Excluded)
+    return flag_sanitize;
+  return flag_sanitize &
+         ~static_cast<unsigned>(tree_to_uhwi(TREE_VALUE(Excluded)));
+}
+
+/// True if the caller's options for sanitizers, transactional memory and live
+/// patching allow inlining.
+static bool hasSameInstrumentation(const cgraph_node &Caller,
+                                   const cgraph_node &Callee) {
+  return sanitizersOf(Caller.decl) == sanitizersOf(Callee.decl) &&
+         sanitize_coverage_p(Caller.decl) == sanitize_coverage_p(Callee.decl) &&
+         is_tm_pure(Caller.decl) == is_tm_pure(Callee.decl) &&
+         !(Callee.externally_visible &&
+           flag_live_patching == LIVE_PATCHING_INLINE_ONLY_STATIC);
+}
+
+/// True if inlining \p Call would enlarge the caller's stack frame more than
+/// gcc's parameters allow. A recursive caller could then overflow the stack.
+static bool isFrameTooLarge(const cgraph_edge &Call) {
+  cgraph_node &Root = rootOf(Call);
+  HOST_WIDE_INT Added =
+      ipa_fn_summaries->get(&calleeOf(Call))->estimated_stack_size;
+  HOST_WIDE_INT Own =
+      ipa_size_summaries->get(Call.caller)->estimated_self_stack_size;
+  HOST_WIDE_INT Most =
+      MAX(Own, ipa_size_summaries->get(&Root)->estimated_self_stack_size);
+  Most += Most * opt_for_fn(Root.decl, param_stack_frame_growth) / 100;
+  Most = MAX(Most, ipa_fn_summaries->get(&Root)->estimated_stack_size);
+  Most = MAX(Most, opt_for_fn(Root.decl, param_large_stack_frame));
+  return Added != 0 && Own + Added > Most;
+}
+
 /// True if gcc's inline_call() may inline \p Call. gcc's own checks are static
 /// functions of its inliner, which a plug-in cannot call.
 static bool canInline(cgraph_edge &Call) {
@@ -132,7 +179,8 @@ static bool canInline(cgraph_edge &Call) {
          !DECL_UNINLINABLE(Callee.decl) &&
          !DECL_DISREGARD_INLINE_LIMITS(Callee.decl) &&
          !Callee.calls_comdat_local && !Call.recursive_p() &&
-         &Caller != &Callee && hasSameOptions(Caller, Callee);
+         &Caller != &Callee && hasSameOptions(Caller, Callee) &&
+         hasSameInstrumentation(Caller, Callee) && !isFrameTooLarge(Call);
 }
 
 /// Returns the number of constant arguments of a call.
@@ -184,7 +232,8 @@ void InlinePass::describe(cgraph_edge &Call) {
 }
 
 void InlinePass::decide(cgraph_edge &Call) {
-  if (!Asked.isActive() || !canInline(Call))
+  // gcc inlines all calls in functions with the attribute flatten.
+  if (!Asked.isActive() || Flattened.count(Call.caller) || !canInline(Call))
     return;
   int Growth = estimate_edge_growth(&Call);
   if (ipa_size_summaries->get(&rootOf(Call))->size + Growth >
@@ -201,7 +250,24 @@ void InlinePass::decide(cgraph_edge &Call) {
     Call.inline_failed = CIF_LTO_MISMATCHED_DECLARATIONS;
   } else if (Choice == InlineCall) {
     UnitSize += Growth;
-    inline_call(&Call, true, nullptr, nullptr, true);
+    cgraph_node &Root = rootOf(Call);
+    inline_call(&Call, true, nullptr, nullptr, false);
+    // inline_call() could update the summary only partly, because it may also
+    // change other calls of the function.
+    ipa_update_overall_fn_summary(&Root);
+  }
+}
+
+/// Adds \p Root, and its direct and indirect callees, to Flattened.
+void InlinePass::findFlattened(cgraph_node &Root) {
+  std::vector<cgraph_node *> Left = {&Root};
+  while (!Left.empty()) {
+    cgraph_node *Function = Left.back();
+    Left.pop_back();
+    if (!Flattened.insert(Function).second)
+      continue;
+    for (cgraph_edge *E = Function->callees; E; E = E->next_callee)
+      Left.push_back(&calleeOf(*E));
   }
 }
 
@@ -225,8 +291,15 @@ std::vector<cgraph_edge *> InlinePass::findCalls() {
       UnitSize += Size->size;
     for (cgraph_edge *E = Function.callees; E; E = E->next_callee)
       Calls.push_back(E);
+    if (lookup_attribute("flatten", DECL_ATTRIBUTES(Function.decl)))
+      findFlattened(Function);
   }
   return Calls;
+}
+
+/// gcc calls this function before it frees \p Call.
+static void forget(cgraph_edge *Call, void *Left) {
+  static_cast<std::unordered_set<cgraph_edge *> *>(Left)->erase(Call);
 }
 
 unsigned InlinePass::execute(function *) {
@@ -241,8 +314,13 @@ unsigned InlinePass::execute(function *) {
   std::vector<cgraph_edge *> Calls = findCalls();
   Edges = static_cast<int64_t>(Calls.size());
   MostUnitSize = MostUnitGrowth * UnitSize + MostFunctionSize;
+  // Inlining may turn an indirect call into a direct one, and then frees calls.
+  std::unordered_set<cgraph_edge *> Left(Calls.begin(), Calls.end());
+  cgraph_edge_hook_list *Hook = symtab->add_edge_removal_hook(forget, &Left);
   for (cgraph_edge *Call : Calls)
-    decide(*Call);
+    if (Left.count(Call) != 0)
+      decide(*Call);
+  symtab->remove_edge_removal_hook(Hook);
   return 0;
 }
 

@@ -14,7 +14,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <string>
 
@@ -43,7 +45,9 @@ int plugin_init(plugin_name_args *Info, plugin_gcc_version *Version) {
         gcc_version.datestamp + ", found gcc " + Version->basever + " of " +
         Version->datestamp +
         ": build it for this gcc with scripts/build-gcc-plugin GCC DIR");
-  std::string Path = Info->full_name;
+  // A symbolic link to this file need not be beside the decisions.
+  char Real[PATH_MAX];
+  std::string Path = realpath(Info->full_name, Real) ? Real : Info->full_name;
   Path = Path.substr(0, Path.rfind('/') + 1) + MLBRIDGE_GCC_DECISIONS;
   void *Library = dlopen(Path.c_str(), RTLD_NOW | RTLD_LOCAL);
   using StartFunction = int (*)(plugin_name_args *);

@@ -2,12 +2,13 @@
 """Stock gcc with the plug-in of compilers/gcc, which uses the C API."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from aot_models import GraphBuilder
 from mlbridge.aot import compile_model
 from mlbridge.log import read_log
 from mlbridge_optimizations.corpus.sources import SourceProgram, unpack
+from mlbridge_optimizations.gcc_speed.models import served
 from programs import BUILD, IS_FULL, ROOT, Started, run_program
 
 PLUGIN = BUILD / "compilers/gcc/mlbridge.so"
@@ -132,6 +134,14 @@ def test_every_runner_decides_the_same(
         assert unroll_with(spec, tmp_path) == (unrolled, "")
     # The loop of scale() is unrolled TIMES times and has an epilogue.
     assert stock.count("addss") < TIMES <= unrolled.count("addss")
+
+
+def test_a_symbolic_link(unrolled: str, tmp_path: Path) -> None:
+    """gcc finds the second file of the plug-in beside the first, real file."""
+    link = tmp_path / "mlbridge.so"
+    link.symlink_to(PLUGIN)
+    spec = f"onnx:{write_model(tmp_path)}"
+    assert compile_with(spec, tmp_path, f"-fplugin={link}") == (unrolled, "")
 
 
 def test_the_model_may_be_named_by_an_argument(unrolled: str, tmp_path: Path) -> None:
@@ -328,12 +338,140 @@ def test_exceptions_debug_info_and_two_plugins(tmp_path: Path) -> None:
     command = ["g++", "-O2", "-Werror", "-fcompare-debug", "x.cpp", "-o", "program"]
     command += [f"-fplugin={PLUGIN}", f"-fplugin-arg-mlbridge-inline={spec}"]
     command += [f"-fplugin={other}", f"-fplugin-arg-other-unroll={spec}"]
-    with mlbridge.serving(lambda _: np.int32(1), spec) as served:
+
+    def reply_of(features: mlbridge.Features) -> np.int32:
+        return np.int32(sum(int(value) for value in features.values()) % 3)
+
+    with mlbridge.serving(reply_of, spec) as served:
         said = run_program(command, cwd=tmp_path, check=True).stderr
     assert said == ""
     assert served.statistics.requests > 2
     printed = run_program([tmp_path / "program"], check=True).stdout
     assert printed == "1862 2296\n"
+
+
+def runs(source: str, options: Sequence[str], folder: Path, **choices: int) -> str:
+    """Compiles and runs a program with a model that always gives the same replies."""
+    file = folder / ("x.cpp" if "std::" in source else "x.c")
+    file.write_text(source)
+    command: list[str | Path] = ["g++" if file.suffix == ".cpp" else "gcc", *options]
+    with served() as server:
+        server.answer = lambda decision, features: choices[decision]
+        command += [file, "-o", folder / "program", *server.flags(PLUGIN, [*choices])]
+        assert run_program(command, check=True).stderr == ""
+        assert sum(server.counts.values()) > 0
+    return run_program([folder / "program"], check=True).stdout
+
+
+UNCHECKED = """#include <stdio.h>
+#include <stdlib.h>
+__attribute__((no_sanitize("address"))) static int peek(volatile char *p) {
+  int s = 0;
+  for (int i = 0; i < 70; ++i) s += p[i] > 999;
+  return s;
+}
+static int more(int a) { for (int i = 0; i < 9; ++i) a ^= i * a; return a; }
+__attribute__((noinline)) int outer(char *p) { return peek(p) + peek(p + 1) + more(0); }
+int main(void) { char *p = malloc(16); printf("%d\\n", outer(p)); free(p); }
+"""
+
+
+def test_functions_that_are_not_sanitized(tmp_path: Path) -> None:
+    """If inlined into a sanitized function, peek() would be sanitized, too."""
+    options = ("-O2", "-fsanitize=address", "-fno-early-inlining")
+    assert runs(UNCHECKED, options, tmp_path, inline=1) == "0\n"
+
+
+DEEP = """#include <stdio.h>
+#include <string.h>
+static int report(int n, const char *text) {
+  char line[60000];
+  int s = 0;
+  memset(line, n, sizeof line);
+  snprintf(line, sizeof line, "%s %d", text, n);
+  for (int i = 0; i < 60000; i += 7) s += line[i];
+  return s;
+}
+static int mix(int a) { for (int i = 0; i < 9; ++i) a ^= i * a; return a; }
+__attribute__((noinline, noclone)) int visit(int n, int bad) {
+  int r = 0;
+  if (n == bad) r = report(n, "bad") + report(n + 1, "worse");
+  return n == 0 ? r : (visit(n - 1, bad) ^ mix(n)) + r;
+}
+int main(int count, char **words) { printf("%d\\n", visit(2000 * count, -1)); }
+"""
+
+
+def test_large_frames_in_a_deep_recursion(tmp_path: Path) -> None:
+    """If report() were inlined, the recursion would overflow the stack."""
+    options = ("-O2", "-fno-early-inlining")
+    expected = runs(DEEP, options, tmp_path, unroll=1)
+    assert runs(DEEP, options, tmp_path, inline=1) == expected
+
+
+def test_flattened_functions(tmp_path: Path) -> None:
+    """The attribute takes precedence over a model that inlines nothing."""
+    file, target = tmp_path / "x.c", tmp_path / "x.s"
+    file.write_text(
+        "static int f(int a) { for (int i = 0; i < 9; ++i) a ^= i * a; return a; }\n"
+        "static int g(int a) { return f(a) + f(a + 1); }\n"
+        "__attribute__((flatten)) int flat(int a) { return g(a) + g(a + 2); }\n"
+        "static int h(int a) { for (int i = 0; i < 9; ++i) a += i ^ a; return a; }\n"
+        "int plain(int a) { return h(a) + h(a + 2); }\n"
+    )
+    command: list[str | Path] = ["gcc", "-O2", "-fno-early-inlining", "-S", file]
+    with served() as server:
+        server.answer = lambda decision, features: 0
+        command += ["-o", target, *server.flags(PLUGIN, ["inline"])]
+        assert run_program(command, check=True).stderr == ""
+        assert server.counts["inline"] == 2
+    assert re.findall(r"call\t(\w+)", target.read_text()) == ["h", "h"]
+
+
+INLINED = """#include <stdio.h>
+#define INLINE __attribute__((always_inline, gnu_inline))
+static inline INLINE int one(int a) { return a * 3 + 1; }
+static inline INLINE int two(int a) { return one(a) + one(a - 1); }
+extern inline INLINE int none(int a) { return a - 2; }
+int main(void) { printf("%d\\n", two(5) + none(3)); }
+"""
+
+
+@pytest.mark.parametrize("level", ["-O0", "-Og", "-O2"])
+def test_functions_that_gcc_must_inline(level: str, tmp_path: Path) -> None:
+    """No model may skip the pass that inlines them."""
+    assert runs(INLINED, (level,), tmp_path, gates=0, flags=0) == "30\n"
+
+
+POLYMORPHIC = """#include <cstdio>
+struct Base {
+  virtual int of(int a) { return a + 1; }
+  virtual ~Base() { std::puts("end"); }
+};
+struct Derived final : Base {
+  int of(int a) override { for (int i = 0; i < 5; ++i) a ^= i + 3; return a; }
+};
+static int sum(Base &base, int n) {
+  int s = 0;
+  for (int i = 0; i < n; ++i)
+    if (i > 3) s += base.of(i); else s ^= i;
+  return s;
+}
+int main(int count, char **) {
+  Derived one;
+  Base *other = new Derived;
+  int s = 0;
+  for (int i = 1; i < 9; ++i) s += sum(one, i) + sum(*other, i + count);
+  delete other;
+  std::printf("%d\\n", s);
+}
+"""
+
+
+def test_internal_checks_of_gcc(tmp_path: Path) -> None:
+    """With -fchecking, gcc compares its summaries of functions with the functions."""
+    options = ("-O2", "-fchecking=2")
+    assert runs(POLYMORPHIC, options, tmp_path, inline=1) == "end\n161\nend\n"
 
 
 @pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
