@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The function by which Loader.cpp starts Plugin.cpp. Include this header
-/// after those of gcc.
+/// Declares the function with which Loader.cpp starts Plugin.cpp. Include this
+/// header after gcc's headers.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -26,8 +26,8 @@ namespace {
 
 struct Decision {
   const char *Name;
-  /// The environment variable that contains the spec if no argument does. gcc
-  /// refuses arguments whose value contains `=`.
+  /// The environment variable that contains the spec if no argument does. It is
+  /// needed because gcc refuses arguments whose value contains `=`.
   const char *Variable;
   void (*Start)(const char *Plugin, Model &Asked);
 };

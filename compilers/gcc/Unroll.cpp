@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A model chooses how often each innermost loop is unrolled.
+/// A model chooses the factor by which each innermost loop is unrolled.
 ///
 //===----------------------------------------------------------------------===//
 
