@@ -17,19 +17,12 @@ _DEFAULTS: dict[int, _Handler] = {
 
 
 class _OwnHandler:
-    """A signal handler that calls a function, but not in a forked child."""
+    """A signal handler that calls a function."""
 
     def __init__(self, function: Callable[[int], None]) -> None:
         self._function = function
-        self._process = os.getpid()
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if os.getpid() != self._process:
-            # In a forked child, do what happens without this handler.
-            if number == signal.SIGINT:
-                raise KeyboardInterrupt
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
         self._function(number)
 
 
@@ -86,28 +79,39 @@ def _interrupt(number: int) -> NoReturn:
 
 
 class _Fork(threading.local):
-    """Blocks the signals with an `_OwnHandler` during a fork.
+    """Gives a forked child the default handlers instead of each `_OwnHandler`.
 
-    Otherwise Python drops a signal that the child receives before it runs Python code,
-    for example the SIGTERM of multiprocessing.Pool.terminate().
+    The signals are blocked during the fork, so that the child cannot lose one, for
+    example the SIGTERM of multiprocessing.Pool.terminate(). A handler in Python would
+    lose a signal that arrives just before the child waits for a lock.
     """
 
-    mask: set[signal.Signals] | None = None
+    own: tuple[int, ...] = ()
+    mask: frozenset[int] = frozenset()
 
     def before(self) -> None:
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        own = [n for n in numbers if isinstance(signal.getsignal(n), _OwnHandler)]
-        if own:
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, own)
-            self.mask = {signal.Signals(number) for number in mask}
+        self.own = tuple(
+            number
+            for number in _DEFAULTS
+            if isinstance(signal.getsignal(number), _OwnHandler)
+        )
+        if self.own:
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.own)
+            self.mask = frozenset(mask)
 
-    def after(self) -> None:
-        mask, self.mask = self.mask, None
-        if mask is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    def after_in_parent(self) -> None:
+        if self.own:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+
+    def after_in_child(self) -> None:
+        for number in self.own:
+            signal.signal(number, _DEFAULTS[number])
+        self.after_in_parent()
 
 
 _fork = _Fork()
 os.register_at_fork(
-    before=_fork.before, after_in_parent=_fork.after, after_in_child=_fork.after
+    before=_fork.before,
+    after_in_parent=_fork.after_in_parent,
+    after_in_child=_fork.after_in_child,
 )

@@ -255,6 +255,10 @@ def policy(features):
     if features["how"] == "pool":
         with context.Pool(2) as pool:      # Ends its workers by SIGTERM.
             return sum(pool.map(work, [1, 2]))
+    if features["how"] == "handler":
+        with context.Pool(1) as pool:
+            default = pool.apply(signal.getsignal, [signal.SIGTERM])
+        return int(default is signal.SIG_DFL)
     if features["how"] == "at once":
         children = []
         for _ in range(20):
@@ -283,7 +287,13 @@ SIGNALLED = -signal.SIGTERM
 
 @pytest.mark.parametrize(
     ("how", "reply"),
-    [("pool", 6), ("SIGTERM", SIGNALLED), ("at once", SIGNALLED), ("SIGINT", 1)],
+    [
+        ("pool", 6),
+        ("handler", 1),
+        ("SIGTERM", SIGNALLED),
+        ("at once", SIGNALLED),
+        ("SIGINT", 1),
+    ],
 )
 def test_a_policy_that_forks(name: str, how: str, reply: int) -> None:
     """Signals that shut the server down end the policy's children."""
