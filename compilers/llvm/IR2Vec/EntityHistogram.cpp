@@ -63,7 +63,7 @@ namespace {
 /// functions are of this kind.
 ///
 /// After some passes, the instructions of a block are scattered over memory, so
-/// a simple traversal waits for each instruction. Therefore, this class
+/// a simple traversal waits for memory at each one. Therefore, this class
 /// alternates between several blocks. It counts one instruction of each block
 /// and prefetches the memory that the next instructions need. For scattered
 /// instructions, this method halves the time. For a module that has just been

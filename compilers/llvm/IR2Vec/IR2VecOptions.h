@@ -27,7 +27,7 @@ llvm::StringRef ir2vecVocabulary();
 /// Returns the values of `-mlbridge-ir2vec-kind` and
 /// `-mlbridge-ir2vec-normalization`.
 EmbeddingOptions ir2vecOptions();
-/// Each field is true if the command line contains the option.
+/// Each field is true if the command line contains the field's option.
 struct IR2VecOptionsGiven {
   bool Kind, Normalization;
 };

@@ -36,8 +36,8 @@ namespace MLBridge {
 class KeptHistograms {
 public:
   /// Returns an object that follows the passes that run with \p Callbacks.
-  /// Before each pass that changes only attributes, it copies the histograms
-  /// that \p FAM has cached. \p FAM must outlive the callbacks.
+  /// Before each pass that changes only attributes, the object copies the
+  /// histograms that \p FAM has cached. \p FAM must outlive the callbacks.
   static std::shared_ptr<KeptHistograms>
   follow(llvm::PassInstrumentationCallbacks &Callbacks,
          llvm::FunctionAnalysisManager &FAM);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Inlines, or does not inline, the calls that a file of decisions lists:
-/// `-mlbridge-inliner=decisions:FILE`. LLVM's heuristic decides about all other
-/// calls.
+/// With `-mlbridge-inliner=decisions:FILE`, a file of decisions lists the calls
+/// to inline and the calls not to inline. LLVM's heuristic decides about all
+/// other calls.
 ///
 /// LLVM's own replay, -cgscc-inline-replay, inlines every call that the file
 /// lists, even if the callee is weak and the linker may replace it. This replay

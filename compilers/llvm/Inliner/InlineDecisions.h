@@ -77,7 +77,7 @@ public:
 private:
   Error add(llvm::StringRef Line);
 
-  /// The index in Decisions, by decisionKey().
+  /// Maps each decisionKey() to an index in Decisions.
   llvm::StringMap<int> Indices;
   std::vector<Decision> Decisions;
 };

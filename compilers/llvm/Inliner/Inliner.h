@@ -79,9 +79,9 @@ class InlineAdvisorSource;
 /// If -mlbridge-inliner was given, registers the inline advisor with \p PB.
 void registerInliner(llvm::PassBuilder &PB);
 
-/// If -mlbridge-inliner was given, lets passes that run other passes call
-/// registerInlinerInside(). In the pipelines of \p PB, LLVM's heuristic
-/// decides.
+/// If -mlbridge-inliner was given, prepares \p PB so that passes that run other
+/// passes can call registerInlinerInside(). In the pipelines of \p PB
+/// themselves, LLVM's heuristic decides.
 void registerInlinerOnlyInside(llvm::PassBuilder &PB);
 
 /// Registers the inline advisor for the case that a pass runs other passes. \p

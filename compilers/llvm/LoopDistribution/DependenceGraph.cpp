@@ -85,7 +85,7 @@ std::string DependenceGraph::unsupported(const Loop &L,
     return "the function observes floating-point exceptions";
   if (L.isAnnotatedParallel())
     return "the loop is annotated as parallel";
-  // A graph network needs about 60 KB of memory for each node.
+  // Limit the size, because a graph network needs about 60 KB for each node.
   constexpr std::size_t MaxInstructions = 4096;
   std::size_t Instructions = 0;
   for (const BasicBlock *Block : L.blocks())
@@ -101,7 +101,7 @@ std::string DependenceGraph::unsupported(const Loop &L,
           Load    ? Load->isSimple()
           : Store ? Store->isSimple()
                   : !I.mayReadOrWriteMemory() && !I.mayHaveSideEffects();
-      // A distribution copies the loop.
+      // A distribution copies the loop, so it must be legal to copy each call.
       const auto *Call = dyn_cast<CallBase>(&I);
       const bool CanCopy = !Call || !Call->cannotDuplicate();
       if (!IsSimple || !CanCopy || I.isEHPad() || I.getType()->isTokenTy())
@@ -160,7 +160,7 @@ void DependenceGraph::addMemoryDependences(ArrayRef<Instruction *> Instructions,
       Dependences.push_back({First, Second, PreventsVectors});
   };
   for (const MemoryDepChecker::Dependence &Found : *Checker.getDependences()) {
-    // The source precedes the destination even for a backward dependence.
+    // The source comes first in program order, even in a backward dependence.
     Instruction *Source = Found.getSource(Checker);
     Instruction *Destination = Found.getDestination(Checker);
     const bool PreventsVectors =

@@ -35,7 +35,7 @@ enum class DistributionColumn : std::size_t {
   VectorShare,  ///< The share of stores in such loops, from 0 to 1.
   Instructions, ///< The number of instructions in all loops.
   Loads,        ///< The number of loads in all loops.
-  Repeated,     ///< Instructions in all loops / in the original loop.
+  Repeated,     ///< Instructions in all loops, per original instruction.
   Reloads,      ///< Stored values that a later loop loads again.
   Arrays,       ///< Values that need a temporary array.
   Scalar,       ///< The estimated cycles of an iteration without vectors.

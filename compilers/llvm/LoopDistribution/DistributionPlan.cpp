@@ -110,7 +110,7 @@ Error DistributionPlan::addOperand(unsigned Number, Instruction &Value,
     return Error::success();
   }
   if (isa<FreezeInst>(Value) && isInEarlierLoop(Number, Value)) {
-    // Each freeze of an undefined value can have another result.
+    // Do not copy a freeze, because each copy can choose another value.
     if (!tryArray(Number, Value))
       return Error(ErrorCode::Unsupported,
                    "an undefined value would be chosen twice by " +

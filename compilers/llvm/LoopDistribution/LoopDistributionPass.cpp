@@ -53,7 +53,7 @@ public:
   explicit ModulePolicy(LoopOptions Options) : Options(std::move(Options)) {}
   ~ModulePolicy() { finish(); }
 
-  /// Returns the policy for \p M, or null if it has no policy.
+  /// Returns the policy for \p M, or null if \p M has no policy.
   LoopPolicy *get(Module &M) {
     if (Of != &M) {
       finish();
@@ -268,8 +268,8 @@ void registerLoopDistribution(PassBuilder &PB) {
       [Shared](FunctionPassManager &FPM, OptimizationLevel Level) {
         if (Level.getSpeedupLevel() < 2 || Level.getSizeLevel() != 0)
           return;
-        // LLVM's pipeline simplifies loops only after this point. Without these
-        // passes, preheaders would often be missing.
+        // Simplify loops, because LLVM's pipeline does so only after this point
+        // and preheaders would often be missing.
         FPM.addPass(LoopSimplifyPass());
         FPM.addPass(LCSSAPass());
         if (Shared->options().Print)

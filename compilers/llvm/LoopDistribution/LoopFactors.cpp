@@ -114,8 +114,8 @@ std::vector<float> legalFactors(const DependenceGraph &Graph,
     }
   Smallest = std::max(Smallest, 8U);
   const std::uint64_t Register = vectorRegisterBits(Analyses);
-  // Respect the safe width. The vectorizer ignores requests for wider vectors
-  // and prints a remark.
+  // Respect the safe width, because the vectorizer ignores requests for wider
+  // vectors and prints a remark.
   const MemoryDepChecker &Checker = Graph.accesses().getDepChecker();
   std::uint64_t SafeBits = Checker.getMaxSafeVectorWidthInBits();
   if (!Checker.isSafeForAnyStoreLoadForwardDistances())

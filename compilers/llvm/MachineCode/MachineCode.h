@@ -37,10 +37,10 @@ class ObjectFile;
 namespace MLBridge {
 
 /// Creates the target machine for \p M. The target machine has the module's
-/// triple and code model, and the code generator's settings of -O2, -Os and
-/// -Oz. It generates position-independent code if the module requires it. CPU
-/// and features are not set, because they are attributes of functions. Returns
-/// Unsupported in these cases:
+/// triple and code model, and the settings that -O2, -Os and -Oz have in
+/// common. It generates position-independent code if the module requires it.
+/// CPU and features are not set, because they are attributes of functions.
+/// Returns Unsupported in these cases:
 ///
 /// - This LLVM lacks the target.
 /// - LLVM does not support the module's code model for the target.
@@ -101,10 +101,10 @@ Expected<double> cyclesOfFunction(const ObjectCode &Object,
                                   const llvm::Function &F);
 
 /// Returns the estimated number of runs of each function of \p M, by symbol. A
-/// function that code outside \p M may call runs once, and each call in \p M
-/// adds the estimated number of runs of the call. Recursive calls add nothing,
-/// but functions that call each other run equally often. A function runs at
-/// most 1e9 times. Call this before emitObject(), which modifies \p M.
+/// function that code outside \p M may call has 1 run, and each call in \p M
+/// adds the estimated number of its executions. Recursive calls add nothing,
+/// but functions that call each other have equal numbers. The maximum is 1e9.
+/// Call this function before emitObject(), which modifies \p M.
 llvm::StringMap<double> functionRuns(llvm::Module &M);
 
 /// Returns the estimated cycles of all runs of all functions. \p Object comes

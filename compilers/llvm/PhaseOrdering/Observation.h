@@ -16,7 +16,7 @@
 /// | `embedding` | float[n] | the IR2Vec embedding |
 /// | `counts` | float[12] | the counts of ModuleCounts |
 /// | `step` | float[1] | number of actions taken so far |
-/// | `actions` | float[2a] | how often each of the a actions was taken, |
+/// | `actions` | float[2a] | for a actions: how often each was taken, |
 /// | | | then a one-hot vector of the last action |
 ///
 //===----------------------------------------------------------------------===//

@@ -35,7 +35,7 @@ public:
       : Settings(std::move(Settings)), Programs(this->Settings.KeptPrograms),
         Features(std::move(Features)) {}
 
-  /// Starts an episode. The trainer's options are parsed by EpisodeRequest.
+  /// Starts an episode. EpisodeRequest parses the trainer's options.
   Error reset(FeatureSet &Into) override;
   /// Applies actions. \p Action contains the index of one action, or the
   /// indices of several actions, which are applied in order.

@@ -44,9 +44,9 @@ PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind,
   FAM.registerPass([Kind, Kept = KeptHistograms::follow(Callbacks, FAM)] {
     return EntityHistogramAnalysis(Kind, Kept);
   });
-  // InstCombine may change a function without a report, so count again after
-  // it. Otherwise, a histogram that is updated after each action could differ
-  // from a histogram that is computed once at the end.
+  // Count functions again after InstCombine, which may change a function
+  // without a report. Otherwise, a histogram that is updated after each action
+  // could differ from a histogram that is computed once at the end.
   ModuleEmbedder::distrustInstCombine(Callbacks, FAM);
   if (Register)
     Register(Builder);

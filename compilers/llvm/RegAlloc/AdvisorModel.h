@@ -54,8 +54,8 @@ public:
   /// Prints the statistics if -mlbridge-print-statistics was given.
   ~AdvisorModel();
 
-  /// Loads the model now, so that forked trials need not load it. Reports an
-  /// error. The process must have only one thread.
+  /// Loads the model now, so that forked trials need not load it. Reports the
+  /// error if this fails. The process must have only one thread.
   void load();
 
   /// Returns the model's decision for the features in adapter(), or

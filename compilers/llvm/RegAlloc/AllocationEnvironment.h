@@ -60,8 +60,8 @@ class AllocationEnvironment final : public AllocationDriver,
 public:
   struct Settings {
     AllocatorForm Form = AllocatorForm::Question;
-    /// The number of consecutive episodes for each function. The form Dialogue
-    /// always has one.
+    /// The number of consecutive episodes for each function. In the form
+    /// Dialogue, it is always 1.
     unsigned Repeats = 1;
     /// Functions with more live ranges are left to greedy. 0 means no limit.
     unsigned MaxRanges = 0;

@@ -54,7 +54,7 @@ static Expected<std::vector<std::string>> filesIn(StringRef Folder) {
   return Files;
 }
 
-/// Generates code for \p File and discards it. Ends a trial's process.
+/// Generates and discards code for \p File. A trial's process ends here.
 static Error generate(StringRef File, AllocationEnvironment &Environment) {
   constexpr std::uint64_t MaxBytes = std::uint64_t(1) << 28;
   Expected<std::unique_ptr<MemoryBuffer>> Buffer = readFile(File, MaxBytes);

@@ -270,7 +270,7 @@ void AllocationSearch::finish(const MachineFunction &MF,
                               const AllocationCost &Cost) {
   if (Pipe >= 0)
     endTrial(Pipe, outcome(Cost));
-  // Without begin(), the trials are those of an earlier function.
+  // Without begin(), the trials still belong to an earlier function.
   if (!std::exchange(IsInFunction, false))
     Trials.clear();
   const std::optional<AllocationCost> Trial = std::exchange(ChosenCost, {});

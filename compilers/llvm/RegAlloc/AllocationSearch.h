@@ -45,7 +45,7 @@ public:
   /// policy to try.
   std::unique_ptr<AllocationPolicy>
   begin(const AllocationContext &Context) override;
-  /// Compares the cost with the cost in the trial. Ends a trial's process.
+  /// Compares the cost with the cost in the trial. A trial's process ends here.
   void finish(const llvm::MachineFunction &MF,
               const AllocationCost &Cost) override;
   void endModule(const llvm::Module &M) override;

@@ -50,7 +50,7 @@ static Expected<std::vector<float>> read(const Advice &Reply,
                  formatv("advice '{0}': expected {1} elements, one for each "
                          "live range, found {2}",
                          std::string(Name), Ranges, Found->size()));
-  // Compare the whole shape, because a transposed tensor has as many elements.
+  // Compare the shape, because a transposed tensor has equally many elements.
   const Shape Rows{std::int64_t(Ranges), std::int64_t(Columns)};
   if (Columns != 0 && Tensor->Dims != Rows)
     return Error(ErrorCode::SchemaMismatch,

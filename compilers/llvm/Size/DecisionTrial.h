@@ -55,7 +55,7 @@ struct CallSite {
 };
 
 /// Returns the call site of \p Call. \p Default is LLVM's own decision, which
-/// is also the trial's.
+/// is also the decision of the trial.
 CallSite callSiteOf(const llvm::CallBase &Call, bool Default);
 
 /// True if no file of the program has both the caller and the callee, so that

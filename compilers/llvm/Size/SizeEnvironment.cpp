@@ -225,7 +225,7 @@ static Expected<std::unique_ptr<SizedProgram>> load(StringRef Path) {
       parseModule((*File)->getMemBufferRef(), Context);
   if (!M)
     return M.takeError();
-  // Without locations, all functions would seem to come from different files.
+  // Require locations, because they show which functions are from one file.
   if (!(*M)->getNamedMetadata("llvm.dbg.cu"))
     return Error(ErrorCode::InvalidArgument,
                  ("module '" + Path +

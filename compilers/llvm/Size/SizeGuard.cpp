@@ -162,7 +162,7 @@ Expected<std::uint64_t> Variant::measure(const CalleeFiles &Files) {
   double Sum = 0;
   for (const auto &Function : Text->Functions) {
     const auto *F = module().getFunction(Function.first());
-    // 0 means unknown.
+    // Count an unknown number of files, 0, as 1.
     const std::int64_t Copies = F ? std::max<std::int64_t>(1, Files.of(*F)) : 1;
     Sum += static_cast<double>(Function.second) / static_cast<double>(Copies);
   }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// `-mlbridge-size=decisions:FILE` compiles as a file of decisions says:
+/// With `-mlbridge-size=decisions:FILE`, a file of decisions determines:
 ///
 /// - which calls are inlined (InlineDecisions.h)
 /// - which passes run, and from which functions code is outlined

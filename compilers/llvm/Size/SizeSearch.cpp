@@ -80,8 +80,8 @@ std::vector<Flip> SizeSearch::candidates() {
     if (!Site.Decision)
       NotInlined[Site.Callee].push_back(Index);
   }
-  // Flip all calls of a function together, because it vanishes only if all of
-  // them are inlined.
+  // Flip all calls of a function together, because LLVM deletes the function
+  // only if all of them are inlined.
   for (auto &Callee : NotInlined)
     if (Callee.second.size() > 1 && Callee.second.size() <= MaxTogether &&
         !Tried.contains(Callee.first()))

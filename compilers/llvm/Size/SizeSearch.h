@@ -9,7 +9,7 @@
 /// \file
 /// Searches the inlining decisions, and the passes, with which a whole program
 /// has the least linked code. A trial reverses many decisions of LLVM at once,
-/// at call sites whose callers and callees differ. The change of a function's
+/// at call sites that have no function in common. The change of a function's
 /// size then shows which reversals help. A second trial verifies these
 /// reversals.
 ///
