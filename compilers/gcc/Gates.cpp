@@ -31,10 +31,10 @@
 
 #include "Decisions.h"
 
-/// The optional passes. The feature `pass` is an index of this list. A pass is
+/// The optional passes. The feature `pass` is an index in this list. A pass is
 /// not in the list if gcc needs it for correct code. For example, gcc fails
 /// without "bbro", without "vect" after "ifcvt", and without "isel" after a
-/// vectoriser.
+/// vectorizer.
 static constexpr const char *OptionalPasses[] = {"ccp",
                                                  "forwprop",
                                                  "ethread",
@@ -135,9 +135,9 @@ constexpr pass_data AboutPass = {GIMPLE_PASS,
                                  0,
                                  0};
 
-/// Counts the blocks and statements of each function before gcc optimises it.
-/// When gcc later asks whether to run a pass, the function may have no GIMPLE
-/// left.
+/// Counts the blocks and statements of each function before gcc optimises it,
+/// because the function may have no GIMPLE left when gcc later asks whether to
+/// run a pass.
 class GatesPass final : public gimple_opt_pass {
 public:
   explicit GatesPass(Model &Asked)

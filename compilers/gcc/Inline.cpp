@@ -58,9 +58,9 @@ namespace {
 /// The replies of a model.
 enum InlineChoice : int { KeepCall, InlineCall, LeaveCall };
 
-/// If a function is larger than this, no more calls are inlined into it. The
-/// unit is gcc's. The limit bounds the compile time. gcc's own limit,
-/// large-function-insns, is 2700 instructions of 2 units each.
+/// The maximum size of a function after inlining, in gcc's unit. The limit
+/// bounds the compile time. gcc's own limit, large-function-insns, is 2700
+/// instructions of 2 units each.
 constexpr int MostFunctionSize = 40'000;
 /// The factor by which inlining may enlarge the whole file.
 constexpr int MostUnitGrowth = 4;
@@ -132,8 +132,8 @@ static unsigned sanitizersOf(const_tree Function) {
          ~static_cast<unsigned>(tree_to_uhwi(TREE_VALUE(Excluded)));
 }
 
-/// True if the caller's options for sanitizers, transactional memory and live
-/// patching allow inlining.
+/// True if sanitizers, transactional memory and live patching allow inlining
+/// \p Callee into \p Caller.
 static bool hasSameInstrumentation(const cgraph_node &Caller,
                                    const cgraph_node &Callee) {
   return sanitizersOf(Caller.decl) == sanitizersOf(Callee.decl) &&
@@ -252,8 +252,8 @@ void InlinePass::decide(cgraph_edge &Call) {
     UnitSize += Growth;
     cgraph_node &Root = rootOf(Call);
     inline_call(&Call, true, nullptr, nullptr, false);
-    // inline_call() could update the summary only partly, because it may also
-    // change other calls of the function.
+    // Update the whole summary, because inline_call() may also change other
+    // calls of the function.
     ipa_update_overall_fn_summary(&Root);
   }
 }
@@ -303,8 +303,8 @@ static void forget(cgraph_edge *Call, void *Left) {
 }
 
 unsigned InlinePass::execute(function *) {
-  // Do nothing at link time, when gcc's inliner asserts that nothing is
-  // inlined.
+  // Do nothing at link time, because gcc's inliner then asserts that no call
+  // has been inlined.
   if (in_lto_p)
     return 0;
   // Do nothing after an error in the program, because some functions then have

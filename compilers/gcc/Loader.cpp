@@ -9,8 +9,8 @@
 /// \file
 /// gcc loads this file. The decisions work only with the gcc version for which
 /// they were built, and another gcc cannot even load them. So this file
-/// compares the versions before it loads the decisions. It uses only the
-/// version check of gcc.
+/// compares the versions before it loads the decisions. Of gcc's functions, it
+/// uses only the version check.
 ///
 //===----------------------------------------------------------------------===//
 
