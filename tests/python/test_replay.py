@@ -223,10 +223,12 @@ int probe(void *caller) {{
     return text + f"int main(void) {{ {everyone} return broken; }}\n"
 
 
-def compile_program(folder: Path, spec: str, target: str) -> bytes:
-    """Compiles program.c in a folder with a model. Returns the object file."""
+def compile_program(
+    folder: Path, spec: str, target: str, source: str = "program.c"
+) -> bytes:
+    """Compiles a file in a folder with a model. Returns the object file."""
     run_program(
-        [*compiler(spec), "-c", "program.c", "-o", target],
+        [*compiler(spec), "-c", source, "-o", target],
         check=True,
         cwd=folder,
         timeout=600,
@@ -245,6 +247,24 @@ def compiler(spec: str) -> list[str]:
     return [CLANG, "-O2", "-w", f"-fpass-plugin={PLUGIN}", *flags]
 
 
+def compiler_in_shell() -> str:
+    """Returns the command of `compiler` for a script whose argument is the spec."""
+    words = " ".join(f"'{word}'" for word in compiler("SPEC"))
+    return words.replace("SPEC'", '\'"$1"')
+
+
+def as_llvm(features: mlbridge.Features) -> int:
+    """Decides as LLVM does."""
+    return int(features["inlining_default"][0])
+
+
+def bad_decisions(log: Path) -> tuple[list[int], int]:
+    """Returns the numbers of decisions unlike LLVM's, and the number of all."""
+    observations = list(mlbridge.read_log(log))
+    differ = [o.advice != o.features["inlining_default"] for o in observations]
+    return [number for number, bad in enumerate(differ, 1) if bad], len(differ)
+
+
 class BadModel:
     """Decides as LLVM does, but inlines `probe`, the first callee with many blocks."""
 
@@ -253,7 +273,7 @@ class BadModel:
 
     def __call__(self, features: mlbridge.Features) -> int:
         if self.has_erred or features["callee_basic_block_count"][0] < 20:
-            return int(features["inlining_default"][0])
+            return as_llvm(features)
         self.has_erred = True
         return 1
 
@@ -274,26 +294,62 @@ def test_a_compilation_is_replayed_and_bisected(
     replay = spec_of("replay", log)
     assert recorded == compile_program(tmp_path, replay, "replayed.o")
 
-    observations = list(mlbridge.read_log(log))
-    assert len(observations) >= callers * calls
-    planted = [
-        number
-        for number, observation in enumerate(observations, 1)
-        if observation.advice != observation.features["inlining_default"]
-    ]
+    planted, count = bad_decisions(log)
+    assert count >= callers * calls
     assert len(planted) == 1
 
-    flags = " ".join(f"'{word}'" for word in compiler("SPEC")).replace(
-        "SPEC'", '\'"$1"'
-    )
     script = shell_script(
-        tmp_path / "test", f"cd '{tmp_path}'\n{flags} program.c -o a || exit 125\n./a"
+        tmp_path / "test",
+        f"cd '{tmp_path}'\n{compiler_in_shell()} program.c -o a || exit 125\n./a",
     )
     shown = run_cli("log", "bisect", log, "--", script, "{spec}")
-    assert f"Decision {planted[0]} of {len(observations)} breaks" in shown
+    assert f"Decision {planted[0]} of {count} breaks" in shown
     assert shown.count("decisions: ") <= 14
 
     # A changed program makes other requests.
     (tmp_path / "program.c").write_text(program(callers, calls + 1))
     with pytest.raises(AssertionError, match=r"Model: .*: request [0-9]+ .*: expected"):
         compile_program(tmp_path, replay, "other.o")
+
+
+@needs_plugin
+def test_modules_are_recorded_and_bisected(tmp_path: Path) -> None:
+    """The module main has no decision, so its log is empty."""
+    logs, model = tmp_path / "logs", spec_of("pipe", tmp_path / "model")
+    logs.mkdir()
+    shared = (
+        "sink",
+        "broken",
+        "large",
+        "probe",
+        "main",
+        *(f"caller{n}" for n in "0123"),
+    )
+    for module in "abc":
+        renamed = "".join(f"#define {name} {module}_{name}\n" for name in shared)
+        (tmp_path / f"{module}.c").write_text(renamed + program(4, 5))
+    (tmp_path / "main.c").write_text(
+        "int a_main(void), b_main(void), c_main(void);\n"
+        "int main(void) { return a_main() | b_main() | c_main(); }\n"
+    )
+    record = f"record:{logs}/{{module}}.log|{model}"
+    for module in ("a", "b", "c", "main"):
+        with mlbridge.serving(BadModel() if module == "b" else as_llvm, model):
+            compile_program(tmp_path, record, f"{module}.o", f"{module}.c")
+    (log,) = logs.glob("b.c-*.log")
+    planted, count = bad_decisions(log)
+    assert len(planted) == 1
+
+    script = shell_script(
+        tmp_path / "test",
+        f"cd '{tmp_path}'\n"
+        f"for m in a b c main; do\n"
+        f"  {compiler_in_shell()} -c $m.c -o $m.o || exit 125\n"
+        f"done\n"
+        f"{CLANG} a.o b.o c.o main.o -o a.out || exit 125\n./a.out",
+    )
+    shown = run_cli("log", "bisect", logs / "{module}.log", "--", script, "{spec}")
+    assert f"Decision {planted[0]} of {count} in {log} breaks" in shown
+    assert "of 3 logs: " in shown
+    most = math.ceil(math.log2(3)) + 1 + math.ceil(math.log2(count))
+    assert len(re.findall(": (?:works|broken)", shown)) <= most
