@@ -22,10 +22,10 @@ from mlbridge_optimizations.commands.shared import Binary, Jobs, ModelFile, Plug
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
-from .settings import ImitationOptions, SizesFile
+from .settings import CLANG_OZ, THRESHOLDS, ImitationOptions, SizesFile
 
 if TYPE_CHECKING:
-    from .search import Sizes
+    from .linking import Sizes
     from .searched import Calls, Searched
 
 PACKAGES = ("elftools", "torch", "onnx", "onnxruntime", "onnxscript")
@@ -83,7 +83,8 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
     from mlbridge_optimizations.corpus.user_build import run_build
     from mlbridge_optimizations.corpus.wrapper import COMPILE, LINK
 
-    from .search import Sizes, flags_to_replay, rebuild_from_source
+    from .linking import Sizes, rebuild_from_source
+    from .replay import flags_to_replay
     from .searched import Searched
 
     plugin = plugin_of(options.plugin)
@@ -270,7 +271,7 @@ def _evaluate(
     found = []
     with TemporaryDirectory(prefix="mlbridge-size-") as folder, ProgressBars() as bars:
         rule = evaluate.write_rule(calls[0], Path(folder))
-        advance = bars.steps("Policies", len(programs) * (len(evaluate.THRESHOLDS) + 4))
+        advance = bars.steps("Policies", len(programs) * (len(THRESHOLDS) + 4))
         for index, program in enumerate(programs):
             model = options.model or evaluate.train_without(
                 index, calls, Path(folder), settings
@@ -286,7 +287,7 @@ def _evaluate(
         table.add_column(policy, justify="right")
     for one in found:
         ratios = [f"{one.ratio(policy):.4f}" for policy in policies[1:]]
-        table.add_row(one.program, f"{one.sizes[evaluate.STOCK].text:,}", *ratios)
+        table.add_row(one.program, f"{one.sizes[CLANG_OZ].text:,}", *ratios)
     means = [f"{evaluate.mean_ratio(found, policy):.4f}" for policy in policies[1:]]
     table.add_row("geometric mean", "", *means)
     console.print(table)

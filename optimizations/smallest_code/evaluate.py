@@ -14,17 +14,15 @@ from mlbridge.files import spec_of
 from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
 
 from .imitation import OneUse, train, write
-from .search import Sizes, rebuild, replay_flags
+from .linking import Sizes, rebuild
+from .replay import flags_to_replay
 from .searched import FLAGS, Calls, Searched
-from .settings import ImitationOptions
+from .settings import CLANG_OZ, THRESHOLDS, ImitationOptions
 
-STOCK = "clang -Oz"
 MODEL = "model"
 ONE_USE = "merged, one use"
 THRESHOLD = "threshold"
 SEARCH = "search"
-THRESHOLDS = (-25, 0, 25, 75)
-"""The fixed thresholds of the inliner. The threshold of clang -Oz is 5."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Comparison:
 
     def ratio(self, policy: str) -> float:
         """Returns the linked .text by a policy, relative to clang -Oz."""
-        return self.sizes[policy].text / self.sizes[STOCK].text
+        return self.sizes[policy].text / self.sizes[CLANG_OZ].text
 
 
 def model_flags(spec: str, plugin: Path, program: Searched) -> list[str]:
@@ -65,12 +63,12 @@ def flags_of(
     program: Searched, models: Mapping[str, str], plugin: Path
 ) -> dict[str, list[str]]:
     """Returns clang's flags of each policy."""
-    rows: dict[str, list[str]] = {STOCK: []}
+    rows: dict[str, list[str]] = {CLANG_OZ: []}
     for value in THRESHOLDS:
         rows[f"{THRESHOLD} {value}"] = mllvm([f"-inline-threshold={value}"])
     for name, spec in models.items():
         rows[name] = model_flags(spec, plugin, program)
-    rows[SEARCH] = replay_flags(program.decisions)
+    rows[SEARCH] = flags_to_replay(program.decisions, plugin)
     return rows
 
 

@@ -20,8 +20,15 @@ from mlbridge_optimizations.corpus.toolchain import mllvm
 from mlbridge_optimizations.corpus.user_build import Unit
 
 from .decisions import Decisions
-from .linking import BuiltProgram, bitcode_command, relink, source_of, split_flags
-from .search import Sizes, compile_units
+from .linking import (
+    BuiltProgram,
+    Sizes,
+    bitcode_command,
+    compile_units,
+    relink,
+    source_of,
+    split_flags,
+)
 
 RECORD = (
     "-fsave-optimization-record=yaml",

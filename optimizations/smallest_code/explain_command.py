@@ -155,7 +155,7 @@ def _built(options: ExplainOptions) -> "BuiltProgram":
 def _flags(options: ExplainOptions) -> "tuple[Decisions, list[str]]":
     """Returns the decisions, and the flags to compare with clang -Oz."""
     from .decisions import Decisions
-    from .search import flags_to_replay
+    from .replay import flags_to_replay
     from .searched import Searched
 
     decisions, flags = Decisions(), shlex.split(options.flags)

@@ -11,8 +11,9 @@ from mlbridge_optimizations.corpus.toolchain import LLVM_CXXFILT, run
 
 from .decisions import Decisions
 from .explain import Compiled, Pair, pair_functions
+from .settings import CLANG_OZ
 
-STOCK, WITH, CHANGE = "clang -Oz", "with flags", "change"
+WITH, CHANGE = "with flags", "change"
 """The titles of three columns: the two compilations, and their difference."""
 LONGEST = 56
 """The longest name in a terminal, in characters."""
@@ -74,7 +75,7 @@ def tables_of(
     tables = [
         TableData(
             "Program",
-            ("section", STOCK, WITH, CHANGE, "ratio"),
+            ("section", CLANG_OZ, WITH, CHANGE, "ratio"),
             [
                 (name, old, new, new - old, new / old if old else 1.0)
                 for name, old, new in (
@@ -86,7 +87,7 @@ def tables_of(
         ),
         TableData(
             "Files",
-            ("file", STOCK, WITH, CHANGE, "pipeline"),
+            ("file", CLANG_OZ, WITH, CHANGE, "pipeline"),
             [
                 (file, old, new, new - old, after.passes.get(file, "-"))
                 for file, old, new in files
@@ -97,7 +98,7 @@ def tables_of(
         ),
         TableData(
             "Functions",
-            ("function", "file", STOCK, WITH, CHANGE),
+            ("function", "file", CLANG_OZ, WITH, CHANGE),
             [
                 (names[name], file, old, new, new - old)
                 for file, name, old, new in pairs
@@ -118,7 +119,7 @@ def tables_of(
                     one.saved,
                     one.places,
                 )
-                for title, compiled in ((STOCK, before), (WITH, after))
+                for title, compiled in ((CLANG_OZ, before), (WITH, after))
                 for one in sorted(compiled.outlined, key=lambda one: -one.saved)
             ],
             "The bytes are those in the linked program. The saved bytes are LLVM's"
@@ -147,8 +148,8 @@ def _calls(
     calls = [call for call, count in more.inlined.items() if count > less.inlined[call]]
     calls.sort(key=lambda call: (-abs(changes[call.caller]), call))
     return TableData(
-        f"Calls inlined more often {f'by {STOCK}' if is_more_in_stock else WITH}",
-        ("call of", "in", "at", STOCK, WITH, "why not inlined", CHANGE),
+        f"Calls inlined more often {f'by {CLANG_OZ}' if is_more_in_stock else WITH}",
+        ("call of", "in", "at", CLANG_OZ, WITH, "why not inlined", CHANGE),
         [
             (
                 *(names[call.callee], names[call.caller], call.place),

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Commands that compile the bitcode of a build's files, and link its programs again."""
+"""Compiles the bitcode of a build's files, links its programs, and measures them."""
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
 
 from mlbridge_optimizations.corpus.toolchain import LLVM_AR, LLVM_NM, run
 from mlbridge_optimizations.corpus.user_build import Build, Link, Unit, link_units
@@ -101,3 +104,78 @@ def _new_input(path: Path, objects: Sequence[Path], folder: str) -> Path:
     made = Path(tempfile.mkdtemp(dir=folder), path.name)
     run([LLVM_AR, "rcs", made, *(one.resolve() for one in objects)])
     return made
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of sections of a linked program, in bytes."""
+
+    text: int
+    eh_frame: int
+
+    @classmethod
+    def of(cls, path: Path) -> "Sizes":
+        """Reads the sizes of a file."""
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            sections = [
+                elf.get_section_by_name(name) for name in (".text", ".eh_frame")
+            ]
+            return cls(*(one.data_size if one else 0 for one in sections))
+
+
+def compile_units(
+    units: Mapping[Path, Unit],
+    command: Callable[[Unit], Sequence[str]],
+    folder: Path,
+    jobs: int,
+    advance: Callable[[], None] = lambda: None,
+) -> dict[Path, tuple[Path, str]]:
+    """Compiles files of a program to objects in a folder.
+
+    ``units`` maps the objects of earlier compiles to files. ``command`` returns clang's
+    command for a file, without the option -o. Returns, for each earlier object, the new
+    object and the output of clang. Raises CompilerFailed.
+    """
+
+    def compile_one(unit: Unit) -> tuple[Path, str]:
+        made = folder / f"{unit.bitcode.stem}.o"
+        _, said = run([*command(unit), "-w", "-o", str(made)], folder=unit.folder)
+        advance()
+        return made, said.decode(errors="replace")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return dict(zip(units, pool.map(compile_one, units.values()), strict=True))
+
+
+def rebuild_from_source(
+    build: Build, link: Link, flags: Sequence[str], to: Path, jobs: int
+) -> Sizes:
+    """Compiles the sources of a program with further flags of clang, and links it."""
+    return _rebuild(build, link, lambda unit: [*unit.command, *flags], to, jobs)
+
+
+def rebuild(
+    build: Build, link: Link, flags: Sequence[str], to: Path, jobs: int
+) -> Sizes:
+    """Compiles the bitcode of a program with further flags of clang, and links it.
+
+    Flags that begin with ``-Wl,`` are for the linker.
+    """
+    others, link = split_flags(link, flags)
+    return _rebuild(
+        build, link, lambda unit: [*bitcode_command(unit), *others], to, jobs
+    )
+
+
+def _rebuild(
+    build: Build,
+    link: Link,
+    command: Callable[[Unit], Sequence[str]],
+    to: Path,
+    jobs: int,
+) -> Sizes:
+    with tempfile.TemporaryDirectory(prefix="mlbridge-rebuild-") as folder:
+        made = compile_units(build.linked(link), command, Path(folder), jobs)
+        relink(build, link, {old: new for old, (new, _) in made.items()}, to)
+    return Sizes.of(to)

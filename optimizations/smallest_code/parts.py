@@ -23,13 +23,12 @@ from mlbridge_optimizations.evaluation.tables import write_json
 
 from .decisions import Decisions
 from .files import FileProgress, FileSearch
-from .linking import BuiltProgram
-from .search import Progress, Sizes, plugin_replay_flags, rebuild, search
+from .linking import BuiltProgram, Sizes, rebuild
+from .replay import plugin_replay_flags
+from .search import Progress, search
 from .searched import Searched
+from .settings import CLANG_OZ, THRESHOLDS
 
-STOCK = "clang -Oz"
-THRESHOLDS = (-25, 0, 10, 25, 75, 225)
-"""Fixed thresholds of the inliner. The threshold of clang -Oz is 5."""
 ICF = "lld --icf=safe, beside"
 INLINING = "searched inlining"
 ORDER = "searched inlining and pipeline"
@@ -75,7 +74,7 @@ def stock_rows(plugin: Path) -> dict[str, list[str]]:
     merged = [*outline, "-enable-linkonceodr-outlining"]
     order = "phase-ordering=builtin:phase_ordering_oz"
     return {
-        STOCK: [],
+        CLANG_OZ: [],
         "never inline": fallback("NeverInline"),
         "always inline": fallback("AlwaysInline"),
         **{f"threshold {n}": mllvm([f"-inline-threshold={n}"]) for n in THRESHOLDS},
@@ -194,7 +193,7 @@ def ratio(sizes: Mapping[str, Sizes | None], row: str) -> float | None:
 
     Returns None if one of the sizes is unknown.
     """
-    stock, found = sizes.get(STOCK), sizes.get(row)
+    stock, found = sizes.get(CLANG_OZ), sizes.get(row)
     return found.text / stock.text if stock and found else None
 
 

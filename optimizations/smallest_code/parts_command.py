@@ -20,10 +20,10 @@ from mlbridge_optimizations.commands.shared import CorpusFolder, Jobs, Plugin, P
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
-from .settings import SizesFile
+from .settings import CLANG_OZ, SizesFile
 
 if TYPE_CHECKING:
-    from .search import Sizes
+    from .linking import Sizes
 
 CORE_SET = Path("models/phase-ordering-oz/core.json")
 
@@ -119,10 +119,10 @@ def _table(found: "Mapping[str, Mapping[str, Sizes | None]]") -> Table:
     for row in dict.fromkeys(row for sizes in found.values() for row in sizes):
         cells = []
         for sizes in found.values():
-            stock, size = sizes.get(parts.STOCK), sizes.get(row)
+            stock, size = sizes.get(CLANG_OZ), sizes.get(row)
             if not stock or not size:
                 cells.append("-")
-            elif row == parts.STOCK:
+            elif row == CLANG_OZ:
                 cells.append(f"{size.text:,} ({size.eh_frame:,})")
             else:
                 frames = size.eh_frame / stock.eh_frame if stock.eh_frame else 1.0

@@ -21,8 +21,7 @@ from mlbridge.log import read_log
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.corpus.user_build import read
 
-from .linking import BuiltProgram, write_callee_files
-from .search import rebuild
+from .linking import BuiltProgram, rebuild, write_callee_files
 
 SEARCH = "search.json"
 DECISIONS = "decisions.txt"

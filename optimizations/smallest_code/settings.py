@@ -10,6 +10,11 @@ from typer import Argument, Option
 from mlbridge_optimizations.commands.shared import Plugin
 from mlbridge_optimizations.training.settings import Width
 
+CLANG_OZ = "clang -Oz"
+"""The row or column of stock clang in tables."""
+THRESHOLDS = (-25, 0, 10, 25, 75, 225)
+"""Fixed thresholds of the inliner. The threshold of clang -Oz is 5."""
+
 SizesFile = Annotated[
     Path | None, Option(metavar="FILE", help="Write all sizes to this file.")
 ]

@@ -21,7 +21,7 @@ from mlbridge_optimizations.smallest_code.explain import (
     read_map,
     read_remarks,
 )
-from mlbridge_optimizations.smallest_code.search import Sizes
+from mlbridge_optimizations.smallest_code.linking import Sizes
 from mlbridge_optimizations.smallest_code.searched import Searched
 from phase_ordering import PLUGIN
 from programs import STACK

@@ -19,20 +19,17 @@ from mlbridge_optimizations.corpus.user_build import (
     link_units,
     run_build,
 )
-from mlbridge_optimizations.smallest_code.evaluate import STOCK, compare, model_flags
+from mlbridge_optimizations.smallest_code.evaluate import compare, model_flags
 from mlbridge_optimizations.smallest_code.imitation import OneUse, train, write
-from mlbridge_optimizations.smallest_code.search import (
-    Sizes,
-    flags_to_replay,
-    rebuild_from_source,
-    search,
-)
+from mlbridge_optimizations.smallest_code.linking import Sizes, rebuild_from_source
+from mlbridge_optimizations.smallest_code.replay import flags_to_replay
+from mlbridge_optimizations.smallest_code.search import search
 from mlbridge_optimizations.smallest_code.searched import (
     FLIPS,
     Searched,
     write_decisions,
 )
-from mlbridge_optimizations.smallest_code.settings import ImitationOptions
+from mlbridge_optimizations.smallest_code.settings import CLANG_OZ, ImitationOptions
 from phase_ordering import PLUGIN
 from programs import CLI, PATIENCE, STACK, Started, running, until
 
@@ -121,6 +118,8 @@ def test_a_terminated_search_ends_opt(project: Path) -> None:
         module = str(project / "build/smallest-code/program.bc")
         (opt,) = until(lambda: running(f"-disable-output\0{module}"))
         try:
+            # Python does not end a child if a signal arrives while it starts the child.
+            until((project / "build/smallest-code" / FLIPS).exists)
             # Stop opt, so that it cannot end by itself.
             os.kill(opt, signal.SIGSTOP)
             process.send_signal(signal.SIGTERM)
@@ -197,8 +196,8 @@ def test_searches_teach_a_model(project: Path) -> None:
     rule = project / "rule.onnx"
     write(OneUse(calls.names), rule, calls, seed=0)
     flags = model_flags(f"onnx:{rule}", PLUGIN, program)
-    sizes = compare(program, {STOCK: [], "rule": flags}, jobs=2)
-    assert sizes.sizes[STOCK] == Sizes.of(program.link.output)
+    sizes = compare(program, {CLANG_OZ: [], "rule": flags}, jobs=2)
+    assert sizes.sizes[CLANG_OZ] == Sizes.of(program.link.output)
     assert sizes.ratio("rule") != 1
 
 
@@ -216,7 +215,7 @@ def test_commands_train_and_evaluate(project: Path) -> None:
     assert "geometric mean" in result.output
     sizes = json.loads(Path("sizes.json").read_text())
     assert set(sizes) == {"shapes", "other"}
-    assert all(one["search"]["text"] < one[STOCK]["text"] for one in sizes.values())
+    assert all(one["search"]["text"] < one[CLANG_OZ]["text"] for one in sizes.values())
     result = CliRunner().invoke(app, ["train", "smallest-code", str(project / "empty")])
     assert "has no search.json: search a program with" in str(result.exception)
 

@@ -18,9 +18,11 @@ from mlbridge_optimizations.smallest_code.decisions import (
     Decisions,
     FileDecisions,
 )
+from mlbridge_optimizations.smallest_code.linking import Sizes, rebuild
 from mlbridge_optimizations.smallest_code.pipelines import read_pipelines
-from mlbridge_optimizations.smallest_code.search import Sizes, flags_to_replay, rebuild
+from mlbridge_optimizations.smallest_code.replay import flags_to_replay
 from mlbridge_optimizations.smallest_code.searched import Searched
+from mlbridge_optimizations.smallest_code.settings import CLANG_OZ, THRESHOLDS
 from phase_ordering import PLUGIN
 from test_smallest_code import HEADER, MAIN, SHAPES, output_of, write_project
 
@@ -163,12 +165,12 @@ def test_pipelines_of_an_action_space(tmp_path: Path) -> None:
 
 def test_the_best_threshold_is_one_for_all_programs() -> None:
     def sizes(low: int, high: int) -> dict[str, Sizes | None]:
-        rows = {f"threshold {n}": Sizes(100, 0) for n in parts.THRESHOLDS}
+        rows = {f"threshold {n}": Sizes(100, 0) for n in THRESHOLDS}
         rows |= {
             "threshold 0": Sizes(low, 0),
             "threshold 25": Sizes(high, 0),
         }
-        return {parts.STOCK: Sizes(100, 0), **rows}
+        return {CLANG_OZ: Sizes(100, 0), **rows}
 
     assert parts.best_threshold([sizes(90, 80), sizes(90, 99)]) == "threshold 25"
     assert parts.best_threshold([sizes(90, 80), {}]) is None
