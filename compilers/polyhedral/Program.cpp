@@ -125,9 +125,12 @@ static void run(std::vector<std::string> Words, const std::string &Output,
   if (Child > 0 && WIFEXITED(Status) && WEXITSTATUS(Status) == 0)
     return;
   constexpr int TimedOut = 124;
+  constexpr int NotFound = 127;
   throw UserError(
       What + ": " +
       (Child < 0 ? "cannot start a process"
+       : WIFEXITED(Status) && WEXITSTATUS(Status) == NotFound
+           ? "cannot be started; expected it and `timeout` in PATH"
        : WIFEXITED(Status) && WEXITSTATUS(Status) == TimedOut
            ? "took more than " + std::to_string(Seconds) +
                  " s; use --seconds or smaller parameters"

@@ -95,7 +95,14 @@ __attribute__((visibility("default"))) int
 sqlite3_mlbridgesqlite_init(sqlite3 *DB, char **Error,
                             const sqlite3_api_routines *Routines) {
   SQLITE_EXTENSION_INIT2(Routines)
-  (void)Error;
+  const int Needed = 3024000; // an older SQLite has no sqlite3_str_new()
+  if (sqlite3_libversion_number() < Needed) {
+    if (Error)
+      *Error = sqlite3_mprintf(
+          "mlbridge_sqlite: expected SQLite 3.24 or newer, found %s",
+          sqlite3_libversion());
+    return SQLITE_ERROR;
+  }
   Connection *const C = sqlite3_malloc(sizeof *C);
   if (!C)
     return SQLITE_NOMEM;

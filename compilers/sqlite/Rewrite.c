@@ -27,6 +27,10 @@ SQLITE_EXTENSION_INIT3
 /// than Buckets. Hashes of one or two characters are from Buckets on.
 enum { MaxTrigrams = 8, Buckets = 512, ShortBuckets = 256, MaxPattern = 256 };
 
+/// The maximum time for a model to start, in nanoseconds. The plug-ins of
+/// compilers use the same time.
+static const int64_t ConnectTimeout = 5000000000;
+
 struct Advisor {
   MLBridgeModelRunnerRef Runner;
   bool HasFailed;
@@ -45,8 +49,13 @@ Advisor *createAdvisor(const char *Spec) {
   if (!By)
     return NULL;
   *By = (Advisor){NULL, false};
-  if (mlbridgeCreateModelRunner(Spec, &By->Runner) != MLBridgeStatusSuccess)
+  MLBridgeRunnerFactoryRef From = NULL;
+  // Each status but success is not 0.
+  if (mlbridgeCreateRunnerFactory(&From) ||
+      mlbridgeSetConnectTimeout(From, ConnectTimeout) ||
+      mlbridgeCreateModelRunnerWithFactory(From, Spec, &By->Runner))
     fail(By);
+  mlbridgeDisposeRunnerFactory(From);
   return By;
 }
 
@@ -158,20 +167,27 @@ static const float *ask(Advisor *By, const Statement *S) {
   if (By->HasFailed || S->NumTerms == 0 || !rowsOf(S, &R))
     return NULL;
   MLBridgeFeatureSetRef To = mlbridgeGetFeatures(By->Runner);
+  const MLBridgeElementType Int = MLBridgeElementInt32;
+  const MLBridgeElementType Double = MLBridgeElementDouble;
   const size_t N = (size_t)S->NumTerms;
-  const int64_t Pairs[] = {S->NumTerms, 2}, Values[] = {S->NumTerms, 4};
-  const int64_t Literals[] = {S->NumTerms, MaxLiterals};
-  const int64_t Trigrams[] = {S->NumTerms, MaxTrigrams};
-  mlbridgeSetInt32Vector(To, "tables", R.Tables, N);
-  mlbridgeSetTensor(To, "columns", MLBridgeElementInt32, R.Columns, Pairs, 2);
-  mlbridgeSetInt32Vector(To, "expressions", R.Expressions, N);
-  mlbridgeSetInt32Vector(To, "operators", R.Operators, N);
-  mlbridgeSetInt32Vector(To, "operands", R.Operands, N);
-  mlbridgeSetTensor(To, "values", MLBridgeElementDouble, R.Values, Values, 2);
-  mlbridgeSetTensor(To, "literals", MLBridgeElementInt32, R.Literals, Literals,
-                    2);
-  mlbridgeSetTensor(To, "trigrams", MLBridgeElementInt32, R.Trigrams, Trigrams,
-                    2);
+  const struct {
+    const char *Name;
+    MLBridgeElementType Type;
+    const void *Data;
+    int64_t Width; // elements for each term
+  } Features[] = {{"tables", Int, R.Tables, 1},
+                  {"columns", Int, R.Columns, 2},
+                  {"expressions", Int, R.Expressions, 1},
+                  {"operators", Int, R.Operators, 1},
+                  {"operands", Int, R.Operands, 1},
+                  {"values", Double, R.Values, 4},
+                  {"literals", Int, R.Literals, MaxLiterals},
+                  {"trigrams", Int, R.Trigrams, MaxTrigrams}};
+  for (size_t I = 0; I != sizeof Features / sizeof *Features; ++I) {
+    const int64_t Extents[] = {S->NumTerms, Features[I].Width};
+    mlbridgeSetTensor(To, Features[I].Name, Features[I].Type, Features[I].Data,
+                      Extents, Features[I].Width == 1 ? 1 : 2);
+  }
   MLBridgeAdviceRef Advice;
   const float *Found = NULL;
   size_t Count = 0;

@@ -447,6 +447,14 @@ def test_a_signal(tmp_path: Path, number: signal.Signals) -> None:
         assert not [*tmp_path.iterdir()]
 
 
+def test_a_missing_program() -> None:
+    """Neither `timeout` nor gcc is there."""
+    env = {**os.environ, "PATH": "/nowhere"}
+    done = run_program([TOOL, KERNELS / "mvt.json", "-pN=9", "--verify"], env=env)
+    assert done.returncode == 1
+    assert "gcc: cannot be started; expected it and `timeout` in PATH" in done.stderr
+
+
 def test_a_full_disk(tmp_path: Path) -> None:
     """The program cannot write its times."""
     script = 'shift 2\ncase "$1" in */kernel) exec "$@" > /dev/full;; esac\nexec "$@"'

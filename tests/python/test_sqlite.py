@@ -394,6 +394,25 @@ def test_sqlite_plans_alone(database: Path, tmp_path: Path, spec: str) -> None:
     assert said.count("SQLite plans alone") == (spec != "none")
 
 
+def test_queries_do_not_wait_long(database: Path, tmp_path: Path) -> None:
+    query = "select count(*) from orders where id < 3;"
+    lines, said = shell(database, query, f"shm:{tmp_path}/gone", PRELOAD)
+    assert lines == ["2"]
+    assert "within 5 s" in said
+
+
+def test_an_old_sqlite(database: Path, tmp_path: Path) -> None:
+    library = tmp_path / "old.so"
+    code = "int sqlite3_libversion_number(void) { return 3023001; }"
+    flags = ["-shared", "-fPIC", "-x", "c", "-"]
+    run_program(["gcc", *flags, "-o", library], input=code, check=True)
+    done = run_program(
+        ["sqlite3", database, f".load {EXTENSION}"],
+        env={**os.environ, "LD_PRELOAD": str(library)},
+    )
+    assert "mlbridge_sqlite: expected SQLite 3.24 or newer" in done.stderr
+
+
 PLAN = """explain query plan
 select count(*) from orders where state = 'open' and customer_id = 3;"""
 
