@@ -47,7 +47,7 @@ TemporaryFolder::~TemporaryFolder() {
 
 namespace {
 
-/// A signal handler reaches only global variables.
+// These are global, because a signal handler can reach only global variables.
 std::atomic<pid_t> Command = 0;
 std::atomic<int> Received = 0;
 
@@ -57,8 +57,8 @@ void endCommand(int Signal) {
     kill(Child, SIGTERM);
 }
 
-/// While it exists, signals that would end the tool end the command. The tool
-/// then removes its folder.
+/// While an object exists, a signal that would end the tool ends the command
+/// instead, so that the tool can remove its folder.
 class Interruption {
 public:
   Interruption() {
@@ -81,8 +81,8 @@ private:
 
 } // namespace
 
-/// Starts a command with its stdout in a file. The command ends with the tool.
-/// Returns -1 if the system has no more processes.
+/// Starts a command with its stdout in a file. The system ends the command if
+/// the tool ends. Returns -1 if the system has no more processes.
 static pid_t start(const std::vector<char *> &Arguments,
                    const std::string &Output) {
   const pid_t Tool = getpid();
@@ -113,7 +113,7 @@ static void run(std::vector<std::string> Words, const std::string &Output,
   int Status = 0;
   if (Child > 0) {
     Command = Child;
-    // The signal may have come before the number of the process was known.
+    // A signal may have come before the command's process number was known.
     if (Received)
       kill(Child, SIGTERM);
     while (waitpid(Child, &Status, 0) < 0 && errno == EINTR)

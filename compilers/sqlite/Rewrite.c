@@ -23,8 +23,8 @@ SQLITE_EXTENSION_INIT3
 #include <stdio.h>
 #include <string.h>
 
-/// A pattern is described by MaxTrigrams hashes. Hashes of trigrams are less
-/// than Buckets. Hashes of one or two characters are from Buckets on.
+/// A pattern is described by MaxTrigrams hashes. Hashes of trigrams are below
+/// Buckets. Hashes of pieces of one or two characters are at least Buckets.
 enum { MaxTrigrams = 8, Buckets = 512, ShortBuckets = 256, MaxPattern = 256 };
 
 /// The maximum time for a model to start, in nanoseconds. The plug-ins of
@@ -50,7 +50,7 @@ Advisor *createAdvisor(const char *Spec) {
     return NULL;
   *By = (Advisor){NULL, false};
   MLBridgeRunnerFactoryRef From = NULL;
-  // Each status but success is not 0.
+  // Stop at the first status that is not MLBridgeStatusSuccess, which is 0.
   if (mlbridgeCreateRunnerFactory(&From) ||
       mlbridgeSetConnectTimeout(From, ConnectTimeout) ||
       mlbridgeCreateModelRunnerWithFactory(From, Spec, &By->Runner))
@@ -72,14 +72,14 @@ static int wildcardAt(const char *Text, bool IsGlob) {
     return 0;
   if (*Text != '[')
     return 1;
-  // [^]a] is a set, of which the first character may be a bracket.
+  // In a set such as [^]a], the first character may be a bracket.
   const char *const First = Text + 1 + (Text[1] == '^');
   const char *const Close = *First ? strchr(First + 1, ']') : NULL;
   return (int)(Close ? Close + 1 - Text : (long)strlen(Text));
 }
 
-/// Hashes the trigrams of a pattern that have no wildcard, and texts of one or
-/// two characters between wildcards. The beginning and the end of a text count
+/// Hashes a pattern's trigrams without wildcards, and its pieces of one or two
+/// characters between wildcards. The beginning and the end of a pattern count
 /// as characters. Unused elements of To are -1.
 static void hashTrigrams(const Token *T, TermOperator How, int32_t *To) {
   const bool IsGlob = How == OperatorGlob || How == OperatorNotGlob;
@@ -210,8 +210,8 @@ static bool isAdvice(float Selectivity) {
   return Selectivity >= 0 && Selectivity <= 1;
 }
 
-/// True if a word that follows the character would become a part of a name or a
-/// number, as in `where(a > 1)`.
+/// True if a word directly after the character would become a part of a name or
+/// a number, as in `where(a > 1)`.
 static bool joinsWord(char C) {
   return isalnum((unsigned char)C) || C == '_' || C == '$' ||
          (unsigned char)C >= 0x80;
