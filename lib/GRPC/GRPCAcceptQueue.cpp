@@ -110,7 +110,8 @@ void AcceptQueue::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
     }
     // Begin the call before the lock is released. Otherwise, endIdle() could
     // end the session as idle.
-    Call->read(Requests, /*IsStream=*/false);
+    Call->read(Requests, /*IsStream=*/false,
+               /*ExpectsOne=*/!OwnMethod.empty());
   }
   if (HasMany)
     endIdle();

@@ -8,6 +8,8 @@
 
 #include "GRPC/GRPCServerCall.h"
 
+#include "Support/PrintableText.h"
+
 #include <cerrno>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -153,10 +155,12 @@ std::shared_ptr<RequestQueue> ServerCall::queue() {
   return Queue;
 }
 
-void ServerCall::read(std::shared_ptr<RequestQueue> Into, bool IsStream) {
+void ServerCall::read(std::shared_ptr<RequestQueue> Into, bool IsStream,
+                      bool ExpectsOne) {
   std::scoped_lock Lock(Mutex);
   Queue = std::move(Into);
   this->IsStream = IsStream;
+  this->ExpectsOne = ExpectsOne;
   if (!IsStream)
     Queue->beginCall();
   readNext();
@@ -178,6 +182,8 @@ void ServerCall::hasRead(bool Ok) {
     std::scoped_lock Lock(Mutex);
     IsReading = false;
     To = Queue;
+    if (Ok && ExpectsOne)
+      Stream.Read(&Extra, begin(ReadExtra));
   }
   if (Ok) {
     if (grpc::Status S = To->put(shared_from_this()); !S.ok())
@@ -191,6 +197,14 @@ void ServerCall::hasRead(bool Ok) {
   }
 }
 
+void ServerCall::hasReadExtra(bool Ok) {
+  // Without a second request, this read fails when the client or the call ends.
+  if (Ok)
+    finish({grpc::StatusCode::UNIMPLEMENTED,
+            "expected one request for the unary method " + printable(method()) +
+                ", found several"});
+}
+
 void ServerCall::done(bool) {
   // A call that was refused has no queue, so check for null.
   if (std::shared_ptr<RequestQueue> To = queue(); To && IsStream)
@@ -199,6 +213,9 @@ void ServerCall::done(bool) {
 
 void ServerCall::reply(const grpc::ByteBuffer &Message) {
   std::scoped_lock Lock(Mutex);
+  // The call has been refused because of a second request.
+  if (HasStatus && ExpectsOne)
+    return;
   IsReplying.store(true);
   if (!IsStream) {
     HasStatus = true;

@@ -149,8 +149,11 @@ public:
   std::string metadata(const char *Key, std::string_view Default) const;
 
   /// Reads the first request and adds it to \p Into. If the call is a stream,
-  /// its end also ends the session. A session outlives its unary calls.
-  void read(std::shared_ptr<RequestQueue> Into, bool IsStream);
+  /// its end also ends the session. A session outlives its unary calls. If
+  /// \p ExpectsOne is true, a second request that arrives before the reply ends
+  /// the call with UNIMPLEMENTED. gRPC itself ignores such a request.
+  void read(std::shared_ptr<RequestQueue> Into, bool IsStream,
+            bool ExpectsOne = false);
   bool isStream() const { return IsStream; }
   /// Returns the request that was added to the queue.
   grpc::ByteBuffer &request() { return Request; }
@@ -171,6 +174,7 @@ private:
   void hasBegun(bool Ok);
   void done(bool Ok);
   void hasRead(bool Ok);
+  void hasReadExtra(bool Ok);
   void hasWritten(bool Ok);
   void finished(bool) {}
   /// Reports the end of this unary call to the queue. The caller must have
@@ -181,9 +185,12 @@ private:
   grpc::GenericServerContext Context;
   grpc::GenericServerAsyncReaderWriter Stream{&Context};
   grpc::ByteBuffer Request;
+  /// A second request, which a client of a unary method never sends.
+  grpc::ByteBuffer Extra;
   Tag Begun{*this, &ServerCall::hasBegun};
   Tag Done{*this, &ServerCall::done};
   Tag Read{*this, &ServerCall::hasRead};
+  Tag ReadExtra{*this, &ServerCall::hasReadExtra};
   Tag Written{*this, &ServerCall::hasWritten};
   Tag Finished{*this, &ServerCall::finished};
 
@@ -193,6 +200,7 @@ private:
   bool HasStatus = false;
   bool HasEnded = false;
   bool IsStream = false;
+  bool ExpectsOne = false;
   bool IsReading = false;
   std::shared_ptr<RequestQueue> Queue;
   std::atomic<bool> IsReplying = false;

@@ -7,6 +7,7 @@ Each side uses this library, or only grpcio and protoc's code.
 import importlib
 import pickle
 import subprocess
+import time
 from collections.abc import Iterator
 from concurrent import futures
 from contextlib import closing, contextmanager
@@ -109,6 +110,33 @@ def test_a_stock_client_asks_our_model(
             assert deferred.value.code() == grpc.StatusCode.ABORTED
         with pytest.raises(grpc.RpcError, match=r"expected /test\.Advisor/Decide"):
             other(Decision(), timeout=10)
+
+
+def test_a_client_with_several_requests_is_refused(
+    tmp_path: Path, pb2: Any, messages: Format
+) -> None:
+    place, Decision = f"{tmp_path}/advisor", pb2.Decision  # noqa: N806
+
+    def slowly(asked: mlbridge.Features) -> dict[str, Any] | None:
+        time.sleep(0.2)  # The second request arrives before the reply.
+        return negate(asked)
+
+    with (
+        serving(slowly, f"grpc+unix:{place}?{ADVISOR}", formats=[messages]),
+        grpc.insecure_channel(f"unix:{place}") as channel,
+    ):
+        decide = channel.stream_unary(
+            "/test.Advisor/Decide",
+            request_serializer=Decision.SerializeToString,
+            response_deserializer=Decision.FromString,
+        )
+        for _ in range(2):
+            reply = decide(iter([Decision(scores=[1])]), timeout=10)
+            assert list(reply.scores) == [-1]
+            says = r"unary method /test\.Advisor/Decide, found several"
+            with pytest.raises(grpc.RpcError, match=says) as refused:
+                decide(iter([Decision(scores=[1])] * 3), timeout=10)
+            assert refused.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
 @pytest.fixture
