@@ -50,11 +50,13 @@ def read_table(file: Path, make: Callable[..., Row], command: str) -> Iterator[R
         raise InvalidArgument(
             f"{file}: no such file; write it with `mlbridge {command} --out {file}`"
         )
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    # Each line is decoded on its own, so that an error names the damaged line.
+    for number, line in enumerate(file.read_bytes().splitlines(), 1):
         try:
             yield make(**json.loads(line))
         except (ValueError, TypeError, KeyError) as error:
-            raise Malformed(f"{file}, line {number}: {error}") from error
+            why = f"no member {error}" if isinstance(error, KeyError) else error
+            raise Malformed(f"{file}, line {number}: {why}") from error
 
 
 def write_json(file: Path | None, value: Any) -> None:

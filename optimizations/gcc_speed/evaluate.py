@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares models with stock gcc -O2, -O3 and fixed settings on whole programs."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,5 +127,11 @@ def best_fixed(found: Iterable[Ratio], largest_text: float = LARGEST_TEXT) -> st
 
 
 def mean(found: Iterable[Ratio], row: str, what: str = "instructions") -> float:
-    """Returns the geometric mean of a row over all programs."""
-    return geometric_mean(getattr(one, what) for one in found if one.row == row)
+    """Returns the geometric mean of a row over all programs.
+
+    Ignores programs without a measurement. Returns NaN if no program has one.
+    """
+    values = [
+        value for one in found if one.row == row and (value := getattr(one, what))
+    ]
+    return geometric_mean(values) if values else math.nan

@@ -7,6 +7,7 @@ that the search did not measure is cold: it saves nothing, and adds its estimate
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 
 from mlbridge.errors import InvalidArgument
 from mlbridge.export import FeatureSpec, Metadata, Training, export
+from mlbridge_optimizations.evaluation import tables
 
 from .models import GCC_DECIDES
 from .search import FACTOR, Searched, Site
@@ -108,20 +110,20 @@ class Decision(nn.Module):
 def read_searches(file: Path) -> list[Searched]:
     """Reads the last search of each program.
 
-    Raises InvalidArgument if there is none.
+    Raises InvalidArgument if there is none, and Malformed if the file is damaged.
     """
-    lines = file.read_text("utf-8").splitlines() if file.exists() else []
-    if not lines:
+    command = "search gcc-speed-decisions"
+    found = [*tables.read_table(file, _searched, command)] if file.exists() else []
+    if not found:
         raise InvalidArgument(
             f"{file}: expected searches, found none; search first with"
-            " `mlbridge search gcc-speed-decisions`"
+            f" `mlbridge {command}`"
         )
-    found = [_searched(json.loads(line)) for line in lines]
     return [*{one.program: one for one in found}.values()]
 
 
-def _searched(found: dict[str, Any]) -> Searched:
-    return Searched(**{**found, "sites": [_site(**one) for one in found["sites"]]})
+def _searched(*, sites: Iterable[dict[str, Any]], **members: Any) -> Searched:
+    return Searched(**members, sites=[_site(**one) for one in sites])
 
 
 def _site(
@@ -132,6 +134,11 @@ def _site(
     growths: Mapping[str, int],
 ) -> Site:
     source, decision, number = key
+    if missing := FEATURES[decision].keys() - features.keys():
+        raise ValueError(f"a site has no feature {min(missing)!r}")
+    numbers = (*features.values(), *gains.values(), *growths.values())
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError("expected finite features, gains and growths")
     return Site(
         (source, decision, number),
         tuple(functions),

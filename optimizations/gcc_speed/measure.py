@@ -169,7 +169,10 @@ class Build:
     objects: dict[str, Path] = field(default_factory=dict)
 
     def compile(self, source: str, to: Path, more: Sequence[str] = ()) -> str:
-        """Compiles one source. Returns gcc's messages."""
+        """Compiles one source. Returns gcc's messages.
+
+        Raises ModelError if a model fails, because gcc then decides alone.
+        """
         # Skip the first flags, with which clang makes unoptimised bitcode.
         flags = list(self.program.flags[len(toolchain.UNOPTIMISED) :])
         for module in self.program.modules:
@@ -178,7 +181,10 @@ class Build:
         _, said = toolchain.run(
             [*command, "-o", to.resolve()], folder=Path(self.program.root)
         )
-        return said.decode(errors="replace")
+        messages = said.decode(errors="replace")
+        if "mlbridge: " in messages:
+            raise ModelError(f"{source}: {messages[-2000:]}")
+        return messages
 
     def all(self, more: Sequence[str] = (), *, keep: bool = False) -> "Build":
         """Compiles all sources. With `keep`, keeps objects that the folder has."""

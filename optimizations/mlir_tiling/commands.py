@@ -184,6 +184,11 @@ def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
     from .evaluate import compare_all, fixed_choices
 
     training, held_out = _entries(options.times)
+    if not held_out:
+        raise InvalidArgument(
+            f"{', '.join(map(str, options.times))}: expected measured held-out kernels,"
+            " found none; measure them with `mlbridge search mlir-tiling-times`"
+        )
     with ProgressBars() as bars:
         results = compare_all(
             *(held_out, fixed_choices(training)),

@@ -82,16 +82,32 @@ def run(command: Sequence[str | Path], text: str) -> str:
     return toolchain.run(command, text=text, seconds=SECONDS)[0].decode()
 
 
-def tile(plugin: Path, text: str, spec: str, *options: str) -> str:
-    """Runs the plug-in's pass on a module, and returns the module's functions."""
+def tile(
+    plugin: Path, text: str, spec: str, *options: str, may_fail: bool = False
+) -> str:
+    """Runs the plug-in's pass on a module, and returns the module's functions.
+
+    If the model fails, raises ModelError or, with `may_fail`, returns nests as they
+    are.
+    """
     passes = f"builtin.module(func.func(mlbridge-tile{{model={spec}}}))"
     command = [OPT, f"--load-pass-plugin={plugin}", f"--pass-pipeline={passes}"]
-    module = run([*command, "--mlir-print-local-scope", *options], text)
+    command += ["--mlir-print-local-scope", *options]
+    printed, said = toolchain.run(command, text=text, seconds=SECONDS)
+    if b"mlbridge-tile: " in said and not may_fail:
+        raise ModelError(said.decode(errors="replace").strip()[:2000])
+    module = printed.decode()
     return module[module.index("{") + 1 : module.rindex("}")]
 
 
-def tile_with(plugin: Path, text: str, answer: Answer) -> str:
-    """Applies the pass, in which a Python function decides about each nest in turn."""
+def tile_with(
+    plugin: Path, text: str, answer: Answer, *, may_fail: bool = False
+) -> str:
+    """Applies the pass, in which a Python function decides about each nest in turn.
+
+    With `may_fail`, an illegal choice leaves this nest and all later ones as they are.
+    Otherwise, it raises ModelError.
+    """
     failures: list[BaseException] = []
 
     def policy(features: Features) -> NDArray[np.int64]:
@@ -104,10 +120,12 @@ def tile_with(plugin: Path, text: str, answer: Answer) -> str:
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:
         spec = f"shm:{folder}/m"
         with mlbridge.serving(policy, spec):
-            tiled = tile(plugin, text, spec, "--mlir-disable-threading")
-    if failures:
-        raise failures[0]
-    return tiled
+            options = ("--mlir-disable-threading",)
+            try:
+                return tile(plugin, text, spec, *options, may_fail=may_fail)
+            finally:
+                if failures:
+                    raise failures[0]
 
 
 def features_of(plugin: Path, kernel: Kernel) -> Features:

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from mlbridge.export import FeatureSpec
 from mlbridge_optimizations.training.costs import Chooser
 
-COLUMNS = 44
-"""The columns of `choice_features` (compilers/mlir/ChoiceFeatures.h)."""
+from .table import COLUMNS
 
 
 class CostNetwork(nn.Module):

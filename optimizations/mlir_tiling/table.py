@@ -8,6 +8,7 @@ the time of each choice relative to the untiled kernel.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from .measure import (
     features_of,
     measure,
 )
+
+COLUMNS = 44
+"""The columns of `choice_features` (compilers/mlir/ChoiceFeatures.h)."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,23 @@ def make_table(
     return len(added)
 
 
+def _entry(**members: Any) -> Entry:
+    """Makes an entry. Raises ValueError if a model cannot learn from its numbers."""
+    entry = Entry(**members)
+    if entry.error:
+        return entry
+    ratios, rows = np.array(entry.ratios, np.float64), entry.rows
+    count = len(np.array(entry.choices, np.int64))
+    if ratios.shape != (count,) or rows.shape != (count, COLUMNS):
+        raise ValueError(
+            f"expected {COLUMNS} features and a ratio for each of {count} choices,"
+            f" found shapes {rows.shape} and {ratios.shape}"
+        )
+    if not (np.isfinite(rows).all() and np.isfinite(ratios).all() and min(ratios) > 0):
+        raise ValueError("expected finite features, and finite ratios above 0")
+    return entry
+
+
 def read_table(file: Path) -> Iterator[Entry]:
     """Yields the entries of a file. See `tables.read_table` for errors."""
-    return tables.read_table(file, Entry, "search mlir-tiling-times")
+    return tables.read_table(file, _entry, "search mlir-tiling-times")

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from mlbridge.errors import InvalidArgument
 from mlbridge.export import FeatureSpec, Metadata, export
 from mlbridge_optimizations.show import Show, quiet
 from mlbridge_optimizations.training.settings import CostSettings
@@ -92,8 +93,12 @@ def train(
     """Trains an ensemble.
 
     `make` returns a new network. Its argument has the features of all choices, float
-    [n, columns].
+    [n, columns]. Raises InvalidArgument if a feature or log(time) is not finite.
     """
+    if not (given.rows.isfinite().all() and given.logs.isfinite().all()):
+        raise InvalidArgument(
+            "expected finite features and times above 0, found others; measure again"
+        )
     members = []
     for number in range(options.members):
         torch.manual_seed(seed + number)

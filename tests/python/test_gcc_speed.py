@@ -2,6 +2,7 @@
 """Random policies of gcc's plug-in, and models that learn from a search."""
 
 import json
+import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,15 +11,20 @@ import numpy as np
 import pytest
 
 from mlbridge import ModelRunner
-from mlbridge.errors import InvalidArgument
+from mlbridge.errors import InvalidArgument, Malformed, ModelError
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
 from mlbridge_optimizations.corpus.recipes import RECIPES
 from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.gcc_speed.climbing import climb
-from mlbridge_optimizations.gcc_speed.evaluate import STOCK, Ratio, best_fixed
+from mlbridge_optimizations.gcc_speed.evaluate import STOCK, Ratio, best_fixed, mean
 from mlbridge_optimizations.gcc_speed.fuzz import fuzz
-from mlbridge_optimizations.gcc_speed.measure import Counted, names_of, read_counts
+from mlbridge_optimizations.gcc_speed.measure import (
+    Build,
+    Counted,
+    names_of,
+    read_counts,
+)
 from mlbridge_optimizations.gcc_speed.models import served
 from mlbridge_optimizations.gcc_speed.search import (
     Key,
@@ -169,6 +175,63 @@ def test_the_best_fixed_setting() -> None:
     found += [Ratio("a", "unroll 8", 0.98, 1.01), Ratio("a", "model: both", 0.5, 1.0)]
     assert best_fixed(found) == "unroll 4"
     assert best_fixed(found[:1]) == STOCK
+
+
+def test_means_of_programs_with_a_time() -> None:
+    found = [Ratio("a", "-O3", 0.8, 1.2, 0.5), Ratio("b", "-O3", 0.8, 1.2, 0.0)]
+    assert mean(found, "-O3", "time") == pytest.approx(0.5)
+    assert math.isnan(mean(found[1:], "-O3", "time"))
+
+
+@needs_plugin
+def test_models_that_fail_are_not_measured(tmp_path: Path) -> None:
+    """Otherwise, stock gcc's code would count as the model's code."""
+    build = Build(corpus_of(["zlib"], tmp_path).program("zlib"), tmp_path)
+    flags = [f"-fplugin={PLUGIN}", f"-fplugin-arg-mlbridge-inline=onnx:{tmp_path}/gone"]
+    with pytest.raises(ModelError, match=r"trees\.c: .*gcc decides"):
+        build.compile("trees.c", tmp_path / "x.o", flags)
+
+
+SITE = {
+    "key": ["a.c", "unroll", 0],
+    "functions": ["f"],
+    "features": dict.fromkeys(
+        (
+            *("instructions", "blocks", "depth", "iterations", "loads", "stores"),
+            *("calls", "has_trip_count", "frequency"),
+        ),
+        1.0,
+    ),
+    "gains": {"4": 0.1},
+    "growths": {"4": 20},
+}
+SEARCH = {"program": "a", "instructions": 10, "text": 10, "sites": [SITE]}
+"""A line of a file of searches."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        json.dumps(SEARCH)[:-9],
+        "[1, 2]",
+        "",
+        json.dumps({"program": "a"}),
+        json.dumps({**SEARCH, "size_": 1}),
+        json.dumps({**SEARCH, "sites": [{"key": ["a.c", "unroll", 0]}]}),
+        json.dumps({**SEARCH, "sites": [{**SITE, "features": {"depth": 1.0}}]}),
+        json.dumps({**SEARCH, "sites": [{**SITE, "gains": {"four": 0.1}}]}),
+        json.dumps({**SEARCH, "sites": [{**SITE, "gains": {"4": float("nan")}}]}),
+        json.dumps({**SEARCH, "sites": [{**SITE, "key": ["a.c", "other", 0]}]}),
+        b"\xff",
+    ],
+)
+def test_damaged_searches(line: str | bytes, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    damaged = line if isinstance(line, bytes) else line.encode()
+    file = tmp_path / "training-searches.jsonl"
+    file.write_bytes(json.dumps(SEARCH).encode() + b"\n" + damaged + b"\n")
+    with pytest.raises(Malformed, match=r"training-searches\.jsonl, line 2: "):
+        run_cli("train", "gcc-speed", "--folder", tmp_path)
 
 
 def test_the_commands(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Stock mlir-opt with the plug-in in compilers/mlir, and the model of tilings."""
 
+import json
 import random
 import re
 import shutil
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 import mlbridge
 import test_docs
+from mlbridge.errors import InvalidArgument, Malformed, ModelError
 from mlbridge.log import read_log
 from mlbridge_optimizations.mlir_tiling import measure
 from mlbridge_optimizations.mlir_tiling.kernels import (
@@ -29,7 +31,7 @@ from mlbridge_optimizations.mlir_tiling.kernels import (
     can_be_linalg,
     training_kernels,
 )
-from programs import BUILD, FULL, Started, run_program
+from programs import BUILD, FULL, Started, run_cli, run_program
 
 PLUGIN = BUILD / "lib/MLBridgeMLIR.so"
 
@@ -406,7 +408,7 @@ def check_policies(kernel: Kernel, count: int, draw: random.Random) -> int:
         row = random_choice(kernel, choices, draw)
         text = kernel.function(f"v{number}")
         # An illegal choice leaves the kernel as it is.
-        new = measure.tile_with(PLUGIN, text, always(row))
+        new = measure.tile_with(PLUGIN, text, always(row), may_fail=True)
         changed += new.replace(f"@v{number}(", "@v1(") != plain
         functions += new
     found = measure.measure(kernel, functions, count + 1, rounds=1, calls=1)
@@ -462,6 +464,55 @@ def test_results_on_tensors() -> None:
         functions += lowered[lowered.index("{") + 1 : lowered.rindex("}")]
     found = measure.measure(kernel, functions, 3, rounds=1, calls=1)
     assert not found.differences.any()
+
+
+def test_models_that_fail_are_not_measured(tmp_path: Path) -> None:
+    """Otherwise, the times of the source kernel would count as the model's times."""
+    with pytest.raises(ModelError, match=r"gone\.onnx"):
+        measure.tile(PLUGIN, PRODUCT, f"onnx:{tmp_path}/gone.onnx")
+    with pytest.raises(ModelError, match="not a permutation"):
+        measure.tile_with(PLUGIN, PRODUCT, always(np.zeros(7, np.int64)))
+
+
+ENTRY = {
+    "kernel": "row-sum-i300xj400-ij-affine-f32",
+    "kind": "reduction",
+    "choices": [[0, 0, 0, 1, 1], [8, 8, 0, 1, 1]],
+    "features": [[1.0] * 44] * 2,
+    "ratios": [1.0, 0.5],
+}
+"""An entry of a file of measurements."""
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"ratios": [1.0, 0.0]},
+        {"ratios": [1.0, float("nan")]},
+        {"ratios": [1.0]},
+        {"ratios": ["fast", "slow"]},
+        {"features": [[1.0] * 43] * 2},
+        {"features": [[1.0] * 44, [1.0] * 43]},
+        {"features": [[float("inf")] * 44] * 2},
+        {"choices": []},
+    ],
+)
+def test_damaged_measurements(damage: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "times.jsonl"
+    lines = [json.dumps(ENTRY), json.dumps({**ENTRY, **damage})]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(Malformed, match=r"times\.jsonl, line 2: "):
+        run_cli("train", "mlir-tiling", "--times", file, "--out", tmp_path / "m.onnx")
+    file.write_bytes(b"\xff\n")
+    with pytest.raises(Malformed, match=r"times\.jsonl, line 1: "):
+        run_cli("train", "mlir-tiling", "--times", file, "--out", tmp_path / "m.onnx")
+
+
+def test_an_evaluation_without_held_out_kernels(tmp_path: Path) -> None:
+    file = tmp_path / "times.jsonl"
+    file.write_text(json.dumps(ENTRY), encoding="utf-8")
+    with pytest.raises(InvalidArgument, match="expected measured held-out kernels"):
+        run_cli("evaluate", "mlir-tiling", "none", "--times", file)
 
 
 def test_the_split() -> None:
