@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Searches for inlining decisions that reduce a program's linked size."""
 
+import os
 import re
+import select
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlbridge.errors import CompilerFailed
+from mlbridge.errors import CompilerFailed, Timeout
 from mlbridge_optimizations.corpus.toolchain import OPT
 
 _PROGRESS = re.compile(
     r"trials=(\d+) seconds=([\d.]+) sites=(\d+) stock=(\d+) best=(\d+)"
 )
+
+QUIET_SECONDS = 1800.0
+"""Maximum time between two lines of opt, which writes a line after each trial."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ def search(
     flips: Path | None = None,
     pipelines: Path | None = None,
     is_shared: bool = False,
+    quiet_seconds: float = QUIET_SECONDS,
     show: Callable[[Progress], None] = lambda _: None,
 ) -> Progress | None:
     """Searches for decisions about a program's module, and writes them to a file.
@@ -46,7 +52,8 @@ def search(
     file of decisions to start with. ``flips`` receives each trial as a line of JSON:
     the reversed decisions, and the change of the size. ``pipelines`` is an action space
     in JSON, whose pipelines are tried in place of -Oz's pipeline. Raises CompilerFailed
-    if opt fails. An exception of ``show``, or a signal, ends opt.
+    if opt fails, and Timeout if opt writes nothing for ``quiet_seconds``. Timeout, an
+    exception of ``show`` and a signal end opt.
     """
     options = [f"size-output={decisions}", f"size-seconds={seconds}"]
     options += [f"size-seed={seed}", *([f"size-start={start}"] if start else [])]
@@ -57,10 +64,9 @@ def search(
     command += [f"-mlbridge-{option}" for option in options]
     command += ["-disable-output", str(bitcode)]
     last, said = None, []
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         try:
-            for line in process.stderr:
+            for line in _lines(process, quiet_seconds):
                 if found := _PROGRESS.search(line):
                     trials, spent, sites, stock, best = found.groups()
                     last = Progress(
@@ -69,6 +75,12 @@ def search(
                     show(last)
                 else:
                     said.append(line)
+            process.wait(quiet_seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise Timeout(
+                f"no output for {quiet_seconds:.0f} s from: {shlex.join(command)}"
+            ) from None
         except BaseException:
             process.kill()
             raise
@@ -78,3 +90,24 @@ def search(
             + "".join(said)[-2000:].strip()
         )
     return last
+
+
+def _lines(process: "subprocess.Popen[bytes]", seconds: float) -> Iterator[str]:
+    """Yields the lines of stderr. Raises TimeoutExpired after ``seconds`` without any.
+
+    Reads the descriptor itself, because poll() does not see lines in Python's buffer.
+    """
+    assert process.stderr is not None
+    poll = select.poll()
+    poll.register(process.stderr, select.POLLIN)
+    rest = b""
+    while poll.poll(seconds * 1000):
+        part = os.read(process.stderr.fileno(), 1 << 16)
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            yield line.decode(errors="replace") + "\n"
+        if not part:
+            if rest:
+                yield rest.decode(errors="replace")
+            return
+    raise subprocess.TimeoutExpired(process.args, seconds)

@@ -13,7 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from mlbridge.cli import app
-from mlbridge.errors import CompilerFailed, InvalidArgument
+from mlbridge.errors import CompilerFailed, InvalidArgument, Timeout
 from mlbridge_optimizations.corpus.user_build import (
     Build,
     link_units,
@@ -129,6 +129,15 @@ def test_a_terminated_search_ends_opt(project: Path) -> None:
             if running(module):
                 os.kill(opt, signal.SIGKILL)
     assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_a_silent_opt_is_ended(tmp_path: Path) -> None:
+    module = tmp_path / "program.bc"
+    os.mkfifo(module)  # Nobody writes to it, so opt waits.
+    to = tmp_path / "out.txt"
+    with pytest.raises(Timeout, match=r"no output for 1 s from: .*program\.bc"):
+        search(module, to, plugin=PLUGIN, seconds=1, quiet_seconds=1)
+    assert not running(str(module))
 
 
 def test_sources_on_the_linkers_command_line(project: Path) -> None:
