@@ -81,10 +81,10 @@ class Server:
         """Sets a training message, which may contain reserved names."""
 
     def set_error(self, message: str, index: int = 0) -> None:
-        """Sets the reply that the model failed."""
+        """Sets a reply that reports a failure of the model."""
 
     def set_deferred(self, why: str, index: int = 0) -> None:
-        """Sets the reply that leaves the decision to the compiler."""
+        """Sets a reply that leaves the decision to the compiler."""
 
     def send(self) -> None:
         """Sends the replies that are set, without waiting for a request."""
@@ -102,11 +102,13 @@ class Server:
     def name(self) -> str: ...
 
     def client(self, index: int) -> tuple[int, int]:
-        """The session and the process ID of a request of the batch."""
+        """The session and the process ID of one request of the batch."""
 
     @property
     def session(self) -> int:
-        """The request's session, counted from 1. 0 without a request."""
+        """
+        The number of the request's session, from 1, or 0 if there is no request.
+        """
 
     @property
     def pid(self) -> int:
@@ -124,31 +126,35 @@ class Server:
 
     @property
     def sessions(self) -> int:
-        """Sessions since the server started."""
+        """The number of sessions since the server started."""
 
     @property
     def open(self) -> int:
-        """Sessions that are open."""
+        """The number of open sessions."""
 
     @property
     def requests(self) -> int:
-        """Requests since the server started."""
+        """The number of requests since the server started."""
 
     @property
     def batches(self) -> int:
-        """Batches of requests since the server started."""
+        """The number of batches of requests since the server started."""
 
     @property
     def refused_compilers(self) -> int:
-        """Compilers that got no session."""
+        """The number of compilers that got no session."""
 
     @property
     def refused_requests(self) -> int:
-        """Requests refused because Python cannot represent them."""
+        """
+        The number of requests that were refused because Python cannot represent them.
+        """
 
     @property
     def mistyped(self) -> int:
-        """Replies whose type differs from the session's advice_type."""
+        """
+        The number of replies whose type differs from the session's advice_type.
+        """
 
     def measure_latencies(self) -> None:
         """Starts to measure how long requests take."""
