@@ -139,8 +139,8 @@ static bool hasSameInstrumentation(const cgraph_node &Caller,
   return sanitizersOf(Caller.decl) == sanitizersOf(Callee.decl) &&
          sanitize_coverage_p(Caller.decl) == sanitize_coverage_p(Callee.decl) &&
          is_tm_pure(Caller.decl) == is_tm_pure(Callee.decl) &&
-         !(Callee.externally_visible &&
-           flag_live_patching == LIVE_PATCHING_INLINE_ONLY_STATIC);
+         (!Callee.externally_visible ||
+          flag_live_patching != LIVE_PATCHING_INLINE_ONLY_STATIC);
 }
 
 /// True if inlining \p Call would enlarge the caller's stack frame more than
@@ -233,7 +233,7 @@ void InlinePass::describe(cgraph_edge &Call) {
 
 void InlinePass::decide(cgraph_edge &Call) {
   // gcc inlines all calls in functions with the attribute flatten.
-  if (!Asked.isActive() || Flattened.count(Call.caller) || !canInline(Call))
+  if (!Asked.isActive() || Flattened.contains(Call.caller) || !canInline(Call))
     return;
   int Growth = estimate_edge_growth(&Call);
   if (ipa_size_summaries->get(&rootOf(Call))->size + Growth >
@@ -318,7 +318,7 @@ unsigned InlinePass::execute(function *) {
   std::unordered_set<cgraph_edge *> Left(Calls.begin(), Calls.end());
   cgraph_edge_hook_list *Hook = symtab->add_edge_removal_hook(forget, &Left);
   for (cgraph_edge *Call : Calls)
-    if (Left.count(Call) != 0)
+    if (Left.contains(Call))
       decide(*Call);
   symtab->remove_edge_removal_hook(Hook);
   return 0;

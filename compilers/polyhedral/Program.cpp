@@ -51,11 +51,15 @@ namespace {
 std::atomic<pid_t> Command = 0;
 std::atomic<int> Received = 0;
 
-void endCommand(int Signal) {
+} // namespace
+
+static void endCommand(int Signal) {
   Received = Signal;
   if (const pid_t Child = Command)
     kill(Child, SIGTERM);
 }
+
+namespace {
 
 /// While an object exists, a signal that would end the tool ends the command
 /// instead, so that the tool can remove its folder.
