@@ -46,7 +46,7 @@ def read_table(file: Path, make: Callable[..., Row], command: str) -> Iterator[R
     Raises InvalidArgument if the file is missing, and Malformed if it is damaged.
     `command` is the command that writes the file.
     """
-    if not file.exists():
+    if not file.is_file():
         raise InvalidArgument(
             f"{file}: no such file; write it with `mlbridge {command} --out {file}`"
         )

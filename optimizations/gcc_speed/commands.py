@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from typer import Option
 
-from mlbridge.errors import Error, InvalidArgument
+from mlbridge.errors import CompilerFailed, Error, InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import ProgressBars
@@ -116,6 +116,7 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
     plugin = find_plugin(options.plugin)
     _, chosen = _chosen(options.corpus, options.split, options.programs)
     file = _searches(options.folder, options.split)
+    failed: list[str] = []
     with served() as server, ProgressBars() as bars:
         for program in chosen:
             folder = options.folder / program.name
@@ -129,10 +130,15 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
                 climb(searcher, found, options.compiles, options.seed, show)
             except Error as error:
                 errors.print(f"{program.name}: {error}", markup=False)
+                failed.append(program.name)
                 continue
             write_search(found, file)
             ratios = f"{found.ratio:.4f} instructions, {found.size:.4f} bytes"
             console.print(f"{program.name}: {ratios}, {found.choices} choices")
+    if failed:
+        raise CompilerFailed(
+            f"{len(failed)} of {len(chosen)} programs failed: {', '.join(failed)}"
+        )
 
 
 def _train(context: typer.Context, options: ModelOptions) -> None:

@@ -113,7 +113,7 @@ def read_searches(file: Path) -> list[Searched]:
     Raises InvalidArgument if there is none, and Malformed if the file is damaged.
     """
     command = "search gcc-speed-decisions"
-    found = [*tables.read_table(file, _searched, command)] if file.exists() else []
+    found = [*tables.read_table(file, _searched, command)] if file.is_file() else []
     if not found:
         raise InvalidArgument(
             f"{file}: expected searches, found none; search first with"

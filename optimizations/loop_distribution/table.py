@@ -171,7 +171,7 @@ def make_table(
     Returns the entries that were added to the file.
     """
     known = set()
-    if file.exists():
+    if file.is_file():
         known = {(entry.kernel, entry.level) for entry in read_table(file)}
     missing = [
         (kernel, level)

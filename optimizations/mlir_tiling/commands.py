@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from typer import Argument, Option
 
-from mlbridge.errors import InvalidArgument
+from mlbridge.errors import CompilerFailed, InvalidArgument
 from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.built import built_of
@@ -127,17 +127,25 @@ def _search(context: typer.Context, measured: TimesOptions) -> None:
     if measured.held_out:
         complete += [*HELD_OUT_SIZES, *HELD_OUT_KINDS]
     rest = training[measured.complete :]
-    done = 0
+    added: list[Entry] = []
     with ProgressBars() as bars:
         advance = bars.steps("Kernels", len(complete) + len(rest))
         for kernels, most in ((complete, 0), (rest, measured.most)):
-            done += make_table(
+            added += make_table(
                 *(kernels, _plugin(measured.plugin), measured.out),
                 rounds=measured.rounds,
                 most=most,
                 advance=advance,
             )
+    failed = [entry for entry in added if entry.error]
+    done = len(added) - len(failed)
     console.print(f"{measured.out} has {done} more kernels.")
+    if failed:
+        first = failed[0]
+        raise CompilerFailed(
+            f"{len(failed)} of {len(added)} kernels could not be measured; repeat the"
+            f" command to measure them again; {first.kernel}: {first.error}"
+        )
 
 
 def _train(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.errors import Error, ModelError
+from mlbridge.errors import Error, ModelError, OSFailure
 from mlbridge_optimizations.evaluation import tables
 from mlbridge_optimizations.show import quiet
 
@@ -64,7 +64,8 @@ def measure_kernel(kernel: Kernel, plugin: Path, rounds: int, most: int = 0) -> 
     """Measures all choices about a kernel.
 
     If ``most`` is not 0, measures at most ``most`` random choices. Raises ModelError if
-    a variant computes other results than the source kernel.
+    a variant computes other results than the source kernel, and OSFailure if MLIR's
+    programs are missing.
     """
     kind = kernel.pattern.kind
     try:
@@ -78,6 +79,8 @@ def measure_kernel(kernel: Kernel, plugin: Path, rounds: int, most: int = 0) -> 
         choices = seen["choices"][numbers]
         functions = apply_choices(plugin, kernel, [*choices, choices[0]])
         found = measure(kernel, functions, len(choices) + 1, rounds=rounds)
+    except OSFailure:
+        raise  # A program is missing, so no kernel can be measured.
     except Error as error:
         return Entry(kernel.name, kind, error=str(error))
     if found.differences.any():
@@ -101,22 +104,23 @@ def make_table(
     rounds: int,
     most: int = 0,
     advance: Callable[[Entry], None] = quiet,
-) -> int:
+) -> list[Entry]:
     """Measures kernels that a file lacks, and appends them to the file.
 
     Measures all choices about a kernel. If `most` is not 0, measures at most `most`
-    random choices.
+    random choices. Kernels whose measurement failed are measured again.
 
-    Returns the number of kernels that were measured.
+    Returns the added entries, also those of kernels that could not be measured.
     """
-    known = {entry.kernel for entry in read_table(file)} if file.exists() else set()
-    added = tables.extend_table(
+    known = set[str]()
+    if file.is_file():
+        known = {entry.kernel for entry in read_table(file) if not entry.error}
+    return tables.extend_table(
         file,
         (kernel for kernel in kernels if kernel.name not in known),
         lambda kernel: measure_kernel(kernel, plugin, rounds, most),
         advance,
     )
-    return len(added)
 
 
 def _entry(**members: Any) -> Entry:

@@ -110,7 +110,7 @@ def make_table(
 
     Returns the number of cases that were measured.
     """
-    known = {entry.case for entry in read_table([file])} if file.exists() else set()
+    known = {entry.case for entry in read_table([file])} if file.is_file() else set()
     added = tables.extend_table(
         file,
         (case for case in cases if case.name not in known),

@@ -2,6 +2,7 @@
 """Stock mlir-opt with the plug-in in compilers/mlir, and the model of tilings."""
 
 import json
+import os
 import random
 import re
 import shutil
@@ -538,10 +539,14 @@ def test_a_model_that_learns(tmp_path: Path) -> None:
 
     kernel = Kernel(PATTERNS["column-sum"], (("i", 300), ("j", 400)), order="ji")
     file, model = tmp_path / "times.jsonl", tmp_path / "tiling.onnx"
-    assert make_table([kernel], PLUGIN, file, rounds=3) == 1
-    assert make_table([kernel], PLUGIN, file, rounds=3) == 0
-    (entry,) = read_table(file)
+    (failed,) = make_table([kernel], tmp_path / "gone.so", file, rounds=3)
+    assert "gone.so" in failed.error
+    (entry,) = make_table([kernel], PLUGIN, file, rounds=3)
     assert entry.error == ""
+    assert not make_table([kernel], PLUGIN, file, rounds=3)
+    assert [*read_table(file)] == [failed, entry]
+    with pytest.raises(InvalidArgument, match="no such file"):
+        next(read_table(Path(os.devnull)))
     options = CostSettings(epochs=100, members=1, batch=1, temperature=0.1, margin=0.03)
     chooser = train([entry], options)
     with torch.no_grad():
