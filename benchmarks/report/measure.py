@@ -61,7 +61,7 @@ class Results:
         self.folder = folder.resolve()
 
     def of(self, step: Step) -> Result | None:
-        """Returns a step's result, or None if there is none.
+        """Returns the result of a step that has run, else None.
 
         Raises Malformed for a damaged file.
         """

@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import time
 from collections.abc import Iterator
-from concurrent import futures
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 
 import mlbridge
 from compilers import COUNT_SPACES, PROGRAM, compiler_env
+from grpcio_server import grpcio_server
 from mlbridge import create_model_runner, protobuf, serving
 from mlbridge.codec import Format
 from mlbridge.envs import CompilerEnv
@@ -163,14 +163,8 @@ def stock_model(pb2: Any) -> Iterator[str]:
         "Decide": grpc.unary_unary_rpc_method_handler(decide, **serdes),
         "Stream": grpc.unary_stream_rpc_method_handler(stream, **serdes),
     }
-    server = grpc.server(futures.ThreadPoolExecutor(1))
-    server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler("test.Advisor", methods),)
-    )
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    yield f"grpc://127.0.0.1:{port}"
-    server.stop(0).wait()
+    with grpcio_server("test.Advisor", methods) as address:
+        yield address
 
 
 def test_our_compiler_asks_a_stock_model(stock_model: str, messages: Format) -> None:

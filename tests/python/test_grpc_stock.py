@@ -2,13 +2,13 @@
 """Stock gRPC peers that use grpcio and the published .proto only."""
 
 from collections.abc import Iterator
-from concurrent import futures
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from grpcio_server import grpcio_server
 from mlbridge import ModelError, create_model_runner, serving
 from programs import ROOT
 
@@ -67,14 +67,8 @@ def stock_server(generic: Any) -> Iterator[str]:
         "getAdvice": grpc.unary_unary_rpc_method_handler(advise, **codec),
         "session": grpc.stream_stream_rpc_method_handler(session, **codec),
     }
-    server = grpc.server(futures.ThreadPoolExecutor(2))
-    server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(SERVICE[1:], handlers),)
-    )
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    yield f"grpc://127.0.0.1:{port}"
-    server.stop(0).wait()
+    with grpcio_server(SERVICE[1:], handlers) as address:
+        yield address
 
 
 @pytest.mark.parametrize("call", ["stream", "unary"])

@@ -39,8 +39,8 @@ struct Preferences {
   /// Reads the tensors `priority`, `value`, `leave`, `split` and `spill`, float
   /// [\p Ranges] each. All are optional. Alternatively, reads `logits`, float
   /// [\p Ranges, 4], and selects the choice with the highest score for each
-  /// range. Returns SchemaMismatch if there is none of these tensors, if one
-  /// has another number of elements, or if `logits` has another shape. Returns
+  /// range. Returns SchemaMismatch if all these tensors are missing, if one has
+  /// another number of elements, or if `logits` has another shape. Returns
   /// Model if an element is not finite.
   static Expected<Preferences> from(const Advice &Reply, std::size_t Ranges);
 

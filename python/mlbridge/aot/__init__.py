@@ -83,11 +83,7 @@ def compile_model(
         ) from error
 
     model, output = Path(model), Path(output)
-    kind = emit or KINDS.get(output.suffix)
-    if kind is None:
-        raise InvalidArgument(
-            f"'{output}': expected a name that ends in {', '.join(KINDS)}, or --emit"
-        )
+    kind = emit or _kind_of(output)
     name = name or default_name(output)
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise InvalidArgument(f"expected a C identifier as a name, found '{name}'")
@@ -136,6 +132,16 @@ def compile_model(
         with replacing(output) as new:
             # Use copy(), which also copies the permissions of the compiled file.
             shutil.copy(made, new)
+
+
+def _kind_of(output: Path) -> Kind:
+    """Returns the kind of a file by its suffix. Raises InvalidArgument."""
+    kind = KINDS.get(output.suffix)
+    if kind is None:
+        raise InvalidArgument(
+            f"'{output}': expected a name that ends in {', '.join(KINDS)}, or --emit"
+        )
+    return kind
 
 
 def _build(compiler: CCompiler, source: Path, kind: Kind) -> tuple[Path, Path]:
