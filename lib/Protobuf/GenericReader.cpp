@@ -100,10 +100,7 @@ GenericReader::readParts(std::string_view Bytes) {
     }
   }
   if (Step == FieldReader::Step::Broken)
-    return featureError(ErrorCode::Malformed, P.Name,
-                        "cut short or not Protobuf at byte " +
-                            std::to_string(Reader.position()) + " of " +
-                            std::to_string(Bytes.size()));
+    return featureError(ErrorCode::Malformed, P.Name, Reader.problem());
   if (P.hasData() + P.hasStrings() + (P.Typed != 0) > 1)
     return featureError(ErrorCode::Malformed, P.Name,
                         "its elements are in two fields");
@@ -304,9 +301,7 @@ Error GenericReader::readMessage(std::string_view Message) {
       if (Error E = add(Field.Bytes))
         return E;
   if (Step == FieldReader::Step::Broken)
-    return malformed("cut short or not Protobuf at byte " +
-                     std::to_string(Reader.position()) + " of " +
-                     std::to_string(Message.size()));
+    return malformed(Reader.problem());
   if (Error E = Tracker.update(views(), Message))
     return E;
   for (const TensorView &View : Views)

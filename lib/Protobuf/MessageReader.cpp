@@ -159,10 +159,8 @@ Error MessageReader::readMessage(std::string_view Message) {
     Position = Reader.position();
   }
   if (Step == FieldReader::Step::Broken)
-    return {ErrorCode::Malformed, "message " + Type->name() +
-                                      ": cut short or not Protobuf at byte " +
-                                      std::to_string(Reader.position()) +
-                                      " of " + std::to_string(Message.size())};
+    return {ErrorCode::Malformed,
+            "message " + Type->name() + ": " + Reader.problem()};
   if (Error E = addViews())
     return E;
   if (Error E = Tracker.update(Views, Message))

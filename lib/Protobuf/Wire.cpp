@@ -56,6 +56,11 @@ FieldReader::Step FieldReader::next(WireField &Field) {
   }
 }
 
+std::string FieldReader::problem() const {
+  return "cut short or not Protobuf at byte " + std::to_string(position()) +
+         " of " + std::to_string(Message.size());
+}
+
 ElementType elementTypeOf(Format::FieldType Type) {
   switch (Type) {
   case Format::TYPE_INT32:

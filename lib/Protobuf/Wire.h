@@ -25,6 +25,7 @@
 
 #include <cstring>
 #include <limits>
+#include <string>
 #include <string_view>
 
 namespace MLBridge::protobuf {
@@ -65,6 +66,8 @@ public:
   std::size_t position() const {
     return static_cast<std::size_t>(Input.CurrentPosition());
   }
+  /// Describes the error after next() has returned Broken.
+  std::string problem() const;
 
 private:
   std::string_view Message;
