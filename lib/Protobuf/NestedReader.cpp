@@ -99,10 +99,7 @@ Error NestedReader::readFields(const NestedType::Node &Node,
       break;
     if (Step == FieldReader::Step::Broken)
       return featureError(ErrorCode::Malformed, Node.Path,
-                          "message " + Node.Type +
-                              ": cut short or not Protobuf at byte " +
-                              std::to_string(Reader.position()) + " of " +
-                              std::to_string(Message.size()));
+                          "message " + Node.Type + ": " + Reader.problem());
     const NestedType::Entry *Entry = Node.find(Field.Number);
     if (!Entry)
       return unknownField(Field.Number, Node.Type);
@@ -293,7 +290,7 @@ Error NestedReader::checkKeys() {
                     sizeof(Count));
         End = First + static_cast<std::size_t>(Count);
       }
-      if (Twins.find(Keys, Text, First, End))
+      if (DuplicateKeys.find(Keys, Text, First, End))
         return featureError(ErrorCode::Malformed, Keys.Name,
                             "a map has the same key twice");
       for (; First < End; ++First)

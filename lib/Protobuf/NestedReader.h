@@ -108,7 +108,7 @@ private:
   std::size_t NumBytes = 0;
   serdes::ElementStore Scratch;
   OneofScan Oneofs;
-  TwinKeyFinder Twins;
+  DuplicateKeyFinder DuplicateKeys;
 };
 
 } // namespace MLBridge::protobuf

@@ -203,8 +203,8 @@ const NestedType::Entry *NestedType::Node::find(int FieldNumber) const {
 // Keys of maps
 //===----------------------------------------------------------------------===//
 
-bool TwinKeyFinder::find(const TensorView &Keys, const char *Text,
-                         std::size_t First, std::size_t End) {
+bool DuplicateKeyFinder::find(const TensorView &Keys, const char *Text,
+                              std::size_t First, std::size_t End) {
   Sorted.clear();
   Sorted.reserve(End - First);
   const std::size_t Size = elementSize(Keys.Type);

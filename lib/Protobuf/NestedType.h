@@ -157,7 +157,7 @@ private:
 
 /// Finds a key that occurs twice in a map. Reuse one object for many calls, so
 /// that it reuses its memory.
-class TwinKeyFinder {
+class DuplicateKeyFinder {
 public:
   /// Returns true if two of the keys in the rows [\p First, \p End) of \p Keys
   /// are equal. The strings of the rows begin at \p Text.

@@ -361,7 +361,7 @@ Error NestedWriter::checkKeys() {
       const char *Text = static_cast<const char *>(Keys.Data);
       if (Keys.Type == ElementType::String)
         Text += Texts[Index][First[I]];
-      if (Twins.find(Keys, Text, First[I], First[I + 1]))
+      if (DuplicateKeys.find(Keys, Text, First[I], First[I + 1]))
         return schemaMismatch(Keys.Name, "a map has the same key twice");
     }
   }

@@ -112,7 +112,7 @@ private:
   /// they are written.
   std::vector<std::size_t> Sizes;
   std::size_t NextSize = 0;
-  TwinKeyFinder Twins;
+  DuplicateKeyFinder DuplicateKeys;
 };
 
 } // namespace MLBridge::protobuf

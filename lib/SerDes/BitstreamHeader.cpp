@@ -122,8 +122,9 @@ Error BitstreamHeader::parseDocument(std::string_view Line, Tools &With) {
     return malformedHeader("something follows the object");
   if (!HasFeatures)
     return malformedHeader("it has no \"features\"");
-  if (std::optional<std::string_view> Twin = With.Duplicates.find(features()))
-    return malformedFeature(*Twin, "appears twice");
+  if (std::optional<std::string_view> Duplicate =
+          With.Duplicates.find(features()))
+    return malformedFeature(*Duplicate, "appears twice");
   return Error::success();
 }
 

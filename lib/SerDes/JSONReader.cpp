@@ -196,9 +196,9 @@ Error JSONSerDes::Reader::checkMessage() {
   for (std::size_t I = 0; I < Count; ++I)
     if (Slots[I].Name.empty())
       return {ErrorCode::Malformed, "JSON message: a feature has no name"};
-  if (std::optional<std::string_view> Twin =
+  if (std::optional<std::string_view> Duplicate =
           Duplicates.find(Span<const Slot>(Slots.data(), Count)))
-    return featureError(ErrorCode::Malformed, *Twin, "appears twice");
+    return featureError(ErrorCode::Malformed, *Duplicate, "appears twice");
   NumDistinct = Count;
   return Error::success();
 }

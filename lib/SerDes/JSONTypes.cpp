@@ -121,9 +121,9 @@ Error JSONTypes::read(ondemand::value Value) {
   if (Count <= NumDistinct)
     return Error::success();
   ByName.clear();
-  if (std::optional<std::string_view> Twin =
+  if (std::optional<std::string_view> Duplicate =
           Duplicates.find(Span<const Entry>(Entries.data(), Count)))
-    return malformed(*Twin, "appears twice");
+    return malformed(*Duplicate, "appears twice");
   NumDistinct = Count;
   return Error::success();
 }

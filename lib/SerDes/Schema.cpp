@@ -81,10 +81,10 @@ Error checkElements(const TensorView &Tensor, ErrorCode Code) {
 
 std::optional<std::string_view> DuplicateFinder::findInSorted() {
   std::ranges::sort(Sorted);
-  auto Twin = std::ranges::adjacent_find(Sorted);
-  if (Twin == Sorted.end())
+  auto Duplicate = std::ranges::adjacent_find(Sorted);
+  if (Duplicate == Sorted.end())
     return std::nullopt;
-  return *Twin;
+  return *Duplicate;
 }
 
 bool Schema::Entry::hasFormOf(const TensorView &Tensor) const {
@@ -109,8 +109,9 @@ Error Schema::checkNames(Span<const TensorView> Features) {
       return featureError(ErrorCode::InvalidArgument, Feature.Name,
                           "its name is not UTF-8");
   }
-  if (std::optional<std::string_view> Twin = Duplicates.find(Features))
-    return featureError(ErrorCode::InvalidArgument, *Twin, "appears twice");
+  if (std::optional<std::string_view> Duplicate = Duplicates.find(Features))
+    return featureError(ErrorCode::InvalidArgument, *Duplicate,
+                        "appears twice");
   return Error::success();
 }
 
