@@ -306,7 +306,7 @@ public:
   void run() {
     for (const Node &N : G.Nodes)
       if (N.is("Concat"))
-        consider(N);
+        tryMerge(N);
   }
 
   std::vector<MergedInput> Merged;
@@ -316,7 +316,7 @@ public:
   std::vector<Range> Removed;
 
 private:
-  void consider(const Node &Concat);
+  void tryMerge(const Node &Concat);
   bool add(const std::string &Value, MergedInput &Into,
            std::vector<FileExtent> &Dims, std::vector<Range> &Without) const;
 
@@ -391,7 +391,7 @@ static bool isAlike(const std::vector<FileExtent> &A,
   return true;
 }
 
-void Merger::consider(const Node &Concat) {
+void Merger::tryMerge(const Node &Concat) {
   auto Given = Concat.Attributes.find("axis");
   if (Concat.Inputs.size() < 2 || Given == Concat.Attributes.end() ||
       !Given->second || G.Outputs.contains(Concat.Outputs.front()) ||

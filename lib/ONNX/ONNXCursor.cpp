@@ -94,7 +94,7 @@ ONNXCursor::runUntil(Span<const TensorView> Features, Deadline When) {
       return E;
   for (std::size_t I = 0; I < Outputs.size(); ++I)
     if (Outputs[I].From)
-      handThrough(Features[*Outputs[I].From], Outputs[I], Views[I]);
+      copyToOutput(Features[*Outputs[I].From], Outputs[I], Views[I]);
   return Span<const TensorView>(Views);
 }
 
@@ -248,8 +248,8 @@ void ONNXCursor::forgetOutputs() {
   }
 }
 
-void ONNXCursor::handThrough(const TensorView &Feature, Output &Out,
-                             TensorView &View) {
+void ONNXCursor::copyToOutput(const TensorView &Feature, Output &Out,
+                              TensorView &View) {
   // Allocate at least one unit, so that the pointer is not null.
   const std::size_t Units = Feature.NumBytes / sizeof(std::max_align_t) + 1;
   if (Out.Copy.size() < Units)
@@ -313,7 +313,7 @@ Error ONNXCursor::evaluate() {
   for (std::size_t I : Computed) {
     Output &Out = Outputs[I];
     if (!Out.IsKnown) {
-      if (Error Why = look(Out, Views[I])) {
+      if (Error Why = updateView(Out, Views[I])) {
         forgetOutputs();
         return Why;
       }
@@ -326,7 +326,7 @@ Error ONNXCursor::evaluate() {
   return Error::success();
 }
 
-Error ONNXCursor::look(Output &Out, TensorView &View) {
+Error ONNXCursor::updateView(Output &Out, TensorView &View) {
   auto Info = M->runtime().make<OrtTensorTypeAndShapeInfo>(
       M->name(), ErrorCode::Model, [&](OrtTensorTypeAndShapeInfo **Made) {
         return API.GetTensorTypeAndShape(Out.Value.get(), Made);
@@ -340,7 +340,11 @@ Error ONNXCursor::look(Output &Out, TensorView &View) {
   if (Error E = check(API.GetDimensionsCount(Info->get(), &Rank)))
     return E;
   std::optional<ElementType> Known = fromONNX(Type);
-  if (!Known || Rank > Shape::MaxRank)
+  if (!Known)
+    return {ErrorCode::Unsupported, M->name() + ": output '" +
+                                        printable(View.Name) +
+                                        "': " + unknownType(Type)};
+  if (Rank > Shape::MaxRank)
     return {ErrorCode::Unsupported, M->name() + ": output '" +
                                         printable(View.Name) +
                                         "': expected a rank of at most " +

@@ -82,10 +82,10 @@ private:
   void forgetOutputs();
   /// Copies \p Feature to \p Out, and describes the copy in \p View. The caller
   /// may then reuse the feature's memory.
-  static void handThrough(const TensorView &Feature, Output &Out,
-                          TensorView &View);
+  static void copyToOutput(const TensorView &Feature, Output &Out,
+                           TensorView &View);
   /// Describes the new output \p Out in \p View.
-  Error look(Output &Out, TensorView &View);
+  Error updateView(Output &Out, TensorView &View);
   Error readStrings(Output &Out, TensorView &View);
   Error check(OrtStatus *Status) const {
     return M->runtime().check(Status, M->name(), ErrorCode::Model);

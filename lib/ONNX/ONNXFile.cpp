@@ -151,13 +151,17 @@ FileSurvey onnx::survey(const std::string &Path) {
   return std::move(Reader.Found);
 }
 
-std::vector<std::string> onnx::partsOf(const std::string &File) {
+std::vector<std::string> FileSurvey::paths(const std::string &File) const {
   const std::filesystem::path Folder =
       std::filesystem::path(File).parent_path();
   std::vector<std::string> Paths;
-  for (const std::string &Name : survey(File).ExternalFiles)
+  for (const std::string &Name : ExternalFiles)
     Paths.push_back(Folder / Name);
   return Paths;
+}
+
+std::vector<std::string> onnx::partsOf(const std::string &File) {
+  return survey(File).paths(File);
 }
 
 /// Returns whether \p Path is in \p Folder or in one of its subfolders. Both
@@ -167,14 +171,14 @@ static bool isInside(const std::filesystem::path &Path,
   return std::ranges::mismatch(Folder, Path).in1 == Folder.end();
 }
 
-Error onnx::checkParts(const std::string &File) {
+Error FileSurvey::check(const std::string &File) const {
   namespace fs = std::filesystem;
   // After an error, these paths and the path of the external file are empty.
   std::error_code Failed;
   const fs::path Folder = fs::path(File).parent_path();
   const fs::path Real = fs::canonical(Folder.empty() ? "." : Folder, Failed);
   const fs::path Target = fs::canonical(File, Failed).parent_path();
-  for (const std::string &Name : survey(File).ExternalFiles) {
+  for (const std::string &Name : ExternalFiles) {
     const fs::path Part = fs::weakly_canonical(Real / Name, Failed);
     if (!Real.empty() && (isInside(Part, Real) || isInside(Part, Target)))
       continue;

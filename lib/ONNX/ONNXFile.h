@@ -30,6 +30,14 @@ struct FileSurvey {
   /// The files that contain this model's external tensors. Their paths are
   /// relative to the model's folder.
   std::set<std::string> ExternalFiles;
+
+  /// Returns the paths of the ExternalFiles. \p File is the model.
+  std::vector<std::string> paths(const std::string &File) const;
+  /// Returns Malformed if one of the ExternalFiles is outside the folder of the
+  /// model \p File. A model could otherwise read any file of the user. If an
+  /// external file is a link, its target is checked. If \p File itself is a
+  /// link, the external files may also be in the folder with its target.
+  Error check(const std::string &File) const;
 };
 
 /// Surveys the model in \p File. Returns an empty result if \p File is not an
@@ -38,12 +46,6 @@ FileSurvey survey(const std::string &File);
 
 /// Returns the paths of the ExternalFiles of \p File.
 std::vector<std::string> partsOf(const std::string &File);
-
-/// Returns Malformed if one of the ExternalFiles of \p File is outside the
-/// model's folder. A model could otherwise read any file of the user. If an
-/// external file is a link, its target is checked. If \p File itself is a link,
-/// the external files may also be in the folder with its target.
-Error checkParts(const std::string &File);
 
 } // namespace MLBridge::onnx
 

@@ -46,6 +46,12 @@ std::optional<ElementType> onnx::fromONNX(ONNXTensorElementDataType Type) {
   return std::nullopt;
 }
 
+std::string onnx::unknownType(ONNXTensorElementDataType Type) {
+  return "expected a type that features have, found number " +
+         std::to_string(Type) +
+         " of ONNX's element types, such as float16 or complex";
+}
+
 //===----------------------------------------------------------------------===//
 // Reading a session's description
 //===----------------------------------------------------------------------===//
@@ -162,10 +168,7 @@ Error SessionReader::readType(GetTypeInfo Get, std::size_t I,
   std::optional<ElementType> Known = fromONNX(Element);
   if (!Known)
     return {ErrorCode::Unsupported,
-            Name + ": '" + printable(Spec.Name) +
-                "': expected a type that features have, found number " +
-                std::to_string(Element) +
-                " of ONNX's element types, such as float16 or complex"};
+            Name + ": '" + printable(Spec.Name) + "': " + unknownType(Element)};
   Spec.Type = *Known;
   return readDims(*Info, Spec);
 }
@@ -298,10 +301,10 @@ Error SessionReader::read() {
 //===----------------------------------------------------------------------===//
 
 Expected<std::shared_ptr<const Model>>
-ONNXModel::load(const std::string &File, const ONNXOptions &Chosen,
+ONNXModel::load(const std::string &File, const FileSurvey &Facts,
+                const ONNXOptions &Chosen,
                 std::shared_ptr<const Runtime> Library) {
   const std::string Name = "onnx:" + printable(File);
-  const FileSurvey Facts = survey(File);
   std::optional<MergedModel> Merged;
   if (Facts.ExternalFiles.empty())
     Merged = mergeInputs(File);

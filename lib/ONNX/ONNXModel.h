@@ -19,6 +19,8 @@
 
 namespace MLBridge::onnx {
 
+struct FileSurvey;
+
 /// An input of the session. It is an input of the model, or several inputs that
 /// InputMerge.h has merged.
 struct SessionInput {
@@ -37,9 +39,10 @@ struct SessionInput {
 
 class ONNXModel final : public Model {
 public:
+  /// Loads the model in \p File. \p Facts is its survey.
   static Expected<std::shared_ptr<const Model>>
-  load(const std::string &File, const ONNXOptions &Chosen,
-       std::shared_ptr<const Runtime> Library);
+  load(const std::string &File, const FileSurvey &Facts,
+       const ONNXOptions &Chosen, std::shared_ptr<const Runtime> Library);
 
   Expected<std::unique_ptr<ModelCursor>> open() const override;
 
@@ -70,6 +73,8 @@ private:
 /// ONNX Runtime's type has no equivalent.
 ONNXTensorElementDataType toONNX(ElementType Type);
 std::optional<ElementType> fromONNX(ONNXTensorElementDataType Type);
+/// Describes the error that \p Type has no equivalent.
+std::string unknownType(ONNXTensorElementDataType Type);
 
 } // namespace MLBridge::onnx
 

@@ -24,14 +24,15 @@ MLBridge::loadONNXModel(const std::string &File, const ONNXOptions &Options) {
   // Check the files first, because ONNX Runtime would wait forever for a FIFO.
   if (Error E = inprocess::FileStamp::of(File).takeError())
     return E;
-  if (Error E = inprocess::FileStamp::ofParts(partsOf(File)).takeError())
+  const FileSurvey Facts = survey(File);
+  if (Error E = inprocess::FileStamp::ofParts(Facts.paths(File)).takeError())
     return E;
-  if (Error E = checkParts(File))
+  if (Error E = Facts.check(File))
     return E;
   Expected<std::shared_ptr<const Runtime>> Library = Runtime::open(Options);
   if (!Library)
     return Library.takeError();
-  return ONNXModel::load(File, Options, std::move(*Library));
+  return ONNXModel::load(File, Facts, Options, std::move(*Library));
 }
 
 /// Returns a function that loads a file with \p Options.

@@ -92,7 +92,7 @@ public:
       case 0:
         if (!readVarint(Value))
           return false;
-        return adopt({At, At});
+        return setContent({At, At});
       case 1:
         At += 8;
         continue;
@@ -100,7 +100,7 @@ public:
         std::uint64_t Length;
         if (!readVarint(Length) || Length > End - At)
           return false;
-        return adopt({At, At + Length});
+        return setContent({At, At + Length});
       }
       case 5:
         At += 4;
@@ -139,7 +139,7 @@ public:
   }
 
 private:
-  bool adopt(Range Found) {
+  bool setContent(Range Found) {
     Content = Found;
     At = Whole.End = Found.End;
     return true;
