@@ -73,7 +73,7 @@ FeatureBinding::bind(Span<const TensorView> Offered) {
     TensorView &View = Views[I];
     const TensorView *Feature = findFeature(Offered, W.Spec->Name, W.Slot);
     if (!Feature || Feature->Type != W.Spec->Type || W.Fits != Feature->Dims)
-      if (Error E = adopt(W, View, Feature, Offered))
+      if (Error E = rebind(W, View, Feature, Offered))
         return E;
     View.Data = Feature->Data;
     View.NumBytes = Feature->NumBytes;
@@ -96,11 +96,11 @@ FeatureBinding::bind(Span<const TensorView> Offered) {
   return Span<const TensorView>(Views.data(), TheModel->inputs().size());
 }
 
-/// Checks a feature that is missing, or whose type or shape differs from the
-/// last request.
-Error FeatureBinding::adopt(Wanted &W, TensorView &View,
-                            const TensorView *Found,
-                            Span<const TensorView> Offered) {
+/// Binds a feature whose shape differs from the last request. Returns an error
+/// if the feature is missing, or if its type or shape does not fit.
+Error FeatureBinding::rebind(Wanted &W, TensorView &View,
+                             const TensorView *Found,
+                             Span<const TensorView> Offered) {
   if (!Found)
     return {ErrorCode::SchemaMismatch,
             TheModel->name() + ": expected a feature '" +

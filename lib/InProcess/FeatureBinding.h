@@ -56,8 +56,8 @@ private:
     std::uint64_t Length = 0;
   };
 
-  Error adopt(Wanted &W, TensorView &View, const TensorView *Found,
-              Span<const TensorView> Offered);
+  Error rebind(Wanted &W, TensorView &View, const TensorView *Found,
+               Span<const TensorView> Offered);
   Error checkSharedExtents() const;
   std::pair<std::size_t, std::size_t> firstPlace(std::int64_t Extent) const;
   Error checkFinite() const;

@@ -39,21 +39,21 @@ public:
   void add(Watch &W);
   void remove(Watch &W);
   /// Makes the thread examine the Watches at the time \p When or earlier.
-  void lookBy(Ticks When);
+  void checkBy(Ticks When);
   /// Waits until no call of interrupt() is in progress.
   void waitForInterrupts() { const std::scoped_lock Lock(Mutex); }
   bool isForked() const { return Fork.isForked(); }
 
   /// The time at which the thread will examine the Watches next. It is Idle if
   /// the thread waits without a time limit.
-  std::atomic<Ticks> NextLook = Watch::Idle;
+  std::atomic<Ticks> NextCheck = Watch::Idle;
 
 private:
   Error start();
   void watch();
   /// Interrupts the evaluations whose deadline has passed. Returns the earliest
   /// deadline of the other evaluations.
-  Ticks look();
+  Ticks interruptLate();
 
   const ForkDetector Fork;
   std::mutex Mutex;
@@ -125,7 +125,7 @@ Watchdog::~Watchdog() {
     ::pthread_join(Thread, nullptr);
 }
 
-Watchdog::Ticks Watchdog::look() {
+Watchdog::Ticks Watchdog::interruptLate() {
   const Ticks Now = Deadline::Clock::now().time_since_epoch().count();
   Ticks Next = Watch::Idle;
   for (Watch *W : Watches) {
@@ -144,14 +144,14 @@ Watchdog::Ticks Watchdog::look() {
 void Watchdog::watch() {
   std::unique_lock Lock(Mutex);
   while (!Stopping) {
-    Ticks Next = look();
-    // Look again after the store of NextLook, until no earlier deadline
+    Ticks Next = interruptLate();
+    // Check again after the store of NextCheck, until no earlier deadline
     // appears. An evaluation that began before the store is found by this
-    // second look. An evaluation that begins after the store reads NextLook,
+    // second check. An evaluation that begins after the store reads NextCheck,
     // and wakes this thread if necessary.
     for (;;) {
-      NextLook.store(Next);
-      const Ticks Again = look();
+      NextCheck.store(Next);
+      const Ticks Again = interruptLate();
       if (Again >= Next)
         break;
       Next = Again;
@@ -198,14 +198,14 @@ void Watchdog::remove(Watch &W) {
   std::erase(Watches, &W);
 }
 
-void Watchdog::lookBy(Ticks When) {
+void Watchdog::checkBy(Ticks When) {
   {
     const std::scoped_lock Lock(Mutex);
-    if (When >= NextLook.load())
+    if (When >= NextCheck.load())
       return;
     // Store the new time, so that evaluations with later deadlines do not wake
     // the thread again.
-    NextLook.store(When);
+    NextCheck.store(When);
   }
   Changed.notify_one();
 }
@@ -230,9 +230,9 @@ Error Watch::alert(Ticks When) {
     }
     (*Found)->add(*this);
     Dog = std::move(*Found);
-    NextLook = &Dog->NextLook;
+    NextCheck = &Dog->NextCheck;
   }
-  Dog->lookBy(When);
+  Dog->checkBy(When);
   return Error::success();
 }
 

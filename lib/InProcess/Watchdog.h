@@ -64,11 +64,11 @@ public:
   /// started. In this case, the evaluation is not watched.
   Error begin(Deadline Until) {
     const Ticks When = Until.time().time_since_epoch().count();
-    // Store Due before loading NextLook. The thread stores NextLook before it
+    // Store Due before loading NextCheck. The thread stores NextCheck before it
     // loads Due for the last time. Therefore, at least one side sees the other
     // side's value.
     Due.store(When);
-    if (When >= NextLook->load()) [[likely]]
+    if (When >= NextCheck->load()) [[likely]]
       return Error::success();
     return alert(When);
   }
@@ -84,9 +84,9 @@ private:
   /// The value of Due while no evaluation runs.
   static constexpr Ticks Idle = std::numeric_limits<Ticks>::max();
   static constexpr Ticks Interrupted = std::numeric_limits<Ticks>::min();
-  /// NextLook points to this value while there is no thread. Every deadline is
+  /// NextCheck points to this value while there is no thread. Every deadline is
   /// earlier, so begin() then starts the thread.
-  static constexpr std::atomic<Ticks> NoLook{Idle};
+  static constexpr std::atomic<Ticks> NoCheck{Idle};
 
   Error alert(Ticks When);
   bool acknowledge();
@@ -94,7 +94,7 @@ private:
   Interruptible &Target;
   /// The time at which the evaluation is due, or Idle, or Interrupted.
   std::atomic<Ticks> Due = Idle;
-  const std::atomic<Ticks> *NextLook = &NoLook;
+  const std::atomic<Ticks> *NextCheck = &NoCheck;
   std::shared_ptr<Watchdog> Dog;
 };
 

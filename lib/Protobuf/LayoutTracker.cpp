@@ -25,10 +25,10 @@ Error LayoutTracker::update(Span<const TensorView> Views,
   for (std::size_t I = 0; I < Views.size(); ++I) {
     auto Where = reinterpret_cast<std::uintptr_t>(Views[I].Data);
     bool IsInMessage = Where - Start < Message.size();
-    Place Now{IsInMessage, IsInMessage ? Where - Start : Where,
-              Views[I].Lengths.data()};
-    Changed |= !(Places[I] == Now);
-    Places[I] = Now;
+    Place Current{IsInMessage, IsInMessage ? Where - Start : Where,
+                  Views[I].Lengths.data()};
+    Changed |= !(Places[I] == Current);
+    Places[I] = Current;
   }
   Layout += Changed;
   return Error::success();

@@ -21,7 +21,8 @@ using serdes::quoted;
 // Pairing fields with features
 //===----------------------------------------------------------------------===//
 
-static bool takes(const MessageType::Field &Field, const TensorView &Feature) {
+static bool accepts(const MessageType::Field &Field,
+                    const TensorView &Feature) {
   return Field.accepts(Feature.Type) &&
          Feature.Dims.rank() == (Field.IsRepeated || Field.isBytes() ? 1 : 0);
 }
@@ -93,7 +94,7 @@ Error MessageWriter::pair(Span<const TensorView> Features) {
       continue;
     }
     const MessageType::Field &Field = Type->fields()[Found];
-    if (!takes(Field, Feature))
+    if (!accepts(Field, Feature))
       return mismatch(Field, Feature, Feature.typeStr());
     Pairs.push_back({Found, I});
   }

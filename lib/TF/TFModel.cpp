@@ -208,7 +208,7 @@ TFCursor::runUntil(Span<const TensorView> Features, Deadline Until) {
   if (Error E = evaluate(Until))
     return E;
   for (std::size_t I = 0; I < Outputs.size(); ++I)
-    if (Error E = look(I))
+    if (Error E = updateView(I))
       return E;
   return Span<const TensorView>(Views);
 }
@@ -252,7 +252,7 @@ Error TFCursor::runSession(Deadline Until, bool &WasLate) {
   return API.check(Status.get(), M->name(), ErrorCode::Model);
 }
 
-Error TFCursor::look(std::size_t I) {
+Error TFCursor::updateView(std::size_t I) {
   const TF_Tensor *Value = Outputs[I].get();
   TensorView &View = Views[I];
   Shape Dims;

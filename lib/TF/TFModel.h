@@ -94,7 +94,7 @@ private:
   /// the deadline passed first.
   Error runSession(Deadline Until, bool &WasLate);
   /// Describes output \p I in Views.
-  Error look(std::size_t I);
+  Error updateView(std::size_t I);
 
   const std::shared_ptr<const TFModel> M;
   const Runtime &API;
