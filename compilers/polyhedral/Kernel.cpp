@@ -184,6 +184,14 @@ void KernelReader::readArray(const std::string &Name, dom::element About) {
   Result.Arrays.push_back(std::move(New));
 }
 
+/// Returns the instances of \p S in isl's notation, such as "S[i, j]".
+static std::string tupleOf(const Statement &S) {
+  std::string Iterators;
+  for (const std::string &Iterator : S.Iterators)
+    Iterators += (Iterators.empty() ? "" : ", ") + Iterator;
+  return S.Name + "[" + Iterators + "]";
+}
+
 Access KernelReader::makeAccess(const Statement &S,
                                 const std::vector<std::string> &Written,
                                 const std::string &ArrayName, bool IsWrite) {
@@ -192,11 +200,8 @@ Access KernelReader::makeAccess(const Statement &S,
     throw UserError("array '" + ArrayName + "': expected " +
                     std::to_string(A.Extents.size()) + " subscripts, found " +
                     std::to_string(Written.size()));
-  std::string Iterators;
   std::string Subscripts;
   std::string Bounds;
-  for (const std::string &Iterator : S.Iterators)
-    Iterators += (Iterators.empty() ? "" : ", ") + Iterator;
   for (std::size_t I = 0; I < Written.size(); ++I) {
     const std::string Name = "i" + std::to_string(I);
     Subscripts += (I ? ", " : "") + ("(" + Written[I] + ")");
@@ -205,8 +210,8 @@ Access KernelReader::makeAccess(const Statement &S,
   std::string Element;
   for (std::size_t I = 0; I < Written.size(); ++I)
     Element += (I ? ", i" : "i") + std::to_string(I);
-  isl::multi_aff Affine(Context, "{ " + S.Name + "[" + Iterators + "] -> " +
-                                     ArrayName + "[" + Subscripts + "] }");
+  isl::multi_aff Affine(Context, "{ " + tupleOf(S) + " -> " + ArrayName + "[" +
+                                     Subscripts + "] }");
   const isl::set Inside(Context, "{ " + ArrayName + "[" + Element + "] : true" +
                                      Bounds + " }");
   const isl::set Used = S.Domain.apply(Affine.as_map());
@@ -286,11 +291,8 @@ void KernelReader::readStatement(const dom::object &About) {
       member<std::string_view>(About, "body", "a C assignment"), Values);
   const auto Order = substitute(
       member<std::string_view>(About, "schedule", "as in \"[0, i]\""), Values);
-  std::string Iterators;
-  for (const std::string &Iterator : New.Iterators)
-    Iterators += (Iterators.empty() ? "" : ", ") + Iterator;
-  New.Time = isl::multi_aff(Context, "{ " + New.Name + "[" + Iterators +
-                                         "] -> " + Order + " }");
+  New.Time =
+      isl::multi_aff(Context, "{ " + tupleOf(New) + " -> " + Order + " }");
   checkTimes(New);
   Result.Order = Result.Order.unite(
       New.Time.as_map().intersect_domain(New.Domain).to_union_map());
