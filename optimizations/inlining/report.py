@@ -21,7 +21,7 @@ from .agreement import Agreement
 from .corpus import TRAINING
 from .evaluate import Build
 from .record import Table
-from .train import Settings, Training
+from .train import Settings, Trained
 
 # The demo fails outside these limits.
 LEAST_AGREEMENT = 0.95
@@ -35,7 +35,7 @@ class Outcome:
     settings: Settings  # The settings of the training.
     programs: list[SourceProgram]
     tables: dict[str, Table]  # LLVM's decisions in each program.
-    training: Training
+    training: Trained
     stock: Build  # The test program, compiled by clang alone.
     builds: list[Build]  # One build for each way to the model.
     inputs: list[Path]  # The files on which the builds were compared.
@@ -175,7 +175,7 @@ def _agreement(matrix: Agreement) -> dict[str, float]:
     return {"decisions": matrix.decisions, **asdict(matrix), **shares}
 
 
-def plot_curve(training: Training, path: Path) -> None:
+def plot_curve(training: Trained, path: Path) -> None:
     """Draws the learning curve to a PNG file."""
 
     def draw(axes: Any, label: str, name: str, style: str = "-") -> None:

@@ -43,7 +43,7 @@ class Epoch:
 
 
 @dataclass(frozen=True)
-class Training:
+class Trained:
     """A trained network and its learning curve."""
 
     network: InliningNetwork  # The network of the best epoch.
@@ -59,7 +59,7 @@ class Training:
 
 def train(
     table: Table, settings: Settings, advance: Callable[[Epoch], None]
-) -> Training:
+) -> Trained:
     """Trains a network to make the decisions of the table.
 
     The same table and settings give the same network on the same kind of machine.
@@ -110,7 +110,7 @@ def train(
         elif epoch - best >= settings.patience:
             break
     network.load_state_dict(best_state)
-    return Training(network, curve, best, tuple(table.unit_names[u] for u in held_out))
+    return Trained(network, curve, best, tuple(table.unit_names[u] for u in held_out))
 
 
 def _validation_units(table: Table, settings: Settings) -> list[int]:

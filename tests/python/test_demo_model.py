@@ -22,7 +22,7 @@ from mlbridge_optimizations.inlining.export import write_onnx
 from mlbridge_optimizations.inlining.network import InliningNetwork
 from mlbridge_optimizations.inlining.policy import Policy
 from mlbridge_optimizations.inlining.record import Table
-from mlbridge_optimizations.inlining.train import Epoch, Settings, Training, train
+from mlbridge_optimizations.inlining.train import Epoch, Settings, Trained, train
 from programs import ROOT
 
 NAMES = ("callee_users", "cost_estimate", "constant", "threshold")
@@ -44,13 +44,13 @@ def table(rows: int = 600, units: int = 12, seed: int = 0) -> Table:
     )
 
 
-def trained(data: Table, **settings: Any) -> tuple[Training, list[Epoch]]:
+def trained(data: Table, **settings: Any) -> tuple[Trained, list[Epoch]]:
     seen: list[Epoch] = []
     return train(data, replace(Settings(), **settings), seen.append), seen
 
 
 @pytest.fixture(scope="module")
-def training() -> Training:
+def training() -> Trained:
     return trained(table())[0]
 
 
@@ -59,7 +59,7 @@ def logits(network: InliningNetwork, rows: NDArray[np.int64]) -> NDArray[np.floa
         return np.asarray(network(torch.from_numpy(rows).float()))
 
 
-def agreement(training: Training, data: Table, rows: Any = ...) -> Agreement:
+def agreement(training: Trained, data: Table, rows: Any = ...) -> Agreement:
     decisions = logits(training.network, data.features) > 0
     return Agreement.of(decisions[rows], data.decisions[rows])
 
@@ -89,7 +89,7 @@ def test_always_the_same_answer_is_worth_half() -> None:
     assert lazy.balanced_accuracy == 0.5
 
 
-def test_it_learns(training: Training) -> None:
+def test_it_learns(training: Trained) -> None:
     found = agreement(training, table(seed=1))
     assert found.balanced_accuracy > 0.97
     assert found.majority_rate < 0.8
@@ -150,7 +150,7 @@ def test_too_little_to_learn_from(data: Table) -> None:
         trained(data)
 
 
-def test_constants_are_dropped(training: Training) -> None:
+def test_constants_are_dropped(training: Trained) -> None:
     rows = table(seed=1).features
     changed = rows.copy()
     changed[:, NAMES.index("constant")] = 10_000
@@ -159,7 +159,7 @@ def test_constants_are_dropped(training: Training) -> None:
 
 
 @given(st.lists(st.integers(-(2**20), 2**20), min_size=4, max_size=4))
-def test_policy_is_the_network(training: Training, row: list[int]) -> None:
+def test_policy_is_the_network(training: Trained, row: list[int]) -> None:
     values = np.array(row, np.int64)
     (expected,) = logits(training.network, values[None])
     policy = Policy(training.network)
@@ -171,7 +171,7 @@ def test_policy_is_the_network(training: Training, row: list[int]) -> None:
     assert policy(asked) == int(found > 0)
 
 
-def test_saved_and_loaded(training: Training, tmp_path: Path) -> None:
+def test_saved_and_loaded(training: Trained, tmp_path: Path) -> None:
     path = tmp_path / "inliner.pt"
     training.network.save(path)
     loaded = InliningNetwork.load(path)
