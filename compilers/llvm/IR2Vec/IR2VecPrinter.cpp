@@ -19,7 +19,6 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -68,8 +67,7 @@ public:
 
 private:
   static void emitError(Module &M, const Twine &Message) {
-    M.getContext().diagnose(
-        DiagnosticInfoGeneric("mlbridge-ir2vec: " + Message, DS_Error));
+    M.getContext().emitError("mlbridge-ir2vec: " + Message);
   }
 
   void print(raw_ostream &OS, Module &M, FunctionAnalysisManager &FAM,

@@ -18,7 +18,7 @@
 #include "Support/Options.h"
 
 #include "llvm/Analysis/InlineCost.h"
-#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -123,8 +123,7 @@ std::unique_ptr<ReplayedModule> openDecisions(StringRef Path, Module &M) {
   const std::string Prefix = ModelSession::prefix("mlbridge-inliner", M);
   Expected<InlineDecisions> File = InlineDecisions::read(Path);
   if (!File) {
-    M.getContext().diagnose(DiagnosticInfoGeneric(
-        Prefix + Path + ": " + File.takeError().str(), DS_Error));
+    M.getContext().emitError(Prefix + Path + ": " + File.takeError().str());
     return nullptr;
   }
   return std::make_unique<ReplayedModule>(std::move(*File), Prefix, M);

@@ -28,8 +28,8 @@
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Dominators.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
@@ -446,9 +446,8 @@ static std::shared_ptr<InlineAdvisorSource> openGiven(Module &M) {
     return Replay;
   Expected<CalleeFiles> Files = readCalleeFiles();
   if (!Files) {
-    M.getContext().diagnose(DiagnosticInfoGeneric(
-        ModelSession::prefix("mlbridge-inliner", M) + Files.takeError().str(),
-        DS_Error));
+    M.getContext().emitError(ModelSession::prefix("mlbridge-inliner", M) +
+                             Files.takeError().str());
     return nullptr;
   }
   std::unique_ptr<ModelSession> Session =

@@ -20,7 +20,6 @@
 
 #include "MLCompilerBridge/Training/EnvironmentServer.h"
 
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -36,8 +35,8 @@ public:
   explicit EnvironmentPass(RegisterInsideOf Register) : Register(Register) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     if (Error E = serve(registerInside(Register, M, MAM)))
-      M.getContext().diagnose(DiagnosticInfoGeneric(
-          "mlbridge-phase-ordering-environment: " + E.str(), DS_Error));
+      M.getContext().emitError("mlbridge-phase-ordering-environment: " +
+                               E.str());
     return PreservedAnalyses::all();
   }
   static bool isRequired() { return true; }

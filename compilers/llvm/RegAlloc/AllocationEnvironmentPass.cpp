@@ -18,7 +18,6 @@
 #include "Support/ReadFile.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -115,8 +114,7 @@ class AllocationEnvironmentPass
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     if (Error E = serve())
-      M.getContext().diagnose(DiagnosticInfoGeneric(
-          "mlbridge-regalloc-environment: " + E.str(), DS_Error));
+      M.getContext().emitError("mlbridge-regalloc-environment: " + E.str());
     return PreservedAnalyses::all();
   }
   static bool isRequired() { return true; }

@@ -25,7 +25,6 @@
 
 #include "MLCompilerBridge/Training/SteppedEnvironment.h"
 
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -266,12 +265,12 @@ static Error play(SteppedEnvironment &Trainer,
   Expected<SizedProgram *> Found = Programs.get(Files->Module, load);
   if (!Found)
     return Found.takeError();
-  Episode Now(Trainer, Files->Module);
+  Episode Current(Trainer, Files->Module);
   Expected<LinkedText> Text =
-      (*Found)->Trials.run(sourceOf(Now, std::move(Counts)), "");
+      (*Found)->Trials.run(sourceOf(Current, std::move(Counts)), "");
   if (!Text)
     return Text.takeError();
-  Now.end((*Found)->Stock, std::move(*Text));
+  Current.end((*Found)->Stock, std::move(*Text));
   return Error::success();
 }
 
@@ -295,8 +294,7 @@ class SizeEnvironmentPass : public PassInfoMixin<SizeEnvironmentPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     if (Error E = serve())
-      M.getContext().diagnose(DiagnosticInfoGeneric(
-          EnvironmentName + ": " + Twine(E.str()), DS_Error));
+      M.getContext().emitError(EnvironmentName + ": " + Twine(E.str()));
     return PreservedAnalyses::all();
   }
   static bool isRequired() { return true; }

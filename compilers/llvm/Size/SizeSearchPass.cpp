@@ -21,7 +21,7 @@
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
 
-#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
@@ -72,8 +72,8 @@ class SizeSearchPass : public PassInfoMixin<SizeSearchPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     if (Error E = search(M))
-      M.getContext().diagnose(DiagnosticInfoGeneric(
-          ModelSession::prefix("mlbridge-size-search", M) + E.str(), DS_Error));
+      M.getContext().emitError(ModelSession::prefix("mlbridge-size-search", M) +
+                               E.str());
     return PreservedAnalyses::all();
   }
   static bool isRequired() { return true; }

@@ -15,7 +15,6 @@
 
 #include "Support/Options.h"
 
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Format.h"
@@ -35,10 +34,6 @@ void printLine(const Twine &Line) {
   Stderr << (Line + "\n").str();
   // Clear a write error, because the stream's destructor would end the process.
   Stderr.clear_error();
-}
-
-static void emitError(Module &M, const Twine &Message) {
-  M.getContext().diagnose(DiagnosticInfoGeneric(Message, DS_Error));
 }
 
 std::string withoutControls(StringRef Name) {
@@ -63,7 +58,8 @@ std::unique_ptr<ModelSession> ModelSession::open(StringRef Optimization,
   Expected<std::unique_ptr<MLModelRunner>> Runner =
       runnerFactory().create(specForModule(Spec, M));
   if (!Runner) {
-    emitError(M, prefix(Optimization, M) + Runner.takeError().str());
+    M.getContext().emitError(prefix(Optimization, M) +
+                             Runner.takeError().str());
     return nullptr;
   }
   return std::unique_ptr<ModelSession>(
@@ -75,7 +71,7 @@ ModelSession::~ModelSession() { flush(); }
 void ModelSession::report(const std::string &Failure, StringRef WhatNow) {
   Reported = Failure;
   if (onModelError() == OnError::Fatal)
-    emitError(M, Prefix + Failure);
+    M.getContext().emitError(Prefix + Failure);
   else
     // Print the remark directly instead of emitting a diagnostic. A warning
     // would become an error under clang's -Werror or lld's --fatal-warnings. A
