@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "PhaseOrdering/ModuleContents.h"
+#include "Pipeline/ModuleContents.h"
 
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/Constants.h"

@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "PhaseOrdering/EpisodeRequest.h"
+#include "PhaseOrdering/EpisodeSettings.h"
 #include "PhaseOrdering/Reward.h"
 
 #include "llvm/AsmParser/Parser.h"
@@ -121,29 +121,30 @@ TEST(RewardFunction, HasNames) {
         << Wrong;
 }
 
-TEST(EpisodeRequest, ReadsTheOptionsOfAReset) {
+TEST(EpisodeSettings, ReadsTheOptionsOfAReset) {
   const ActionSpace Space = smallSpace();
-  Expected<EpisodeRequest> Request = EpisodeRequest::parse(
+  Expected<EpisodeSettings> Settings = EpisodeSettings::parse(
       R"({"module": "a.bc", "sequence": [1, 0], "final": "best", "steps": 3,
           "output": "o.bc"})",
       Space);
-  ASSERT_TRUE(Request) << Request.takeError().str();
-  EXPECT_EQ(Request->Module, "a.bc");
-  EXPECT_THAT(Request->Sequence, ElementsAre(1, 0));
-  EXPECT_EQ(Request->Result, EpisodeRequest::Final::Best);
-  EXPECT_EQ(Request->Steps, 3U);
-  EXPECT_EQ(Request->Output, "o.bc");
-  EXPECT_TRUE(EpisodeRequest::parse("", Space));
+  ASSERT_TRUE(Settings) << Settings.takeError().str();
+  EXPECT_EQ(Settings->Module, "a.bc");
+  EXPECT_THAT(Settings->Sequence, ElementsAre(1, 0));
+  EXPECT_EQ(Settings->Result, EpisodeSettings::Final::Best);
+  EXPECT_EQ(Settings->Steps, 3U);
+  EXPECT_EQ(Settings->Output, "o.bc");
+  EXPECT_TRUE(EpisodeSettings::parse("", Space));
   for (const char *Wrong :
        {"x", "[]", R"({"module": ""})", R"({"sequence": [2]})",
         R"({"sequence": [-1]})", R"({"sequence": [0.5]})", R"({"sequence": 0})",
         R"({"steps": 0})", R"({"final": "first"})", R"({"Module": "a"})"})
-    EXPECT_EQ(EpisodeRequest::parse(Wrong, Space).code(),
+    EXPECT_EQ(EpisodeSettings::parse(Wrong, Space).code(),
               ErrorCode::InvalidArgument)
         << Wrong;
-  EXPECT_THAT(
-      EpisodeRequest::parse(std::string(300'000, '['), Space).takeError().str(),
-      HasSubstr("nested more than 16 deep"));
+  EXPECT_THAT(EpisodeSettings::parse(std::string(300'000, '['), Space)
+                  .takeError()
+                  .str(),
+              HasSubstr("nested more than 16 deep"));
 }
 
 TEST(Observation, IsOfWhatWasAskedFor) {

@@ -28,25 +28,25 @@ static Error invalid(const Twine &Why) {
 
 Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
   Current = nullptr;
-  Expected<EpisodeRequest> Asked =
-      EpisodeRequest::parse(options(), Settings.Programs.Actions);
+  Expected<EpisodeSettings> Asked =
+      EpisodeSettings::parse(options(), Settings.Programs.Actions);
   if (!Asked)
     return Asked.takeError();
-  Request = std::move(*Asked);
+  Episode = std::move(*Asked);
   const RewardFunction &Reward = Settings.Programs.Reward;
-  if (Request.Module.empty())
+  if (Episode.Module.empty())
     return invalid("the options of reset: expected {\"module\": FILE, ...}, "
                    "found no module");
-  if (Request.Result == EpisodeRequest::Final::Best && Reward.isNone())
+  if (Episode.Result == EpisodeSettings::Final::Best && Reward.isNone())
     return invalid("the options of reset: 'final': \"best\" needs a reward, "
                    "found none");
-  const std::size_t Limit = Request.Steps.value_or(Settings.Steps);
-  if (Request.Sequence.size() > Limit)
+  const std::size_t Limit = Episode.Steps.value_or(Settings.Steps);
+  if (Episode.Sequence.size() > Limit)
     return invalid("the options of reset: 'sequence': expected at most " +
                    Twine(Limit) +
                    " actions, the steps of this episode, found " +
-                   Twine(Request.Sequence.size()));
-  Expected<Program *> Found = Programs.get(Request.Module, [&](StringRef Path) {
+                   Twine(Episode.Sequence.size()));
+  Expected<Program *> Found = Programs.get(Episode.Module, [&](StringRef Path) {
     return Program::load(Path, Settings.Programs);
   });
   if (!Found)
@@ -55,7 +55,7 @@ Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
 
   Taken.clear();
   Oz.reset();
-  Expected<Point> First = look();
+  Expected<Point> First = currentPoint();
   if (!First)
     return First.takeError();
   if (!Reward.isNone()) {
@@ -75,7 +75,7 @@ Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
   Rewards.clear();
   TextSizes.clear();
   InstructionCounts.clear();
-  for (std::uint16_t Action : Request.Sequence)
+  for (std::uint16_t Action : Episode.Sequence)
     if (Error E = take(Action))
       return E;
   LastReward = 0;
@@ -106,7 +106,7 @@ Error PhaseOrderingEnvironment::step(const Advice &Action, FeatureSet &Into) {
     return Numbers.takeError();
   if (Error E = check(*Numbers))
     return E;
-  const std::size_t Limit = Request.Steps.value_or(Settings.Steps);
+  const std::size_t Limit = Episode.Steps.value_or(Settings.Steps);
   LastReward = 0;
   Rewards.clear();
   TextSizes.clear();
@@ -129,7 +129,7 @@ Error PhaseOrderingEnvironment::step(const Advice &Action, FeatureSet &Into) {
 /// Applies one action and computes its reward.
 Error PhaseOrderingEnvironment::take(std::uint16_t Action) {
   Taken.push_back(Action);
-  Expected<Point> Next = look();
+  Expected<Point> Next = currentPoint();
   if (!Next)
     return Next.takeError();
   const double BestBefore = BestValue;
@@ -138,7 +138,7 @@ Error PhaseOrderingEnvironment::take(std::uint16_t Action) {
     Best = Next->State.Sizes;
     BestStep = Taken.size();
   }
-  const double Worth = Request.Result == EpisodeRequest::Final::Best
+  const double Worth = Episode.Result == EpisodeSettings::Final::Best
                            ? BestValue - BestBefore
                            : Next->Value - Last.Value;
   LastReward += Worth;
@@ -151,7 +151,8 @@ Error PhaseOrderingEnvironment::take(std::uint16_t Action) {
   return Error::success();
 }
 
-Expected<PhaseOrderingEnvironment::Point> PhaseOrderingEnvironment::look() {
+Expected<PhaseOrderingEnvironment::Point>
+PhaseOrderingEnvironment::currentPoint() {
   Expected<Program::State> Found = Current->state(Taken);
   if (!Found)
     return Found.takeError();
@@ -165,18 +166,18 @@ Expected<PhaseOrderingEnvironment::Point> PhaseOrderingEnvironment::look() {
 Error PhaseOrderingEnvironment::finish(FeatureSet &Into) {
   json::Object About = describe();
   if (checkDone()) {
-    const bool TakesBest = Request.Result == EpisodeRequest::Final::Best;
+    const bool TakesBest = Episode.Result == EpisodeSettings::Final::Best;
     const Measurements &Sizes = TakesBest ? Best : Last.State.Sizes;
     const std::size_t Length = TakesBest ? BestStep : Taken.size();
     About["final_step"] = Length;
     if (Sizes.TextSize)
       About["final_text_size"] = *Sizes.TextSize;
-    if (!Request.Output.empty()) {
+    if (!Episode.Output.empty()) {
       ActionSequence Kept(Taken.begin(),
                           Taken.begin() + static_cast<std::ptrdiff_t>(Length));
-      if (Error E = Current->write(Kept, Request.Output))
+      if (Error E = Current->write(Kept, Episode.Output))
         return E;
-      About["output"] = Request.Output;
+      About["output"] = Episode.Output;
     }
   }
   std::string Text;
@@ -188,7 +189,7 @@ Error PhaseOrderingEnvironment::finish(FeatureSet &Into) {
 
 json::Object PhaseOrderingEnvironment::describe() {
   const Measurements &Sizes = Last.State.Sizes;
-  json::Object About{{"module", Request.Module},
+  json::Object About{{"module", Episode.Module},
                      {"instructions", Sizes.Instructions},
                      {"sequence", json::Array(Taken)}};
   if (Sizes.TextSize)

@@ -18,7 +18,7 @@
 #ifndef MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGENVIRONMENT_H
 #define MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGENVIRONMENT_H
 
-#include "PhaseOrdering/EpisodeRequest.h"
+#include "PhaseOrdering/EpisodeSettings.h"
 #include "PhaseOrdering/PhaseOrderingSettings.h"
 #include "PhaseOrdering/Program.h"
 #include "Support/FileCache.h"
@@ -35,7 +35,7 @@ public:
       : Settings(std::move(Settings)), Programs(this->Settings.KeptPrograms),
         Features(std::move(Features)) {}
 
-  /// Starts an episode. EpisodeRequest parses the trainer's options.
+  /// Starts an episode. EpisodeSettings parses the trainer's options.
   Error reset(FeatureSet &Into) override;
   /// Applies actions. \p Action contains the index of one action, or the
   /// indices of several actions, which are applied in order.
@@ -53,14 +53,14 @@ private:
   Error take(std::uint16_t Action);
   Error finish(FeatureSet &Into);
   /// Returns the state after the actions in Taken, and its value.
-  Expected<Point> look();
+  Expected<Point> currentPoint();
   llvm::json::Object describe();
 
   const PhaseOrderingSettings Settings;
   FileCache<Program> Programs;
   Observation Features;
 
-  EpisodeRequest Request;
+  EpisodeSettings Episode;
   Program *Current = nullptr;
   std::optional<Measurements> Oz;
   Measurements Reference;

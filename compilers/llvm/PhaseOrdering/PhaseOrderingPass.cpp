@@ -14,17 +14,16 @@
 #include "PhaseOrdering/PhaseOrderingPass.h"
 
 #include "MachineCode/MachineCode.h"
-#include "PhaseOrdering/ModuleContents.h"
 #include "PhaseOrdering/Search.h"
 #include "Pipeline/Applicability.h"
 #include "Pipeline/ErrorCollector.h"
+#include "Pipeline/ModuleContents.h"
 #include "Pipeline/PassRunner.h"
 #include "Pipeline/PipelineReplacement.h"
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -71,7 +70,7 @@ private:
   Error apply(PassRunner &Passes, std::uint16_t Action);
   /// Applies the chosen sequence to the module itself.
   Error apply(const ActionSequence &Sequence);
-  ModuleView look(PassRunner &Passes, const Module &Of) const;
+  ModuleView viewOf(PassRunner &Passes, const Module &Of) const;
   /// Sends the first request. Its features describe a copy of the module on
   /// which the prologue has run.
   Expected<PhaseOrderingPolicy::Reply> askFirst(TargetMachine &TM);
@@ -107,7 +106,7 @@ Error Episode::apply(const ActionSequence &Sequence) {
   return Error::success();
 }
 
-ModuleView Episode::look(PassRunner &Passes, const Module &Of) const {
+ModuleView Episode::viewOf(PassRunner &Passes, const Module &Of) const {
   return {Setup.Settings.Programs.Histograms ? Passes.histogram()
                                              : EntityHistogram(),
           ModuleCounts::of(Of)};
@@ -118,7 +117,7 @@ Expected<PhaseOrderingPolicy::Reply> Episode::askFirst(TargetMachine &TM) {
   PassRunner Passes(*Copy, TM, kind(), Setup.Settings.Programs.Register);
   if (Error E = Passes.run(Setup.Settings.Programs.Actions.prologue()))
     return E;
-  return Policy.ask(look(Passes, *Copy), Taken);
+  return Policy.ask(viewOf(Passes, *Copy), Taken);
 }
 
 Expected<bool> Episode::decide() {
@@ -147,7 +146,7 @@ Expected<bool> Episode::decide() {
       return E;
     if (Taken.size() >= Setup.Settings.Steps)
       return true;
-    Given = Policy.ask(look(Passes, M), Taken);
+    Given = Policy.ask(viewOf(Passes, M), Taken);
   }
 }
 
@@ -224,7 +223,7 @@ Expected<ModuleView> Episode::tryOnCopy(std::uint16_t Action, TargetMachine &TM,
     return Error(ErrorCode::Malformed,
                  ("action '" + withoutControls(Settings.Actions[Action].Name) +
                   "': " + Problem));
-  return look(Passes, *Copy);
+  return viewOf(Passes, *Copy);
 }
 
 std::string Episode::describe() const {
@@ -299,14 +298,14 @@ bool runEpisode(Module &M, const StockPipeline &Stock, StringRef WhyNot,
       return Setup.takeError();
     Setup->Settings.Programs.Stock = Stock;
     Setup->Settings.Programs.Register = Register;
-    Episode Now(M, Session->runner(), std::move(*Setup));
-    Expected<bool> Done = Now.run(searchOptionsFor(M, Stock));
+    Episode Current(M, Session->runner(), std::move(*Setup));
+    Expected<bool> Done = Current.run(searchOptionsFor(M, Stock));
     if (printStatistics()) {
       const std::chrono::duration<double, std::milli> Time =
           std::chrono::steady_clock::now() - Start;
       std::string Line;
       raw_string_ostream(Line)
-          << ModelSession::prefix(PassName, M) << Now.describe()
+          << ModelSession::prefix(PassName, M) << Current.describe()
           << " time=" << format("%.1f", Time.count()) << "ms";
       printLine(Line);
     }
@@ -328,9 +327,8 @@ public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     const RegisterInside Inside = registerInside(Register, M, MAM);
     if (phaseOrderingSpec().empty())
-      M.getContext().diagnose(DiagnosticInfoGeneric(
-          PassName + ": no model; use -mlbridge-phase-ordering=SPEC",
-          DS_Error));
+      M.getContext().emitError(PassName +
+                               ": no model; use -mlbridge-phase-ordering=SPEC");
     else if (!runEpisode(M, {}, /*WhyNot=*/"", Inside))
       runOz(M, Inside);
     return PreservedAnalyses::none();
@@ -343,8 +341,7 @@ private:
     if (TM)
       PassRunner(M, **TM, EmbeddingKind::Symbolic, Inside).run(StockPipeline());
     else
-      M.getContext().diagnose(DiagnosticInfoGeneric(
-          PassName + ": " + TM.takeError().str(), DS_Error));
+      M.getContext().emitError(PassName + ": " + TM.takeError().str());
   }
 
   RegisterInsideOf Register;

@@ -116,7 +116,7 @@ Program::create(std::unique_ptr<MemoryBuffer> IR,
   Expected<std::unique_ptr<Work>> First = Result->startEpisode();
   if (!First)
     return First.takeError();
-  Result->Now = std::move(*First);
+  Result->Current = std::move(*First);
   return Result;
 }
 
@@ -159,28 +159,28 @@ Expected<std::unique_ptr<Program::Work>> Program::startEpisode() {
 
 Error Program::advance(const ActionSequence &Sequence) {
   const bool IsOnTheWay =
-      Now && Now->Done.size() <= Sequence.size() &&
-      std::equal(Now->Done.begin(), Now->Done.end(), Sequence.begin());
+      Current && Current->Done.size() <= Sequence.size() &&
+      std::equal(Current->Done.begin(), Current->Done.end(), Sequence.begin());
   if (!IsOnTheWay) {
     Expected<std::unique_ptr<Work>> Begun = startEpisode();
     if (!Begun)
       return Begun.takeError();
-    Now = std::move(*Begun);
+    Current = std::move(*Begun);
   }
   Stopwatch Clock(Spent.Passes);
-  while (Now->Done.size() < Sequence.size()) {
-    const std::uint16_t Next = Sequence[Now->Done.size()];
+  while (Current->Done.size() < Sequence.size()) {
+    const std::uint16_t Next = Sequence[Current->Done.size()];
     const ActionSpace::Action &Action = Settings.Actions[Next];
-    Error E = Now->Passes->run(Action.Pipeline);
+    Error E = Current->Passes->run(Action.Pipeline);
     if (!E)
-      E = check(*Now, "action " + Twine(Next) + " '" + Action.Name + "'");
+      E = check(*Current, "action " + Twine(Next) + " '" + Action.Name + "'");
     if (!E)
-      E = Now->takeDiagnostics();
+      E = Current->takeDiagnostics();
     if (E) {
-      Now.reset();
+      Current.reset();
       return E;
     }
-    Now->Done.push_back(Next);
+    Current->Done.push_back(Next);
   }
   return Error::success();
 }
@@ -207,9 +207,10 @@ Error Program::check(Work &At, const Twine &Culprit) const {
   return Error::success();
 }
 
-ModuleView Program::look() {
-  return {Settings.Histograms ? Now->Passes->histogram() : EntityHistogram(),
-          ModuleCounts::of(*Now->M)};
+ModuleView Program::currentView() {
+  return {Settings.Histograms ? Current->Passes->histogram()
+                              : EntityHistogram(),
+          ModuleCounts::of(*Current->M)};
 }
 
 Expected<ModuleView> Program::view(const ActionSequence &Sequence) {
@@ -217,7 +218,7 @@ Expected<ModuleView> Program::view(const ActionSequence &Sequence) {
     return Known->second.View;
   if (Error E = advance(Sequence))
     return E;
-  return look();
+  return currentView();
 }
 
 Expected<Program::State> Program::state(const ActionSequence &Sequence) {
@@ -227,11 +228,11 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
     return E;
 
   State Found;
-  Found.View = look();
+  Found.View = currentView();
   Found.Sizes.Instructions = Found.View.Counts.instructions();
   if (Settings.Reward.needsObject()) {
     Stopwatch Clock(Spent.Emission);
-    const std::string Bitcode = bitcodeOf(*Now->M);
+    const std::string Bitcode = bitcodeOf(*Current->M);
     Found.Hash = xxh3_64bits(Bitcode);
     auto Known = ByHash.find(*Found.Hash);
     if (Known != ByHash.end())
@@ -317,7 +318,7 @@ Error Program::measure(StringRef Bitcode, Measurements &Into) {
 Error Program::write(const ActionSequence &Sequence, StringRef Path) {
   if (Error E = advance(Sequence))
     return E;
-  std::string Bytes = bitcodeOf(*Now->M);
+  std::string Bytes = bitcodeOf(*Current->M);
   if (Path.ends_with(".o")) {
     Expected<ObjectCode> Object = emit(Bytes);
     if (!Object)

@@ -113,7 +113,7 @@ private:
   /// Reads the module, prepares it for passes and runs the prologue.
   Expected<std::unique_ptr<Work>> startEpisode();
   /// Returns the histogram and the counts of the current IR.
-  ModuleView look();
+  ModuleView currentView();
   /// Brings the current module to the state after \p Sequence.
   Error advance(const ActionSequence &Sequence);
   Error check(Work &At, const llvm::Twine &Culprit) const;
@@ -135,7 +135,7 @@ private:
   std::string Name, CPU;
   /// Gives the passes information about the target. It generates no code.
   std::unique_ptr<llvm::TargetMachine> TM;
-  std::unique_ptr<Work> Now;
+  std::unique_ptr<Work> Current;
   std::optional<Measurements> Stock;
   std::map<ActionSequence, State> States;
   std::unordered_map<std::uint64_t, Measurements> ByHash;

@@ -97,7 +97,7 @@ private:
   /// sampled from the policy's scores. Otherwise, they are the policy's
   /// choices. If a pass fails, the failure is recorded and the result is empty.
   Expected<std::optional<ActionSequence>> rollOut(bool AtRandom);
-  void consider(const ActionSequence &Candidate);
+  void tryCandidate(const ActionSequence &Candidate);
   void noteFailure(Error E);
   bool isOver() const {
     return How.Budget != 0 && std::chrono::steady_clock::now() - Start >=
@@ -135,7 +135,7 @@ void Searcher::noteFailure(Error E) {
     FirstFailure = std::move(E);
 }
 
-void Searcher::consider(const ActionSequence &Candidate) {
+void Searcher::tryCandidate(const ActionSequence &Candidate) {
   Expected<Program::State> Found = Of.state(Candidate);
   if (!Found)
     return noteFailure(Found.takeError());
@@ -187,7 +187,7 @@ Error Searcher::tryFirstChoices() {
     if (Choice < Settings.Programs.Actions.size())
       Candidate.push_back(static_cast<std::uint16_t>(Choice));
     ++Result.Rollouts;
-    consider(Candidate);
+    tryCandidate(Candidate);
   }
   return Error::success();
 }
@@ -200,7 +200,7 @@ Error Searcher::trySteps() {
       return Candidate.takeError();
     ++Result.Rollouts;
     if (*Candidate)
-      consider(**Candidate);
+      tryCandidate(**Candidate);
     if (!HasValues)
       break;
   }

@@ -20,6 +20,7 @@
 #include "llvm/Analysis/ReplayInlineAdvisor.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/AddDiscriminators.h"
 
 using namespace llvm;
 
@@ -114,6 +115,12 @@ void PassRunner::run(const StockPipeline &Stock) {
           // run.
           ? Stocked.buildThinLTODefaultPipeline(Stock.Level, nullptr)
           : Stocked.buildPerModuleDefaultPipeline(Stock.Level);
+  Passes.run(M, MAM);
+}
+
+void PassRunner::addDiscriminators() {
+  ModulePassManager Passes;
+  Passes.addPass(createModuleToFunctionPassAdaptor(AddDiscriminatorsPass()));
   Passes.run(M, MAM);
 }
 

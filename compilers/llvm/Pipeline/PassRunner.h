@@ -50,6 +50,9 @@ public:
   /// if LLVM cannot parse \p Pipeline.
   Error run(llvm::StringRef Pipeline);
   void run(const StockPipeline &Stock);
+  /// Adds discriminators to the locations, as clang does with
+  /// -fdebug-info-for-profiling.
+  void addDiscriminators();
 
   /// Returns the histogram of the current module. Only functions that have
   /// changed since the last call are counted again.

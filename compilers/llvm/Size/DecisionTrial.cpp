@@ -101,7 +101,7 @@ CallSite callSiteOf(const CallBase &Call, bool Default) {
   Site.CallerInFile = nameInFile(Caller).str();
   Site.Location = locationOf(Call);
   Site.Default = Site.Decision = Default;
-  Site.CalleeIsMerged = Callee.hasLinkOnceLinkage();
+  Site.CalleeIsLinkOnce = Callee.hasLinkOnceLinkage();
   Site.CalleeUses = Callee.getNumUses();
   return Site;
 }
@@ -159,9 +159,7 @@ TrialProgram::run(std::shared_ptr<InlineAdvisorSource> Source,
                       [&](PassBuilder &Inner) {
                         registerAdvisorSource(Inner, std::move(Source));
                       });
-    // Add discriminators, as clang does with -fdebug-info-for-profiling.
-    if (Error E = Passes.run("function(add-discriminators)"))
-      return E;
+    Passes.addDiscriminators();
     if (Pipeline.empty())
       Passes.run(StockPipeline());
     else if (Error E = Passes.run(Pipeline))

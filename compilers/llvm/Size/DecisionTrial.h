@@ -47,7 +47,7 @@ struct CallSite {
   bool Decision = false;
   /// True if other files may have copies of the callee (linkonce). The linker
   /// keeps one copy, and no copy if the callee is unused.
-  bool CalleeIsMerged = false;
+  bool CalleeIsLinkOnce = false;
   unsigned CalleeUses = 0;
 
   /// The site's key in a DecisionTable.

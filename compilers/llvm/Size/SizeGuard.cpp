@@ -18,10 +18,10 @@
 #include "Inliner/Inliner.h"
 #include "Inliner/InlinerOptions.h"
 #include "MachineCode/MachineCode.h"
-#include "PhaseOrdering/ModuleContents.h"
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 #include "PhaseOrdering/PhaseOrderingPass.h"
 #include "Pipeline/Applicability.h"
+#include "Pipeline/ModuleContents.h"
 #include "Pipeline/ModuleCopy.h"
 #include "Pipeline/PassRunner.h"
 #include "Pipeline/PipelineReplacement.h"
@@ -194,8 +194,7 @@ Error Deciders::optimize(Variant &V, Module &M, ModuleAnalysisManager &MAM,
                           Replay->registerInlining(Inner);
                       });
     if (hasDiscriminators(V.module()))
-      if (Error E = Passes.run("function(add-discriminators)"))
-        return E;
+      Passes.addDiscriminators();
     Passes.run(Stock);
   }
   if (Replay)
@@ -225,7 +224,7 @@ Expected<std::string> Comparison::compileDecided(StringRef Bitcode,
     return E;
   if (const std::string Problem = V->takeErrors(); !Problem.empty()) {
     // Without the guard, these errors would end the compile, too.
-    M.getContext().diagnose(DiagnosticInfoGeneric(Problem, DS_Error));
+    M.getContext().emitError(Problem);
     return std::string();
   }
   if (isOver())
@@ -315,12 +314,12 @@ static bool guard(Module &M, ModuleAnalysisManager &MAM,
     refuse(M, "cannot compare the final code: " + WhyNot);
     return false;
   }
-  Comparison Now(M, MAM, Stock, Given);
-  Expected<bool> IsReplaced = Now.run();
+  Comparison Current(M, MAM, Stock, Given);
+  Expected<bool> IsReplaced = Current.run();
   if (!IsReplaced)
     refuse(M, "cannot compare the code: " + IsReplaced.takeError().str());
   else
-    Now.report(*IsReplaced);
+    Current.report(*IsReplaced);
   if (Given.Replay && !(IsReplaced && *IsReplaced))
     Given.Replay->undoOutlining();
   return IsReplaced && *IsReplaced;

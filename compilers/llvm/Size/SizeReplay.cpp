@@ -23,7 +23,7 @@
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
 
-#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
@@ -91,8 +91,7 @@ private:
 } // namespace
 
 static void report(Module &M, const Error &E) {
-  M.getContext().diagnose(DiagnosticInfoGeneric(
-      ModelSession::prefix(OptionName, M) + E.str(), DS_Error));
+  M.getContext().emitError(ModelSession::prefix(OptionName, M) + E.str());
 }
 
 SizeReplay::SizeReplay(std::string Given)
@@ -180,10 +179,8 @@ bool SizeReplay::runPasses(Module &M, const StockPipeline &Stock,
     Register(Inner);
     registerInlining(Inner);
   });
-  // Add discriminators, as clang does with -fdebug-info-for-profiling.
-  Error E = Runner.run("function(add-discriminators)");
-  if (!E)
-    E = Runner.run(Passes);
+  Runner.addDiscriminators();
+  Error E = Runner.run(Passes);
   if (E)
     report(M, E);
   return !E;

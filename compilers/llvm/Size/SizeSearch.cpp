@@ -88,12 +88,12 @@ std::vector<Flip> SizeSearch::candidates() {
       Result.push_back({std::move(Callee.second)});
   std::ranges::shuffle(Result, Random);
   // Put the most promising flips last, because batches begin at the end. These
-  // flips inline a merged function with few uses.
+  // flips inline a linkonce function with few uses.
   auto Promise = [&](const Flip &One) {
     const CallSite &Site = Best.Sites[One.Sites.front()];
     if (Site.Decision || Site.CalleeUses > MaxTogether)
       return 0;
-    return Site.CalleeIsMerged && Site.CalleeUses <= One.Sites.size() ? 2 : 1;
+    return Site.CalleeIsLinkOnce && Site.CalleeUses <= One.Sites.size() ? 2 : 1;
   };
   std::ranges::sort(Result, {}, Promise);
   return Result;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PhaseOrdering/ModuleContents.h"
+#include "Pipeline/ModuleContents.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Comdat.h"
@@ -32,7 +32,7 @@ static void clear(Module &M) {
 }
 
 /// Replaces the comdat of \p Moved by an equal comdat in \p M, its new module.
-static void adopt(GlobalObject &Moved, Module &M) {
+static void moveComdat(GlobalObject &Moved, Module &M) {
   const Comdat *Theirs = Moved.getComdat();
   if (!Theirs)
     return;
@@ -46,12 +46,12 @@ void replaceContents(Module &M, Module &From) {
   for (GlobalVariable &Variable : make_early_inc_range(From.globals())) {
     Variable.removeFromParent();
     M.insertGlobalVariable(&Variable);
-    adopt(Variable, M);
+    moveComdat(Variable, M);
   }
   for (Function &F : make_early_inc_range(From)) {
     F.removeFromParent();
     M.getFunctionList().push_back(&F);
-    adopt(F, M);
+    moveComdat(F, M);
   }
   for (GlobalAlias &Alias : make_early_inc_range(From.aliases())) {
     Alias.removeFromParent();

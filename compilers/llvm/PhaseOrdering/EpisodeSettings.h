@@ -1,4 +1,4 @@
-//===- EpisodeRequest.h - A trainer's options for an episode ----*- C++ -*-===//
+//===- EpisodeSettings.h - A trainer's options for an episode ---*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,12 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EpisodeRequest holds the options that a trainer sends with a reset, as JSON.
+/// EpisodeSettings holds the options that a trainer sends with a reset, as
+/// JSON.
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PHASEORDERING_EPISODEREQUEST_H
-#define MLBRIDGE_LLVM_PHASEORDERING_EPISODEREQUEST_H
+#ifndef MLBRIDGE_LLVM_PHASEORDERING_EPISODESETTINGS_H
+#define MLBRIDGE_LLVM_PHASEORDERING_EPISODESETTINGS_H
 
 #include "PhaseOrdering/ActionSpace.h"
 #include "PhaseOrdering/Observation.h"
@@ -22,7 +23,7 @@
 
 namespace MLBridge {
 
-struct EpisodeRequest {
+struct EpisodeSettings {
   /// Selects the state that is the result of an episode.
   enum class Final : std::uint8_t {
     Last, ///< The state after the last action.
@@ -44,10 +45,10 @@ struct EpisodeRequest {
   /// "steps": N, "output": FILE}`, where every key is optional. An empty text
   /// is allowed too. Returns InvalidArgument for anything else, including
   /// unknown keys, so that typos are reported.
-  static Expected<EpisodeRequest> parse(llvm::StringRef JSON,
-                                        const ActionSpace &Actions);
+  static Expected<EpisodeSettings> parse(llvm::StringRef JSON,
+                                         const ActionSpace &Actions);
 };
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PHASEORDERING_EPISODEREQUEST_H
+#endif // MLBRIDGE_LLVM_PHASEORDERING_EPISODESETTINGS_H

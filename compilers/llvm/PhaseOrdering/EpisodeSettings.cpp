@@ -1,4 +1,4 @@
-//===- EpisodeRequest.cpp - A trainer's options for an episode ------------===//
+//===- EpisodeSettings.cpp - A trainer's options for an episode -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "PhaseOrdering/EpisodeRequest.h"
+#include "PhaseOrdering/EpisodeSettings.h"
 
 #include "Support/ResetOptions.h"
 
@@ -38,7 +38,7 @@ static Error readSequence(const json::Value &Value, const ActionSpace &Actions,
 }
 
 static Error read(StringRef Key, const json::Value &Value,
-                  const ActionSpace &Actions, EpisodeRequest &Into) {
+                  const ActionSpace &Actions, EpisodeSettings &Into) {
   if (Key == "module")
     return readFileName(Key, Value, Into.Module);
   if (Key == "output")
@@ -49,8 +49,8 @@ static Error read(StringRef Key, const json::Value &Value,
     const StringRef Text = Value.getAsString().value_or("");
     if (Text != "last" && Text != "best")
       return invalidResetOptions("'final': expected \"last\" or \"best\"");
-    Into.Result = Text == "best" ? EpisodeRequest::Final::Best
-                                 : EpisodeRequest::Final::Last;
+    Into.Result = Text == "best" ? EpisodeSettings::Final::Best
+                                 : EpisodeSettings::Final::Last;
     return Error::success();
   }
   if (Key == "steps") {
@@ -65,16 +65,16 @@ static Error read(StringRef Key, const json::Value &Value,
       "'");
 }
 
-Expected<EpisodeRequest> EpisodeRequest::parse(StringRef JSON,
-                                               const ActionSpace &Actions) {
-  EpisodeRequest Request;
+Expected<EpisodeSettings> EpisodeSettings::parse(StringRef JSON,
+                                                 const ActionSpace &Actions) {
+  EpisodeSettings Parsed;
   Error Failure =
       parseResetOptions(JSON, [&](StringRef Key, const json::Value &Value) {
-        return read(Key, Value, Actions, Request);
+        return read(Key, Value, Actions, Parsed);
       });
   if (Failure)
     return Failure;
-  return Request;
+  return Parsed;
 }
 
 } // namespace MLBridge

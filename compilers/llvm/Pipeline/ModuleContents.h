@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LLVM_PHASEORDERING_MODULECONTENTS_H
-#define MLBRIDGE_LLVM_PHASEORDERING_MODULECONTENTS_H
+#ifndef MLBRIDGE_LLVM_PIPELINE_MODULECONTENTS_H
+#define MLBRIDGE_LLVM_PIPELINE_MODULECONTENTS_H
 
 namespace llvm {
 class Module;
@@ -29,4 +29,4 @@ void replaceContents(llvm::Module &M, llvm::Module &From);
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LLVM_PHASEORDERING_MODULECONTENTS_H
+#endif // MLBRIDGE_LLVM_PIPELINE_MODULECONTENTS_H
