@@ -22,6 +22,7 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <getopt.h>
@@ -32,10 +33,6 @@
 namespace MLBridge::polyhedral {
 
 namespace {
-
-/// The maximum number of isl's operations for one kernel, which take at most a
-/// minute. Without this limit, dependences of irregular loops could take long.
-constexpr unsigned long MaxOperations = 100'000'000;
 
 constexpr const char *Help =
     R"(Usage: mlbridge-polyhedral [OPTION...] KERNEL.json
@@ -56,7 +53,8 @@ the order of the loops. Without a model, the original order is kept.
       --measure              run all candidates, or the choice and the original
                              order, and print JSON with their times
       --rounds N             number of runs [default: 7]
-      --seconds S            time limit of gcc, and of the program [default: 600]
+      --seconds S            time limit of gcc, and of the program, and limit of
+                             this tool's own CPU time [default: 600]
   -h, --help                 print this help
 )";
 
@@ -78,6 +76,37 @@ constexpr double Slow = 1.7;
 
 struct ContextDeleter {
   void operator()(isl_ctx *Context) const { isl_ctx_free(Context); }
+};
+
+/// Limits the CPU time of this process, because isl needs minutes for kernels
+/// with many statements or irregular loops. Beyond the limit, isl's functions
+/// fail. Programs that this process starts have no part in the limit.
+class TimeLimit {
+public:
+  /// Throws UserError. \p Context must outlive the object.
+  TimeLimit(isl_ctx *Context, int Seconds) {
+    struct sigaction Action = {};
+    Action.sa_flags = SA_SIGINFO | SA_RESTART;
+    Action.sa_sigaction = [](int, siginfo_t *About, void *) {
+      if (About->si_code == SI_TIMER)
+        isl_ctx_abort(static_cast<isl_ctx *>(About->si_value.sival_ptr));
+    };
+    sigaction(SIGPROF, &Action, nullptr);
+    sigevent Event = {};
+    Event.sigev_notify = SIGEV_SIGNAL;
+    Event.sigev_signo = SIGPROF;
+    Event.sigev_value.sival_ptr = Context;
+    if (timer_create(CLOCK_PROCESS_CPUTIME_ID, &Event, &Timer) != 0)
+      throw UserError("cannot create a timer");
+    const itimerspec End = {{}, {Seconds, 0}};
+    timer_settime(Timer, 0, &End, nullptr);
+  }
+  TimeLimit(const TimeLimit &) = delete;
+  TimeLimit &operator=(const TimeLimit &) = delete;
+  ~TimeLimit() { timer_delete(Timer); }
+
+private:
+  timer_t Timer = {};
 };
 
 } // namespace
@@ -352,8 +381,8 @@ static int runTool(int Count, char **Arguments) {
   if (!parseOptions(Count, Arguments, O))
     return 0;
   const std::unique_ptr<isl_ctx, ContextDeleter> Context(isl_ctx_alloc());
-  isl_ctx_set_max_operations(Context.get(), MaxOperations);
   isl_options_set_on_error(Context.get(), ISL_ON_ERROR_CONTINUE);
+  const TimeLimit Limit(Context.get(), O.Seconds);
   // Check this first, because a measurement takes long.
   if (!O.Output.empty()) {
     const bool IsNew = !std::filesystem::exists(O.Output);
@@ -364,7 +393,17 @@ static int runTool(int Count, char **Arguments) {
   }
   // Write the file last, so that a failure leaves it as it is.
   std::ostringstream Result;
-  const int Status = Session(Context.get(), O, Result).run();
+  int Status = 0;
+  try {
+    Status = Session(Context.get(), O, Result).run();
+  } catch (const std::exception &) {
+    if (!isl_ctx_aborted(Context.get()))
+      throw;
+  }
+  if (isl_ctx_aborted(Context.get()))
+    throw UserError(O.Path + ": isl took more than " +
+                    std::to_string(O.Seconds) +
+                    " s of CPU time; use --seconds or fewer statements");
   std::ofstream File;
   if (!O.Output.empty())
     File.open(O.Output);

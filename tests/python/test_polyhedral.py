@@ -480,6 +480,24 @@ def test_a_time_limit() -> None:
     assert "took more than 1 s; use --seconds" in done.stderr
 
 
+def test_a_time_limit_of_isl(tmp_path: Path) -> None:
+    """isl would need minutes to schedule so many statements."""
+    statements = [
+        {
+            "domain": f"S{n}[t, i] : 0 <= t < N and 1 <= i < 199",
+            "schedule": f"[t, {n}, i]",
+            "body": "x[i] = x[i - 1] + x[i + 1]",
+        }
+        for n in range(60)
+    ]
+    kernel = tmp_path / "k.json"
+    kernel.write_text(json.dumps(changed(arrays={"x": [200]}, statements=statements)))
+    done = run_program([TOOL, kernel, "--seconds=1"])
+    assert done.returncode == 1
+    assert f"{kernel}: isl took more than 1 s of CPU time; use --sec" in done.stderr
+    assert done.stdout == ""
+
+
 @pytest.mark.parametrize("kernel", ["matmul", "lu"])
 def test_the_trained_model(kernel: str) -> None:
     """The model in models/polyhedral decides in the stock tool."""
