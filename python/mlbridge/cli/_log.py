@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge log``: shows logs, and finds the decision that breaks a program."""
+"""``mlbridge log``: shows and compares logs, and finds a decision that breaks code."""
 
 import csv
 import itertools
@@ -23,11 +23,15 @@ from mlbridge.cli.bisection import (
     first_failing_of,
     replay,
 )
+from mlbridge.cli.comparison import Difference, compare
 from mlbridge.files import OwnFolder
-from mlbridge.log import Observation, TrainingLog, read_log
+from mlbridge.log import Observation, TensorSpec, TrainingLog, read_log
 from mlbridge.printable import name, words
 from mlbridge.terminal import console
 from mlbridge.types import Feature
+
+# The maximum number of changed features in one cell.
+_MOST_NAMES = 3
 
 _File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="Log.")]
 
@@ -44,7 +48,7 @@ class _LogGroup(TyperGroup):
 app = typer.Typer(
     cls=_LogGroup,
     no_args_is_help=True,
-    help="""Show a training log, or find the decision in it that breaks a program.
+    help="""Show or compare training logs, or find the decision that breaks a program.
 
 `mlbridge log FILE` is short for `mlbridge log show FILE`.
 """,
@@ -87,6 +91,47 @@ def show(
         _show_stats(training_log)
     else:
         console.print(_table(training_log, list(itertools.islice(training_log, head))))
+
+
+@app.command()
+def diff(
+    first: _File,
+    second: _File,
+    as_csv: Annotated[
+        bool,
+        typer.Option("--csv", help="Print the table as CSV, with unescaped strings."),
+    ] = False,
+) -> None:
+    r"""Show the requests for which two logs contain different decisions.
+
+    Requests with the same context and the same number are compared. The column
+    "changed features" lists the features whose values also differ. The exit status is
+    0 even if decisions differ.
+
+    A context of LLVM's inliner names the call only with these options of clang:
+
+    ```sh
+    OPTIONS="-Oz -gline-tables-only -fpass-plugin=MLBridgeLLVM.so \
+        -mllvm -mlbridge-inliner-name-calls"
+    clang-22 $OPTIONS -mllvm "-mlbridge-inliner=record:a.log|onnx:a.onnx" -c inflate.c
+    clang-22 $OPTIONS -mllvm "-mlbridge-inliner=record:b.log|onnx:b.onnx" -c inflate.c
+    mlbridge log diff a.log b.log
+    ```
+    """
+    logs = read_log(first), read_log(second)
+    found = compare(*logs)
+    if as_csv:
+        _write_differences(found.differences, logs[0].advice)
+        return
+    paths = [name(str(log.path)) for log in logs]
+    if found.differences:
+        console.print(_difference_table(found.differences, logs[0].advice, paths))
+    console.print(
+        f"{len(found.differences)} of {found.in_both} common requests have different"
+        f" decisions; {found.only_in_first} requests are only in {paths[0]}, and"
+        f" {found.only_in_second} only in {paths[1]}",
+        soft_wrap=True,
+    )
 
 
 @app.command()
@@ -169,7 +214,7 @@ def _table(training_log: TrainingLog, shown: Sequence[Observation]) -> Table:
     table.add_column("type", style="dim")
     for observation in shown:
         table.add_column(
-            f"{name(observation.context)} {observation.index}",
+            f"{name(_one_line(observation.context))} {observation.index}",
             justify="right",
             overflow="fold",
         )
@@ -237,16 +282,68 @@ def _write_csv(training_log: TrainingLog) -> None:
     writer = csv.writer(sys.stdout)
     names = ["context", "observation"]
     for spec in (*training_log.features, training_log.advice):
-        count = 1 if spec.lengths is not None else math.prod(spec.shape)
-        names += (
-            [spec.name] if count == 1 else [f"{spec.name}[{i}]" for i in range(count)]
-        )
+        names += _columns(spec)
     if training_log.reward:
         names.append(training_log.reward.name)
     writer.writerow(names)
     for observation in training_log:
-        row: list[Any] = [observation.context, observation.index]
+        row: list[Any] = [_one_line(observation.context), observation.index]
         for value in (*observation.features.values(), observation.advice):
-            is_array = isinstance(value, np.ndarray)
-            row += value.ravel().tolist() if is_array else [value]
+            row += _cells(value)
         writer.writerow(row + [observation.reward] * bool(training_log.reward))
+
+
+def _columns(spec: TensorSpec) -> list[str]:
+    """Returns the names of a tensor's columns in CSV."""
+    count = 1 if spec.lengths is not None else math.prod(spec.shape)
+    return [spec.name] if count == 1 else [f"{spec.name}[{i}]" for i in range(count)]
+
+
+def _cells(value: Feature) -> list[Any]:
+    """Returns a tensor's cells in a row of CSV."""
+    return value.ravel().tolist() if isinstance(value, np.ndarray) else [value]
+
+
+def _one_line(context: str) -> str:
+    """Returns a context without line breaks.
+
+    LLVM's inliner separates the callee and the call's location by a line break.
+    """
+    return context.replace("\n", " ")
+
+
+def _difference_table(
+    differences: Sequence[Difference], advice: TensorSpec, paths: Sequence[str]
+) -> Table:
+    """Returns a table with one row per request."""
+    table = Table(title=name(advice.name), title_justify="left")
+    table.add_column("context", overflow="fold")
+    table.add_column("observation", justify="right")
+    for path in paths:
+        table.add_column(path, justify="right", overflow="fold", style="bold")
+    table.add_column("changed features", overflow="fold")
+    for difference in differences:
+        one, other = difference.first, difference.second
+        changed = ", ".join(map(name, difference.features[:_MOST_NAMES]))
+        if (more := len(difference.features) - _MOST_NAMES) > 0:
+            changed += f" and {more} more"
+        table.add_row(
+            name(_one_line(one.context)),
+            str(one.index),
+            _shorten(one.advice),
+            _shorten(other.advice),
+            changed,
+        )
+    return table
+
+
+def _write_differences(differences: Sequence[Difference], advice: TensorSpec) -> None:
+    writer = csv.writer(sys.stdout)
+    columns = _columns(advice)
+    pairs = [f"{which} {column}" for which in ("first", "second") for column in columns]
+    writer.writerow(["context", "observation", *pairs, "changed features"])
+    for difference in differences:
+        one, other = difference.first, difference.second
+        cells = [*_cells(one.advice), *_cells(other.advice)]
+        changed = " ".join(difference.features)
+        writer.writerow([_one_line(one.context), one.index, *cells, changed])
