@@ -147,8 +147,8 @@ def add(
     split: Annotated[
         str,
         typer.Option(
-            help="Part of the corpus: training, training-size, held-out or"
-            " held-out-allocation."
+            help="Part of the corpus: training, training-size, held-out,"
+            " held-out-allocation or held-out-poset-rl."
         ),
     ] = "training",
     folder: Folder = DEFAULT,

@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from mlbridge.files import OwnFolder
 
 from . import inputs, toolchain
 from .manifest import Corpus, Program, sha256
-from .recipes import FILE, PROGRAMS, words
+from .recipes import PROGRAMS, words
 from .sources import filled
 
 SECONDS = 300.0  # The time limit of a step. Unoptimised programs take 20 s.
@@ -168,17 +168,20 @@ def test_of(program: Program) -> RunTest:
     return RUN_TESTS[program.name]
 
 
-def tests_digest() -> str:
-    """Returns the SHA-256 of all tests and the sources of their inputs."""
-    scripts = sorted(inputs.SCRIPTS.iterdir())
-    sources = (Path(__file__), Path(inputs.__file__), FILE, *scripts)
-    return hashlib.sha256(b"".join(s.read_bytes() for s in sources)).hexdigest()
+def tests_digest(programs: Iterable[str] = PROGRAMS) -> str:
+    """Returns the SHA-256 of the programs' tests and of the sources of their inputs."""
+    tests = {name: PROGRAMS[name]["test"] for name in programs if name in PROGRAMS}
+    # Leave out drivers, because a driver is part of its program.
+    scripts = [s for s in inputs.SCRIPTS.iterdir() if s.suffix not in (".cpp", ".h")]
+    sources = (Path(__file__), Path(inputs.__file__), *sorted(scripts))
+    texts = (repr(tests).encode(), *(source.read_bytes() for source in sources))
+    return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 def expected_outputs(corpus: Corpus, program: Program) -> Expected:
     """Returns the outputs of the unoptimised program. They are cached in a file."""
     test = test_of(program)
-    made_by = program.linked.sha256 + tests_digest()
+    made_by = program.linked.sha256 + tests_digest([program.name])
     key = hashlib.sha256(made_by.encode()).hexdigest()
     kept = corpus.folder / "expected" / f"{program.name}.json"
     # Ignore errors, because a missing or damaged file is written again.

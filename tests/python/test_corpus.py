@@ -126,11 +126,12 @@ def test_a_program_that_does_not_compile_is_reported(
 def test_the_held_out_programs_are_no_training(tmp_path: Path) -> None:
     held_out = {
         split: {n for n in corpus.RECIPES if corpus.split_of(n) == split}
-        for split in ("held-out", "held-out-allocation")
+        for split in recipes.HELD_OUT
     }
     assert held_out == {
         "held-out": {"sqlite3", "gawk", "cadical", "zstd"},
         "held-out-allocation": {"duktape", "fasttext", "wavpack", "zpaq"},
+        "held-out-poset-rl": {"cppunit", "lcms2", "libexif", "libonig"},
     }
     assert set(runs.RUN_TESTS) == set(corpus.RECIPES)
     with pytest.raises(InvalidArgument, match="no program 'perl'"):
@@ -219,6 +220,16 @@ def test_bzip2_does_what_it_did(folder: Path) -> None:
     run = corpus.run_stock(corpus.load(folder), "bzip2", "-Oz")
     assert run.passed, run.problem
     assert run.seconds > (0.3 if IS_FULL else 0.02)
+
+
+def test_expected_outputs_are_those_of_the_own_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, other = runs.tests_digest(["bzip2"]), {"test": {"make": "", "steps": "x"}}
+    monkeypatch.setattr(runs, "PROGRAMS", {**recipes.PROGRAMS, "zlib": other})
+    assert runs.tests_digest(["bzip2"]) == before
+    monkeypatch.setattr(runs, "PROGRAMS", {**recipes.PROGRAMS, "bzip2": other})
+    assert runs.tests_digest(["bzip2"]) != before
 
 
 @pytest.mark.parametrize(
@@ -313,7 +324,14 @@ def test_all_programs(tmp_path: Path) -> None:
 
 
 @FULL
-@pytest.mark.parametrize("name", sorted(recipes.SIZE_ONLY | recipes.ALSO[recipes.SIZE]))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        recipes.SIZE_ONLY
+        | recipes.ALSO[recipes.SIZE]
+        | recipes.HELD_OUT["held-out-poset-rl"]
+    ),
+)
 def test_a_run_test_covers_half_of_the_functions(name: str, tmp_path: Path) -> None:
     fetched = corpus.fetch(ROOT / "build/corpus", programs=[name])
     assert fetched.failed == {}

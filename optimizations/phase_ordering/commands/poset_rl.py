@@ -67,8 +67,12 @@ class Beside:
 
     corpus: CorpusFolder = Path("build/corpus")
     split: Annotated[
-        str, Option(help="Part of the corpus for the comparison: held-out or training.")
-    ] = "held-out"
+        str,
+        Option(
+            help="Part of the corpus for the comparison: held-out-poset-rl, held-out or"
+            " training."
+        ),
+    ] = "held-out-poset-rl"
     shipped: Annotated[
         Path | None,
         Option(
