@@ -168,7 +168,7 @@ def test_of(program: Program) -> RunTest:
     return RUN_TESTS[program.name]
 
 
-def tests_digest(programs: Iterable[str] = PROGRAMS) -> str:
+def tests_digest(programs: Iterable[str]) -> str:
     """Returns the SHA-256 of the programs' tests and of the sources of their inputs."""
     tests = {name: PROGRAMS[name]["test"] for name in programs if name in PROGRAMS}
     # Leave out drivers, because a driver is part of its program.

@@ -25,6 +25,7 @@ from mlbridge.errors import CompilerFailed, Error, OSFailure, Timeout
 from mlbridge.files import OwnFolder
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, sha256
+from mlbridge_optimizations.corpus.recipes import PROGRAMS
 from mlbridge_optimizations.corpus.runs import Run, Tester, tests_digest
 from mlbridge_optimizations.show import Show, quiet
 
@@ -147,7 +148,7 @@ def check_outputs(
     asked = {
         "models": [_identity(spec) for spec in settings.models],
         "random": [settings.seed, settings.random],
-        "tests": tests_digest(),
+        "tests": tests_digest(PROGRAMS),
     }
     kept = Kept(out / "results.jsonl", options, asked)
     folder = corpus.folder.resolve()
