@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Batched policies, which answer several requests in one call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any
 
 import numpy as np
 
-from mlbridge.errors import SchemaMismatch
+from mlbridge.errors import InvalidArgument, SchemaMismatch
 from mlbridge.types import Features
 
 BatchPolicy = Callable[[Sequence[Features]], Sequence[Any]]
@@ -27,7 +27,15 @@ class Batched:
         self._policy = policy
 
     def __call__(self, requests: Sequence[Features]) -> Sequence[Any]:
-        """Returns the advice for each request, in the order of the requests."""
+        """Returns the advice for each request, in the order of the requests.
+
+        Raises InvalidArgument if the argument is a dict, for example one request.
+        """
+        if isinstance(requests, Mapping):
+            raise InvalidArgument(
+                "expected a list of requests, found a dict; for one request, call "
+                "policy([features])[0]"
+            )
         return self._policy(requests)
 
 

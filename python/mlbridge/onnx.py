@@ -12,6 +12,7 @@ from mlbridge import _core
 from mlbridge.batching import Batched, batched, stack
 from mlbridge.errors import Malformed, SchemaMismatch, Unsupported
 from mlbridge.files import expect_regular_file
+from mlbridge.printable import few_names
 from mlbridge.types import Features, element_type_name
 
 _DTYPES: dict[str, Any] = {
@@ -27,6 +28,11 @@ _DTYPES: dict[str, Any] = {
 
 def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> Batched:
     """Returns a policy that runs an ONNX model.
+
+    The policy receives a list of requests and returns a list of replies::
+
+        policy = load_onnx("inliner.onnx")
+        (reply,) = policy([features])
 
     Each input of the model receives the feature with the same name. Other features are
     ignored. If the first dimension of all inputs is free, one run of the model answers
@@ -114,7 +120,7 @@ class _OnnxModel:
             if missing := [name for name in names if name not in features]:
                 raise SchemaMismatch(
                     f"{self._path}: the input '{missing[0]}' has no feature of its "
-                    f"name; the compiler sent {sorted(features)}"
+                    f"name; the request has {few_names(features)}"
                 )
         rows = stack([{name: q[name] for name in names} for q in requests])
         fed = {i.name: i.fill(rows[i.name]) for i in self._inputs}

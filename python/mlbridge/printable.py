@@ -4,7 +4,8 @@
 The text may be megabytes long, and may contain terminal escape sequences.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import islice
 
 from mlbridge import _core
 
@@ -21,6 +22,12 @@ def name(text: str) -> str:
 def names(texts: Iterable[str]) -> str:
     """Returns a list of names as one line of at most `MOST_WORDS` bytes."""
     return words(", ".join(map(name, texts)))
+
+
+def few_names(texts: Collection[str]) -> str:
+    """Returns the first five names in quotes, and the number of further names."""
+    shown = ", ".join(f"'{name(text)}'" for text in islice(texts, 5)) or "none"
+    return f"{shown} and {len(texts) - 5} more" if len(texts) > 5 else shown
 
 
 def words(text: str) -> str:

@@ -64,7 +64,9 @@ class ModelRunner:
             If ``dtype`` is given, the result is the model's only output, or the output
             ``"out"``, converted to a Python scalar. With ``many``, it is a 1-d array or
             a list of str. If ``dtype`` is None, the result is a dict of all outputs, or
-            just ``"out"`` if there is no other output. The caller owns the arrays.
+            just ``"out"`` if there is no other output. The decision of an ``onnx:``
+            model is also in a dict, under the name of its output, for example
+            ``{"logits": array([1])}``. The caller owns the arrays.
 
         Raises:
             Deferred: the model leaves the decision to the compiler.

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from os import PathLike
 from typing import Any, Literal, cast
 
@@ -38,6 +40,10 @@ MAX_DELAY = 1.0
 
 LATENCY_INTERVAL = 0.25
 """Seconds between two updates of `Statistics.latencies`."""
+
+
+_SIMILAR = 5
+"""The maximum number of similar features in the error for an unknown feature."""
 
 
 def _count(number: int, what: str) -> str:
@@ -279,6 +285,7 @@ class _PolicyServer:
             self.server.set_deferred(_text_of(why), index)
             self.statistics.deferred += 1
         except Exception as failure:
+            _note_features(failure, features)
             self.server.set_error(_description_of(failure), index)
             self._failed.append((failure, *self.server.client(index)))
             if self._raises:
@@ -360,7 +367,26 @@ def _text_of(failure: Exception) -> str:
 
 
 def _description_of(failure: Exception) -> str:
-    return f"{type(failure).__name__}: {_text_of(failure)}"
+    notes = getattr(failure, "__notes__", ())
+    return "; ".join([f"{type(failure).__name__}: {_text_of(failure)}", *notes])
+
+
+def _note_features(failure: Exception, features: Any) -> None:
+    """Adds the request's most similar features to the error for an unknown feature."""
+    match failure:
+        case KeyError(args=(str(key),)) if (
+            isinstance(features, Mapping)
+            and key not in features
+            and not hasattr(failure, "__notes__")
+        ):
+            # Bound the search, because the compiler chooses the names.
+            known = [feature for feature in islice(features, 256) if len(feature) < 64]
+            similar = get_close_matches(key, known, _SIMILAR, 0)
+            shown = ", ".join(f"'{name(feature)}'" for feature in similar)
+            failure.add_note(
+                f"the request has {_count(len(features), 'feature')}"
+                + f", for example {shown}" * bool(similar)
+            )
 
 
 def serve(

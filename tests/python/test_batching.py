@@ -89,7 +89,7 @@ def test_a_function_of_one_request_is_never_given_more(name: str) -> None:
     [
         ({"x": np.zeros(3, np.int64)}, "ValueError"),
         ({"x": "text"}, "text"),
-        ({"y": 1}, "KeyError"),
+        ({"y": 1}, "KeyError: 'x'; the request has 1 feature, for example 'y'"),
     ],
 )
 def test_a_liar_fails_alone(name: str, wrong: Features, expected: str) -> None:
@@ -158,6 +158,24 @@ def test_a_dict_is_no_list_of_answers(name: str) -> None:
         pytest.raises(ModelError, match=r"returns a list or an array.* found dict"),
     ):
         reply_of(f"pipe:{name}", {"x": 1}, int)
+
+
+def test_a_batched_policy_refuses_one_request() -> None:
+    policy = batched(lambda requests: [0] * len(requests))
+    with pytest.raises(InvalidArgument, match="a list of requests, found a dict"):
+        policy({"x": 1})  # type: ignore[arg-type]
+
+
+def test_an_unknown_feature_names_similar_features(name: str) -> None:
+    features = {f"count of {i}": i for i in range(20)} | {"callee_size": 3, "z": 1}
+    with (
+        serving(lambda f: f["calee_size"], f"pipe:{name}"),
+        pytest.raises(ModelError) as raised,
+    ):
+        reply_of(f"pipe:{name}", features, int)
+    says = "KeyError: 'calee_size'; the request has 22 features, for example 'callee_"
+    assert says in str(raised.value)
+    assert str(raised.value).count("count of") <= 4
 
 
 def test_a_model_that_has_failed_keeps_nobody_waiting(name: str) -> None:
