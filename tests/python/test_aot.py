@@ -194,6 +194,19 @@ def test_a_model_that_differs_is_not_made(aot_folder: Path, tmp_path: Path) -> N
         check(aot_folder / "libmlp.so", other, {}, TOLERANCE)
 
 
+def test_large_integers_that_cancel_out(tmp_path: Path) -> None:
+    """Rounding in sums of large numbers exceeds the tolerance, but is accepted."""
+    g = GraphBuilder(1)
+    g.op("Cast", ["x"], "layer0", to=FLOAT)
+    for i, (rows, columns) in enumerate([(8, 64), (64, 64), (64, 4)]):
+        g.op("MatMul", [f"layer{i}", g.weight(rows, columns)], f"sum{i}")
+        g.op("Relu", [f"sum{i}"], f"layer{i + 1}")
+    made = g.model(
+        "g", [("x", TensorProto.INT64, ["n", 8])], [("sum2", FLOAT, ["n", 4])]
+    )
+    compile_here(made, tmp_path)
+
+
 def test_a_model_that_crashes_is_not_made(tmp_path: Path) -> None:
     status = "int status = MLBRIDGE_AOT_OK;"
     change_code(aot_models.several(), tmp_path, {status: "int status = *(int *)8;"})
