@@ -155,6 +155,7 @@ std::vector<std::string> FileSurvey::paths(const std::string &File) const {
   const std::filesystem::path Folder =
       std::filesystem::path(File).parent_path();
   std::vector<std::string> Paths;
+  Paths.reserve(ExternalFiles.size());
   for (const std::string &Name : ExternalFiles)
     Paths.push_back(Folder / Name);
   return Paths;
