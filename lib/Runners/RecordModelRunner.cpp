@@ -50,7 +50,11 @@ public:
   /// Returns a SchemaMismatch if \p Features differ from the features in the
   /// log.
   Error checkFeatures(Span<const TensorView> Features) const;
+  /// Opens a request, to which the model has replied or which it has deferred.
   Error open(Span<const TensorView> Features);
+  /// Notes that the model failed. An old log in the file is then kept until the
+  /// model replies.
+  void noteFailure() { HasModelFailed = true; }
   /// Closes the request without writing it. Later decisions are ignored.
   void abandon() { Current = State::Abandoned; }
   /// Uses the model's advice as the decision, unless decide() sets another
@@ -66,6 +70,8 @@ public:
   }
   /// Closes the open request, and writes it if it has a decision.
   Error finish();
+  /// Writes all observations. Removes an old log from the file, unless the
+  /// model has failed and has not replied to any request.
   Error flush();
   /// Returns \p E with the log's name in front of the message. Does not add the
   /// name to a System error, which already names the file.
@@ -92,6 +98,7 @@ private:
   TrainingLog::Metadata Metadata;
 
   State Current = State::None;
+  bool HasModelFailed = false;
   std::string RequestContext;
   ByteVector Features;
   ByteVector Decision;
@@ -118,6 +125,8 @@ static void append(ByteVector &Out, Span<const std::byte> Bytes) {
 
 Error RecordModelRunner::Log::open(Span<const TensorView> NewFeatures) {
   Current = State::Abandoned;
+  if (Error E = File.removeOldLog())
+    return E;
   if (!File.hasHeader()) {
     FeatureTypes.resize(NewFeatures.size());
     for (std::size_t I = 0; I < NewFeatures.size(); ++I)
@@ -217,6 +226,9 @@ Error RecordModelRunner::Log::forkedError() const {
 Error RecordModelRunner::Log::flush() {
   // Do not close an undecided request, because its decision may still follow.
   Error Unwritten = Current == State::Decided ? finish() : Error::success();
+  if (!HasModelFailed)
+    if (Error E = File.removeOldLog())
+      return E;
   // Write the earlier observations even if the last one failed.
   Error Unflushed = File.flush();
   return Unflushed ? Unflushed : Unwritten;
@@ -305,6 +317,7 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
     return Out->withName(std::move(E));
   Expected<Advice> Reply = Inner->ask(Features, Wanted, Until);
   if (!Reply && Reply.code() != ErrorCode::Deferred) {
+    Out->noteFailure();
     // Write the observations now, because the model's failure may end the
     // process. If this fails, the next request returns the log's error.
     HasUnreportedFailure = bool(Out->flush());

@@ -239,9 +239,9 @@ Error TrainingLog::write(const Observation &O) {
 
 Expected<TrainingLog> TrainingLog::create(std::string Path) {
   const std::string What = "cannot create the log '" + printable(Path) + "'";
-  // Open without O_TRUNC. Truncate the file after it is locked, because another
-  // process may be writing to it. Refuse a FIFO, because its reader could block
-  // the compiler or end it with SIGPIPE.
+  // Open without O_TRUNC, because another process may be writing to the file.
+  // Refuse a FIFO, because its reader could block the compiler or end it with
+  // SIGPIPE.
   Expected<RegularFile> Opened = openRegularFile(Path, What, O_WRONLY | O_CREAT,
                                                  AlsoAllowed::CharacterDevice);
   if (!Opened)
@@ -256,9 +256,16 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
   if (::flock(File.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error(ErrorCode::System,
                  What + ": another runner records or replays it");
-  if (::ftruncate(File.get(), 0) != 0)
-    return Error::fromErrno(errno, What);
-  return TrainingLog(std::move(Path), std::move(File));
+  TrainingLog Log(std::move(Path), std::move(File));
+  Log.MayHaveOldLog = true;
+  return Log;
+}
+
+Error TrainingLog::removeOldLog() {
+  if (std::exchange(MayHaveOldLog, false) && ::ftruncate(File.get(), 0) != 0)
+    Failure = Error::fromErrno(errno, "cannot empty the log '" +
+                                          printable(Path) + "'");
+  return Failure;
 }
 
 void TrainingLog::unlock() { (void)::flock(File.get(), LOCK_UN); }

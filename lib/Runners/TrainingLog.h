@@ -87,11 +87,14 @@ public:
   /// Maps keys to values of the model's metadata.
   using Metadata = std::map<std::string, std::string, std::less<>>;
 
-  /// Creates or truncates the file \p Path. Returns System if the file cannot
-  /// be written, or another RecordModelRunner or ReplayModelRunner uses it.
-  /// Returns InvalidArgument if \p Path is neither a regular file nor a
-  /// character device.
+  /// Opens or creates the file \p Path, and keeps its content. Returns System
+  /// if the file cannot be written, or another RecordModelRunner or
+  /// ReplayModelRunner uses it. Returns InvalidArgument if \p Path is neither a
+  /// regular file nor a character device.
   static Expected<TrainingLog> create(std::string Path);
+  /// Removes the content that the file had before create(). Later calls have no
+  /// effect. Call this function before writeHeader().
+  Error removeOldLog();
 
   const std::string &path() const { return Path; }
   bool hasHeader() const { return HasHeader; }
@@ -116,6 +119,8 @@ private:
 
   std::string Path;
   posix::UniqueFD File;
+  /// True if the file is a regular file that removeOldLog() has not truncated.
+  bool MayHaveOldLog = false;
   bool HasHeader = false;
   bool HasScore = false;
   /// The number of observations in each context.

@@ -505,6 +505,37 @@ TEST_F(RecordModelRunnerTest, AnOldLogIsTruncated) {
   EXPECT_EQ(log(), "");
 }
 
+TEST_F(RecordModelRunnerTest, AnOldLogIsKeptUntilTheModelReplies) {
+  const std::string Old(10'000, 'x');
+  Error Next(ErrorCode::Timeout, "no model");
+  auto Model = [&Next](const FeatureSet &, Deadline, FeatureSet &Out) {
+    Out.set("out", 1_i64);
+    return Next;
+  };
+  auto Ask = [](MLModelRunner &Runner) {
+    Runner.populateFeatures(std::pair{"x", 1_i64});
+    return Runner.tryEvaluate<int>().code();
+  };
+
+  std::ofstream(Path) << Old;
+  auto Runner = record(std::make_unique<FunctionRunner>(Model));
+  EXPECT_EQ(Ask(*Runner), ErrorCode::Timeout);
+  EXPECT_FALSE(Runner->flush());
+  EXPECT_EQ(log(), Old);
+  Runner.reset();
+  EXPECT_EQ(log(), Old) << "the destructor must keep the old log";
+
+  Runner = record(std::make_unique<FunctionRunner>(Model));
+  EXPECT_EQ(Ask(*Runner), ErrorCode::Timeout);
+  Next = Error::success();
+  EXPECT_EQ(Ask(*Runner), ErrorCode::Success);
+  EXPECT_EQ(log(), "");
+  Runner.reset();
+  EXPECT_THAT(log(), StartsWith("{\"features\""));
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":0}\n" + raw(1_i64, 1_i64) + "\n"));
+}
+
 TEST_F(RecordModelRunnerTest, AnErrorNamesTheFile) {
   auto CreateError = [](std::string Where) {
     Expected<std::unique_ptr<RecordModelRunner>> Made =

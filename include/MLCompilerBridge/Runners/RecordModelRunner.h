@@ -42,7 +42,10 @@ namespace MLBridge {
 /// observation.
 class RecordModelRunner final : public MLModelRunner {
 public:
-  /// Creates or truncates the file \p Path. Returns one of these errors:
+  /// Opens or creates the file \p Path. An old log in the file is removed when
+  /// the model first replies or defers. Therefore, the old log is kept if the
+  /// model cannot be reached. If there is no request, flush() and the
+  /// destructor remove the old log. Returns one of these errors:
   /// - System if the file cannot be written, or another RecordModelRunner, in
   ///   any process, is writing to it.
   /// - InvalidArgument if \p Path is neither a regular file nor a character
