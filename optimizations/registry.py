@@ -26,6 +26,9 @@ optimisations. An entry point has the form NAME = module:OBJECT."""
 MODULE = "optimization"
 """The module that describes the optimisation in a folder."""
 
+VARIABLE = "OPTIMIZATION"
+"""The variable that a module with several optimisations must define."""
+
 
 def known() -> dict[str, Optimization[Any]]:
     """Returns the optimisations of all installed distributions, by name."""
@@ -58,12 +61,15 @@ def of_file(path: Path) -> Optimization[Any]:
 
 
 def _of(module: ModuleType) -> Optimization[Any]:
-    found = [one for one in vars(module).values() if isinstance(one, Optimization)]
-    if len(found) != 1:
+    found = {k: one for k, one in vars(module).items() if isinstance(one, Optimization)}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if VARIABLE not in found:
         raise InvalidArgument(
-            f"{module.__file__}: expected one Optimization, found {len(found)}"
+            f"{module.__file__}: expected an Optimization in the variable {VARIABLE},"
+            f" found {'one in ' + ', '.join(found) if found else 'none'}"
         )
-    return found[0]
+    return found[VARIABLE]
 
 
 def _load(path: Path) -> ModuleType:

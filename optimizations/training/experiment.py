@@ -93,7 +93,8 @@ class Experiment:
             if isinstance(part, spaces.Box) and part.shape == ():
                 raise InvalidArgument(
                     f"'{self.optimization.name}' has an observation {name!r} of shape"
-                    f" (): make it (1,), or {needs}"
+                    f" (): make it (1,), and send a list of one number (in C++:"
+                    f" `const float Value[] = {{X}};`), or {needs}"
                 )
 
     def _check(self, actions: Any) -> None:
@@ -189,6 +190,7 @@ class Experiment:
     def _as_json(self) -> dict[str, Any]:
         values = {
             **asdict(self.settings),
+            "learning_rate": self.settings.rate,
             "optimization": self.optimization.name,
             "environment": asdict(self.environment),
         }

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a policy with the chosen engine, and writes the model file."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mlbridge.export import export
+from mlbridge.export import Metadata, export
 from mlbridge_optimizations.optimization import guarded
 from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import ShowReturn
@@ -49,6 +50,10 @@ def train(
     # `Experiment.networks` checks first that the policy can be exported.
     what = f"model_file of '{by.name}'"
     about = guarded(what, by.model_file, experiment.environment, settings.seed)
+    metadata = about.metadata or Metadata()
+    if metadata.training.seed is None:
+        training = replace(metadata.training, seed=settings.seed)
+        metadata = replace(metadata, training=training)
     with experiment.claimed():
         learned = learn(experiment, resume=resume, address=address, show=show)
         return {
@@ -56,7 +61,7 @@ def train(
                 policy,
                 settings.out / f"{name}.onnx",
                 features=about.features,
-                metadata=about.metadata,
+                metadata=metadata,
                 decide=about.decide,
                 decision=about.decision,
             )

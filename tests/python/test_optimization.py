@@ -141,6 +141,10 @@ def test_it_learns(spills: Path) -> None:
     settings = json.loads((spills / "out/settings.json").read_text())
     assert settings["environment"] == {"registers": 3}
     assert settings["optimization"] == "spills"
+    assert settings["learning_rate"] == 3e-3
+    model = onnx.load(spills / "out/model.onnx")
+    entries = {entry.key: entry.value for entry in model.metadata_props}
+    assert json.loads(entries["mlbridge.training"])["seed"] == 1
 
 
 def test_it_is_evaluated(spills: Path) -> None:
@@ -397,7 +401,7 @@ def test_what_an_environment_raises_in_a_worker_of_rllib(
     ("text", "error", "problem"),
     [
         ("1 / 0", Malformed, "ZeroDivisionError"),
-        ("x = 1", InvalidArgument, "expected one Optimization, found 0"),
+        ("x = 1", InvalidArgument, "Optimization in the variable OPTIMIZATION, found"),
     ],
 )
 def test_a_file_that_describes_none(
@@ -418,6 +422,17 @@ def test_a_file_that_describes_none(
     other.write_text(text)
     with pytest.raises(InvalidArgument, match="hide the module 'json' of Python"):
         of_file(other)
+
+
+def test_a_file_that_describes_several(tmp_path: Path) -> None:
+    mine = tmp_path / "several.py"
+    text = "from mlbridge_optimizations import Optimization\n"
+    mine.write_text(text + "A = Optimization('a', '')\nB = Optimization('b', '')\n")
+    with pytest.raises(InvalidArgument, match="OPTIMIZATION, found one in A, B"):
+        of_file(mine)
+    mine = tmp_path / "derived.py"
+    mine.write_text(text + "BASE = Optimization('a', '')\nOPTIMIZATION = BASE\n")
+    assert of_file(mine).name == "a"
 
 
 @pytest.mark.parametrize(
@@ -623,7 +638,8 @@ def test_a_finished_training_is_kept(spills: Path, tmp_path: Path) -> None:
     assert (
         train(spills / "spills.py", tmp_path, "--seed", "1", "--force").exit_code == 0
     )
-    assert json.loads((tmp_path / "settings.json").read_text())["seed"] == 1
+    settings = json.loads((tmp_path / "settings.json").read_text())
+    assert (settings["seed"], settings["learning_rate"]) == (1, 5e-4)
 
 
 def test_files_of_a_training_that_cannot_be_resumed(
