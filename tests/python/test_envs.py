@@ -360,6 +360,7 @@ def test_a_reset_that_fails(what: str, kind: type[Exception]) -> None:
         ([PROGRAM, "--start=exit"], mlbridge.PeerClosed, "exited with 3"),
         ([PROGRAM, "--start=hang"], mlbridge.Timeout, "did not connect within"),
         ([PROGRAM, "pipe:/tmp/x?colour=red"], mlbridge.PeerClosed, "exited with 1"),
+        (["true"], mlbridge.PeerClosed, "did not connect.*MLBRIDGE_SPEC.*with 0"),
         (["/no/such/compiler"], mlbridge.InvalidArgument, "/no/such/compiler"),
         ([], mlbridge.InvalidArgument, "command"),
         ("clang", mlbridge.InvalidArgument, "clang"),

@@ -153,7 +153,13 @@ class LocalChannel:
                 return message
             if not was_alive or (server.sessions and not server.open):
                 why = f": {self._warnings[0]}" if self._warnings else ""
-                raise PeerClosed(f"the compiler at {self.spec} disconnected{why}")
+                if not server.sessions:
+                    why += (
+                        "; expected it to call serveEnvironment with the value of"
+                        " MLBRIDGE_SPEC"
+                    )
+                did = "disconnected" if server.sessions else "did not connect"
+                raise PeerClosed(f"the compiler at {self.spec} {did}{why}")
             if left == 0:
                 did = "sent nothing" if server.sessions else "did not connect"
                 raise Timeout(
