@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 import struct
 import sys
 import sysconfig
@@ -293,6 +294,55 @@ def test_features_that_do_not_fit(
 ) -> None:
     with pytest.raises(SchemaMismatch, match=message):
         export(module, tmp_path / "m.onnx", features=given)
+    assert list(tmp_path.iterdir()) == []
+
+
+class Cost(nn.Module):
+    """The exporter refuses the subtraction of an integer from a float."""
+
+    def forward(self, cost: Tensor, bonus: Tensor) -> Tensor:
+        return 60.0 - cost + bonus
+
+
+class Branching(nn.Module):
+    def forward(self, cost: Tensor) -> Tensor:
+        return cost if cost.sum() > 3 else -cost
+
+
+class Linear(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(1, 2)
+
+    def forward(self, cost: Tensor, bonus: Tensor) -> Tensor:
+        return self.layer(cost) + bonus
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "hint"),
+    [
+        (Cost(), r"`return 60.0 - cost \+ bonus`: RuntimeError: .*aten.sub", True),
+        (Linear(), r"`return self.layer\(cost\) \+ bonus`: RuntimeError: mat1", True),
+        (Branching(), r"`return cost if cost.sum\(\) > 3", False),
+    ],
+)
+def test_a_module_that_fails_names_its_line(
+    tmp_path: Path, module: nn.Module, line: str, hint: bool
+) -> None:
+    given = ["int64 cost", "int64 bonus"][: 1 if isinstance(module, Branching) else 2]
+    with pytest.raises(InvalidArgument) as raised:
+        export(module, tmp_path / "m.onnx", features=given)
+    says = str(raised.value)
+    name = type(module).__name__
+    assert re.match(rf"{name} cannot be exported: test_export.py:\d+: {line}", says)
+    assert (
+        says.endswith(
+            "; 'cost' arrives as int64: use .float() if the network"
+            " computes with floats"
+        )
+        == hint
+    )
+    assert "\n" not in says
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mlbridge.errors import InvalidArgument
+from mlbridge.export.explained import running
 from mlbridge.export.features import FeatureSpec, free_extents
 from mlbridge.export.policy import (
     OPSET,
@@ -35,7 +36,8 @@ def policy_of(module: nn.Module, features: Sequence[FeatureSpec]) -> Policy:
     feature's type. ``forward`` must return a tensor or a dict of tensors.
 
     Raises:
-        InvalidArgument: there are no features, or the module returns another type.
+        InvalidArgument: there are no features, or the module returns another type,
+            fails, or cannot be traced.
         SchemaMismatch: the features do not fit the parameters.
     """
     shape = _input_shape(module)
@@ -89,11 +91,13 @@ def traced(
     def draw(count: int) -> dict[str, NDArray[Any]]:
         return {f.name: f.draw(count, random, sizes) for f in features}
 
-    names = list(run(draw(3)))
-    # Trace the network without padding, although its framework pads free extents.
-    example = observe(ports, draw(3)) if free else make(draw(3))
+    with running(module, ports):
+        names = list(run(draw(3)))
+        # Trace the network without padding, although its framework pads free extents.
+        example = observe(ports, draw(3)) if free else make(draw(3))
+        graph = _convert(module, ports, example, names)
     return Policy(
-        _convert(module, ports, example, names),
+        graph,
         tuple(ports),
         framework,
         lambda features: {k: v.numpy() for k, v in run(features).items()},
