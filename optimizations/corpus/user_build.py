@@ -80,22 +80,23 @@ class Build:
     links: tuple[Link, ...]
 
     def program(self, name: str | None) -> Link:
-        """Returns the program or library with this file name, or else the only program.
+        """Returns the program or library with this file name.
 
-        Raises InvalidArgument if no program matches, or more than one.
+        Without a name, returns the only program, or else the only shared library.
+        Raises InvalidArgument if none matches, or more than one.
         """
         linked = {one.output: one for one in self.links if one.output.is_file()}
-        chosen = [
-            one
-            for one in linked.values()
-            if (one.output.name == name if name else not one.is_shared)
-        ]
+        if name:
+            chosen = [one for one in linked.values() if one.output.name == name]
+        else:
+            programs = [one for one in linked.values() if not one.is_shared]
+            chosen = programs or [*linked.values()]
         if len(chosen) != 1:
             names = ", ".join(sorted(path.name for path in linked)) or "nothing"
             raise InvalidArgument(
                 f"expected one program{f' {name}' if name else ''}, but the build"
-                f" linked {names}; name a program with --binary, and start the build"
-                " from scratch (make clean)"
+                f" linked {names}; name a program or a shared library with --binary,"
+                " and start the build from scratch (make clean)"
             )
         return chosen[0]
 

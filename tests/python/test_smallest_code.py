@@ -68,6 +68,10 @@ libshapes.a: shapes.o
 \tar rcs $@ $^
 both: shapes
 \t$(CXX) -o other main.cpp shapes.cpp
+library:
+\t$(CXX) -shared -fPIC -o one.so shapes.cpp
+second: library
+\t$(CXX) -shared -fPIC -o two.so shapes.cpp
 nothing:
 \ttrue
 fails:
@@ -227,6 +231,15 @@ def test_commands_train_and_evaluate(project: Path) -> None:
     assert all(one["search"]["text"] < one[CLANG_OZ]["text"] for one in sizes.values())
     result = CliRunner().invoke(app, ["train", "smallest-code", str(project / "empty")])
     assert "has no search.json: search a program with" in str(result.exception)
+
+
+def test_a_shared_library_needs_no_name(project: Path) -> None:
+    library = built("library").program(None)
+    assert (library.output.name, library.is_shared) == ("one.so", True)
+    two = built("second")
+    with pytest.raises(InvalidArgument, match=r"linked one\.so, two\.so; name a"):
+        two.program(None)
+    assert two.program("two.so").output.name == "two.so"
 
 
 def test_mistakes_are_explained(project: Path) -> None:
