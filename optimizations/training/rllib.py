@@ -71,6 +71,10 @@ def cluster(cpus: int, address: str | None) -> Iterator[None]:
     The nodes of a cluster need these packages and the environment's files, at the same
     paths as on this machine.
     """
+    # Send modules by value to Ray too, as `registry` does for optimisation files.
+    for name in pickle.list_registry_pickle_by_value():
+        by_value: Any = ray.cloudpickle.register_pickle_by_value
+        by_value(sys.modules[name])
     if ray.is_initialized():
         yield
         return
@@ -81,10 +85,6 @@ def cluster(cpus: int, address: str | None) -> Iterator[None]:
         "logging_level": logging.ERROR,
         "runtime_env": {"env_vars": {"PYTHONPATH": path}},
     }
-    # Send modules by value to Ray too, as `registry` does for optimisation files.
-    for name in pickle.list_registry_pickle_by_value():
-        by_value: Any = ray.cloudpickle.register_pickle_by_value
-        by_value(sys.modules[name])
     # Hide RLlib's notes on its versions, which do not concern users.
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as own:

@@ -13,15 +13,63 @@ from typing import Any
 import numpy as np
 import pytest
 
+import compilers
+
 pytest.importorskip("ray", reason="Ray is not installed: run scripts/make-venv train")
 
 from mlbridge_optimizations.optimization import MODEL
 from mlbridge_optimizations.registry import of_file
 from mlbridge_optimizations.training import policy
+from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 from programs import FULL, reply_of
 from test_optimization import PROGRAM, SPILLS
+
+# Sends messages of its own .proto. An episode has the rewards 1, 2, ..., 10.
+COUNTS = f'''
+"""Decides nothing. The compiler counts."""
+
+import numpy as np
+from gymnasium import spaces
+from torch import nn
+
+from mlbridge import protobuf
+from mlbridge.envs import CompilerEnv
+from mlbridge_optimizations import Optimization
+
+TYPES = "test.StepObservation", "test.StepAction"
+# Ray sends the messages to its workers together with `make_env`.
+MESSAGES = protobuf.messages_from("steps.desc", *TYPES)
+
+
+def make_env(settings, worker):
+    return CompilerEnv(
+        ["{compilers.PROGRAM}"],
+        f"pipe:?serdes={{MESSAGES.name}}",
+        formats=[MESSAGES],
+        observation_space=spaces.Dict({{"count": spaces.Box(0, 99, (), np.int64)}}),
+        action_space=spaces.Discrete(3),
+        worker=worker,
+    )
+
+
+class Count(nn.Module):
+    """An encoder of the only observation."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(1, 4)
+        self.out_features = 4
+
+    def forward(self, observations):
+        return self.layer(observations["count"].float().reshape(-1, 1))
+
+
+OPTIMIZATION = Optimization(
+    "counts", "Nothing.", make_env, encoder=lambda settings, space: Count()
+)
+'''
 
 pytestmark = [
     pytest.mark.skipif(
@@ -88,6 +136,24 @@ def test_rllib_trains_and_exports(
     advice = reply_of(f"onnx:{exported.path}", request)
     values = advice.values() if isinstance(advice, dict) else [advice]
     assert all(np.isfinite(value).all() for value in values), advice
+
+
+def test_rllib_trains_with_messages_of_your_own(
+    generated: Path, tmp_path: Path, two_nodes: str
+) -> None:
+    pytest.importorskip("mlbridge._format_protobuf", reason="no Protobuf")
+    if not Path(compilers.PROGRAM).exists():
+        pytest.skip("test-environment is not built: run scripts/build release")
+    file = tmp_path / "counts.py"
+    file.write_text(COUNTS.replace("steps.desc", str(generated / "steps.desc")))
+    counts: Any = of_file(file)
+    settings = TrainingSettings(
+        tmp_path / "out", engine="rllib", steps=64, rollout=32, hidden="8"
+    )
+    policy.train(Experiment(counts, counts.settings(), settings), address=two_nodes)
+    returns = Curve().load(tmp_path / "out/curve.csv").returns
+    assert len(returns) >= 3
+    assert set(returns) == {55.0}
 
 
 @pytest.mark.parametrize(
