@@ -111,10 +111,11 @@ def diff(
     A context of LLVM's inliner names the call only with these options of clang:
 
     ```sh
-    OPTIONS="-Oz -gline-tables-only -fpass-plugin=MLBridgeLLVM.so \
-        -mllvm -mlbridge-inliner-name-calls"
-    clang-22 $OPTIONS -mllvm "-mlbridge-inliner=record:a.log|onnx:a.onnx" -c inflate.c
-    clang-22 $OPTIONS -mllvm "-mlbridge-inliner=record:b.log|onnx:b.onnx" -c inflate.c
+    for m in a b; do
+        clang-22 -Oz -gline-tables-only -fpass-plugin=MLBridgeLLVM.so \
+            -mllvm -mlbridge-inliner-name-calls \
+            -mllvm "-mlbridge-inliner=record:$m.log|onnx:$m.onnx" -c inflate.c
+    done
     mlbridge log diff a.log b.log
     ```
     """
