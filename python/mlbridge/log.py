@@ -302,7 +302,7 @@ class _Reader:
     def read_header(self) -> list[TensorSpec]:
         header = self._line("the header")
         if header is None:
-            raise self.malformed("the file is empty")
+            raise self.malformed("the file is empty: no request was recorded")
         features = header.get("features")
         if not isinstance(features, list) or not features:
             raise self.malformed("the header names no features")
