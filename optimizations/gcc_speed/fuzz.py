@@ -3,7 +3,7 @@
 
 No decision may make gcc fail or generate wrong code. Each policy draws which of the
 four decisions it makes, and how often it leaves a decision to gcc. With each policy,
-gcc compiles one file of bzip2, of Lua, of zlib or of a csmith program::
+gcc compiles one file of a C, C++ or csmith program, at -O2 or -O3::
 
     python -m mlbridge_optimizations.gcc_speed.fuzz --policies 1000
 
@@ -37,7 +37,8 @@ from .models import (
     served,
 )
 
-REAL = ("bzip2", "lua", "zlib")
+REAL = ("bzip2", "libjsoncpp", "lua", "minisat", "zlib")
+LEVELS = "-O2", "-O3"
 GENERATED = 40
 """The maximum number of csmith programs, because each needs a stock build, too."""
 
@@ -122,9 +123,10 @@ class Fuzzer:
         decisions: Sequence[str],
     ) -> str:
         build, tester = self.stock(program)
-        source = draw.choice(list(build.objects))
+        source, level = draw.choice(list(build.objects)), draw.choice(LEVELS)
         target = build.folder / "random.o"
-        said = build.compile(source, target, server.flags(self.plugin, decisions))
+        flags = [level, *server.flags(self.plugin, decisions)]
+        said = build.compile(source, target, flags)
         if said:
             raise ModelError(f"{source}: {said[-2000:]}")
         executable = build.link(build.folder / "random", {source: target})

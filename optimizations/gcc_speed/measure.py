@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Builds the programs with stock gcc, and counts their instructions with valgrind.
 
-Only C programs are used. Their split was fixed before any result was known. The
-held-out programs are the corpus's held-out programs, and every fifth of the other
-programs in alphabetical order.
+Searches and evaluations use only C programs. Their split was fixed before any result
+was known. The held-out programs are the corpus's held-out programs, and every fifth of
+the other programs in alphabetical order.
 """
 
 import re
@@ -31,7 +31,7 @@ from mlbridge_optimizations.corpus.runs import (
 )
 from mlbridge_optimizations.evaluation.executions import check, under_valgrind
 
-GCC = "gcc"
+GCC, GXX = "gcc", "g++"
 SMALL = tomllib.loads(Path(__file__).with_name("inputs.toml").read_text("utf-8"))
 """The programs' small inputs."""
 
@@ -199,7 +199,8 @@ class Build:
     def link(self, to: Path, other: Mapping[str, Path] | None = None) -> Path:
         """Links all objects. `other` replaces objects of some sources."""
         objects = {**self.objects, **(other or {})}
-        toolchain.run([GCC, *objects.values(), *self.program.libraries, "-o", to])
+        linker = GCC if all(source.endswith(".c") for source in objects) else GXX
+        toolchain.run([linker, *objects.values(), *self.program.libraries, "-o", to])
         return to
 
 

@@ -65,7 +65,7 @@ def corpus_of(names: list[str], folder: Path) -> Corpus:
 @needs_plugin
 def test_random_policies(tmp_path: Path) -> None:
     """No policy makes gcc fail or changes what a program prints."""
-    names = ["bzip2", "lua", "zlib"] if IS_FULL else ["bzip2"]
+    names = ["bzip2", "lua", "minisat", "zlib"] if IS_FULL else ["bzip2"]
     corpus = corpus_of(names, tmp_path)
     rounds = list(fuzz(corpus, 100 if IS_FULL else 4, real=names, plugin=PLUGIN))
     assert [one.problem for one in rounds if one.problem] == []
