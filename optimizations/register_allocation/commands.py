@@ -515,7 +515,7 @@ def _executions(
 
     from .functions import LEVEL
 
-    flags = [LEVEL, *plugin_flags(plugin_of(evaluated.plugin))]
+    flags = [LEVEL, *plugin_flags(plugin_of(evaluated.plugin), "on-error=fatal")]
     rows = {
         name: [*flags, *mllvm(told.split())] for name, told in _rows(evaluated).items()
     }

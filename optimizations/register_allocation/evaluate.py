@@ -142,7 +142,10 @@ def measure(
         _, options, program, index = item
         with TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
             costs, target = Path(folder, "costs.jsonl"), Path(folder, "a.o")
-            flags = toolchain.plugin_flags(plugin, f"regalloc-costs={costs}")
+            # Greedy would replace a model that fails, and the row would be wrong.
+            flags = toolchain.plugin_flags(
+                plugin, f"regalloc-costs={costs}", "on-error=fatal"
+            )
             flags += toolchain.mllvm(options)
             command = toolchain.source_command(
                 program, [program.modules[index]], LEVEL, flags

@@ -551,6 +551,11 @@ def test_comparison(tmp_path: Path) -> None:
     assert best.cost < 1
     low, high = best.interval
     assert low < best.cost < high <= 1
+    # Greedy's code does not stand for the code of a model that cannot be loaded.
+    for option in ("eviction=", "regalloc-search=2 -mlbridge-regalloc-try=eviction="):
+        missing = {"model": f"-mlbridge-{option}onnx:none.onnx"}
+        with pytest.raises(CompilerFailed, match=r"none\.onnx"):
+            evaluate.measure(programs, missing, PLUGIN)
 
 
 def costs(greedy: float, model: float | None) -> Costs:
