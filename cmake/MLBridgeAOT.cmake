@@ -1,11 +1,11 @@
 # mlbridge_add_aot_model(TARGET model.onnx
-#   [NAME name]       the model's name (default: the file's name)
+#   [NAME name]       the model's name (default: the name of the file model.onnx)
 #   [PIN extent=size...]  fixed sizes for free extents
 #   [SOURCE]          compile the model's C code with CMake's C compiler and flags
 #   [DEPENDS file...] further files that the model depends on)
 #
-# Creates TARGET, a static library with the model as machine code. This function
-# runs `mlbridge compile` (docs/guides/compile.md). The program is searched for on
+# Creates TARGET, a static library with the model as machine code. The model's symbol
+# is mlbridge_aot_model_NAME, which the header NAME.h declares. This function runs `mlbridge compile` (docs/guides/compile.md). The program is searched for on
 # PATH and in an active virtual environment, unless MLBRIDGE_PROGRAM is set.
 # Example:
 #
@@ -15,6 +15,9 @@
 #
 #   #include "policy.h"
 #   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});
+#
+# A tool in C needs only project(... LANGUAGES C) and the component C. It links
+# MLCompilerBridge::C and calls mlbridgeAddBuiltinModel().
 #
 # `mlbridge compile` has compared the linked code with ONNX Runtime. With SOURCE,
 # CMake compiles the same C code again, for example for a sanitizer or for another
@@ -78,9 +81,20 @@ function(mlbridge_add_aot_model TARGET MODEL)
   else()
     set_source_files_properties(${_made} PROPERTIES
       EXTERNAL_OBJECT TRUE GENERATED TRUE)
-    set_target_properties(${TARGET} PROPERTIES LINKER_LANGUAGE CXX)
+    # The project may lack C or C++.
+    get_property(_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+    set(_language CXX)
+    if("C" IN_LIST _languages)
+      set(_language C)
+    endif()
+    set_target_properties(${TARGET} PROPERTIES LINKER_LANGUAGE ${_language})
   endif()
-  target_include_directories(${TARGET} INTERFACE ${_folder}
-    $<TARGET_PROPERTY:MLCompilerBridge::Core,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_include_directories(${TARGET} INTERFACE ${_folder})
+  foreach(_component Core C)
+    set(_library MLCompilerBridge::${_component})
+    set(_folders $<TARGET_PROPERTY:${_library},INTERFACE_INCLUDE_DIRECTORIES>)
+    target_include_directories(${TARGET} INTERFACE
+      $<$<TARGET_EXISTS:${_library}>:${_folders}>)
+  endforeach()
   target_link_libraries(${TARGET} INTERFACE m)
 endfunction()

@@ -14,17 +14,21 @@
  * functions do not allocate memory or keep state, so any number of threads can
  * call them at the same time. The caller owns all memory.
  *
- * The following code runs the model `policy`, which is linked into the program.
- * A program that opens libpolicy.so instead finds the descriptor at the symbol
- * `mlbridge_aot_model`. C++ programs can use
- * MLCompilerBridge/Runners/AOTModel.h for both cases.
+ * A program that links libMLCompilerBridge.so passes the descriptor to
+ * mlbridgeAddBuiltinModel(), so that `builtin:policy` names the model. C++
+ * programs can use MLCompilerBridge/Runners/AOTModel.h.
+ *
+ * Without a library, the following code runs the model `policy`, which is
+ * linked into the program. A program that opens libpolicy.so instead finds the
+ * descriptor at the symbol `mlbridge_aot_model`.
  * \code
  *   extern const MLBridgeAOTModel mlbridge_aot_model_policy;
  *   const MLBridgeAOTModel *model = &mlbridge_aot_model_policy;
  *   int64_t nodes = 7, shapes[4];  // free extents; extents of all outputs
  *   uint64_t bytes;
  *   if (model->measure(&nodes, shapes, &bytes) != MLBRIDGE_AOT_OK) ...
- *   void *workspace = aligned_alloc(MLBRIDGE_AOT_ALIGNMENT, bytes);
+ *   void *workspace;
+ *   if (posix_memalign(&workspace, MLBRIDGE_AOT_ALIGNMENT, bytes) != 0) ...
  *   const void *inputs[] = {features, adjacency};
  *   void *outputs[] = {logits};
  *   model->variants[mlbridge_aot_choose(model)].run(&nodes, inputs, outputs,

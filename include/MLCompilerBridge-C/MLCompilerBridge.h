@@ -90,6 +90,8 @@ typedef struct MLBridgeOpaqueEnvironment *MLBridgeEnvironmentRef;
 /// Creates runners from model specs. The scheme at the start of a spec, such as
 /// `pipe:`, selects the kind of runner.
 typedef struct MLBridgeOpaqueRunnerFactory *MLBridgeRunnerFactoryRef;
+/// A model as machine code. MLCompilerBridge-C/AOTModel.h defines this struct.
+struct MLBridgeAOTModel;
 
 /// The result of a call. mlbridgeGetLastErrorMessage() returns the details.
 typedef enum MLBridgeStatus MLBRIDGE_C_ENUM {
@@ -433,7 +435,7 @@ typedef struct MLBridgeRunnerCallbacks {
 /// changed since an earlier load, this request loads the new file. Runners that
 /// have already made a request keep the old model. Any number of threads can
 /// create runners and check specs at the same time. During this time, no thread
-/// may add a scheme or set a time-out.
+/// may add a scheme or a model, or set a time-out.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateRunnerFactory(MLBridgeRunnerFactoryRef *Factory);
 
@@ -449,13 +451,25 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeAddScheme(
     MLBridgeRunnerFactoryRef Factory, const char *Name, const char *Help,
     const MLBridgeRunnerCallbacks *Callbacks, void *User);
 
+/// Adds \p Model, which is linked into the program. The factory then accepts
+/// the spec `builtin:NAME`, where NAME is the model's name. The header from
+/// `mlbridge compile` declares the model as `mlbridge_aot_model_NAME`. \p Model
+/// must outlive the factory and its runners. Returns one of these errors:
+/// - InvalidArgument if the factory already has a model of this name.
+/// - Malformed if \p Model was not made by `mlbridge compile`.
+/// - Unsupported if the version of the struct differs from this library's
+///   MLBRIDGE_AOT_ABI, or if this CPU cannot run the model.
+MLBRIDGE_C_API MLBridgeStatus mlbridgeAddBuiltinModel(
+    MLBridgeRunnerFactoryRef Factory, const struct MLBridgeAOTModel *Model);
+
 /// Returns the number of schemes, or 0 if \p Factory is null. Schemes from
 /// modules, such as `grpc`, are not counted, because a module is loaded only
 /// when a spec names its scheme.
 MLBRIDGE_C_API size_t mlbridgeGetNumSchemes(MLBridgeRunnerFactoryRef Factory);
 
 /// Gets the name and the help line of the scheme at \p Index. \p Name or
-/// \p Help may be null. The strings are valid until a scheme is added.
+/// \p Help may be null. The strings are valid until a scheme or a model is
+/// added.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetSchemeAt(MLBridgeRunnerFactoryRef Factory, size_t Index,
                     const char **Name, const char **Help);

@@ -11,12 +11,18 @@
 #include "C/Handles.h"
 #include "C/Schemes.h"
 #include "Core/InvalidSpec.h"
+#include "MLCompilerBridge/Extend/AOTSchemes.h"
+#include "Support/PrintableText.h"
+
+#include <algorithm>
 
 using namespace MLBridge;
 using namespace MLBridge::C;
 
 struct MLBridgeOpaqueRunnerFactory {
   RunnerFactory Factory;
+  /// The models of the scheme `builtin`.
+  std::vector<const MLBridgeAOTModel *> Models;
 };
 
 //===----------------------------------------------------------------------===//
@@ -147,13 +153,36 @@ MLBridgeStatus mlbridgeCreateRunnerFactory(MLBridgeRunnerFactoryRef *Factory) {
   return call([&]() -> Error {
     if (!Factory)
       return isNull("Factory");
-    *Factory = new MLBridgeOpaqueRunnerFactory{makeRunnerFactory()};
+    *Factory = new MLBridgeOpaqueRunnerFactory{makeRunnerFactory(), {}};
     return Error::success();
   });
 }
 
 void mlbridgeDisposeRunnerFactory(MLBridgeRunnerFactoryRef Factory) {
   delete Factory;
+}
+
+MLBridgeStatus mlbridgeAddBuiltinModel(MLBridgeRunnerFactoryRef Factory,
+                                       const MLBridgeAOTModel *Model) {
+  return call([&]() -> Error {
+    if (!Factory)
+      return isNull("Factory");
+    if (!Model)
+      return isNull("Model");
+    if (Error E = wrapAOTModel(*Model, "'Model'").takeError())
+      return E;
+    const std::string_view Name = Model->name;
+    if (std::ranges::find(Factory->Models, Name, &MLBridgeAOTModel::name) !=
+        Factory->Models.end())
+      return {ErrorCode::InvalidArgument,
+              "expected each builtin model once, found '" + printable(Name) +
+                  "' again"};
+    std::vector<const MLBridgeAOTModel *> Models = Factory->Models;
+    Models.push_back(Model);
+    Factory->Factory.add(builtinScheme(Models));
+    Factory->Models = std::move(Models);
+    return Error::success();
+  });
 }
 
 size_t mlbridgeGetNumSchemes(MLBridgeRunnerFactoryRef Factory) {

@@ -51,6 +51,13 @@ RunnerFactory::resolve(std::string_view Text) const {
       return InModule.takeError();
     Found = *InModule;
   }
+  if (!Found && Spec->Scheme == "builtin")
+    return Error(
+        ErrorCode::Unsupported,
+        invalidSpec(Text, "expected a model that is linked into the program "
+                          "and added to its factory (docs/guides/compile.md), "
+                          "found none")
+            .message());
   if (!Found) {
     const std::string Name = "'" + printable(Spec->Scheme) + "'";
     Error E = invalidSpec(

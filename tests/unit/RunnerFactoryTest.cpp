@@ -277,7 +277,10 @@ TEST(RunnerFactoryTest, AMissingComponentIsNotAnInvalidSpec) {
   // A program must add its own compiled models. No module provides this scheme.
   E = createModelRunner("builtin:policy").takeError();
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
-  EXPECT_THAT(E.message(), HasSubstr("unknown scheme 'builtin'; this build"));
+  EXPECT_EQ(E.message(),
+            "model spec 'builtin:policy': expected a model that is linked into "
+            "the program and added to its factory (docs/guides/compile.md), "
+            "found none");
 }
 
 TEST(RunnerFactoryTest, TakesAdditionalSchemes) {
