@@ -24,8 +24,14 @@ static MLBridgeStatus readBy(MLBridgeAdviceRef Advice, const char *Name,
       return isNull("Advice");
     Expected<const TensorView *> Tensor =
         Name ? Advice->Tensors.named(Name) : Advice->Tensors.only();
-    if (!Tensor)
-      return Tensor.takeError();
+    if (!Tensor) {
+      Error E = Tensor.takeError();
+      if (Name || Advice->Tensors.size() == 0)
+        return E;
+      return {E.code(), E.message() + "; pass an output's name, for example to "
+                                      "mlbridgeGetBool() after "
+                                      "mlbridgeEvaluate()"};
+    }
     return Do(**Tensor);
   });
 }

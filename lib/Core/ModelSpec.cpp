@@ -130,13 +130,27 @@ static bool isSchemeCharacter(char C) {
          (C >= '0' && C <= '9') || C == '_' || C == '+' || C == '-';
 }
 
+/// Returns the scheme of model files with the suffix of \p Path, or an empty
+/// string.
+static std::string_view schemeOfFile(std::string_view Path) {
+  if (Path.ends_with(".onnx"))
+    return "onnx";
+  return Path.ends_with(".so") ? "aot" : "";
+}
+
 Error SpecParser::parseScheme() {
   std::string_view Scheme = takeUntil(":?|");
-  for (const char &C : Scheme)
-    if (!isSchemeCharacter(C))
-      return expected("a scheme such as 'pipe:', of letters, digits, _, + "
-                      "and -,",
-                      positionOf({&C, 1}));
+  if (auto Wrong = std::ranges::find_if_not(Scheme, isSchemeCharacter);
+      Wrong != Scheme.end()) {
+    Error E = expected("a scheme such as 'pipe:', of letters, digits, _, + "
+                       "and -,",
+                       positionOf({&*Wrong, 1}));
+    const std::string Kind(schemeOfFile(Scheme));
+    if (Kind.empty())
+      return E;
+    return {E.code(), E.message() + "; did you mean '" + Kind + ":" +
+                          printable(Scheme) + "'?"};
+  }
   if (Scheme.empty())
     return expected("a scheme such as 'pipe:'", Position);
   // Limit the length, because the scheme becomes part of a module's file name.

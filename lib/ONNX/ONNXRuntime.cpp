@@ -87,8 +87,9 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
       "its library cannot be loaded (" + Reasons +
       "); install it with `python3 -m pip install onnxruntime` (mlbridge's "
       "extra onnx, `pip install '.[onnx]'`), and "
-      "name the file libonnxruntime.so.1... with ?runtime=PATH or with the "
-      "environment variable MLBRIDGE_ONNXRUNTIME=PATH");
+      "name the file libonnxruntime.so.1... (`mlbridge doctor` prints its "
+      "path) with ?runtime=PATH or with the environment variable "
+      "MLBRIDGE_ONNXRUNTIME=PATH");
 }
 
 /// Returns the newest interface that both the library and these headers

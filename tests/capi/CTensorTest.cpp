@@ -180,6 +180,9 @@ TEST_F(CAdviceTest, ConversionsKeepTheValueOrFail) {
             MLBridgeStatusSchemaMismatch);
   EXPECT_EQ(mlbridgeGetBool(Advice, "five", &Flag),
             MLBridgeStatusSchemaMismatch);
+  EXPECT_EQ(mlbridgeGetBool(Advice, nullptr, &Flag),
+            MLBridgeStatusSchemaMismatch);
+  EXPECT_THAT(lastMessage(), HasSubstr("'one' double; pass an output's name"));
   // A call that fails writes nothing.
   EXPECT_EQ(Small, 5);
   EXPECT_TRUE(Flag);

@@ -19,6 +19,7 @@
 
 using namespace MLBridge;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Pair;
 
@@ -87,6 +88,12 @@ TEST(ModelSpecTest, ErrorsSayWhatWasExpectedAndWhere) {
   EXPECT_THAT(parseError("/tmp/advisor"),
               HasSubstr("expected a scheme such as 'pipe:', of letters, "
                         "digits, _, + and -, at position 0, found '/'"));
+  EXPECT_THAT(
+      parseError("policy.onnx?seed=1"),
+      EndsWith("at position 6, found '.'; did you mean 'onnx:policy.onnx'?"));
+  EXPECT_THAT(parseError("./libpolicy.so"),
+              EndsWith("did you mean 'aot:./libpolicy.so'?"));
+  EXPECT_THAT(parseError("policy.pt"), EndsWith("found '.'"));
   EXPECT_THAT(parseError("my pipe:x"), HasSubstr("at position 2, found ' '"));
   EXPECT_THAT(parseError(":x"), HasSubstr("a scheme"));
   EXPECT_THAT(parseError("?a=b"), HasSubstr("a scheme"));
