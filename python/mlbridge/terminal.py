@@ -5,8 +5,9 @@ import os
 
 from rich.console import Console, ConsoleDimensions
 
-_IN_FILES = 160
-"""The width in columns if stdout is a file or a pipe and COLUMNS is not set."""
+_IN_FILES = 1000
+"""The width in columns if stdout is a file or a pipe and COLUMNS is not set. Lines of
+this length need no breaks."""
 
 
 class TableConsole(Console):

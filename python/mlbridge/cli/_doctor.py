@@ -19,10 +19,12 @@ def doctor() -> None:
     The command exits with 1 if a required part is missing.
     """
     found = checks()
+    # In a file or a pipe, do not break paths.
+    wraps = console.is_terminal
     table = Table(box=None, pad_edge=False)
     table.add_column()
-    table.add_column(overflow="fold", max_width=22)
-    table.add_column("found", overflow="fold", max_width=30)
+    table.add_column(overflow="fold", max_width=22 if wraps else None)
+    table.add_column("found", overflow="fold", max_width=30 if wraps else None)
     table.add_column("purpose, or how to install it", overflow="fold")
     for group, members in itertools.groupby(found, key=lambda check: check.group):
         for i, check in enumerate(members):
@@ -34,7 +36,7 @@ def doctor() -> None:
                 Text(check.hint, "dim" if check.found else ""),
             )
         table.add_section()
-    width = min(_MOST_COLUMNS, console.width)
+    width = min(_MOST_COLUMNS, console.width) if wraps else None
     console.print(table, width=width)
     absent = [check for check in found if check.found is None]
     if optional := [check.name for check in absent if not check.required]:
