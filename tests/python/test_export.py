@@ -205,6 +205,14 @@ def test_a_module_takes_its_features_in_a_row(tmp_path: Path, batch: Any) -> Non
     assert_close(run(path, dict(reversed(asked.items())))["output"], expected)
 
 
+def test_the_difference_is_relative_to_large_features(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    module = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 2))
+    done = export(module, tmp_path / "m.onnx", features=TEXTS)
+    assert max(map(abs, features(256)["callee_size"])) > 1e5
+    assert 0 < done.comparison.differences["output"] < 1e-6
+
+
 def test_the_server_takes_it(tmp_path: Path) -> None:
     """The server batches features of several compilers, in LLVM's shapes."""
     path = tmp_path / "m.onnx"

@@ -36,11 +36,13 @@ class Comparison:
     """The result of a successful check."""
 
     requests: int
-    differences: dict[str, float]  # Maps each output to its largest difference.
+    differences: dict[str, float]
+    """Maps each output to its largest difference. A difference is divided by the
+    output or by the largest number in the request, if they are above 1."""
 
     def __str__(self) -> str:
         found = ", ".join(f"{k}: {v:.2g}" for k, v in self.differences.items())
-        return f"{self.requests} requests, largest difference {found}"
+        return f"{self.requests} requests, largest relative difference {found}"
 
 
 def compare(
@@ -150,7 +152,10 @@ def _without_padding(
 def _difference(
     name: str, found: NDArray[Any], expected: NDArray[Any], features: Tensors
 ) -> float:
-    """Returns the largest difference. Raises ModelError if it exceeds the tolerance."""
+    """Returns the largest difference, divided as in `Comparison`.
+
+    Raises ModelError if it exceeds the tolerance.
+    """
     if found.shape != expected.shape:
         raise ModelError(
             f"output '{name}': expected the shape {list(expected.shape)} of the "
@@ -158,15 +163,17 @@ def _difference(
         )
     if expected.size == 0:
         return 0.0
+    scale: NDArray[Any] | float = 1.0
     if expected.dtype.kind not in "biuf":
         wrong = found != expected
         apart = wrong.astype(float)
     else:
         apart = np.abs(found.astype(np.float64) - expected.astype(np.float64))
-        tolerance = ABSOLUTE + RELATIVE * np.abs(expected.astype(np.float64))
+        size = np.abs(expected.astype(np.float64))
         rows = [np.abs(v.reshape(len(v), -1).astype(float)) for v in features.values()]
         largest = np.max([row.max(axis=1) for row in rows], axis=0)
-        tolerance += CANCELLED * largest.reshape(-1, *[1] * (expected.ndim - 1))
+        largest = largest.reshape(-1, *[1] * (expected.ndim - 1))
+        tolerance = ABSOLUTE + RELATIVE * size + CANCELLED * largest
         exact = expected.dtype.kind != "f"
         wrong = apart != 0 if exact else ~(apart <= tolerance)
         # Accept equal infinities and NaNs, whose difference would be NaN.
@@ -174,6 +181,7 @@ def _difference(
             (found == expected) | ((found != found) & (expected != expected))
         )
         wrong, apart = wrong & ~same, np.where(same, 0, apart)
+        scale = np.where(same, 1, np.maximum(np.maximum(size, largest), 1))
     if wrong.any():
         worst = tuple(np.argwhere(wrong)[np.argmax(apart[wrong])].tolist())
         asked = [f"{k}={_shorten(v[worst[0]])}" for k, v in features.items()]
@@ -185,7 +193,7 @@ def _difference(
             f"{more}. If outputs depend on the other requests of a batch, use batch=1 "
             "(--batch 1); if outputs are random, remove the randomness from the policy"
         )
-    return float(apart.max())
+    return float((apart / scale).max())
 
 
 def _shorten(value: NDArray[Any]) -> str:
