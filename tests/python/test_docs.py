@@ -104,6 +104,31 @@ def headings(page: Path) -> set[str]:
     return found
 
 
+def test_c_functions() -> None:
+    """The header declares the functions that the C API's page names.
+
+    test_code compares the types, because the page declares functions again.
+    """
+    page = (ROOT / "docs/reference/c-api.md").read_text()
+    names = sorted(set(re.findall(r"\bmlbridge[A-Z]\w+", page)))
+    source = "\n".join(
+        [
+            '#include "MLCompilerBridge-C/MLCompilerBridge.h"',
+            "void page(void) {",
+            *(f"(void){name};" for name in names),
+            "}",
+        ]
+    )
+    subprocess.run(
+        ["gcc", "-std=c99", "-fsyntax-only", "-Iinclude", "-x", "c", "-"],
+        input=source,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert len(names) > 40
+
+
 def test_commands() -> None:
     """The options of commands exist, also on pages whose code is slow."""
     groups = {
