@@ -34,7 +34,7 @@ const TensorView *inprocess::findFeature(Span<const TensorView> Features,
 }
 
 std::string inprocess::listFeatures(Span<const TensorView> Features) {
-  constexpr std::size_t MostShown = 64;
+  constexpr std::size_t MostShown = 5;
   std::string Text;
   for (const TensorView &Feature : Features) {
     if (&Feature == Features.begin() + MostShown)
