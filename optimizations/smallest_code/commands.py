@@ -270,13 +270,13 @@ def _evaluate(
         raise InvalidArgument("expected two programs or more, or --model")
     found = []
     with TemporaryDirectory(prefix="mlbridge-size-") as folder, ProgressBars() as bars:
-        rule = evaluate.write_rule(calls[0], Path(folder))
+        rule = evaluate.one_use(calls[0], Path(folder))
         advance = bars.steps("Policies", len(programs) * (len(THRESHOLDS) + 4))
         for index, program in enumerate(programs):
             model = options.model or evaluate.train_without(
                 index, calls, Path(folder), settings
             )
-            models = {evaluate.ONE_USE: rule, evaluate.MODEL: model}
+            models = {evaluate.RULE: rule, evaluate.MODEL: model}
             flags = evaluate.flags_of(program, models, plugin)
             found.append(evaluate.compare(program, flags, options.jobs, advance))
     policies = list(found[0].sizes)

@@ -13,14 +13,15 @@ from tempfile import TemporaryDirectory
 from mlbridge.files import spec_of
 from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
 
-from .imitation import OneUse, train, write
+from .imitation import train, write
 from .linking import Sizes, rebuild
 from .replay import flags_to_replay
+from .rule import ONE_USE, write_rule
 from .searched import FLAGS, Calls, Searched
 from .settings import CLANG_OZ, THRESHOLDS, ImitationOptions
 
 MODEL = "model"
-ONE_USE = "merged, one use"
+RULE = "merged, one use"
 THRESHOLD = "threshold"
 SEARCH = "search"
 
@@ -72,10 +73,10 @@ def flags_of(
     return rows
 
 
-def write_rule(calls: Calls, folder: Path) -> str:
+def one_use(calls: Calls, folder: Path) -> str:
     """Writes the rule that the model should beat, and returns its spec."""
     path = folder / "one-use.onnx"
-    write(OneUse(calls.names), path, calls, 0)
+    write_rule(ONE_USE, path, calls)
     return spec_of("onnx", path)
 
 

@@ -20,7 +20,7 @@ from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
 from mlbridge_optimizations.inlining.export import Decision
 from mlbridge_optimizations.inlining.network import InliningNetwork
 
-from .searched import DEFAULT, Calls
+from .searched import Calls
 from .settings import ImitationOptions
 
 OF_MODULE = ("node_count", "edge_count", "callsite_height")
@@ -79,43 +79,10 @@ def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwo
     return network.eval()
 
 
-class OneUse(nn.Module):
-    """Inlines what LLVM inlines, and every merged function with one use in one file.
-
-    The linker keeps only one of several copies of a merged function. If the number of
-    files is unknown (0), the rule assumes one file.
-
-    ``names`` are the names of the features.
-    """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__()
-        self.places = [
-            names.index(name)
-            for name in (
-                DEFAULT,
-                "callee_is_merged",
-                "callee_uses",
-                "callee_other_uses",
-                "callee_files",
-            )
-        ]
-
-    def forward(self, features: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Maps float [n, d] to int64 [n], where 1 means inline."""
-        default, merged, uses, others, files = (features[:, i] for i in self.places)
-        is_last = (uses == 1) & (others == 0) & (files <= 1)
-        inline = (default > 0) | ((merged > 0) & is_last)
-        return {"inlining_decision": inline.to(torch.int64)}
-
-
-def write(
-    policy: InliningNetwork | OneUse, path: Path, calls: Calls, seed: int
-) -> Exported:
-    """Writes a policy to an .onnx file, and checks its decisions on calls."""
-    module = Decision(policy) if isinstance(policy, InliningNetwork) else policy
+def write(network: InliningNetwork, path: Path, calls: Calls, seed: int) -> Exported:
+    """Writes a network to an .onnx file, and checks its decisions on calls."""
     return export(
-        module,
+        Decision(network),
         path,
         features=[FeatureSpec(name, "int64_t", (1,)) for name in calls.names],
         samples={name: calls.column(name)[:512, None] for name in calls.names},

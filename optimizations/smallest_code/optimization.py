@@ -11,7 +11,7 @@ from mlbridge_optimizations.optimization import (
     Optimization,
 )
 
-from . import commands, explain_command, parts_command
+from . import commands, explain_command, parts_command, rule_command
 from .settings import EpisodeSettings
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ OPTIMIZATION: Optimization[EpisodeSettings] = Optimization(
         **commands.COMMANDS,
         **explain_command.COMMANDS,
         **parts_command.COMMANDS,
+        **rule_command.COMMANDS,
     },
     what="policy",
     # An episode has hundreds of decisions, and most of the reward comes at its end.

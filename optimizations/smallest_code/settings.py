@@ -47,6 +47,21 @@ class ImitationOptions:
 
 
 @dataclass(frozen=True)
+class RuleOptions:
+    """The options of an evolution."""
+
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
+    generations: Annotated[int, Option(min=1, help="Number of generations.")] = 40
+    population: Annotated[int, Option(min=4, help="Candidates per generation.")] = 10
+    sigma: Annotated[
+        float, Option(help="Standard deviation of the weights in generation 0.")
+    ] = 1.0
+    every: Annotated[
+        int, Option(min=1, help="Generations between two validations.")
+    ] = 5
+
+
+@dataclass(frozen=True)
 class EpisodeSettings:
     """The options of the environment."""
 

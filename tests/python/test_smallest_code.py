@@ -20,9 +20,16 @@ from mlbridge_optimizations.corpus.user_build import (
     run_build,
 )
 from mlbridge_optimizations.smallest_code.evaluate import compare, model_flags
-from mlbridge_optimizations.smallest_code.imitation import OneUse, train, write
+from mlbridge_optimizations.smallest_code.imitation import train, write
 from mlbridge_optimizations.smallest_code.linking import Sizes, rebuild_from_source
 from mlbridge_optimizations.smallest_code.replay import flags_to_replay
+from mlbridge_optimizations.smallest_code.rule import (
+    ONE_USE,
+    TERMS,
+    InliningRule,
+    RuleTemplate,
+    write_rule,
+)
 from mlbridge_optimizations.smallest_code.search import search
 from mlbridge_optimizations.smallest_code.searched import (
     FLIPS,
@@ -207,11 +214,39 @@ def test_searches_teach_a_model(project: Path) -> None:
         logits = network(torch.from_numpy(asked.features).float()).numpy()
     assert ((logits > 0) == asked.decisions).all()
     rule = project / "rule.onnx"
-    write(OneUse(calls.names), rule, calls, seed=0)
+    write_rule(ONE_USE, rule, calls)
     flags = model_flags(f"onnx:{rule}", PLUGIN, program)
     sizes = compare(program, {CLANG_OZ: [], "rule": flags}, jobs=2)
     assert sizes.sizes[CLANG_OZ] == Sizes.of(program.link.output)
     assert sizes.ratio("rule") != 1
+
+
+def test_rule(project: Path) -> None:
+    """Evolution changes the weights, and the compiler decides as the rule does."""
+    validation = searched("shapes", "shapes").folder
+    folder = searched("both", "other").folder
+    options = ["--generations", "2", "--population", "4", "--plugin", str(PLUGIN)]
+    command = ["train", "smallest-code-rule", str(folder), *options, "--every", "1"]
+    out = ["--validation", str(validation), "--out", "a.onnx"]
+    result = CliRunner().invoke(app, [*command, *out])
+    assert result.exit_code == 0, result.output
+    assert Path("a.png").is_file()
+    rows = [json.loads(line) for line in Path("a.jsonl").read_text().splitlines()]
+    assert [row["number"] for row in rows] == [0, 1]
+    assert all(row["best"] <= row["ratio"] and row["validation"] for row in rows)
+    weights = np.array(rows[-1]["weights"])
+    assert len(weights) == len(TERMS)
+    assert (weights != ONE_USE).all()
+    program = Searched.open(folder)
+    calls = program.record(f"onnx:{Path('a.onnx').resolve()}", PLUGIN, 2)
+    rule = InliningRule(calls.names, weights)
+    decisions = rule(torch.from_numpy(calls.features).float())["inlining_decision"]
+    # The file of weights is rounded, so decide only where the rule is certain.
+    assert (decisions.numpy() == calls.decisions).mean() > 0.95
+    template = RuleTemplate(project, calls)
+    template.write(weights, project / "again.onnx")
+    again = program.record(f"onnx:{project / 'again.onnx'}", PLUGIN, 2)
+    assert (again.decisions == calls.decisions).mean() > 0.95
 
 
 def test_commands_train_and_evaluate(project: Path) -> None:

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command ``mlbridge train smallest-code-rule``."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from typer import Option
+
+from mlbridge.options import with_options
+from mlbridge.signals import sigterm_exits
+from mlbridge.terminal import console
+from mlbridge_optimizations.built import plugin_of
+from mlbridge_optimizations.commands.progress import ProgressBars
+from mlbridge_optimizations.commands.shared import Jobs, ModelFile, Plugin
+from mlbridge_optimizations.extras import need
+
+from .commands import PACKAGES, Folders
+from .settings import RuleOptions
+
+
+@dataclass(frozen=True)
+class RuleFiles:
+    """The options of a training's files."""
+
+    folders: Folders
+    validation: Annotated[
+        list[Path] | None,
+        Option(
+            metavar="FOLDER",
+            help="Result folder of a search, whose program only measures. Repeatable.",
+        ),
+    ] = None
+    out: ModelFile = Path("build/smallest-code/rule.onnx")
+    plugin: Plugin = None
+    jobs: Jobs = os.cpu_count() or 1
+
+
+def _train(context: typer.Context, options: RuleFiles, evolution: RuleOptions) -> None:
+    """Evolve a rule of inlining that makes linked programs small.
+
+    The rule adds weighted terms to LLVM's cost of a call. CMA-ES draws the weights.
+    Each candidate compiles and links all programs. The programs come from earlier
+    searches, which may be as short as --seconds 0. The command also writes the curve of
+    the evolution, as JSON lines and as a PNG file, beside the model.
+
+    ```sh
+    mlbridge train smallest-code-rule build/one build/two --out rule.onnx
+    ```
+    """
+    need("mlbridge train smallest-code-rule", (*PACKAGES, "cma", "matplotlib"))
+    from .evolve import RuleSizes, evolve, plot
+    from .rule import TERMS, RuleTemplate, write_rule
+    from .searched import Searched
+
+    plugin = plugin_of(options.plugin)
+    programs = [
+        Searched.open(folder)
+        for folder in (*options.folders, *(options.validation or ()))
+    ]
+    count = len(options.folders)
+    training, validation = range(count), range(count, len(programs))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    generations = []
+    with (
+        sigterm_exits(),
+        TemporaryDirectory(prefix="mlbridge-rule-") as folder,
+        ProgressBars() as bars,
+        options.out.with_suffix(".jsonl").open("w", encoding="utf-8") as lines,
+    ):
+        calls = programs[0].record("none", plugin, options.jobs)
+        template = RuleTemplate(Path(folder), calls)
+        sizes = RuleSizes(programs, template, plugin)
+        for generation, weights in evolve(
+            sizes, training, validation, evolution, options.jobs
+        ):
+            row = {**asdict(generation), "weights": weights.round(3).tolist()}
+            print(json.dumps(row), file=lines, flush=True)
+            generations.append(generation)
+            bars.show_stage("Generations", generation.number + 1, evolution.generations)
+            template.write(weights, options.out)
+    write_rule(weights, options.out, calls, evolution.seed)
+    plot(generations, options.out.with_suffix(".png"))
+    table = Table("term", "weight", "meaning", title="The rule")
+    for (term, meaning), weight in zip(TERMS.items(), weights, strict=True):
+        table.add_row(term, f"{weight:.2f}", meaning)
+    console.print(table)
+    console.print(f"The model is {options.out}.")
+
+
+COMMANDS = {"train smallest-code-rule": with_options(_train, RuleFiles, RuleOptions)}
