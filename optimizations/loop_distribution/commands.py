@@ -29,7 +29,7 @@ from mlbridge_optimizations.commands.shared import (
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
-from .kernels import LEVELS, SUITES, Kernel, kernels
+from .kernels import HEAVY, LEVELS, SUITES, Kernel, kernels
 from .settings import COSTS, DECISIONS, LoopCosts, Times
 
 if TYPE_CHECKING:
@@ -133,6 +133,9 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
     each choice relative to stock clang. Kernels that are already in the file are
     skipped, even those that could not be measured.
 
+    At the end, the command prints how the plug-in's estimated cycles correlate with the
+    times of all choices in the file. Both are logarithms, relative to stock clang.
+
     ```sh
     mlbridge search loop-distribution-times --out generated.jsonl
     mlbridge search loop-distribution-times --kernels suites \
@@ -140,7 +143,7 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
     ```
     """
     from .kernels.generated import kernel
-    from .table import make_table
+    from .table import correlation, make_table, read_table
 
     _check_levels(options.levels)
     if options.kernels == GENERATED:
@@ -161,6 +164,11 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
             show=bars.stage("Kernels"),
         )
     console.print(f"{options.out} has {len(added)} more kernels.")
+    entries = list(read_table(options.out))
+    for decision in DECISIONS:
+        found, choices = correlation(entries, decision)
+        said = f"{decision}: {choices} choices, correlation {found:.2f}"
+        console.print(said, highlight=False)
     _report([(entry.kernel, entry.error) for entry in added])
 
 
@@ -236,6 +244,9 @@ def _evaluate(
     - "best distribution", "best factors": In each kernel, the single-loop change with
       the best measured time (brute force).
 
+    The column "not heavy" is the mean over the kernels without divisions and square
+    roots.
+
     ```sh
     mlbridge evaluate loop-distribution-kernels \
       --times build/loop-distribution/generated.jsonl \
@@ -291,16 +302,18 @@ def _print(runs: "Sequence[Sequence[Result]]") -> None:
     title = f"{kernels()[first[0].kernel].suite}, {first[0].level}: time / stock clang"
     table = Table(title=title)
     table.add_column("row")
-    for column in ("mean", "95 %", "other code", "faster", "slower"):
+    for column in ("mean", "95 %", "not heavy", "other code", "faster", "slower"):
         table.add_column(column, justify="right")
     for row in next((one.ratios for one in first if not one.error), ()):
         found = [summarise(run, row) for run in runs]
         slower = set.intersection(*(set(one.slower) for one in found))
         one = found[0]
+        light = [o for o in first if o.kernel not in HEAVY and row in o.ratios]
         table.add_row(
             row,
             f"{one.mean:.4f}",
             f"{one.interval[0]:.3f}-{one.interval[1]:.3f}",
+            f"{summarise(light, row).mean:.4f}" if light else "-",
             str(one.changed),
             str(one.faster),
             f"{len(slower)}",

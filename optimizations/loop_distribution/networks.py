@@ -20,6 +20,8 @@ from mlbridge.export import FeatureSpec, Metadata
 from mlbridge_optimizations.training import costs
 from mlbridge_optimizations.training.costs import Chooser
 
+from .table import CYCLES
+
 Features = Mapping[str, Tensor]
 """The features of one loop, by the names in compilers/llvm/LoopDistribution."""
 
@@ -29,8 +31,6 @@ limit of legalPlans() in DistributionPlan.h."""
 KINDS = 3
 """The number of kinds of edges: register, memory, control."""
 NODE_COLUMNS, LOOP_COLUMNS, DISTRIBUTION_COLUMNS, FACTOR_COLUMNS = 25, 14, 11, 6
-CYCLES = 9
-"""The column of `distribution_features` with the estimated cycles."""
 
 
 class GraphEncoder(nn.Module):
@@ -105,7 +105,8 @@ class CyclesRule(nn.Module):
 
     def forward(self, features: Features) -> Tensor:
         """Returns the estimates, float [c]."""
-        cycles = features["distribution_features"][:, CYCLES]
+        name, column = CYCLES["distribution"]
+        cycles = features[name][:, column]
         return cycles - cycles[:1]
 
 

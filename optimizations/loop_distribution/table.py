@@ -6,7 +6,8 @@ and the time of each choice relative to stock clang. A choice changes one loop o
 kernel.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -35,6 +36,12 @@ REFERENCES: Mapping[str, list[str]] = {
     LLVM: ["-mllvm", "-enable-loop-distribute"],
 }
 """Clang's flags by variant, without the plug-in. The first two are equal."""
+
+CYCLES = {
+    "distribution": ("distribution_features", 9),
+    "factors": ("factor_features", 2),
+}
+"""The feature and its column with log(1 + estimated cycles), by decision."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +193,27 @@ def make_table(
         lambda case: measure_kernel(*case, plugin, rounds=rounds, jobs=jobs),
         lambda entry: show(next(done), len(missing)),
     )
+
+
+def correlation(entries: Iterable[Entry], decision: str) -> tuple[float, int]:
+    """Returns the correlation of estimated cycles and measured times.
+
+    Both are logarithms of ratios to the first choice of the same loop. Also returns the
+    number of other choices. The correlation is NaN if all choices are alike.
+    """
+    name, column = CYCLES[decision]
+    cycles, times = [np.zeros(0)], [np.zeros(0)]
+    for entry in entries:
+        for loop in entry.loops:
+            if loop.decision == decision and len(loop.options) > 1:
+                rows = np.asarray(loop.features[name], np.float64)[loop.options]
+                estimated = np.log(np.expm1(rows[:, column]))
+                cycles.append(estimated[1:] - estimated[0])
+                times.append(np.log(loop.ratios[1:]))
+    x, y = np.concatenate(cycles), np.concatenate(times)
+    if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
+        return math.nan, len(x)
+    return float(np.corrcoef(x, y)[0, 1]), len(x)
 
 
 def _entry(loops: list[dict[str, Any]], **members: Any) -> Entry:

@@ -2,6 +2,7 @@
 """Decisions about loops: kernels, measurements, and random decisions."""
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -17,7 +18,12 @@ pytest.importorskip("elftools", reason="needs scripts/make-venv train")
 from mlbridge.errors import InvalidArgument, Malformed, ModelError
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.loop_distribution import fuzz, random_programs, table
-from mlbridge_optimizations.loop_distribution.kernels import FOLDS, LEVELS, kernels
+from mlbridge_optimizations.loop_distribution.kernels import (
+    FOLDS,
+    HEAVY,
+    LEVELS,
+    kernels,
+)
 from mlbridge_optimizations.loop_distribution.measure import loops_of, measure
 from programs import BUILD, FULL, IS_FULL, ROOT, run_cli
 
@@ -62,6 +68,33 @@ def test_a_distribution_is_measured() -> None:
     assert factors.options[0] == 0
     assert len(factors.ratios) == len(factors.options) == sum(loop["action_mask"])
     assert 0.5 < entry.again < 2
+
+
+def test_heavy_kernels_divide() -> None:
+    slow = re.compile(r"sqrtf?\(|/=|/(?!/| 2\b)")
+    found = {k.name for k in kernels().values() if slow.search(k.text)}
+    assert found == HEAVY
+
+
+def test_cycles_and_times_correlate() -> None:
+    def entry(decision: str, ratios: list[float]) -> table.Entry:
+        name, column = table.CYCLES[decision]
+        rows = np.zeros((5, 11))
+        rows[:, column] = np.log1p([3, 6, 99, 12, 24])
+        features, options = {name: rows.tolist()}, [0, 1, 3, 4]
+        loop = table.Choices(decision, 0, features, options, ratios, [])
+        return table.Entry("s212", "L1", loops=[loop])
+
+    equal = entry("distribution", [1.0, 2.0, 4.0, 8.0])
+    opposite = entry("factors", [1.0, 0.5, 0.25, 0.125])
+    entries = [equal, opposite]
+    for decision, expected in (("distribution", 1.0), ("factors", -1.0)):
+        found, choices = table.correlation(entries, decision)
+        assert found == pytest.approx(expected)
+        assert choices == 3
+    found, choices = table.correlation([equal], "factors")
+    assert math.isnan(found)
+    assert choices == 0
 
 
 def test_a_wrong_variant_is_found() -> None:
@@ -161,6 +194,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ["--count", "8", "--seed", "9", "--rounds", "2", "--plugin", str(PLUGIN)]
     said = run_cli("search", "loop-distribution-times", "--out", file, *options)
     assert "has 8 more kernels" in said, said
+    assert re.search(r"factors: \d+ choices, correlation -?[01]\.\d\d", said), said
     return file
 
 

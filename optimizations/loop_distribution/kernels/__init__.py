@@ -24,6 +24,15 @@ FOLDS = (
     ("addressing",),
 )
 
+# The kernels that divide or take square roots. These operations are slow, so decisions
+# about loops hardly change the time.
+HEAVY = frozenset(
+    {
+        *("adi", "cholesky", "correlation", "covariance", "durbin", "gramschmidt"),
+        *("lu", "ludcmp", "s451", "seidel_2d", "trisolv"),
+    }
+)
+
 # The kinds of memory in which the data of a kernel fit.
 LEVELS = ("L1", "L2", "memory")
 
