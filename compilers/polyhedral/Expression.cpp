@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 
 namespace MLBridge::polyhedral {
 
@@ -38,9 +39,26 @@ constexpr std::array<std::string_view, 6> MoreOperators = {":", ",", "=",
                                                            "!", "{", "}"};
 constexpr std::array<std::string_view, 5> Assignments = {
     "=", "+=", "-=", "*=", "/="};
-constexpr std::array<std::string_view, 11> Functions = {
-    "sqrt", "exp",   "log",  "pow", "fabs", "fmin",
-    "fmax", "floor", "ceil", "sin", "cos"};
+constexpr std::array<std::string_view, 3> Signs = {"+", "-", "!"};
+constexpr std::array<std::string_view, 13> BinaryOperators = {
+    "+", "-", "*", "/", "%", "<", ">", "<=", ">=", "==", "!=", "&&", "||"};
+
+struct Function {
+  std::string_view Name;
+  int NumArguments;
+};
+
+constexpr std::array<Function, 11> Functions = {{{"sqrt", 1},
+                                                 {"exp", 1},
+                                                 {"log", 1},
+                                                 {"pow", 2},
+                                                 {"fabs", 1},
+                                                 {"fmin", 2},
+                                                 {"fmax", 2},
+                                                 {"floor", 1},
+                                                 {"ceil", 1},
+                                                 {"sin", 1},
+                                                 {"cos", 1}}};
 
 } // namespace
 
@@ -124,31 +142,16 @@ public:
     ++At;
     if (Operator != "=")
       Found.push_back({Target.Array, Target.Subscripts});
-    scanExpression();
+    scanAll();
     Found.push_back(std::move(Target));
     return std::move(Found);
   }
 
-  /// Scans the remaining tokens. Their order is checked by the C compiler.
-  void scanExpression() {
-    if (At == Tokens.size())
-      fail("expected an expression");
-    int Depth = 0;
-    while (At < Tokens.size()) {
-      const Token &T = Tokens[At];
-      if (T.Kind == TokenKind::Name) {
-        scanName();
-        continue;
-      }
-      ++At;
-      // Reject a closing parenthesis without an opening one.
-      Depth += T.Text == "(" ? 1 : T.Text == ")" ? -1 : 0;
-      if (Depth < 0 || isAmong(Assignments, T.Text) || T.Text == "[" ||
-          T.Text == "]" || T.Text == "{" || T.Text == "}")
-        fail("unexpected '" + std::string(T.Text) + "'");
-    }
-    if (Depth != 0)
-      fail("expected ')'");
+  /// Scans the remaining tokens, which must be one expression.
+  void scanAll() {
+    scanExpression();
+    if (At < Tokens.size())
+      fail("unexpected '" + std::string(peek()) + "'");
   }
 
 private:
@@ -165,6 +168,57 @@ private:
                                [&](const Array &A) { return A.Name == Name; });
   }
 
+  void expect(std::string_view Text) {
+    if (peek() != Text)
+      fail("expected '" + std::string(Text) + "'" +
+           (peek().empty() ? "" : ", found '" + std::string(peek()) + "'"));
+    ++At;
+  }
+
+  /// Scans operands with operators between them. Precedence does not matter.
+  void scanExpression() {
+    scanOperand();
+    while (isAmong(BinaryOperators, peek())) {
+      ++At;
+      scanOperand();
+    }
+    if (peek() == "?") {
+      ++At;
+      scanExpression();
+      expect(":");
+      scanExpression();
+    }
+  }
+
+  void scanOperand() {
+    while (isAmong(Signs, peek()))
+      ++At;
+    if (At == Tokens.size())
+      fail("expected an operand at the end");
+    const Token &T = Tokens[At];
+    if (T.Kind == TokenKind::Name) {
+      scanName();
+      return;
+    }
+    ++At;
+    if (T.Kind == TokenKind::Number) {
+      checkNumber(std::string(T.Text));
+      return;
+    }
+    if (T.Text != "(")
+      fail("expected an operand, found '" + std::string(T.Text) + "'");
+    scanExpression();
+    expect(")");
+  }
+
+  void checkNumber(const std::string &Text) const {
+    char *End = nullptr;
+    std::strtod(Text.c_str(), &End);
+    if (std::string_view(End).find_first_not_of("fFlLuU") !=
+        std::string_view::npos)
+      fail("expected a number, found '" + Text + "'");
+  }
+
   void scanName() {
     const std::string_view Name = peek();
     if (isArray(Name)) {
@@ -172,11 +226,19 @@ private:
       return;
     }
     ++At;
-    const bool IsCall = isAmong(Functions, Name) && peek() == "(";
-    if (!IsCall && !isAmong(Names, Name))
+    const auto *const Called =
+        std::ranges::find(Functions, Name, &Function::Name);
+    if (Called != Functions.end() && peek() == "(") {
+      for (int I = 0; I < Called->NumArguments; ++I) {
+        expect(I == 0 ? "(" : ",");
+        scanExpression();
+      }
+      expect(")");
+    } else if (!isAmong(Names, Name)) {
       fail("unknown name '" + std::string(Name) +
            "'; expected an array, an iterator, a parameter or a function of "
            "math.h");
+    }
   }
 
   /// Accepts only names, numbers, +, - and *. isl checks that the subscript is
@@ -240,7 +302,7 @@ findAccesses(const std::string &Body, const std::vector<Array> &Arrays,
 
 void expectExpression(const std::string &Text,
                       const std::vector<std::string> &Names) {
-  BodyScanner(Text, {}, Names).scanExpression();
+  BodyScanner(Text, {}, Names).scanAll();
 }
 
 } // namespace MLBridge::polyhedral

@@ -302,11 +302,19 @@ def changed(**about: Any) -> dict[str, Any]:
         (changed(body="x[i]"), "expected an assignment"),
         (changed(body="x[i] = y"), "unknown name 'y'"),
         (changed(body="x[i] = system(1)"), "unknown name 'system'"),
-        (changed(body="x[i] = (x[i] = 1)"), "unexpected '='"),
+        (changed(body="x[i] = (x[i] = 1)"), "expected ')', found '='"),
         (changed(body="x[i] = 1; x[0] = 2"), "unexpected character ';'"),
         (changed(body="x[i] = 1 } while (0); {"), "unexpected character"),
         (changed(body="x[i] = 1)"), "unexpected ')'"),
         (changed(body="x[i] = (1"), "expected ')'"),
+        (changed(body="x[i] = 1 +"), "expected an operand at the end"),
+        (changed(body="x[i] = 1 * / 2"), "expected an operand, found '/'"),
+        (changed(body="x[i] = ()"), "expected an operand, found ')'"),
+        (changed(body="x[i] = 1 2"), "unexpected '2'"),
+        (changed(body="x[i] = 1.2.3"), "expected a number, found '1.2.3'"),
+        (changed(body="x[i] = i > 1 ? 2"), "expected ':'"),
+        (changed(body="x[i] = pow(2)"), "expected ',', found ')'"),
+        (changed(body="x[i] = sqrt(2, 3)"), "expected ')', found ','"),
         (changed(body="x[i] = A[i]"), "expected 2 subscripts, found 1"),
         (changed(body="x[i] = A[i][j / 2]"), "unexpected '/' in a subscript"),
         (changed(body="x[i] = A[i][i * j]"), "k.json: "),
@@ -340,6 +348,14 @@ def test_wrong_kernels(tmp_path: Path, kernel: Any, says: str) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith(f"mlbridge-polyhedral: {path}: ")
     assert says in done.stderr
+
+
+def test_operators(tmp_path: Path) -> None:
+    """gcc compiles the bodies that the tool accepts."""
+    kernel = tmp_path / "k.json"
+    body = "x[i] -= -(i > 2 && !(j == 3) ? +A[i][j] : j % 3 ? pow(i, 2) : .5e-3f) / 2"
+    kernel.write_text(json.dumps(changed(body=body)))
+    assert tool(kernel, "--verify").stdout.endswith("same results\n")
 
 
 @pytest.mark.parametrize(
