@@ -23,13 +23,14 @@ from mlbridge_optimizations.evaluation.tables import write_json
 
 from .decisions import Decisions
 from .files import FileProgress, FileSearch
-from .linking import BuiltProgram, Sizes, rebuild
+from .linking import BuiltProgram, Sizes, rebuild, write_callee_files
 from .replay import plugin_replay_flags
 from .search import Progress, search
-from .searched import Searched
+from .searched import CALLEE_FILES, FLAGS, Searched
 from .settings import CLANG_OZ, THRESHOLDS
 
 ICF = "lld --icf=safe, beside"
+MODELS = "models of inlining and order, outliner"
 INLINING = "searched inlining"
 ORDER = "searched inlining and pipeline"
 ALL = "searched: all parts"
@@ -57,8 +58,11 @@ def build_program(program: Program, folder: Path) -> BuiltProgram:
     return BuiltProgram(to, build, build.program(program.name))
 
 
-def stock_rows(plugin: Path) -> dict[str, list[str]]:
-    """Returns the flags of the rows that need no search."""
+def stock_rows(plugin: Path, callee_files: Path) -> dict[str, list[str]]:
+    """Returns the flags of the rows that need no search.
+
+    ``callee_files`` has the number of files that emit each function.
+    """
 
     def fallback(name: str) -> list[str]:
         """Makes clang replay an empty file, so the fallback makes all decisions."""
@@ -73,6 +77,7 @@ def stock_rows(plugin: Path) -> dict[str, list[str]]:
     outline = ["-enable-machine-outliner=always"]
     merged = [*outline, "-enable-linkonceodr-outlining"]
     order = "phase-ordering=builtin:phase_ordering_oz"
+    model, files = "builtin:smallest_code", f"inliner-callee-files={callee_files}"
     return {
         CLANG_OZ: [],
         "never inline": fallback("NeverInline"),
@@ -90,6 +95,13 @@ def stock_rows(plugin: Path) -> dict[str, list[str]]:
         ),
         "phase-ordering model": plugin_flags(plugin, order),
         "the same, best of 8": plugin_flags(plugin, order, "search=8"),
+        "model of inlining": plugin_flags(plugin, f"inliner={model}", files, *FLAGS),
+        "the same, files unknown": plugin_flags(plugin, f"inliner={model}", *FLAGS),
+        MODELS: plugin_flags(plugin, f"size={model}", files),
+        "the same, guarded": plugin_flags(plugin, f"size={model}", files, "size-guard"),
+        "all models, best of 8": plugin_flags(
+            plugin, f"size={model}", files, "search=8"
+        ),
         ICF: ["-Wl,--icf=safe"],
     }
 
@@ -120,8 +132,9 @@ def measure_stock_rows(
 ) -> Results:
     """Measures the rows that need no search, except rows with a known result."""
     results = Results(program.folder)
-    to = program.folder / "linked"
-    for name, flags in stock_rows(plugin).items():
+    to, callee_files = program.folder / "linked", program.folder / CALLEE_FILES
+    write_callee_files(program.link, callee_files)
+    for name, flags in stock_rows(plugin, callee_files).items():
         if name not in results.sizes:
             try:
                 size = rebuild(program.build, program.link, flags, to, jobs)

@@ -80,7 +80,7 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
     pipelines = read_pipelines(options.pipelines, space)
     found: dict[str, dict[str, Sizes | None]] = {}
     with sigterm_exits(), ProgressBars() as bars:
-        rows = len(parts.stock_rows(plugin))
+        rows = len(parts.stock_rows(plugin, Path()))
         advance = bars.steps("Programs", len(programs) * rows)
         for program in programs:
             built = parts.build_program(program, options.folder)
