@@ -131,7 +131,7 @@ def test_what_was_found_by_other_run_tests_is_not_known(
     found = small_corpus(tmp_path / "corpus", fine=FINE)
     log = tmp_path / "out/results.jsonl"
     for digest, lines in (("one", 1), ("another", 2), ("another", 2)):
-        monkeypatch.setattr(outputs, "tests_digest", lambda digest=digest: digest)
+        monkeypatch.setattr(outputs, "tests_digest", lambda _, digest=digest: digest)
         check(found, tmp_path, 1)
         assert len(lines_of(log)) == lines
 
