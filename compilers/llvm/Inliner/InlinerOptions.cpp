@@ -16,6 +16,7 @@
 #include "Inliner/DecisionReplay.h"
 #include "Support/ModelSpecParser.h"
 #include "Support/Options.h"
+#include "Support/SizeOption.h"
 
 #include "llvm/Support/CommandLine.h"
 
@@ -69,9 +70,18 @@ cl::opt<bool> InlinerNameCallsOpt(
 
 } // namespace
 
-StringRef inlinerSpec() { return InlinerOpt; }
-bool inlinerIncludesDefault() { return InlinerIncludeDefaultOpt; }
-bool inlinerIncludesLinkage() { return InlinerIncludeLinkageOpt; }
+/// True if the model of -mlbridge-size decides. It needs all features.
+static bool isForSize() {
+  return InlinerOpt.empty() && !sizeModelSpec().empty();
+}
+
+StringRef inlinerSpec() { return isForSize() ? sizeModelSpec() : InlinerOpt; }
+bool inlinerIncludesDefault() {
+  return InlinerIncludeDefaultOpt || isForSize();
+}
+bool inlinerIncludesLinkage() {
+  return InlinerIncludeLinkageOpt || isForSize();
+}
 bool inlinerNamesCalls() { return InlinerNameCallsOpt; }
 
 Expected<CalleeFiles> readCalleeFiles() {

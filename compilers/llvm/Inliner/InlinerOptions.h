@@ -21,8 +21,10 @@
 namespace MLBridge {
 
 /// Returns the value of `-mlbridge-inliner=SPEC`, the spec of the model that
-/// decides what to inline. The spec has been checked, but the model has not
-/// been opened. If the spec is empty, LLVM's inliner runs unchanged.
+/// decides what to inline. Without this option, it is the model of
+/// `-mlbridge-size=SPEC`, which receives all features. The spec has been
+/// checked, but the model has not been opened. If the spec is empty, LLVM's
+/// inliner runs unchanged.
 llvm::StringRef inlinerSpec();
 
 /// True if `-mlbridge-inliner-include-default` was given. The model then also

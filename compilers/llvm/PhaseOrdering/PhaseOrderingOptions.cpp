@@ -17,6 +17,7 @@
 #include "Support/ModelSpecParser.h"
 #include "Support/Options.h"
 #include "Support/ParseJSON.h"
+#include "Support/SizeOption.h"
 
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
@@ -350,7 +351,13 @@ PhaseOrderingSetup::fromOptions(const PhaseOrderingContract &Trained) {
   return PhaseOrderingSetup{std::move(Settings), std::move(*Features)};
 }
 
-StringRef phaseOrderingSpec() { return PhaseOrderingOpt; }
+StringRef phaseOrderingSpec() {
+  constexpr StringLiteral ForSize = "builtin:phase_ordering_oz";
+  if (!PhaseOrderingOpt.empty() || sizeModelSpec().empty())
+    return PhaseOrderingOpt;
+  // A build without built-in models does not know the spec.
+  return runnerFactory().check(ForSize) ? StringRef() : StringRef(ForSize);
+}
 
 SearchOptions searchOptions() {
   return {SearchOpt, SearchBudgetOpt, SearchSeedOpt};

@@ -58,7 +58,8 @@ struct PhaseOrderingSetup {
 };
 
 /// Returns the value of `-mlbridge-phase-ordering=SPEC`, the spec of the model
-/// that decides. If the spec is empty, LLVM's pipeline is not replaced.
+/// that decides. Without this option, -mlbridge-size selects the built-in
+/// model. If the spec is empty, LLVM's pipeline is not replaced.
 llvm::StringRef phaseOrderingSpec();
 
 /// The values of `-mlbridge-search=K` and related options.

@@ -22,11 +22,13 @@
 #include "Pipeline/PipelineReplacement.h"
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
+#include "Support/SizeOption.h"
 
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
@@ -34,24 +36,11 @@ using namespace llvm;
 namespace MLBridge {
 namespace {
 
-struct SizeSpecParser : cl::parser<std::string> {
-  using cl::parser<std::string>::parser;
-  bool parse(cl::Option &O, StringRef, StringRef Arg, std::string &Value) {
-    if (!Arg.consume_front("decisions:") || Arg.empty())
-      return O.error("expected decisions:FILE");
-    Value = Arg.str();
-    return false;
-  }
-};
-
-cl::opt<std::string, false, SizeSpecParser> SizeOpt(
-    "mlbridge-size", cl::cat(optionCategory()),
-    cl::value_desc("decisions:file"),
-    cl::desc(
-        "Replay the decisions about inlining, passes and outlining in a file "
-        "that mlbridge search smallest-code has written"));
-
 constexpr StringLiteral OptionName = "mlbridge-size";
+
+/// The number of bytes that outlining a sequence must save if a model decides.
+/// This is LLVM's default.
+constexpr unsigned LeastWithModel = 1;
 
 /// Reads the inlining decisions when the inliner first needs them.
 class InliningOfFile final : public InlineAdvisorSource {
@@ -95,20 +84,24 @@ static void report(Module &M, const Error &E) {
 }
 
 SizeReplay::SizeReplay(std::string Given)
-    : Path(std::move(Given)), Inlining(std::make_shared<InliningOfFile>(Path)) {
-}
+    : Path(std::move(Given)),
+      Inlining(Path.empty() ? nullptr
+                            : std::make_shared<InliningOfFile>(Path)) {}
 
 std::shared_ptr<SizeReplay> SizeReplay::fromOptions() {
-  return SizeOpt.empty() ? nullptr
-                         : std::shared_ptr<SizeReplay>(new SizeReplay(SizeOpt));
+  const StringRef File = sizeDecisionsFile();
+  if (File.empty() && sizeModelSpec().empty())
+    return nullptr;
+  return std::shared_ptr<SizeReplay>(new SizeReplay(File.str()));
 }
 
 void SizeReplay::registerInlining(PassBuilder &PB) {
-  registerAdvisorSource(PB, Inlining);
+  if (Inlining)
+    registerAdvisorSource(PB, Inlining);
 }
 
 const SizeDecisions *SizeReplay::decisions(Module &M) {
-  if (!std::exchange(HasRead, true)) {
+  if (!Path.empty() && !std::exchange(HasRead, true)) {
     Expected<SizeDecisions> Given = SizeDecisions::read(Path);
     if (Given)
       Decisions = std::move(*Given);
@@ -134,17 +127,28 @@ Error SizeReplay::enableOutliner(unsigned Least) {
   return Error::success();
 }
 
+/// True if no code should be outlined from \p F. A model's decisions leave
+/// functions with loops whole, because a call in a loop takes time.
+static bool staysWhole(Function &F) {
+  if (!F.hasOptSize())
+    return true;
+  const DominatorTree Tree(F);
+  return !LoopInfo(Tree).empty();
+}
+
 void SizeReplay::outline(Module &M, ThinOrFullLTOPhase Phase) {
   const SizeDecisions *Given = decisions(M);
-  if (!Given)
+  if (!Given && !Path.empty())
     return;
-  const SizeDecisions::Outlining &Outlining =
-      Given->outliningFor(M.getSourceFileName());
+  const SizeDecisions::Outlining *OfFile =
+      Given ? &Given->outliningFor(M.getSourceFileName()) : nullptr;
   for (Function &F : M)
-    if (!F.isDeclaration() && Outlining.Without.contains(F.getName()))
+    if (!F.isDeclaration() &&
+        (OfFile ? OfFile->Without.contains(F.getName()) : staysWhole(F)))
       F.addFnAttr("nooutline");
-  if (Outlining.Least != 0 && Phase == ThinOrFullLTOPhase::None)
-    if (Error E = enableOutliner(Outlining.Least))
+  const unsigned Least = OfFile ? OfFile->Least : LeastWithModel;
+  if (Least != 0 && Phase == ThinOrFullLTOPhase::None)
+    if (Error E = enableOutliner(Least))
       report(M, E);
 }
 

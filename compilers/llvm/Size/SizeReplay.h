@@ -18,6 +18,10 @@
 /// generates the code. Only two kinds of decisions apply there: about inlining,
 /// and about functions from which nothing is outlined.
 ///
+/// With a model in place of the file, models decide about inlining and passes
+/// (SizeOption.h), and code is outlined from all functions that are compiled
+/// with -Os or -Oz.
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef MLBRIDGE_LLVM_SIZE_SIZEREPLAY_H
@@ -36,7 +40,7 @@ namespace MLBridge {
 
 class InlineAdvisorSource;
 
-/// The replay of a file of decisions.
+/// The decisions of a file, or those about outlining beside models.
 class SizeReplay {
 public:
   /// Returns null unless -mlbridge-size was given.
@@ -56,6 +60,7 @@ public:
   void undoOutlining();
 
 private:
+  /// \p Given is the file. If it is empty, models decide.
   explicit SizeReplay(std::string Given);
   /// Returns null if the file cannot be read or has mistakes. The first call
   /// reads it and reports mistakes. The inliner reports a file that cannot be
@@ -64,6 +69,7 @@ private:
   Error enableOutliner(unsigned Least);
 
   const std::string Path;
+  /// Null if a model decides.
   const std::shared_ptr<InlineAdvisorSource> Inlining;
   bool HasRead = false;
   std::optional<SizeDecisions> Decisions;
