@@ -45,6 +45,8 @@ struct AllocationCost {
     return WeightedSpills + WeightedReloads + WeightedCopies;
   }
   /// Compares the totals and, if they are equal, the numbers of instructions.
+  /// The sizes in bytes are not known yet, because LLVM chooses the encoding of
+  /// an x86 instruction when it writes the object.
   bool isBetterThan(const AllocationCost &Other) const;
   bool operator==(const AllocationCost &Other) const;
   bool operator!=(const AllocationCost &Other) const {

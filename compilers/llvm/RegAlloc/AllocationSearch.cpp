@@ -85,8 +85,10 @@ std::chrono::milliseconds AllocationSearch::timeForTrial() const {
 /// relative to greedy's cost.
 static bool cannotGain(const FunctionPolicy &Policy,
                        const AdvisorModel *Agreeing, double FreeColours) {
-  // In 997 functions of the training programs, this limit saves a third of the
-  // policy's trials and increases the cost by 0.2 percent.
+  // In the 2,565 training functions, this limit saves 42 percent of the
+  // policy's trials. Compared with -mlbridge-regalloc-search-all, the costs of
+  // a search with 4 policies are 0.3 percent higher in sum, and 0.9 percent
+  // higher as a geometric mean.
   if (Policy.Fixed == FixedPolicy::WeightOrder)
     return FreeColours > 1;
   // A model that agreed would make the same code as greedy. Agreement usually
