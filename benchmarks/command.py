@@ -17,6 +17,7 @@ COMMANDS = {
     "inliner": "inliner.command:inliner_command",
     "register-allocation": "register_allocation.command:allocation_command",
     "loop-distribution": "loop_distribution.command:loops_command",
+    "loop-distribution-cost": "loop_distribution.cost:cost_command",
     "threads": "threads.command:threads_command",
     "overhead": "overhead.command:overhead_command",
     "ir2vec": "ir2vec.command:ir2vec_command",

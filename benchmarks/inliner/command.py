@@ -16,6 +16,7 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.common import cachegrind
 from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.flows import in_process_spec
 from mlbridge_benchmarks.common.imitation import MODEL
@@ -28,8 +29,6 @@ RULE = "cost-rule"  # Decides with `cost < max(1, threshold)`.
 ASKING = "cost-rule+ask|"  # Also sends requests to the runner after "|".
 # For each scheme, the maximum share of the compile time that requests may take.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
-# The time limit of a compile, which is long because valgrind is slow.
-SECONDS = 3600.0
 # A program without a decision, and a program with one decision.
 NO_CALL = "int f(int x) { return x; }\n"
 ONE_CALL = "static int f(int x) { return x; }\nint g(int x) { return f(x); }\n"
@@ -117,17 +116,10 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
             command += toolchain.plugin_flags(what.plugin, *told)
         command += ["-c", str(what.source), "-o", str(target)]
         if count:
-            # Disable random addresses, because hash tables would differ between runs.
-            command = [
-                *("setarch", "-R", "valgrind", "--tool=cachegrind", "--cache-sim=no"),
-                *(f"--log-file={counted}", "--cachegrind-out-file=/dev/null"),
-                *command,
-            ]
-        took = timed(command, {"MLBRIDGE_MODULES": str(what.modules)}, SECONDS)
-        log = counted.read_text() if count else "I refs: 0"
-        instructions = re.search(r"I\s+refs:\s+([\d,]+)", log)
-        if instructions is None:
-            raise ModelError(f"valgrind counted nothing:\n{log.strip()}")
+            command = cachegrind.counting(command, counted)
+        variables = {"MLBRIDGE_MODULES": str(what.modules)}
+        took = timed(command, variables, cachegrind.SECONDS)
+        instructions = cachegrind.instructions(counted) if count else 0
         contents = target.read_bytes()
     figures = {
         key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", took.stderr)
@@ -141,7 +133,7 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
         figures.get("mean_us", 0.0),
         1000 * took.cpu_seconds,
         1000 * took.seconds,
-        int(instructions[1].replace(",", "")),
+        instructions,
     )
 
 

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from bench_build import build_or_skip, measured, refused, run_bench
-from mlbridge import CompilerFailed, ModelError, OSFailure, PeerClosed
+from mlbridge import CompilerFailed, InvalidArgument, ModelError, OSFailure, PeerClosed
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge_benchmarks.common.imitation import Model, Source
 from mlbridge_benchmarks.common.processes import placements
 from mlbridge_benchmarks.inliner import command as inliner
 from mlbridge_benchmarks.loop_distribution import command as loops
+from mlbridge_benchmarks.loop_distribution import cost as loop_cost
 from mlbridge_benchmarks.overhead import command as overhead
 from mlbridge_benchmarks.register_allocation import command as allocation
 from mlbridge_benchmarks.serve.command import Load
@@ -25,6 +26,7 @@ from mlbridge_benchmarks.serve.command import measure as measure_load
 from mlbridge_benchmarks.threads import command as threads
 from mlbridge_benchmarks.threads.command import Cell, Round
 from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
 from mlbridge_optimizations.corpus.sources import SourceProgram, source_program
 from mlbridge_optimizations.corpus.toolchain import CLANG
 from mlbridge_optimizations.register_allocation.networks import DialogueNetwork
@@ -176,6 +178,35 @@ def test_loops_by_a_wrapper(tmp_path: Path) -> None:
     assert [row["stages"] for row in others] == [{}] * 3
     assert [row["start_seconds"] > 0 for row in rows] == [False, True, False, False]
     assert "onnx" in output
+
+
+def test_the_cost_of_passes_for_loops(tmp_path: Path) -> None:
+    if find_llvm_plugin() is None or not shutil.which("valgrind"):
+        pytest.skip("no plug-in or no valgrind here")
+    (tmp_path / "fill.c").write_text(
+        "void fill(int *a) { for (int i = 0; i < 99; i++) a[i] = FIRST + i; }\n"
+    )
+    sizes = {"small.c": 499, "fill.c": 500, "large.c": 5001}
+    modules = tuple(Module("", name, 1, size, "") for name, size in sizes.items())
+    flags = (*toolchain.UNOPTIMISED, "-DFIRST=1")
+    program = Program(
+        *("own", "own", "1", "training", flags, (), str(tmp_path), modules),
+        *(modules[0], ""),
+    )
+    corpus = Corpus(tmp_path, toolchain.compiler_version(), {"own": program})
+    assert loop_cost.draw(corpus, 1, 0) == [loop_cost.Source(program, modules[1])]
+    with pytest.raises(InvalidArgument, match=r"--files: expected at most 1, .* 2"):
+        loop_cost.draw(corpus, 2, 0)
+    corpus.save()
+    output, (row,) = measured(
+        tmp_path,
+        *("loop-distribution-cost", "--files", 1, "--way", "none"),
+        *("--corpus", tmp_path),
+    )
+    assert (row["program"], row["source"]) == ("own", "fill.c")
+    counts = row["instructions"]
+    assert 10_000_000 < counts[loop_cost.STOCK] < counts["none"]
+    assert "1 files (0 in C++)" in output
 
 
 def test_a_model_that_defers_is_none(what: inliner.Compile) -> None:
