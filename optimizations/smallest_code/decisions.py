@@ -30,8 +30,7 @@ class FileDecisions:
     """The decisions about a source file, except inlining."""
 
     pipeline: str = STOCK  # The name of a pipeline.
-    # The number of bytes that outlining a sequence must save, as in LLVM's
-    # -outliner-benefit-threshold. It is 0 if nothing is outlined.
+    # LLVM's -outliner-benefit-threshold. It is 0 if nothing is outlined.
     least: int = 0
     whole: frozenset[str] = frozenset()  # Functions from which nothing is outlined.
 
