@@ -26,7 +26,7 @@ autodoc_typehints = "description"
 autodoc_mock_imports = ["ray", "jax", "flax", "keras", "tensorflow", "tvm", "skl2onnx"]
 html_theme = "furo"
 html_title = f"ML-Compiler-Bridge {version}"
-# Doxygen's pages, in the folder cpp: scripts/docs makes them first.
+# Contains Doxygen's pages, in the folder cpp. scripts/docs makes them before this site.
 html_extra_path = ["../build/docs/doxygen"]
 
 ROOT = Path(__file__).resolve().parent.parent

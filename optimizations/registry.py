@@ -73,7 +73,7 @@ def _of(module: ModuleType) -> Optimization[Any]:
 
 
 def _load(path: Path) -> ModuleType:
-    """Runs a file as a module of its name. The file may import files of its folder."""
+    """Runs a file as a module with its name. It may import files of its folder."""
     path = path.resolve()
     if not path.is_file():
         raise InvalidArgument(f"there is no file {path}")

@@ -228,7 +228,7 @@ def loops_command(
 
     A flow is a way to compile a kernel. All flows with a model use the same model:
 
-    - "wrapper": Each module has its own Python process. This process starts clang for
+    - "wrapper": Each kernel has its own Python process. This process starts clang for
       the features, decides, and starts clang again with the decision.
     - "gRPC", "pipe, JSON", "pipe, bitstream", "shm": clang asks one Python process with
       PyTorch, which serves all compiles.

@@ -29,7 +29,7 @@ from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
 STOCK = "clang -O3"
 # The limits on the instructions, relative to stock clang's.
 LIMITS = {"none": 1.02, "distribution": 1.05, "both": 1.05}
-# The least and the greatest number of a file's instructions before optimisation.
+# The limits of a file's size, in IR instructions before optimisation.
 SIZES = (500, 5000)
 
 
@@ -143,7 +143,7 @@ def bounds(rows: Sequence[Row]) -> list[Bound]:
 
 def cost_command(
     files: Annotated[
-        int, typer.Option(min=1, help="Files to compile, each of another program.")
+        int, typer.Option(min=1, help="Files to compile, one of each program.")
     ] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Seed that selects the files.")] = 0,
     way: Annotated[
@@ -156,16 +156,18 @@ def cost_command(
     plugin: cli.Plugin = None,
     json_file: cli.JsonFile = None,
 ) -> None:
-    """Count the instructions that the passes for loops add to clang -O3.
+    """Count the instructions that clang -O3 executes with the passes for loops.
 
-    Valgrind counts the instructions of whole compiles. The files of the corpus have 500
-    to 5,000 instructions before optimisation. The ways to compile are:
+    The plug-in has two passes for loops: one chooses how a loop is distributed, and one
+    chooses factors such as the vector width. Valgrind counts the executed instructions
+    of whole compiles. Each file has 500 to 5,000 IR instructions before optimisation.
+    The ways to compile are:
 
     - "clang -O3": The stock compiler, which is always measured.
     - "plug-in": The plug-in is loaded, but no option for loops is given.
     - "none": Both passes run without a model, so LLVM's heuristics decide.
-    - "distribution": The built-in model of mlbridge-o3.cfg decides.
-    - "both": Both built-in models decide.
+    - "distribution": One pass runs, with the built-in model of mlbridge-o3.cfg.
+    - "both": Both passes run, each with its built-in model.
     """
     console = TableConsole(highlight=False)
     if not (shutil.which("valgrind") and shutil.which("setarch")):

@@ -54,14 +54,14 @@ class Setting:
         Option(
             metavar="FILE",
             help="IR2Vec vocabulary in LLVM's JSON format. Used by policies"
-            " whose features include `embedding`."
+            " with the feature `embedding`."
             " [default: build/ir2vec/ir2vec-300d.json]",
         ),
     ] = None
     plugin: cli.Plugin = None
     json_file: cli.JsonFile = None
     plot_file: Annotated[
-        Path | None, cli.plot_file("build/COMMAND.png, such as build/training.png")
+        Path | None, cli.plot_file("build/NAME.png for `mlbridge bench NAME`")
     ] = None
 
     @property
@@ -187,12 +187,12 @@ def _compile_time(
     A flow is a way to compile a module from bitcode to an object. The flow "original"
     is POSET-RL's: for each action, a Python driver starts opt for the passes and
     llvm-ir2vec for the features. In our flows, each module is compiled by a new clang
-    process with the plug-in. The model runs in another process, or in clang: either
-    through ONNX Runtime ("onnx") or as machine code, from `mlbridge compile` ("aot") or
-    from TensorFlow's compiler ("tf-aot", which needs TensorFlow 2.15). The flows with
-    another process are "gRPC", "pipe, JSON", "pipe, bitstream" and "shm". The flow
-    "clang -Oz" is the stock compiler. All other flows must choose the same actions, and
-    all of our flows must produce the same objects.
+    process with the plug-in. The model runs in another process or in clang. In clang,
+    it runs through ONNX Runtime ("onnx") or as machine code. The machine code comes
+    from `mlbridge compile` ("aot") or from TensorFlow's compiler ("tf-aot", which needs
+    TensorFlow 2.15). The flows with another process are "gRPC", "pipe, JSON", "pipe,
+    bitstream" and "shm". The flow "clang -Oz" is the stock compiler. All other flows
+    must choose the same actions, and all of our flows must produce the same objects.
 
     "s" is the sum of the modules' median times. "CPU s" is the sum of CPU times,
     including those of the servers. "faster" is the speed-up over the original flow, in
@@ -201,9 +201,10 @@ def _compile_time(
     columns exclude this time. However, each compile with an in-process model includes
     loading the model.
 
-    The limit "CPU, 95 %" compares a flow whose model is in clang with the best flow
-    whose model is in another process. It is the upper end of the 95 % interval of the
-    ratio of their CPU times.
+    The last table compares results with our limits. Its rows "CPU, 95 %" are for flows
+    whose model is in clang. Such a row divides the flow's CPU time by the CPU time of
+    the best flow with another process, and shows the upper end of the ratio's 95 %
+    interval.
 
     ```sh
     mlbridge bench compile-time

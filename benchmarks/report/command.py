@@ -58,9 +58,9 @@ def _report(context: typer.Context, by: _Options) -> None:
     again, so the same command continues an interrupted report. All parts together take
     hours.
 
-    The page, `report.html`, needs no network. It shows our figures beside the published
-    ones that could be checked. If a part fails, the report continues, the page shows
-    the reason, and the command ends with status 1.
+    The page, `report.html`, needs no network. It shows our results beside published
+    results whose source a reader can check. If a part fails, the report continues, the
+    page shows the reason, and the command ends with status 1.
 
     ```sh
     mlbridge bench report

@@ -65,8 +65,8 @@ class _Options:
         bool,
         Option(
             "--fresh",
-            help="Write the features anew before each trip, so that only the "
-            "compiler's cache contains them. This write is not timed.",
+            help="Write the features again before each trip, so that they are only in"
+            " the cache of the compiler's core. This write is not timed.",
         ),
     ] = False
     mlir: Annotated[
@@ -91,14 +91,15 @@ def _rtt(context: typer.Context, by: _Options) -> None:
 
     For each length N, the compiler sends N float32s to a model in Python and receives
     one float32. Each runner is compared with its floor, which is the time of the
-    transport without this library. The table marks times above their limit. Such times
-    are not an error, because they depend on the machine.
+    transport without this library. The last table compares results with our limits, and
+    marks results above their limit as "missed". Such results are not an error, because
+    they depend on the machine.
 
     The runners of in-process models (onnx, aot, tf and tf-aot) are compared with a
     direct call to the same runtime. --placement, --serdes and --fresh do not affect
     them. "tf" loads a SavedModel with TensorFlow's library, and "tf-aot" runs the same
-    model compiled to machine code. The word "tf" selects both. The first run takes a
-    few seconds longer per model, because it compiles the models.
+    model compiled to machine code. The option `--runner tf` selects both. The first run
+    takes a few seconds longer per model, because it compiles the models.
 
     ```sh
     mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000

@@ -133,7 +133,8 @@ class Workers:
         client_read, model_write = os.pipe()
         try:
             for descriptor in (model_read, client_read):
-                # Ignore the system's limit, which also applies to the runner's pipes.
+                # If the system forbids this size, keep the default size, like the
+                # runner's pipes.
                 with suppress(PermissionError):
                     fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
             ends = model_read, model_write

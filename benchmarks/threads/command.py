@@ -320,13 +320,13 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     The first part measures decisions: each thread sends requests to the imitation
     inliner without a pause. The second part measures compiles of Debian's bzip2, zlib
     and Lua with -Oz, from bitcode. The plug-in uses the same model, except in the rows
-    `llvm`, where LLVM's own heuristic decides. Threads share one process, plug-in and
-    model. Each process compiles one module, and N of them run at a time, as with
-    `make -jN`.
+    named "llvm", where LLVM's own heuristic decides. The N threads share one process,
+    plug-in and model. The separate processes compile one module each, and N of them run
+    at a time, as with `make -jN`.
 
     "us CPU" is the CPU time of one decision. "s CPU" is the CPU time of all modules.
-    These times rise with N if threads hinder each other. The run fails if the objects
-    of threads and processes differ.
+    These times rise with N if threads hinder each other. The run fails if threads and
+    processes produce different object files.
 
     The runners "tf" and "tf-aot" need TensorFlow. "tf" loads a SavedModel with
     TensorFlow's library, and "tf-aot" runs the same model compiled to machine code.

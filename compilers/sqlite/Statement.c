@@ -527,7 +527,7 @@ static bool hasNoAffinity(const char *Type) {
          sqlite3_strlike("%BLOB%", Type, 0) == 0;
 }
 
-/// Looks up a column of a table. Writes the hash of its name.
+/// Looks up a column of a table. Writes the hash of the column's name.
 static bool lookUp(Parser *P, const Source *From, const Token *Column,
                    uint32_t *Hash) {
   char Schema[256], Table[256], Name[256];

@@ -29,8 +29,8 @@ public:
   /// Forgets the features of the last message.
   void clear();
   /// Adds \p Feature, which is the feature \p Index of the message, to the
-  /// column of its name. Returns false if there is no such column, or a
-  /// SchemaMismatch error if the feature does not fit.
+  /// column with the feature's name. Returns false if there is no such column,
+  /// or a SchemaMismatch error if the feature does not fit.
   Expected<bool> add(const TensorView &Feature, std::size_t Index);
 
   /// Checks the values of the added features, which are in \p Features. Returns

@@ -88,7 +88,7 @@ private:
 
   /// Returns true if elements may have depth \p Level, which is the number of
   /// arrays around an element. All elements must have the same depth. No
-  /// array may nest more deeply, not even an empty one.
+  /// array, not even an empty one, may have this depth.
   bool isElementLevel(std::size_t Level) {
     if (!ElementLevel && Rank == Level)
       ElementLevel = Level;

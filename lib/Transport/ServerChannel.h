@@ -100,8 +100,9 @@ public:
   /// Returns the same as isReadable(), but may use the results of poll(2) in \p
   /// FDs.
   virtual bool isReadable(const pollfd *FDs) const = 0;
-  /// Returns true if poll(2) reported the end of the peer. Data that the peer
-  /// sent before its end may still be available.
+  /// Returns true if the peer has ended or closed the channel, by the results
+  /// of poll(2) in \p FDs. Data that the peer sent before may still be
+  /// available.
   virtual bool peerIsGone(const pollfd *FDs) const = 0;
 
   /// @}

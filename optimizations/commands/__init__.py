@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands ``mlbridge`` train, search, evaluate and corpus."""
+"""The commands ``train``, ``search``, ``evaluate``, ``explain`` and ``corpus``."""

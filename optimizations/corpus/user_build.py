@@ -187,9 +187,9 @@ def read(folder: Path) -> Build:
 
 
 def link_units(units: Sequence[Sequence[Unit]], to: Path) -> None:
-    """Links the bitcode of a program. ``units`` has one list per input of the link.
+    """Links the bitcode of a program. ``units`` has a list of units for each input.
 
-    Links all objects. Of archives, links only the members that the program needs.
+    Links all objects. From archives, links only the members that the program needs.
     """
     objects = [group[0].bitcode for group in units if len(group) == 1]
     archives = [unit.bitcode for group in units if len(group) > 1 for unit in group]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands of ``mlbridge`` about speed with stock gcc -O2."""
+"""The commands ``mlbridge search``, ``train`` and ``evaluate gcc-speed``."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

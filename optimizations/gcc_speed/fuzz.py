@@ -52,7 +52,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Round:
-    """A program of which a random policy has compiled one file.
+    """A test of a random policy: one file of a program was compiled with the policy.
 
     Attributes:
         requests: the number of gcc's requests.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands of ``mlbridge`` search, train and evaluate about loops."""
+"""The commands ``mlbridge search``, ``train`` and ``evaluate`` for loops."""
 
 import os
 from collections.abc import Sequence
@@ -130,11 +130,12 @@ def _times(context: typer.Context, options: TimesOptions) -> None:
     r"""Measure all legal decisions about the loops of kernels (brute force).
 
     Each line of the file contains the features of a kernel's loops, and the time with
-    each choice relative to stock clang. Kernels that are already in the file are
-    skipped, even those that could not be measured.
+    each choice relative to stock clang. If a kernel cannot be measured, the file
+    contains the error. Kernels that are already in the file are skipped.
 
     At the end, the command prints how the plug-in's estimated cycles correlate with the
-    times of all choices in the file. Both are logarithms, relative to stock clang.
+    times of all choices in the file. The correlation is between logarithms of cycles
+    and times, each relative to stock clang.
 
     ```sh
     mlbridge search loop-distribution-times --out generated.jsonl

@@ -98,7 +98,7 @@ class _Writer:
         """Returns an expression whose value is bounded if its operands are bounded."""
         first, second = self.operand(names), self.operand(names)
         if self.type in _FILL:
-            # Sums of halves stay in the range of the operands.
+            # The factor 0.5 keeps sums and differences in the range of the operands.
             return self.draw.choice(
                 [
                     f"{first} * ({self.type})0.5 + {second} * ({self.type})0.5",

@@ -198,8 +198,9 @@ def make_table(
 def correlation(entries: Iterable[Entry], decision: str) -> tuple[float, int]:
     """Returns the correlation of estimated cycles and measured times.
 
-    Both are logarithms of ratios to the first choice of the same loop. Also returns the
-    number of other choices. The correlation is NaN if all choices are alike.
+    Cycles and times are logarithms of ratios to the first choice of the same loop. Also
+    returns the number of other choices. The correlation is NaN if all choices are
+    alike.
     """
     name, column = CYCLES[decision]
     cycles, times = [np.zeros(0)], [np.zeros(0)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands of ``mlbridge`` about MLIR's loop nests."""
+"""The commands ``mlbridge search``, ``train`` and ``evaluate`` for MLIR's loops."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands of ``mlbridge search``, ``train`` and ``evaluate`` about tiling."""
+"""The commands ``mlbridge search``, ``train`` and ``evaluate`` for tiling."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -140,7 +140,8 @@ def _train(
 ) -> None:
     r"""Train a model of tile sizes and loop orders on measured times.
 
-    The training ignores held-out kernels and sizes in the files of --times.
+    If the files of --times contain held-out kernels or held-out sizes, the training
+    ignores them.
 
     ```sh
     mlbridge train polyhedral-tiling --times build/polyhedral-tiling/times.jsonl \
@@ -168,7 +169,7 @@ def _train(
 
 
 def _evaluate(context: typer.Context, options: EvaluationOptions) -> None:
-    r"""Compare a model with brute force, on held-out kernels and sizes.
+    r"""Compare a model with brute force, on held-out kernels and held-out sizes.
 
     "Brute force" is the best of all candidates. The command finds the best candidates
     in the files of --times, which must contain these kernels. It then measures the

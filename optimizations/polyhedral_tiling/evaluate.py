@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Evaluates a model on held-out kernels and sizes.
+"""Evaluates a model on held-out kernels and held-out sizes.
 
 The model decides in mlbridge-polyhedral. Four variants run alternately: the model's
 choice, the original order, tiles of 32, and the best candidate of an earlier

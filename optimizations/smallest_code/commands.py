@@ -49,8 +49,8 @@ class SearchOptions:
         Option(
             metavar="FILE",
             help="Core set or action space of phase ordering. If given, the search also"
-            " chooses the passes of each file, and the functions to outline from. Only"
-            " the plug-in can replay these decisions.",
+            " chooses the passes of each file, and the functions from which code is"
+            " outlined. Only the plug-in can replay these decisions.",
         ),
     ] = None
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
@@ -67,12 +67,12 @@ class SearchOptions:
 def _search(context: typer.Context, options: SearchOptions) -> None:
     """Search for the inlining decisions that make a program smallest.
 
-    COMMAND must build the program from scratch, with the compilers in CC, CXX and PATH.
-    These compilers are wrappers of clang -Oz. They give each function its own section,
-    and link with lld, which removes unused sections. The search reverses decisions of
-    clang's inliner, and keeps the reversals that make the linked program smaller. Stock
-    clang can replay the decisions, so later builds need no plug-in. With --pipelines,
-    later builds need the plug-in.
+    The search sets CC, CXX and PATH to wrappers of clang -Oz. COMMAND must use these
+    compilers and build the program from scratch. The wrappers give each function its
+    own section, and link with lld, which removes unused sections. The search reverses
+    decisions of clang's inliner, and keeps the reversals that make the linked program
+    smaller. Stock clang can replay the decisions, so later builds need no plug-in. With
+    --pipelines, later builds need the plug-in.
 
     ```sh
     make clean

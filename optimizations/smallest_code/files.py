@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches for the passes of each source file, and for functions to outline from.
+"""Searches for each source file's passes, and functions from which code is outlined.
 
 The inlining decisions, from an earlier search of the whole program, do not change. Each
 trial compiles one file with clang and the plug-in, and lld links the program.

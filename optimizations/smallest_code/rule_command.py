@@ -33,7 +33,8 @@ class RuleFiles:
         list[Path] | None,
         Option(
             metavar="FOLDER",
-            help="Result folder of a search, whose program only measures. Repeatable.",
+            help="Result folder of a search. Its program is used for validation, not"
+            " for training. May be repeated.",
         ),
     ] = None
     out: ModelFile = Path("build/smallest-code/rule.onnx")
@@ -45,9 +46,10 @@ def _train(context: typer.Context, options: RuleFiles, evolution: RuleOptions) -
     """Evolve a rule of inlining that makes linked programs small.
 
     The rule adds weighted terms to LLVM's cost of a call. CMA-ES draws the weights.
-    Each candidate compiles and links all programs. The programs come from earlier
-    searches, which may be as short as --seconds 0. The command also writes the curve of
-    the evolution, as JSON lines and as a PNG file, beside the model.
+    Each candidate compiles and links all programs. The programs come from earlier runs
+    of `mlbridge search smallest-code`, for which --seconds 0 is enough. The command
+    also writes the curve of the evolution, as JSON lines and as a PNG file, beside the
+    model.
 
     ```sh
     mlbridge train smallest-code-rule build/one build/two --out rule.onnx

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands of ``mlbridge`` train and evaluate about SQLite's selectivities."""
+"""The commands ``mlbridge train`` and ``evaluate`` for SQLite's selectivities."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -36,8 +36,8 @@ class CostSettings:
     temperature: Annotated[
         float,
         Option(
-            help="Temperature of the softmax that gives the expected time, in units of"
-            " log(time)."
+            help="Temperature, in units of log(time), of the softmax that gives the"
+            " expected time."
         ),
     ] = 0.05
     hidden: Width = 64

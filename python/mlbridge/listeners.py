@@ -43,7 +43,8 @@ def open_listeners(
     Raises InvalidArgument if a spec is invalid or two specs conflict. Raises OSFailure
     if another server uses a path, or if the path is not writable.
     """
-    # Maps names to (SerDes in bare mode or "", max_message, max_sessions).
+    # Maps names to (SerDes, max_message, max_sessions). Without bare mode, the SerDes
+    # is "".
     local: dict[str, tuple[str, int, int]] = {}
     remote: list[str] = []
     for address in addresses:

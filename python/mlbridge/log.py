@@ -143,9 +143,9 @@ class TrainingLog:
             yield Observation(context, index, tensors, advice, reward)
 
     def offsets(self) -> Iterator[int]:
-        """Yields the size of the header in bytes, and then each observation's end.
+        """Yields the offset of the header's end in bytes, then of each observation's.
 
-        The bytes before such an offset are also a log.
+        The bytes before each of these offsets are a valid log.
 
         Raises:
             Malformed: the file does not follow the format.

@@ -9,8 +9,8 @@
 /// \file
 /// Uses each kind of runner. The first argument is a log to write. Each other
 /// argument is the spec of an echo model, which gets a tensor of every type.
-/// The plug-in also uses none, record, fallback, an environment and its own
-/// runner. It returns the number of failed checks.
+/// The plug-in also uses the runners "none", "record" and "fallback", a runner
+/// of its own, and an environment. It returns the number of failed checks.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -47,7 +47,7 @@ def passing_on(
 def plain(reply: Any) -> Any:
     """Converts a reply to Python values.
 
-    Removes extents of 1 and an only output's name.
+    Removes extents of 1. If there is only one output, also removes its name.
     """
     if isinstance(reply, dict):
         if len(reply) == 1:

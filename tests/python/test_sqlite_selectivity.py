@@ -266,7 +266,7 @@ def test_odd_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_queries_change_nothing(database: Path, tmp_path: Path) -> None:
-    """The measurements run queries of a file, which may not be SELECT."""
+    """A file of queries may have statements that are not SELECT. They must fail."""
     library = tmp_path / "bench.so"
     build(STOCK, find_header(), tmp_path, library)
     system = System(library, database, None, "")

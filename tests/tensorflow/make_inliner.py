@@ -31,7 +31,7 @@ def write_weights(path: Path) -> None:
 def write_model(path: Path, folder: Path) -> None:
     """Writes a SavedModel that makes the same decisions as the inlining network.
 
-    Each feature is an input of its name, int64[1,1].
+    Each feature is an input with the feature's name and the type int64[1,1].
     """
     import tensorflow as tf
 

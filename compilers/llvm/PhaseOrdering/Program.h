@@ -133,7 +133,7 @@ private:
   /// other names.
   const std::unique_ptr<llvm::MemoryBuffer> IR;
   std::string Name, CPU;
-  /// Gives the passes information about the target. It generates no code.
+  /// Describes the target to the passes. It generates no code.
   std::unique_ptr<llvm::TargetMachine> TM;
   std::unique_ptr<Work> Current;
   std::optional<Measurements> Stock;

@@ -77,7 +77,7 @@ private:
   Variant() = default;
 
   std::unique_ptr<ModuleCopy> Copy;
-  /// Gives the passes information about the target. It generates no code.
+  /// Describes the target to the passes. It generates no code.
   std::unique_ptr<TargetMachine> TM;
 };
 

@@ -41,9 +41,8 @@ def serve(
 ) -> None:
     """Run a compiler at each address, until Ctrl-C or SIGTERM.
 
-    The compiler must serve an Environment at the spec in the environment variable
-    MLBRIDGE_SPEC. A new compiler starts when the trainer disconnects, or when the
-    compiler crashes.
+    The compiler must serve an Environment at the address in the variable MLBRIDGE_SPEC.
+    A new compiler starts when the trainer disconnects, or when the compiler crashes.
 
     ```sh
     mlbridge environment serve --at grpc://0.0.0.0:50051-50054 -- ./compiler

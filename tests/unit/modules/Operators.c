@@ -21,7 +21,7 @@ static const OrtApi *API;
 static void *createKernel(const OrtCustomOp *Op, const OrtApi *TheAPI,
                           const OrtKernelInfo *Info) {
   (void)Op, (void)TheAPI, (void)Info;
-  // A kernel has no state, but must not be null.
+  // This kernel needs no state, but its pointer must not be null.
   return (void *)&API;
 }
 
