@@ -39,8 +39,8 @@ namespace {
 constexpr StringLiteral OptionName = "mlbridge-size";
 
 /// LLVM's -outliner-benefit-threshold if a model decides. LLVM's default is 1,
-/// but each outlined function also has an entry in .eh_frame. With 8, the sum of
-/// .text and .eh_frame was smallest.
+/// but each outlined function also has an entry in .eh_frame. With 8, the sum
+/// of .text and .eh_frame was smallest.
 constexpr unsigned LeastWithModel = 8;
 
 /// Reads the inlining decisions when the inliner first needs them.
