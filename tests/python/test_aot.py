@@ -347,7 +347,7 @@ def test_nan_and_infinities_are_what_they_are(tmp_path: Path) -> None:
 def test_code_that_makes_a_number_of_nan_is_not_made(tmp_path: Path) -> None:
     defines = {f"#define {name} mlb_{name}\n": "" for name in ("fmaxf", "fminf")}
     change_code(not_finite(), tmp_path, defines, "-O1")
-    with pytest.raises(ModelError, match=r"input of nan, .* but the code returns"):
+    with pytest.raises(ModelError, match=r"input of nan, .* but only \d+ of the"):
         check(tmp_path / "m.so", tmp_path / "m.onnx", {}, TOLERANCE)
 
 

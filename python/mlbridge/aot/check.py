@@ -366,9 +366,9 @@ def _check_not_finite(
             ):
                 if count(ours) < count(theirs):
                     raise ModelError(
-                        f"{variant}: {name}: for an input of {value}, ONNX Runtime "
-                        f"returns {count(theirs)} numbers that are NaN or infinite, "
-                        f"but the code returns {count(ours)}"
+                        f"{variant}: {name}: for an input of {value}, {count(theirs)} "
+                        f"of ONNX Runtime's results are NaN or infinite, but only "
+                        f"{count(ours)} of the code's results"
                     )
 
 

@@ -37,8 +37,8 @@ class Comparison:
 
     requests: int
     differences: dict[str, float]
-    """Maps each output to its largest difference. A difference is divided by the
-    output or by the largest number in the request, if they are above 1."""
+    """Maps each output to its largest relative difference. This is the difference,
+    divided by the largest of 1, the output and all numbers in the request."""
 
     def __str__(self) -> str:
         found = ", ".join(f"{k}: {v:.2g}" for k, v in self.differences.items())
