@@ -148,7 +148,7 @@ def add(
         str,
         typer.Option(
             help="Part of the corpus: training, training-size, held-out,"
-            " held-out-allocation or held-out-poset-rl."
+            " held-out-allocation, held-out-poset-rl or held-out-size."
         ),
     ] = "training",
     folder: Folder = DEFAULT,

@@ -16,7 +16,7 @@ Split = Annotated[
     str,
     Option(
         help="Part of the corpus: training, training-size, held-out,"
-        " held-out-allocation, held-out-poset-rl or generated."
+        " held-out-allocation, held-out-poset-rl, held-out-size or generated."
     ),
 ]
 Jobs = Annotated[int, Option("--jobs", "-j", min=1, help="Parallel compilers.")]

@@ -12,12 +12,24 @@ FILE = Path(__file__).with_name("programs.toml")
 DRIVERS = Path(__file__).with_name("run")  # Main programs for libraries, in C++.
 
 # Programs that are not used for training, by split. `ALSO` has the only exception. A
-# split is evaluated only once, so phase ordering, register allocation and POSET-RL's
-# agents have different splits.
+# split is evaluated only once, so phase ordering, register allocation, POSET-RL's
+# agents and code size have different splits.
 HELD_OUT: Mapping[str, frozenset[str]] = {
     "held-out": frozenset({"cadical", "gawk", "sqlite3", "zstd"}),
     "held-out-allocation": frozenset({"duktape", "fasttext", "wavpack", "zpaq"}),
     "held-out-poset-rl": frozenset({"cppunit", "lcms2", "libexif", "libonig"}),
+    "held-out-size": frozenset(
+        {
+            "capnproto",
+            "giflib",
+            "jansson",
+            "libyaml",
+            "marisa",
+            "mpclib3",
+            "muparser",
+            "uchardet",
+        }
+    ),
 }
 
 # Additional C++ programs. Only models that reduce code size are trained on them.

@@ -132,6 +132,16 @@ def test_the_held_out_programs_are_no_training(tmp_path: Path) -> None:
         "held-out": {"sqlite3", "gawk", "cadical", "zstd"},
         "held-out-allocation": {"duktape", "fasttext", "wavpack", "zpaq"},
         "held-out-poset-rl": {"cppunit", "lcms2", "libexif", "libonig"},
+        "held-out-size": {
+            "capnproto",
+            "giflib",
+            "jansson",
+            "libyaml",
+            "marisa",
+            "mpclib3",
+            "muparser",
+            "uchardet",
+        },
     }
     assert set(runs.RUN_TESTS) == set(corpus.RECIPES)
     with pytest.raises(InvalidArgument, match="no program 'perl'"):
@@ -330,6 +340,7 @@ def test_all_programs(tmp_path: Path) -> None:
         recipes.SIZE_ONLY
         | recipes.ALSO[recipes.SIZE]
         | recipes.HELD_OUT["held-out-poset-rl"]
+        | recipes.HELD_OUT["held-out-size"]
     ),
 )
 def test_a_run_test_covers_half_of_the_functions(name: str, tmp_path: Path) -> None:
