@@ -92,8 +92,8 @@ def tables_of(
                 (file, old, new, new - old, after.passes.get(file, "-"))
                 for file, old, new in files
             ],
-            "The bytes that each file adds to the linked .text. Of a function with"
-            " copies in several files, the linker keeps one copy. The pipeline is the"
+            "The bytes that each file adds to the linked .text. If several files have"
+            " copies of a function, the linker keeps one copy. The pipeline is the"
             " one with flags.",
         ),
         TableData(

@@ -93,7 +93,7 @@ def _bucket(gram: bytes) -> int:
 
 @dataclass
 class Synopsis:
-    """The summaries of c expressions, of which t have trigrams.
+    """The summaries of c expressions. Of these expressions, t have trigrams.
 
     Attributes:
         keys: int32 [c, 3], hashes of two columns and of the expression.

@@ -32,7 +32,7 @@ SYLLABLES = [
 
 
 def _skewed(draw: np.random.Generator, count: int, size: int, power: float) -> Ints:
-    """Draws numbers from 0 to `size` - 1, of which some are much more frequent."""
+    """Draws numbers from 0 to `size` - 1. Some numbers are much more frequent."""
     weights = 1.0 / np.arange(1, size + 1) ** power
     places = draw.permutation(size)
     return places[draw.choice(size, count, p=weights / weights.sum())]
