@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from mlbridge.errors import CompilerFailed, InvalidArgument, Timeout
+from mlbridge.files import spec_of
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_flags
 from mlbridge_optimizations.corpus.user_build import read, run_build
@@ -31,6 +32,8 @@ from .settings import CLANG_OZ, THRESHOLDS
 
 ICF = "lld --icf=safe, beside"
 MODELS = "models of inlining and order, outliner"
+SIMPLE_RULE = "simple rule of inlining"
+RULE_FILE = "simple-rule.onnx"
 INLINING = "searched inlining"
 ORDER = "searched inlining and pipeline"
 ALL = "searched: all parts"
@@ -58,10 +61,11 @@ def build_program(program: Program, folder: Path) -> BuiltProgram:
     return BuiltProgram(to, build, build.program(program.name))
 
 
-def stock_rows(plugin: Path, callee_files: Path) -> dict[str, list[str]]:
+def stock_rows(plugin: Path, folder: Path) -> dict[str, list[str]]:
     """Returns the flags of the rows that need no search.
 
-    ``callee_files`` has the number of files that emit each function.
+    The program's ``folder`` has the simple rule, and the number of files that emit each
+    function.
     """
 
     def fallback(name: str) -> list[str]:
@@ -77,7 +81,10 @@ def stock_rows(plugin: Path, callee_files: Path) -> dict[str, list[str]]:
     outline = ["-enable-machine-outliner=always"]
     merged = [*outline, "-enable-linkonceodr-outlining"]
     order = "phase-ordering=builtin:phase_ordering_oz"
-    model, files = "builtin:smallest_code", f"inliner-callee-files={callee_files}"
+    model, files = (
+        "builtin:smallest_code",
+        f"inliner-callee-files={folder / CALLEE_FILES}",
+    )
     return {
         CLANG_OZ: [],
         "never inline": fallback("NeverInline"),
@@ -95,6 +102,9 @@ def stock_rows(plugin: Path, callee_files: Path) -> dict[str, list[str]]:
         ),
         "phase-ordering model": plugin_flags(plugin, order),
         "the same, best of 8": plugin_flags(plugin, order, "search=8"),
+        SIMPLE_RULE: plugin_flags(
+            plugin, f"inliner={spec_of('onnx', folder / RULE_FILE)}", files, *FLAGS
+        ),
         "model of inlining": plugin_flags(plugin, f"inliner={model}", files, *FLAGS),
         "the same, files unknown": plugin_flags(plugin, f"inliner={model}", *FLAGS),
         MODELS: plugin_flags(plugin, f"size={model}", files),
@@ -124,6 +134,15 @@ class Results:
         write_json(self._path, plain)
 
 
+def _write_simple_rule(program: BuiltProgram, plugin: Path, jobs: int) -> None:
+    """Writes the rule with which the training of the model of inlining starts."""
+    from .rule import ONE_USE, write_rule
+
+    searched = Searched(program.folder, program.build, program.link)
+    calls = searched.record("none", plugin, jobs)
+    write_rule(ONE_USE, program.folder / RULE_FILE, calls)
+
+
 def measure_stock_rows(
     program: BuiltProgram,
     plugin: Path,
@@ -132,9 +151,11 @@ def measure_stock_rows(
 ) -> Results:
     """Measures the rows that need no search, except rows with a known result."""
     results = Results(program.folder)
-    to, callee_files = program.folder / "linked", program.folder / CALLEE_FILES
-    write_callee_files(program.link, callee_files)
-    for name, flags in stock_rows(plugin, callee_files).items():
+    to = program.folder / "linked"
+    write_callee_files(program.link, program.folder / CALLEE_FILES)
+    if SIMPLE_RULE not in results.sizes:
+        _write_simple_rule(program, plugin, jobs)
+    for name, flags in stock_rows(plugin, program.folder).items():
         if name not in results.sizes:
             try:
                 size = rebuild(program.build, program.link, flags, to, jobs)

@@ -16,10 +16,17 @@ from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
 from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.commands.progress import ProgressBars
-from mlbridge_optimizations.commands.shared import CorpusFolder, Jobs, Plugin, Programs
+from mlbridge_optimizations.commands.shared import (
+    CorpusFolder,
+    Jobs,
+    Plugin,
+    Programs,
+    Split,
+)
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
+from .commands import PACKAGES
 from .settings import CLANG_OZ, SizesFile
 
 if TYPE_CHECKING:
@@ -34,6 +41,7 @@ class PartsOptions:
 
     corpus: CorpusFolder = Path("build/corpus")
     programs: Programs = None
+    split: Split = "training"
     folder: Annotated[
         Path, Option(help="Folder of builds and results. A later run continues there.")
     ] = Path("build/smallest-code-parts")
@@ -56,8 +64,8 @@ class PartsOptions:
 def _evaluate(context: typer.Context, options: PartsOptions) -> None:
     """Measure by how much each part of size optimisation shrinks linked code.
 
-    Programs of the training split are compiled with different settings of the inliner
-    and the outliners, with the shipped model of pass order, and with searched decisions
+    The programs are compiled with different settings of the inliner and the outliners,
+    with the shipped models of inlining and pass order, and with searched decisions
     about inlining, pass order and outlining. The table shows the linked .text relative
     to clang -Oz. Three searches run one after another. Each starts from the result of
     the previous one, and gets a third of --seconds.
@@ -66,7 +74,7 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
     mlbridge evaluate smallest-code-parts --program minisat --seconds 600
     ```
     """
-    need("mlbridge evaluate smallest-code-parts", ("elftools",))
+    need("mlbridge evaluate smallest-code-parts", PACKAGES)
     from mlbridge_optimizations.corpus.manifest import load
 
     from . import parts
@@ -74,7 +82,7 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
 
     plugin = plugin_of(options.plugin)
     corpus = load(options.corpus.resolve())
-    programs = corpus.select("training", only=options.programs or ())
+    programs = corpus.select(options.split, only=options.programs or ())
     options.folder.mkdir(parents=True, exist_ok=True)
     space = options.folder / "pipelines.json"
     pipelines = read_pipelines(options.pipelines, space)

@@ -29,9 +29,10 @@ class RuleFiles:
     """The options of a training's files."""
 
     folders: Folders
-    validation: Annotated[
+    validation_folders: Annotated[
         list[Path] | None,
         Option(
+            "--validation-folder",
             metavar="FOLDER",
             help="Result folder of a search. Its program is used for validation, not"
             " for training. May be repeated.",
@@ -63,7 +64,7 @@ def _train(context: typer.Context, options: RuleFiles, evolution: RuleOptions) -
     plugin = plugin_of(options.plugin)
     programs = [
         Searched.open(folder)
-        for folder in (*options.folders, *(options.validation or ()))
+        for folder in (*options.folders, *(options.validation_folders or ()))
     ]
     count = len(options.folders)
     training, validation = range(count), range(count, len(programs))

@@ -147,9 +147,12 @@ class Searched(BuiltProgram):
         """Returns the bytes by which inlining each call shrinks the program.
 
         If a trial reversed several decisions, their calls share the change of size
-        equally. A call that was tried several times has the mean of its gains.
+        equally. A call that was tried several times has the mean of its gains. Without
+        a search, the result is empty.
         """
         found: defaultdict[Key, list[float]] = defaultdict(list)
+        if not self.flips.is_file():
+            return {}
         with self.flips.open(encoding="utf-8") as file:
             for flip in map(json.loads, file):
                 for site in flip["sites"]:

@@ -18,9 +18,12 @@ class TableConsole(Console):
     def size(self) -> ConsoleDimensions:
         """The width and height of the console in characters."""
         found = super().size
-        if self.is_terminal or "COLUMNS" in os.environ:
+        if self.is_terminal:
             return found
-        return ConsoleDimensions(_IN_FILES, found.height)
+        # Rich reads COLUMNS only when it makes a console.
+        given = os.environ.get("COLUMNS", "")
+        width = int(given) if given.isdecimal() and int(given) else _IN_FILES
+        return ConsoleDimensions(width, found.height)
 
 
 # Disable markup, because names from logs and specs may look like markup.

@@ -227,7 +227,7 @@ def test_rule(project: Path) -> None:
     folder = searched("both", "other").folder
     options = ["--generations", "2", "--population", "4", "--plugin", str(PLUGIN)]
     command = ["train", "smallest-code-rule", str(folder), *options, "--every", "1"]
-    out = ["--validation", str(validation), "--out", "a.onnx"]
+    out = ["--validation-folder", str(validation), "--out", "a.onnx"]
     result = CliRunner().invoke(app, [*command, *out])
     assert result.exit_code == 0, result.output
     assert Path("a.png").is_file()
