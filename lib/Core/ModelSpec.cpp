@@ -140,11 +140,11 @@ static std::string_view schemeOfFile(std::string_view Path) {
 
 Error SpecParser::parseScheme() {
   std::string_view Scheme = takeUntil(":?|");
-  if (auto Wrong = std::ranges::find_if_not(Scheme, isSchemeCharacter);
+  if (const auto *Wrong = std::ranges::find_if_not(Scheme, isSchemeCharacter);
       Wrong != Scheme.end()) {
     Error E = expected("a scheme such as 'pipe:', of letters, digits, _, + "
                        "and -,",
-                       positionOf({&*Wrong, 1}));
+                       positionOf({Wrong, 1}));
     const std::string Kind(schemeOfFile(Scheme));
     if (Kind.empty())
       return E;
