@@ -16,10 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
+from mlbridge.export import Exported
 from mlbridge_optimizations.inlining.export import Decision
 from mlbridge_optimizations.inlining.network import InliningNetwork
 
+from .model_file import write_model
 from .searched import Calls
 from .settings import ImitationOptions
 
@@ -81,13 +82,4 @@ def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwo
 
 def write(network: InliningNetwork, path: Path, calls: Calls, seed: int) -> Exported:
     """Writes a network to an .onnx file, and checks its decisions on calls."""
-    return export(
-        Decision(network),
-        path,
-        features=[FeatureSpec(name, "int64_t", (1,)) for name in calls.names],
-        samples={name: calls.column(name)[:512, None] for name in calls.names},
-        metadata=Metadata(
-            reward="bytes off the linked program, against clang -Oz",
-            training=Training(seed=seed),
-        ),
-    )
+    return write_model(Decision(network), path, calls, seed)

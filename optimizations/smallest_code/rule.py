@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
+from mlbridge.export import Exported
 from mlbridge.files import replacing
 from mlbridge_optimizations.inlining.network import INSTRUCTION_COST
 
+from .model_file import write_model
 from .searched import DEFAULT, Calls
 
 Weights = NDArray[np.float64]
@@ -127,16 +128,7 @@ class InliningRule(nn.Module):
 
 def write_rule(weights: Weights, path: Path, calls: Calls, seed: int = 0) -> Exported:
     """Writes a rule to an .onnx file, and checks its decisions on calls."""
-    return export(
-        InliningRule(calls.names, weights),
-        path,
-        features=[FeatureSpec(name, "int64_t", (1,)) for name in calls.names],
-        samples={name: calls.column(name)[:512, None] for name in calls.names},
-        metadata=Metadata(
-            reward="bytes off the linked program, against clang -Oz",
-            training=Training(seed=seed),
-        ),
-    )
+    return write_model(InliningRule(calls.names, weights), path, calls, seed)
 
 
 class RuleTemplate:
