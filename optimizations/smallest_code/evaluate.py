@@ -11,13 +11,13 @@ from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 
 from mlbridge.files import spec_of
-from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
+from mlbridge_optimizations.corpus.toolchain import mllvm
 
 from .imitation import train, write
 from .linking import Sizes, rebuild
 from .replay import flags_to_replay
 from .rule import ONE_USE, write_rule
-from .searched import FLAGS, Calls, Searched
+from .searched import Calls, Searched, model_flags
 from .settings import CLANG_OZ, THRESHOLDS, ImitationOptions
 
 MODEL = "model"
@@ -36,12 +36,6 @@ class Comparison:
     def ratio(self, policy: str) -> float:
         """Returns the linked .text by a policy, relative to clang -Oz."""
         return self.sizes[policy].text / self.sizes[CLANG_OZ].text
-
-
-def model_flags(spec: str, plugin: Path, program: Searched) -> list[str]:
-    """Returns clang's flags for the model of a spec."""
-    options = (f"inliner={spec}", f"inliner-callee-files={program.callee_files}")
-    return plugin_flags(plugin, *options, "on-error=fatal", *FLAGS)
 
 
 def compare(
@@ -68,7 +62,7 @@ def flags_of(
     for value in THRESHOLDS:
         rows[f"{THRESHOLD} {value}"] = mllvm([f"-inline-threshold={value}"])
     for name, spec in models.items():
-        rows[name] = model_flags(spec, plugin, program)
+        rows[name] = model_flags(spec, plugin, program.callee_files)
     rows[SEARCH] = flags_to_replay(program.decisions, plugin)
     return rows
 

@@ -20,9 +20,9 @@ import numpy as np
 from mlbridge.files import spec_of
 from mlbridge_optimizations.plot import finish, panels_of
 
-from .evaluate import compare, model_flags
+from .evaluate import compare
 from .rule import ONE_USE, RuleTemplate, Weights
-from .searched import Searched
+from .searched import Searched, model_flags
 from .settings import CLANG_OZ, RuleOptions
 
 PULL = 2e-5
@@ -76,7 +76,7 @@ class RuleSizes:
             def ratio(job: tuple[str, int]) -> float:
                 spec, index = job
                 program = self._programs[index]
-                flags = model_flags(spec, self._plugin, program)
+                flags = model_flags(spec, self._plugin, program.callee_files)
                 return self._text(program, flags) / self._stock[index]
 
             work = [(spec, index) for spec in specs for index in programs]

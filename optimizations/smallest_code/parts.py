@@ -27,7 +27,7 @@ from .files import FileProgress, FileSearch
 from .linking import BuiltProgram, Sizes, rebuild, write_callee_files
 from .replay import plugin_replay_flags
 from .search import Progress, search
-from .searched import CALLEE_FILES, FLAGS, Searched
+from .searched import CALLEE_FILES, FLAGS, Searched, model_flags
 from .settings import CLANG_OZ, THRESHOLDS
 
 ICF = "lld --icf=safe, beside"
@@ -81,10 +81,14 @@ def stock_rows(plugin: Path, folder: Path) -> dict[str, list[str]]:
     outline = ["-enable-machine-outliner=always"]
     merged = [*outline, "-enable-linkonceodr-outlining"]
     order = "phase-ordering=builtin:phase_ordering_oz"
-    model, files = (
-        "builtin:smallest_code",
-        f"inliner-callee-files={folder / CALLEE_FILES}",
-    )
+    model, callee_files = "builtin:smallest_code", folder / CALLEE_FILES
+    rule = spec_of("onnx", folder / RULE_FILE)
+
+    def sized(*options: str) -> list[str]:
+        """Lets the models decide. A model that fails is an error."""
+        files = f"inliner-callee-files={callee_files}"
+        return plugin_flags(plugin, f"size={model}", files, "on-error=fatal", *options)
+
     return {
         CLANG_OZ: [],
         "never inline": fallback("NeverInline"),
@@ -102,16 +106,14 @@ def stock_rows(plugin: Path, folder: Path) -> dict[str, list[str]]:
         ),
         "phase-ordering model": plugin_flags(plugin, order),
         "the same, best of 8": plugin_flags(plugin, order, "search=8"),
-        SIMPLE_RULE: plugin_flags(
-            plugin, f"inliner={spec_of('onnx', folder / RULE_FILE)}", files, *FLAGS
+        SIMPLE_RULE: model_flags(rule, plugin, callee_files),
+        "model of inlining": model_flags(model, plugin, callee_files),
+        "the same, files unknown": plugin_flags(
+            plugin, f"inliner={model}", "on-error=fatal", *FLAGS
         ),
-        "model of inlining": plugin_flags(plugin, f"inliner={model}", files, *FLAGS),
-        "the same, files unknown": plugin_flags(plugin, f"inliner={model}", *FLAGS),
-        MODELS: plugin_flags(plugin, f"size={model}", files),
-        "the same, guarded": plugin_flags(plugin, f"size={model}", files, "size-guard"),
-        "all models, best of 8": plugin_flags(
-            plugin, f"size={model}", files, "search=8"
-        ),
+        MODELS: sized(),
+        "the same, guarded": sized("size-guard"),
+        "all models, best of 8": sized("search=8"),
         ICF: ["-Wl,--icf=safe"],
     }
 

@@ -163,6 +163,12 @@ class Searched(BuiltProgram):
         return {key: float(np.mean(gains)) for key, gains in found.items()}
 
 
+def model_flags(spec: str, plugin: Path, callee_files: Path) -> list[str]:
+    """Returns clang's flags for a model of inlining."""
+    options = (f"inliner={spec}", f"inliner-callee-files={callee_files}")
+    return plugin_flags(plugin, *options, "on-error=fatal", *FLAGS)
+
+
 def read_calls(logs: Iterable[Path], gains: dict[Key, float]) -> Calls:
     """Reads logs whose contexts name the calls.
 

@@ -19,7 +19,7 @@ from mlbridge_optimizations.corpus.user_build import (
     link_units,
     run_build,
 )
-from mlbridge_optimizations.smallest_code.evaluate import compare, model_flags
+from mlbridge_optimizations.smallest_code.evaluate import compare
 from mlbridge_optimizations.smallest_code.imitation import train, write
 from mlbridge_optimizations.smallest_code.linking import Sizes, rebuild_from_source
 from mlbridge_optimizations.smallest_code.replay import flags_to_replay
@@ -34,6 +34,7 @@ from mlbridge_optimizations.smallest_code.search import search
 from mlbridge_optimizations.smallest_code.searched import (
     FLIPS,
     Searched,
+    model_flags,
     write_decisions,
 )
 from mlbridge_optimizations.smallest_code.settings import CLANG_OZ, ImitationOptions
@@ -215,7 +216,7 @@ def test_searches_teach_a_model(project: Path) -> None:
     assert ((logits > 0) == asked.decisions).all()
     rule = project / "rule.onnx"
     write_rule(ONE_USE, rule, calls)
-    flags = model_flags(f"onnx:{rule}", PLUGIN, program)
+    flags = model_flags(f"onnx:{rule}", PLUGIN, program.callee_files)
     sizes = compare(program, {CLANG_OZ: [], "rule": flags}, jobs=2)
     assert sizes.sizes[CLANG_OZ] == Sizes.of(program.link.output)
     assert sizes.ratio("rule") != 1
