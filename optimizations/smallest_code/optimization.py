@@ -11,7 +11,13 @@ from mlbridge_optimizations.optimization import (
     Optimization,
 )
 
-from . import commands, explain_command, parts_command, rule_command
+from . import (
+    commands,
+    explain_command,
+    iterated_command,
+    parts_command,
+    rule_command,
+)
 from .settings import EpisodeSettings
 
 if TYPE_CHECKING:
@@ -70,6 +76,7 @@ OPTIMIZATION: Optimization[EpisodeSettings] = Optimization(
     commands={
         **commands.COMMANDS,
         **explain_command.COMMANDS,
+        **iterated_command.COMMANDS,
         **parts_command.COMMANDS,
         **rule_command.COMMANDS,
     },

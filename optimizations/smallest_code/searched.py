@@ -8,7 +8,7 @@ time. The decisions and the changes of size come from the search of the whole pr
 import json
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from mlbridge.log import read_log
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.corpus.user_build import read
 
-from .linking import BuiltProgram, rebuild, write_callee_files
+from .linking import BuiltProgram, Sizes, rebuild, write_callee_files
 
 SEARCH = "search.json"
 DECISIONS = "decisions.txt"
@@ -128,9 +128,16 @@ class Searched(BuiltProgram):
         (self.folder / SEARCH).write_text(about + "\n", encoding="utf-8")
 
     def record(self, spec: str, plugin: Path, jobs: int) -> Calls:
-        """Compiles with a policy, and returns its decisions.
+        """Compiles with a policy, and returns its decisions. See `compile`."""
+        return self.compile(spec, plugin, jobs, gains_of(self.flips))[0]
+
+    def compile(
+        self, spec: str, plugin: Path, jobs: int, gains: Mapping[Key, float]
+    ) -> tuple[Calls, Sizes]:
+        """Compiles with a policy. Returns its decisions, and the linked sizes.
 
         ``spec`` is the end of a model spec: ``none``, ``decisions:FILE``, or a model.
+        ``gains`` has the calls' `Calls.gains`.
         """
         folder = self.folder / CALLS
         shutil.rmtree(folder, ignore_errors=True)
@@ -140,27 +147,28 @@ class Searched(BuiltProgram):
         options = [f"inliner={log}|{spec}", "inliner-name-calls", "on-error=fatal"]
         options += [f"inliner-callee-files={self.callee_files}", *FLAGS]
         flags = plugin_flags(plugin, *options)
-        rebuild(self.build, self.link, flags, folder / self.name, jobs)
-        return read_calls(sorted(folder.glob("*.log")), self.gains())
+        sizes = rebuild(self.build, self.link, flags, folder / self.name, jobs)
+        return read_calls(sorted(folder.glob("*.log")), gains), sizes
 
-    def gains(self) -> dict[Key, float]:
-        """Returns the bytes by which inlining each call shrinks the program.
 
-        If a trial reversed several decisions, their calls share the change of size
-        equally. A call that was tried several times has the mean of its gains. Without
-        a search, the result is empty.
-        """
-        found: defaultdict[Key, list[float]] = defaultdict(list)
-        if not self.flips.is_file():
-            return {}
-        with self.flips.open(encoding="utf-8") as file:
-            for flip in map(json.loads, file):
-                for site in flip["sites"]:
-                    gain = -flip["change"] / len(flip["sites"])
-                    found[site["callee"], site["location"]].append(
-                        gain if site["decision"] else -gain
-                    )
-        return {key: float(np.mean(gains)) for key, gains in found.items()}
+def gains_of(flips: Path) -> dict[Key, float]:
+    """Returns the bytes by which inlining each call shrinks the program.
+
+    ``flips`` is the file of a search. If a trial reversed several decisions, their
+    calls share the change of size equally. A call that was tried several times has the
+    mean of its gains. Without a file, the result is empty.
+    """
+    found: defaultdict[Key, list[float]] = defaultdict(list)
+    if not flips.is_file():
+        return {}
+    with flips.open(encoding="utf-8") as file:
+        for flip in map(json.loads, file):
+            for site in flip["sites"]:
+                gain = -flip["change"] / len(flip["sites"])
+                found[site["callee"], site["location"]].append(
+                    gain if site["decision"] else -gain
+                )
+    return {key: float(np.mean(gains)) for key, gains in found.items()}
 
 
 def model_flags(spec: str, plugin: Path, callee_files: Path) -> list[str]:
@@ -169,7 +177,7 @@ def model_flags(spec: str, plugin: Path, callee_files: Path) -> list[str]:
     return plugin_flags(plugin, *options, "on-error=fatal", *FLAGS)
 
 
-def read_calls(logs: Iterable[Path], gains: dict[Key, float]) -> Calls:
+def read_calls(logs: Iterable[Path], gains: Mapping[Key, float]) -> Calls:
     """Reads logs whose contexts name the calls.
 
     Raises InvalidArgument if the logs contain no calls or have different features.
@@ -182,7 +190,7 @@ def read_calls(logs: Iterable[Path], gains: dict[Key, float]) -> Calls:
     return replace(calls, weights=np.array([1 / counts[key] for key in calls.keys]))
 
 
-def _read_log(log: Path, gains: dict[Key, float]) -> Calls:
+def _read_log(log: Path, gains: Mapping[Key, float]) -> Calls:
     """Reads the calls of one log, each with the weight 1."""
     found = read_log(log).as_arrays()
     keys = []

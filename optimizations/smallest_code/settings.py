@@ -47,6 +47,17 @@ class ImitationOptions:
 
 
 @dataclass(frozen=True)
+class IterationOptions:
+    """The options of Iterative BC-Max."""
+
+    iterations: Annotated[int, Option(min=1, help="Iterations of BC-Max.")] = 2
+    seconds: Annotated[
+        float,
+        Option(min=0, help="CPU seconds of the search in each program and iteration."),
+    ] = 60
+
+
+@dataclass(frozen=True)
 class RuleOptions:
     """The options of an evolution."""
 

@@ -250,6 +250,28 @@ def test_rule(project: Path) -> None:
     assert (again.decisions == calls.decisions).mean() > 0.95
 
 
+def test_the_best_of_several_policies_is_imitated(project: Path) -> None:
+    """The network of an iteration is a policy of the next iteration."""
+    folder = searched("both", "other").folder
+    before = Path(folder, FLIPS).read_text()
+    options = ["--seconds", "1", "--epochs", "40", "--plugin", str(PLUGIN)]
+    command = ["train", "smallest-code-imitation", str(folder), *options]
+    result = CliRunner().invoke(app, [*command, "--out", "a.onnx"])
+    assert result.exit_code == 0, result.output
+    first, second = map(json.loads, Path("a.jsonl").read_text().splitlines())
+    assert first["policies"] == ["builtin:smallest_code"]
+    assert first["searched"] < first["best"] < 1
+    assert second["best"] == min(first["best"], first["network"])
+    # The command leaves the results of the search as they are.
+    assert Path(folder, FLIPS).read_text() == before
+    program = Searched.open(folder)
+    model = f"onnx:{Path('a.onnx').resolve()}"
+    flags = model_flags(model, PLUGIN, program.callee_files)
+    sizes = compare(program, {CLANG_OZ: [], "model": flags}, jobs=2)
+    networks = first["network"], second["network"]
+    assert sizes.ratio("model") == pytest.approx(min(networks))
+
+
 def test_commands_train_and_evaluate(project: Path) -> None:
     folders = [str(searched("shapes", "shapes").folder)]
     folders.append(str(searched("both", "other").folder))
