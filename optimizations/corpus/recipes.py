@@ -44,6 +44,7 @@ SIZE_ONLY = frozenset(
         "libjsoncpp",
         "pugixml",
         "snappy",
+        "yaml-cpp",
     }
 )
 
