@@ -8,6 +8,7 @@ that a later run does not measure it again.
 import json
 import os
 import shlex
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -21,6 +22,7 @@ from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_f
 from mlbridge_optimizations.corpus.user_build import read, run_build
 from mlbridge_optimizations.corpus.wrapper import RECORDS
 from mlbridge_optimizations.evaluation.tables import write_json
+from mlbridge_optimizations.phase_ordering.environment.actions import ActionSpace
 
 from .decisions import Decisions
 from .files import FileProgress, FileSearch
@@ -32,8 +34,13 @@ from .settings import CLANG_OZ, THRESHOLDS
 
 ICF = "lld --icf=safe, beside"
 MODELS = "models of inlining and order, outliner"
+WITHOUT_INLINING = "the same, without inlining"
+WITHOUT_ORDER = "the same, without order"
+WITHOUT_OUTLINER = "the same, without outliner"
 SIMPLE_RULE = "simple rule of inlining"
 RULE_FILE = "simple-rule.onnx"
+RANDOM_ORDER = "random order instead, best of 8"
+RANDOM_ORDER_FILE = "random-order.onnx"
 INLINING = "searched inlining"
 ORDER = "searched inlining and pipeline"
 ALL = "searched: all parts"
@@ -64,8 +71,8 @@ def build_program(program: Program, folder: Path) -> BuiltProgram:
 def stock_rows(plugin: Path, folder: Path) -> dict[str, list[str]]:
     """Returns the flags of the rows that need no search.
 
-    The program's ``folder`` has the simple rule, and the number of files that emit each
-    function.
+    The program's ``folder`` has the simple rule, the random order, and the number of
+    files that emit each function.
     """
 
     def fallback(name: str) -> list[str]:
@@ -83,6 +90,7 @@ def stock_rows(plugin: Path, folder: Path) -> dict[str, list[str]]:
     order = "phase-ordering=builtin:phase_ordering_oz"
     model, callee_files = "builtin:smallest_code", folder / CALLEE_FILES
     rule = spec_of("onnx", folder / RULE_FILE)
+    random_order = spec_of("onnx", folder / RANDOM_ORDER_FILE)
 
     def sized(*options: str) -> list[str]:
         """Lets the models decide. A model that fails is an error."""
@@ -112,8 +120,15 @@ def stock_rows(plugin: Path, folder: Path) -> dict[str, list[str]]:
             plugin, f"inliner={model}", "on-error=fatal", *FLAGS
         ),
         MODELS: sized(),
+        WITHOUT_INLINING: sized("inliner=none"),
+        WITHOUT_ORDER: sized("phase-ordering=none"),
+        WITHOUT_OUTLINER: [
+            *sized(),
+            *mllvm(["-enable-machine-outliner=never"]),
+        ],
         "the same, guarded": sized("size-guard"),
         "all models, best of 8": sized("search=8"),
+        RANDOM_ORDER: sized(f"phase-ordering={random_order}", "search=8"),
         ICF: ["-Wl,--icf=safe"],
     }
 
@@ -145,6 +160,15 @@ def _write_simple_rule(program: BuiltProgram, plugin: Path, jobs: int) -> None:
     write_rule(ONE_USE, program.folder / RULE_FILE, calls)
 
 
+def write_random_order(program: BuiltProgram) -> None:
+    """Writes the model of `RANDOM_ORDER`, which chooses each action at random."""
+    from .random_models import write_order
+
+    seed = zlib.crc32(program.name.encode()) % 1000
+    actions = len(ActionSpace.load("oz").actions)
+    write_order(program.folder / RANDOM_ORDER_FILE, actions, seed)
+
+
 def measure_stock_rows(
     program: BuiltProgram,
     plugin: Path,
@@ -157,6 +181,7 @@ def measure_stock_rows(
     write_callee_files(program.link, program.folder / CALLEE_FILES)
     if SIMPLE_RULE not in results.sizes:
         _write_simple_rule(program, plugin, jobs)
+    write_random_order(program)
     for name, flags in stock_rows(plugin, program.folder).items():
         if name not in results.sizes:
             try:

@@ -18,10 +18,14 @@ from mlbridge_optimizations.smallest_code.decisions import (
     Decisions,
     FileDecisions,
 )
-from mlbridge_optimizations.smallest_code.linking import Sizes, rebuild
+from mlbridge_optimizations.smallest_code.linking import (
+    Sizes,
+    rebuild,
+    write_callee_files,
+)
 from mlbridge_optimizations.smallest_code.pipelines import read_pipelines
 from mlbridge_optimizations.smallest_code.replay import flags_to_replay
-from mlbridge_optimizations.smallest_code.searched import Searched
+from mlbridge_optimizations.smallest_code.searched import CALLEE_FILES, Searched
 from mlbridge_optimizations.smallest_code.settings import CLANG_OZ, THRESHOLDS
 from phase_ordering import PLUGIN
 from test_smallest_code import HEADER, MAIN, SHAPES, output_of, write_project
@@ -78,12 +82,9 @@ def test_decisions_survive_a_file(tmp_path: Path) -> None:
         Decisions.read(path)
 
 
-def test_the_parts_of_a_program(tmp_path: Path) -> None:
-    """Each part of a search makes a program smaller. Its output stays the same.
-
-    A repeated search continues from the result.
-    """
-    root = tmp_path / "source"
+def small_program(folder: Path) -> Program:
+    """Writes a program whose code each part makes smaller."""
+    root = folder / "source"
     root.mkdir()
     main = MAIN.replace("int main", f"{DECLARED}int main").replace(
         "  Stack<long> Longs;", f"{CALLS}  Stack<long> Longs;"
@@ -94,14 +95,22 @@ def test_the_parts_of_a_program(tmp_path: Path) -> None:
     modules = tuple(
         Module("", name, 1, 1, "") for name in ("main.cpp", "shapes.cpp", "repeats.cpp")
     )
-    program = Program(
+    return Program(
         *("shapes", "test", "1", "training", ("",) * 5, (), str(root)),
         *(modules, modules[0], "key"),
     )
+
+
+def test_the_parts_of_a_program(tmp_path: Path) -> None:
+    """Each part of a search makes a program smaller. Its output stays the same.
+
+    A repeated search continues from the result.
+    """
     core, space = tmp_path / "core.json", tmp_path / "space.json"
     core.write_text(json.dumps(SPACE))
     pipelines = read_pipelines(core, space)
     assert pipelines["nothing"] == "always-inline,globaldce"
+    program = small_program(tmp_path)
     built = parts.build_program(program, tmp_path / "parts")
 
     def search_all() -> dict[str, int]:
@@ -122,6 +131,25 @@ def test_the_parts_of_a_program(tmp_path: Path) -> None:
     assert "outlines sequences of" in (built.folder / "stage3.txt").read_text()
     built = parts.build_program(program, tmp_path / "parts")
     assert search_all() == sizes
+
+
+def test_rows_of_models_without_a_part(tmp_path: Path) -> None:
+    """The random order is never larger than LLVM's order."""
+    built = parts.build_program(small_program(tmp_path), tmp_path / "parts")
+    write_callee_files(built.link, built.folder / CALLEE_FILES)
+    parts.write_random_order(built)
+    flags = parts.stock_rows(PLUGIN, built.folder)
+    to = tmp_path / "linked"
+
+    def text(row: str) -> int:
+        size = rebuild(built.build, built.link, flags[row], to, jobs=2).text
+        assert output_of(to) == output_of(built.link.output)
+        return size
+
+    models, stock_order = text(parts.MODELS), text(parts.WITHOUT_ORDER)
+    assert text(parts.WITHOUT_INLINING) > models != stock_order
+    assert text(parts.WITHOUT_OUTLINER) >= models
+    assert text(parts.RANDOM_ORDER) <= stock_order
 
 
 def test_a_resumed_search_keeps_decisions_about_files(
