@@ -19,6 +19,7 @@
 #include <gcc-plugin.h>
 
 #include <context.h>
+#include <dominance.h>
 #include <tree.h>
 
 #include <gimple.h>
@@ -148,8 +149,8 @@ public:
     return 0;
   }
 
-  /// Decides whether the current pass runs.
-  void decide(bool &IsOpen);
+  /// True if the model does not skip \p Pass, which gcc would run.
+  bool shouldRun(const opt_pass &Pass);
 
 private:
   Model &Asked;
@@ -182,29 +183,42 @@ static bool mustInline(tree Function) {
   return false;
 }
 
-void GatesPass::decide(bool &IsOpen) {
-  if (!IsOpen || !Asked.isActive() || !current_function_decl)
-    return;
-  const opt_pass &Pass = *current_pass;
-  if (Pass.type != GIMPLE_PASS && Pass.type != RTL_PASS)
-    return;
+bool GatesPass::shouldRun(const opt_pass &Pass) {
+  if (!Asked.isActive())
+    return true;
   int32_t Index = indexOf(Pass.name);
   auto Counts = Known.find(DECL_UID(current_function_decl));
   // gcc creates some functions later, for example by outlining. These functions
   // have no counts.
   if (Index < 0 || Counts == Known.end() ||
       (strcmp(Pass.name, "einline") == 0 && mustInline(current_function_decl)))
-    return;
+    return true;
   Asked.set("pass", Index)
       .set("pass_number", static_cast<int32_t>(Pass.static_pass_number));
   Counts->second.describeTo(Asked);
-  IsOpen = Asked.ask(nameOf(current_function_decl), 1, 1) != 0;
+  bool IsOpen = Asked.ask(nameOf(current_function_decl), 1, 1) != 0;
   Asked.log(IsOpen);
+  return IsOpen;
+}
+
+/// True if \p Pass relies on the dominators that earlier passes computed. All
+/// other optional passes compute the dominators that they need.
+static bool needsDominators(const opt_pass &Pass) {
+  return strcmp(Pass.name, "tailr") == 0 || strcmp(Pass.name, "tailc") == 0;
 }
 
 /// \p Gate is a bool, although gcc's documentation calls it an int.
-static void overrideGate(void *Gate, void *Pass) {
-  static_cast<GatesPass *>(Pass)->decide(*static_cast<bool *>(Gate));
+static void overrideGate(void *Gate, void *Gates) {
+  bool &IsOpen = *static_cast<bool *>(Gate);
+  const opt_pass &Pass = *current_pass;
+  if (!IsOpen || !current_function_decl ||
+      (Pass.type != GIMPLE_PASS && Pass.type != RTL_PASS))
+    return;
+  IsOpen = static_cast<GatesPass *>(Gates)->shouldRun(Pass);
+  // The model may have skipped the passes that computed the dominators. If the
+  // dominators are known, this does nothing.
+  if (IsOpen && needsDominators(Pass))
+    calculate_dominance_info(CDI_DOMINATORS);
 }
 
 void decideGates(const char *Plugin, Model &Asked) {

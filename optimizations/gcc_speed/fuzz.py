@@ -69,7 +69,7 @@ class Round:
 def random_answers(draw: random.Random) -> tuple[tuple[str, ...], Answer]:
     """Draws decisions, and a policy that answers requests about them."""
     decisions = tuple(draw.sample(DECISIONS, draw.randint(1, len(DECISIONS))))
-    rates = {one: draw.choice((0.02, 0.2, 0.6, 1.0)) for one in decisions}
+    rates = {one: draw.choice((0.02, 0.2, 0.6, 0.9, 1.0)) for one in decisions}
 
     def answer(decision: str, features: mlbridge.Features) -> int:
         if draw.random() < rates[decision]:

@@ -24,7 +24,7 @@ from aot_models import GraphBuilder
 from mlbridge.aot import compile_model
 from mlbridge.log import read_log
 from mlbridge_optimizations.corpus.sources import SourceProgram, unpack
-from mlbridge_optimizations.gcc_speed.models import served
+from mlbridge_optimizations.gcc_speed.models import Answer, served
 from programs import BUILD, IS_FULL, ROOT, Started, run_program
 
 PLUGIN = BUILD / "compilers/gcc/mlbridge.so"
@@ -350,17 +350,32 @@ def test_exceptions_debug_info_and_two_plugins(tmp_path: Path) -> None:
     assert printed == "1862 2296\n"
 
 
-def runs(source: str, options: Sequence[str], folder: Path, **choices: int) -> str:
-    """Compiles and runs a program with a model that always gives the same replies."""
+def runs_with(
+    answer: Answer,
+    decisions: Sequence[str],
+    source: str,
+    options: Sequence[str],
+    folder: Path,
+) -> str:
+    """Compiles a program with a model's answers, and returns what it prints."""
     file = folder / ("x.cpp" if "std::" in source else "x.c")
     file.write_text(source)
     command: list[str | Path] = ["g++" if file.suffix == ".cpp" else "gcc", *options]
     with served() as server:
-        server.answer = lambda decision, features: choices[decision]
-        command += [file, "-o", folder / "program", *server.flags(PLUGIN, [*choices])]
+        server.answer = answer
+        command += [file, "-o", folder / "program", *server.flags(PLUGIN, decisions)]
         assert run_program(command, check=True).stderr == ""
         assert sum(server.counts.values()) > 0
     return run_program([folder / "program"], check=True).stdout
+
+
+def runs(source: str, options: Sequence[str], folder: Path, **choices: int) -> str:
+    """Calls `runs_with` with a model that always gives the same replies."""
+
+    def answer(decision: str, _: mlbridge.Features) -> int:
+        return choices[decision]
+
+    return runs_with(answer, [*choices], source, options, folder)
 
 
 UNCHECKED = """#include <stdio.h>
@@ -441,6 +456,29 @@ int main(void) { printf("%d\\n", two(5) + none(3)); }
 def test_functions_that_gcc_must_inline(level: str, tmp_path: Path) -> None:
     """No model may skip the pass that inlines them."""
     assert runs(INLINED, (level,), tmp_path, gates=0, flags=0) == "30\n"
+
+
+RECURSIVE = """#include <stdio.h>
+__attribute__((noinline)) int next(int a) { return a ^ 5; }
+__attribute__((noinline)) int sum(int n, int s) {
+  return n == 0 ? s : sum(n - 1, s + next(n));
+}
+int main(void) { printf("%d\\n", sum(10, 0)); }
+"""
+
+
+@pytest.mark.parametrize("kept", [["tailr"], ["ccp", "tailc"]])
+def test_passes_that_need_dominators(kept: list[str], tmp_path: Path) -> None:
+    """The passes that turn recursion into loops do not compute dominators."""
+    text = (ROOT / "compilers/gcc/Gates.cpp").read_text()
+    found = re.search(r"OptionalPasses\[\] = {(.*?)}", text, re.DOTALL)
+    assert found
+    names = re.findall(r'"(.+?)"', found[1])
+
+    def answer(_: str, features: mlbridge.Features) -> int:
+        return int(names[int(features["pass"])] in kept)
+
+    assert runs_with(answer, ["gates"], RECURSIVE, ["-O2"], tmp_path) == "63\n"
 
 
 POLYMORPHIC = """#include <cstdio>
