@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Learns a policy with PPO, A2C or DQN of Stable-Baselines3, or ARS of sb3-contrib.
+"""Learns a policy with Stable-Baselines3: PPO, A2C, double DQN, or sb3-contrib's ARS.
 
 With one worker, the same seed gives the same curve and the same policy.
 """
@@ -24,6 +24,7 @@ from mlbridge_optimizations.optimization import MODEL
 from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.credits import Credits
 from mlbridge_optimizations.training.curve import Curve, ShowReturn
+from mlbridge_optimizations.training.double_dqn import DoubleDQN
 from mlbridge_optimizations.training.experiment import Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
 from mlbridge_optimizations.training.settings import TrainingSettings
@@ -33,7 +34,8 @@ T = TypeVar("T")
 
 def _kind(algo: str) -> type[BaseAlgorithm]:
     if algo != "ars":
-        kinds: dict[str, type[BaseAlgorithm]] = {"ppo": PPO, "a2c": A2C, "dqn": DQN}
+        kinds: dict[str, type[BaseAlgorithm]]
+        kinds = {"ppo": PPO, "a2c": A2C, "dqn": DoubleDQN}
         return kinds[algo]
     from mlbridge_optimizations.training.evolution import Evolution
 

@@ -12,7 +12,7 @@ from mlbridge import grpc
 from mlbridge.errors import InvalidArgument
 
 ALGORITHMS = {"sb3": ("ppo", "a2c", "dqn", "ars"), "rllib": ("ppo", "dqn", "appo")}
-"""The algorithms of each engine. RLlib's DQN is a double DQN."""
+"""The algorithms of each engine. DQN is always double DQN."""
 
 
 Width = Annotated[int, Option("--width", min=1, help="Width of the hidden layers.")]
@@ -66,7 +66,7 @@ class TrainingSettings:
     algo: Annotated[
         str,
         Option(
-            help="Algorithm: ppo, dqn (double DQN with rllib), a2c (sb3), appo (rllib)"
+            help="Algorithm: ppo, dqn (double DQN), a2c (sb3), appo (rllib)"
             " or ars (sb3: Augmented Random Search, an evolution strategy)."
         ),
     ] = "ppo"

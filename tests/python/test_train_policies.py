@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
+import torch
 from gymnasium import Env, spaces
 from stable_baselines3 import PPO
+from stable_baselines3.common.logger import Logger
 
 from core_sets import SMALL, modules
 from mlbridge.envs import CompilerEnv
@@ -80,6 +83,27 @@ def test_sb3_trains_and_exports(experiment: Experiment, algo: str) -> None:
     for sequence in sequences:
         assert not isinstance(sequence, SequenceFailed)
         assert len(sequence) == 4
+
+
+def test_dqn_is_double(experiment: Experiment, tmp_path: Path) -> None:
+    wanted = experiment.changed(algo="dqn", steps=8)
+    trained: Any = policy.learn(wanted).policies[MODEL]
+    trained.save(tmp_path / "saved.zip")
+    state = np.zeros((1, *trained.observation_space.shape), np.float32)
+    for model in (trained, type(trained).load(tmp_path / "saved.zip")):
+        # The trained network prefers action 1, and the target network action 0.
+        for network, first, second in ((model.q_net, 0, 1), (model.q_net_target, 9, 5)):
+            last = network.q_net[-1]
+            torch.nn.init.zeros_(last.weight)
+            torch.nn.init.zeros_(last.bias)
+            last.bias.data[:2] = torch.tensor([first, second])
+        model.set_logger(Logger(folder=None, output_formats=[]))
+        model.replay_buffer.reset()
+        one = (np.zeros((1, 1)), np.ones(1), np.zeros(1))
+        model.replay_buffer.add(state, state, *one, [{}])
+        model.train(1)
+        loss = 1 + model.gamma * 5 - 0 - 0.5  # Huber's loss
+        assert model.logger.name_to_value["train/loss"] == pytest.approx(loss)
 
 
 def test_with_one_worker_the_same_seed_gives_the_same_curve(
