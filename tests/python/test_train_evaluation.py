@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from mlbridge_optimizations.phase_ordering.environment.actions import (
     ActionSpace,
 )
 from mlbridge_optimizations.phase_ordering.environment.measure import oz_size
+from mlbridge_optimizations.phase_ordering.evaluation import poset_rl
 from mlbridge_optimizations.phase_ordering.evaluation.evaluate import Evaluation, Way
 from mlbridge_optimizations.phase_ordering.evaluation.programs import run_programs
 from mlbridge_optimizations.phase_ordering.evaluation.report import Statistics
@@ -201,30 +203,40 @@ def test_agents_of_several_seeds_are_compared(
 ) -> None:
     arguments = (
         *("evaluate", "phase-ordering-poset-rl", "--corpus", whole_corpus),
-        *("--engine", "sb3", "--seeds", "2", "--steps", "45", "--out", tmp_path),
+        *("--seeds", "2", "--steps", "45", "--out", tmp_path),
         *("--vocabulary", ROOT / "tests/lit/Inputs/vocabulary.json"),
         *("--split", "training", "--program", "bzip2", "--tries", "2"),
         *("--max-instructions", "1000", "--rounds", "1"),
         *("--shipped", trained_core.model),
     )
     said = run_cli(*arguments)
-    rows = json.loads((tmp_path / "summary.json").read_text())
+    found = json.loads((tmp_path / "summary.json").read_text())
+    rows, verdicts = found["rows"], found["verdicts"]
     assert list(rows) == [
-        *("seed 0", "seed 1", "mean of 2 seeds", "shipped model"),
-        *("one random sequence", "random, best of 2"),
+        *("seed 0", "seed 1", "mean of 2 seeds", "mean of 2 seeds, by files"),
+        *("shipped model", "one random sequence", "random, best of 2"),
     ]
-    for column in ("size", "instructions", "time"):
+    for column in ("size", "instructions"):
         ours = [rows[f"seed {seed}"][column] for seed in range(2)]
-        assert all(0.3 < ratio < 3 for ratio in ours)
-        mean, low, high = rows["mean of 2 seeds"][column]
-        assert mean == pytest.approx(sum(ours) / 2)
-        assert low <= mean <= high
-        assert f"{ours[0]:.4f}" in said
-    assert rows["random, best of 2"]["size"] <= 1
+        means = [rows[f"mean of 2 seeds{by}"][column] for by in ("", ", by files")]
+        for mean, low, high in (*ours, *means, rows["random, best of 2"][column]):
+            assert low <= mean <= high
+            assert 0.3 < mean < 3
+            assert f"{mean:.4f}" in said
+        mean_of_seeds = pytest.approx(fmean(mean for mean, *_ in ours))
+        assert [mean for mean, *_ in means] == [mean_of_seeds] * 2
+        assert rows["random, best of 2"][column][0] <= 1
+    times = [rows[f"seed {seed}"]["time"] for seed in range(2)]
+    assert rows["mean of 2 seeds"]["time"][0] == pytest.approx(fmean(times))
+    assert rows["mean of 2 seeds, by files"]["time"] is None
     assert rows["random, best of 2"]["time"] is None
+    assert list(verdicts) == ["size", "instructions", "time"]
+    assert all(f": {verdict}" in said for verdict in verdicts.values())
     settings = json.loads((tmp_path / "seed-1/settings.json").read_text())
     assert (settings["seed"], settings["batch"], settings["epsilon"]) == (1, 512, 0.01)
-    assert settings["environment"]["reward"] == "poset-rl"
+    environment = settings["environment"]
+    assert environment["reward"] == "poset-rl"
+    assert environment["max_instructions"] == 1000
     # A second run trains and measures nothing, but makes the same table.
     (tmp_path / "seed-0/checkpoint.zip").unlink()
     (tmp_path / "measured.jsonl").unlink()
@@ -233,6 +245,31 @@ def test_agents_of_several_seeds_are_compared(
     # Other settings do not fit the trainings.
     with pytest.raises(InvalidArgument, match="reward"):
         run_cli(*arguments, "--reward", "text-size:10")
+
+
+def test_agents_differ_from_oz_if_all_intervals_do() -> None:
+    means: poset_rl.Rows = {
+        "seed 0": dict.fromkeys(poset_rl.COLUMNS, (0.98, 0.97, 0.99)),
+        "mean of 2 seeds": {
+            "size": (0.98, 0.97, 0.99),
+            "instructions": (0.98, 0.97, 0.99),
+            "time": (1.1, 1.05, 1.2),
+        },
+        "mean of 2 seeds, by files": {
+            "size": (0.98, 0.95, 0.999),
+            "instructions": (0.98, 0.95, 1.01),
+            "time": None,
+        },
+    }
+    assert poset_rl.verdicts(means) == {
+        "size": "smaller than with -Oz",
+        "instructions": "not clearly different from -Oz",
+        "time": "larger than with -Oz",
+    }
+    alone: poset_rl.Rows = {
+        "seed 0": {"size": (1.02, 1.01, 1.03), "instructions": None, "time": 0.9}
+    }
+    assert poset_rl.verdicts(alone) == {"size": "larger than with -Oz"}
 
 
 def test_other_models_are_refused(tmp_path: Path) -> None:

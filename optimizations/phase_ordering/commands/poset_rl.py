@@ -45,10 +45,22 @@ class Agents:
     ] = 5
     steps: Annotated[
         int, Option(min=1, help="Number of actions with which each agent is trained.")
-    ] = 300_000
+    ] = 100_000
+    largest: Annotated[
+        int,
+        Option(
+            "--training-max-instructions",
+            min=1,
+            help="Omit modules with more instructions than this from training.",
+        ),
+    ] = 1000
     engine: Annotated[
-        str, Option(help="Library: rllib (double DQN), or sb3 (DQN, not double).")
-    ] = "rllib"
+        str,
+        Option(
+            help="Library: sb3 (Stable-Baselines3), or rllib, which replays important"
+            " actions more often and takes about 3 times as long."
+        ),
+    ] = "sb3"
     workers: Annotated[
         int, Option(min=1, help="Parallel compilers per training run.")
     ] = 1
@@ -127,6 +139,7 @@ def _poset_rl(
         agents.leave_out,
         actions=agents.actions,
         reward=agents.reward,
+        max_instructions=agents.largest,
         vocabulary=agents.vocabulary,
         plugin=compared.plugin,
     )
@@ -163,10 +176,14 @@ def _poset_rl(
     rows = poset_rl.summary(found, other, chance)
     console.print(poset_rl.table_of(rows))
     console.print(
-        "The interval shows how much the mean depends on the seed of the training."
-        " The rows with random sequences choose by the column's own measure."
+        "The intervals of the mean show how much it depends on the seed of the training"
+        " and on the files. The other intervals are by files. The rows with random"
+        " sequences choose by the column's own measure."
     )
-    write_json(agents.out / "summary.json", rows)
+    verdicts = poset_rl.verdicts(rows)
+    for column, verdict in verdicts.items():
+        console.print(f"{poset_rl.COLUMNS[column]}: {verdict}")
+    write_json(agents.out / "summary.json", {"rows": rows, "verdicts": verdicts})
 
 
 COMMANDS = {

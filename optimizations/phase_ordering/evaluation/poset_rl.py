@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean, geometric_mean
 from typing import Any
 
+import numpy as np
 from rich.table import Table
 
 from mlbridge.errors import ModelError
@@ -26,14 +27,15 @@ from mlbridge_optimizations.training.settings import TrainingSettings
 
 from ..model.model import Model, Task
 from ..model.training import TRAINED, PhaseOrderingSettings
-from .evaluate import EvaluationSettings, evaluate
+from .evaluate import Evaluation, EvaluationSettings, Way, evaluate
 from .programs import run_programs
 from .report import Statistics
 
 COLUMNS = {"size": "text size", "instructions": "IR instructions", "time": "time"}
 """Maps the keys of a row's results to the titles of columns."""
 
-ALONE, CHANCE = "model, alone", "one random sequence"
+ALONE = "model, alone"
+_MEAN = "mean of"
 
 
 def published(
@@ -156,39 +158,75 @@ class Comparison:
         return results
 
 
-def ratio(results: Mapping[str, Any], column: str, way: str = ALONE) -> float | None:
-    """Returns the geomean over programs of a way's ratios to -Oz, or None."""
+Cell = float | tuple[float, float, float] | None
+"""A ratio to -Oz, with the limits of its 95 % interval if there is an interval."""
+
+Rows = dict[str, dict[str, Cell]]
+"""Maps the names of rows, and then the keys of `COLUMNS`, to ratios."""
+
+
+def ratio(results: Mapping[str, Any], column: str, way: str = ALONE) -> Cell:
+    """Returns the geomean over programs of a way's ratios to -Oz, or None.
+
+    The intervals of sizes and instructions resample the files.
+    """
     if column == "time":
         times = results["time"].values() if way == ALONE else ()
         return geometric_mean(times) if times else None
-    by_name = {one["name"]: one["geomean"]["mean"] for one in results[column]["ways"]}
-    found: float | None = by_name.get(way)
-    return found
+    for one in results[column]["ways"]:
+        if one["name"] == way:
+            found = one["geomean"]
+            return found["mean"], found["low"], found["high"]
+    return None
+
+
+def _mean(cells: Sequence[Cell]) -> Cell:
+    """Returns the mean of several seeds' ratios, with Student's interval."""
+    means = [cell[0] if isinstance(cell, tuple) else cell for cell in cells]
+    known = [mean for mean in means if mean is not None]
+    return (fmean(known), *few_interval(known)) if len(known) > 1 else None
+
+
+def _mean_by_files(seeds: Sequence[Mapping[str, Any]], column: str) -> Cell:
+    """Returns the mean of the seeds' ratios, with an interval that resamples files."""
+    if column == "time":
+        return None
+    first = seeds[0][column]
+    # The number of instructions is unknown for a file on which the compiler failed.
+    if any(found[column]["files"] != first["files"] for found in seeds):
+        return None
+    ways = [
+        Way(str(seed), 1, 0, np.array(one["sizes"], float))
+        for seed, found in enumerate(seeds)
+        for one in found[column]["ways"]
+        if one["name"] == ALONE
+    ]
+    oz = np.array(first["oz"], float)
+    statistics = Statistics(Evaluation(first["files"], first["programs"], oz, ways))
+    found = statistics.mean_of(ways)
+    return found.mean, found.low, found.high
 
 
 def summary(
     seeds: Sequence[Mapping[str, Any]],
     shipped: Mapping[str, Any] | None,
     chance: Mapping[str, Any],
-) -> dict[str, dict[str, Any]]:
-    """Returns the rows of the comparison, which are dicts from column to ratio.
+) -> Rows:
+    """Returns the rows of the comparison.
 
-    In the row with the mean of several seeds, each value is a list of the mean and the
-    limits of its 95 % interval.
+    The mean of several seeds has two rows. The interval of the first row shows how much
+    the mean depends on the seed, and the interval of the second how much it depends on
+    the files.
     """
 
-    def row(results: Mapping[str, Any], way: str = ALONE) -> dict[str, Any]:
+    def row(results: Mapping[str, Any], way: str = ALONE) -> dict[str, Cell]:
         return {column: ratio(results, column, way) for column in COLUMNS}
 
     rows = {f"seed {number}": row(found) for number, found in enumerate(seeds)}
-    mean: dict[str, Any] = {}
-    for column in COLUMNS:
-        values = [found[column] for found in rows.values()]
-        known = [value for value in values if value is not None]
-        mean[column] = fmean(known) if known else None
-        if len(known) > 1:
-            mean[column] = [fmean(known), *few_interval(known)]
-    rows[f"mean of {len(seeds)} seeds"] = mean
+    if len(seeds) > 1:
+        alone, name = list(rows.values()), f"{_MEAN} {len(seeds)} seeds"
+        rows[name] = {key: _mean([each[key] for each in alone]) for key in COLUMNS}
+        rows[f"{name}, by files"] = {k: _mean_by_files(seeds, k) for k in COLUMNS}
     if shipped is not None:
         rows["shipped model"] = row(shipped)
     for way in chance["size"]["ways"]:
@@ -197,20 +235,42 @@ def summary(
     return rows
 
 
-def table_of(rows: Mapping[str, Mapping[str, Any]]) -> Table:
+def verdicts(rows: Rows) -> dict[str, str]:
+    """Maps columns to a comparison of the agents with -Oz.
+
+    The agents differ clearly from -Oz if all intervals of their mean do, or if the
+    interval of the only agent does.
+    """
+    agents = [row for name, row in rows.items() if name.startswith(_MEAN)]
+    agents = agents or [rows["seed 0"]]
+    said = {}
+    for column in COLUMNS:
+        cells = [row[column] for row in agents]
+        intervals = [cell[1:] for cell in cells if isinstance(cell, tuple)]
+        if not intervals:
+            continue
+        said[column] = "not clearly different from -Oz"
+        if all(high < 1 for _, high in intervals):
+            said[column] = "smaller than with -Oz"
+        elif all(low > 1 for low, _ in intervals):
+            said[column] = "larger than with -Oz"
+    return said
+
+
+def table_of(rows: Rows) -> Table:
     """Returns the rows of `summary` as a table."""
     table = Table("", title="Ratios to clang -Oz, geomean over programs")
     for title in COLUMNS.values():
         table.add_column(title, justify="right")
 
-    def cell(value: float | Sequence[float] | None) -> str:
-        if value is None:
+    def text(cell: Cell) -> str:
+        if cell is None:
             return "-"
-        if isinstance(value, float):
-            return f"{value:.4f}"
-        mean, low, high = value
+        if isinstance(cell, float):
+            return f"{cell:.4f}"
+        mean, low, high = cell
         return f"{mean:.4f} ({low:.4f} to {high:.4f})"
 
     for name, row in rows.items():
-        table.add_row(name, *(cell(row[column]) for column in COLUMNS))
+        table.add_row(name, *(text(row[column]) for column in COLUMNS))
     return table

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from statistics import geometric_mean
+from statistics import fmean, geometric_mean
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,12 @@ class Statistics:
         """Returns the geomean over programs with its interval."""
         mean = geometric_mean(self.by_program(way).values())
         return Interval(mean, *middle(np.exp(self._drawn[way.name])))
+
+    def mean_of(self, ways: Sequence[Way]) -> Interval:
+        """Returns the mean of several ways' geomeans with its interval."""
+        mean = fmean(self.interval(way).mean for way in ways)
+        drawn = np.mean([np.exp(self._drawn[way.name]) for way in ways], axis=0)
+        return Interval(mean, *middle(drawn))
 
     def difference(self, way: Way, other: Way) -> tuple[float, float]:
         """Returns the 95 % interval of way / other. Below 1, `way` is smaller."""
