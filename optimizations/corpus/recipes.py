@@ -42,6 +42,7 @@ SIZE_ONLY = frozenset(
         "google-glog",
         "leveldb",
         "libjsoncpp",
+        "log4cplus",
         "pugixml",
         "snappy",
         "yaml-cpp",
