@@ -72,9 +72,11 @@ ReplayedModule::~ReplayedModule() {
               withoutControls(FirstRefusal));
   if (printStatistics())
     printLine(Prefix +
-              formatv("decisions={0} applied={1} illegal={2} not_found={3}",
+              formatv("decisions={0} applied={1} illegal={2} not_found={3} "
+                      "moved={4}",
                       OfModule.count(), Applied.count(), Refused.count(),
-                      BitVector(OfModule).reset(Applied).reset(Refused).count())
+                      BitVector(OfModule).reset(Applied).reset(Refused).count(),
+                      Moved.value_or(0))
                   .str());
 }
 
@@ -82,7 +84,18 @@ std::unique_ptr<InlineAdvisor>
 ReplayedModule::create(Module &M, ModuleAnalysisManager &,
                        FunctionAnalysisManager &FAM, const InlineParams &Params,
                        InlineContext IC) {
+  beginRun(M, IC);
   return std::make_unique<ReplayAdvisor>(M, FAM, Params, IC, *this);
+}
+
+void ReplayedModule::beginRun(const Module &M, InlineContext IC) {
+  if (Moved)
+    return;
+  // When LTO links, the compile step has already inlined calls. They would look
+  // like moved calls.
+  const bool IsLink = IC.LTOPhase == ThinOrFullLTOPhase::ThinLTOPostLink ||
+                      IC.LTOPhase == ThinOrFullLTOPhase::FullLTOPostLink;
+  Moved = IsLink ? 0 : File.moveTo(M);
 }
 
 std::optional<bool> ReplayedModule::decide(CallBase &Call,

@@ -14,6 +14,7 @@
 /// LLVM's own replay, -cgscc-inline-replay, inlines every call that the file
 /// lists, even if the callee is weak and the linker may replace it. This replay
 /// checks that inlining is legal, and reports decisions that it cannot apply.
+/// It also finds calls that edits of the source have moved.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -60,14 +61,20 @@ public:
          llvm::FunctionAnalysisManager &FAM, const llvm::InlineParams &Params,
          llvm::InlineContext IC) override;
 
+  /// Prepares a run of the inliner that \p IC describes. The first run finds
+  /// calls that have moved.
+  void beginRun(const llvm::Module &M, llvm::InlineContext IC);
   /// Returns the decision about \p Call, or nothing if the file does not decide
   /// about this call or if inlining is illegal.
   std::optional<bool> decide(llvm::CallBase &Call,
                              llvm::FunctionAnalysisManager &FAM);
 
 private:
-  const InlineDecisions File;
+  InlineDecisions File;
   const std::string Prefix;
+  /// The number of decisions about calls that are on other lines now, or
+  /// nothing before the first run of an inliner.
+  std::optional<unsigned> Moved;
   /// The decisions whose caller this module defines.
   llvm::BitVector OfModule;
   llvm::BitVector Applied, Refused;

@@ -19,7 +19,7 @@
 #include "llvm/Analysis/ReplayInlineAdvisor.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/DebugLoc.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstrTypes.h"
 
 using namespace llvm;
@@ -105,6 +105,16 @@ std::string locationOf(const CallBase &Call) {
     return {};
   return formatCallSiteLocation(
       Call.getDebugLoc(), {CallSiteFormat::Format::LineColumnDiscriminator});
+}
+
+StringRef nameInFile(const DISubprogram &Program) {
+  const StringRef Linked = Program.getLinkageName();
+  return Linked.empty() ? Program.getName() : Linked;
+}
+
+StringRef nameInFile(const Function &F) {
+  const DISubprogram *Program = F.getSubprogram();
+  return F.hasLocalLinkage() && Program ? nameInFile(*Program) : F.getName();
 }
 
 const char *whyNoChoice(CallBase &Call, FunctionAnalysisManager &FAM) {

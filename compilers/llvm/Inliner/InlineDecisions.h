@@ -36,6 +36,7 @@
 
 namespace llvm {
 class CallBase;
+class DISubprogram;
 } // namespace llvm
 
 namespace MLBridge {
@@ -71,6 +72,11 @@ public:
   int find(llvm::StringRef Callee, llvm::StringRef Location) const;
   const Decision &operator[](int Index) const { return Decisions[Index]; }
   std::size_t size() const { return Decisions.size(); }
+  /// Gives the decisions the locations that their calls have in \p M, if the
+  /// source has changed since the decisions were made. Returns the number of
+  /// decisions with a new location. Locations stay the same in functions whose
+  /// calls are at the expected places.
+  unsigned moveTo(const llvm::Module &M);
   /// Returns a table that maps each call's decisionKey() to the decision.
   llvm::StringMap<bool> table() const;
 
@@ -92,6 +98,11 @@ std::string decisionLine(llvm::StringRef Callee, llvm::StringRef Caller,
 /// Returns the location of \p Call in the form of a decision file. The location
 /// is empty if the call has no debug location.
 std::string locationOf(const llvm::CallBase &Call);
+
+/// Returns the name of a function in a file of decisions. Linking files into
+/// one module renames local functions, but does not change this name.
+llvm::StringRef nameInFile(const llvm::Function &F);
+llvm::StringRef nameInFile(const llvm::DISubprogram &Program);
 
 /// Returns the reason why \p Call must not be inlined, or why an attribute
 /// decides about it. Returns null if the inliner may decide either way.

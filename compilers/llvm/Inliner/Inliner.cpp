@@ -181,6 +181,8 @@ ModelInlineAdvisor::ModelInlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
   FirstCallFeature = indexOf(Inputs, CallFeatureNames.front());
   if (State.Decider)
     State.Decider->beginRun(model().features());
+  if (State.Replay)
+    State.Replay->beginRun(M, IC);
 }
 
 /// The advisor flushes the log, because LLVM destroys the state only after

@@ -73,15 +73,6 @@ std::unique_ptr<InlineAdvisor> TrialSource::create(Module &M,
   return std::make_unique<TrialAdvisor>(M, FAM, Params, IC, Table, Sites);
 }
 
-/// Returns the name of \p F in its file.
-static StringRef nameInFile(const Function &F) {
-  const DISubprogram *Program = F.getSubprogram();
-  if (!F.hasLocalLinkage() || !Program)
-    return F.getName();
-  const StringRef Linked = Program->getLinkageName();
-  return Linked.empty() ? Program->getName() : Linked;
-}
-
 bool areApart(const CallBase &Call) {
   const Function &Callee = *Call.getCalledFunction();
   if (!Callee.hasExternalLinkage())

@@ -28,6 +28,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/AddDiscriminators.h"
 
 using namespace llvm;
 
@@ -70,8 +71,8 @@ cl::opt<bool> SharedOpt(
 
 class SizeSearchPass : public PassInfoMixin<SizeSearchPass> {
 public:
-  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
-    if (Error E = search(M))
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    if (Error E = search(M, MAM))
       M.getContext().emitError(ModelSession::prefix("mlbridge-size-search", M) +
                                E.str());
     return PreservedAnalyses::all();
@@ -79,7 +80,7 @@ public:
   static bool isRequired() { return true; }
 
 private:
-  static Error search(Module &M);
+  static Error search(Module &M, ModuleAnalysisManager &MAM);
 };
 
 } // namespace
@@ -140,7 +141,8 @@ struct StartingPoint {
 };
 } // namespace
 
-static Expected<StartingPoint> readStart(StringRef Path) {
+static Expected<StartingPoint> readStart(StringRef Path, Module &M,
+                                         ModuleAnalysisManager &MAM) {
   StartingPoint Result;
   if (Path.empty())
     return Result;
@@ -150,6 +152,9 @@ static Expected<StartingPoint> readStart(StringRef Path) {
   Expected<InlineDecisions> Inlining = InlineDecisions::read(Path);
   if (!Inlining)
     return Named(Inlining.takeError());
+  // The locations of decisions contain discriminators.
+  createModuleToFunctionPassAdaptor(AddDiscriminatorsPass()).run(M, MAM);
+  Inlining->moveTo(M);
   Result.Table = Inlining->table();
   Expected<SizeDecisions> Files = SizeDecisions::read(Path);
   if (!Files)
@@ -177,12 +182,12 @@ static Expected<std::vector<NamedPipeline>> readPipelines(StringRef Path) {
   return Result;
 }
 
-Error SizeSearchPass::search(Module &M) {
+Error SizeSearchPass::search(Module &M, ModuleAnalysisManager &MAM) {
   if (OutputOpt.empty())
     return {
         ErrorCode::InvalidArgument,
         "expected -mlbridge-size-output=FILE, which receives the decisions"};
-  Expected<StartingPoint> Start = readStart(StartOpt);
+  Expected<StartingPoint> Start = readStart(StartOpt, M, MAM);
   if (!Start)
     return Start.takeError();
   Expected<std::vector<NamedPipeline>> Pipelines = readPipelines(PipelinesOpt);
