@@ -1,27 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs a user's build and finds the bitcode of its programs."""
 
+import hashlib
 import json
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
-import tempfile
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlbridge.errors import CompilerFailed, InvalidArgument, OSFailure
+from mlbridge.errors import CompilerFailed, InvalidArgument, Malformed, OSFailure
 
 from . import wrapper
-from .manifest import sha256
-from .toolchain import CLANG, LLVM_AR, LLVM_LINK, link_bitcode, run
+from .archive import is_archive, objects_of
+from .toolchain import CLANG, LLVM_NM, link_bitcode, run
 
 COMPILERS = {
     "c": ("cc", "gcc", "clang", "clang-22"),
     "c++": ("c++", "g++", "clang++", "clang++-22"),
 }
 """The names under which builds run compilers."""
+MARK = ".mlbridge-build"
+"""An empty file in each folder that `run_build` may empty."""
+OBJECTS = (".o", ".a", ".lo", ".os", ".obj")
+"""The ends of names of objects and archives."""
+_END_SECONDS = 5.0
+"""The time that a build has to end after SIGTERM. Then SIGKILL ends it."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,17 @@ class Unit:
     object: Path
     bitcode: Path
     sha256: str  # The hash of the object.
+    source_sha256: str = ""  # The hash of the source, when it was compiled.
+
+    @property
+    def has_source(self) -> bool:
+        """Whether the source still exists and has not changed.
+
+        For example, a build may generate several sources one after the other in one
+        file.
+        """
+        source = self.folder / self.command[-1]
+        return source.is_file() and self.source_sha256 in ("", _sha256_of(source))
 
 
 @dataclass(frozen=True)
@@ -62,7 +82,7 @@ class Link:
             elif word.startswith("-l"):
                 archives = (folder / f"lib{word[2:]}.a" for folder in folders)
                 path = next((one for one in archives if one.is_file()), None)
-            elif word.endswith((".o", ".a", ".lo")) and not word.startswith("-"):
+            elif word.endswith(OBJECTS) and not word.startswith("-"):
                 path = self.folder / word
             found.append((option, path))
         return found
@@ -93,10 +113,14 @@ class Build:
             chosen = programs or [*linked.values()]
         if len(chosen) != 1:
             names = ", ".join(sorted(path.name for path in linked)) or "nothing"
+            gone = {one.output for one in self.links} - linked.keys()
+            also = (
+                f" (and {', '.join(map(str, sorted(gone)))}, now gone)" if gone else ""
+            )
             raise InvalidArgument(
                 f"expected one program{f' {name}' if name else ''}, but the build"
-                f" linked {names}; name a program or a shared library with --binary,"
-                " and start the build from scratch (make clean)"
+                f" linked {names}{also}; name a program or a shared library with"
+                " --binary, and start the build from scratch (make clean)"
             )
         return chosen[0]
 
@@ -105,40 +129,120 @@ class Build:
 
         Objects that this build has not compiled, such as assembly, have no unit.
         """
-        by_hash = {unit.sha256: unit for unit in self.units}
         return [
-            [by_hash[code] for code in _hashes(path) if code in by_hash]
+            [unit for _, unit in self.members_of(path) if unit]
             for path in link.inputs()
         ]
+
+    def members_of(self, path: Path) -> list[tuple[bytes, Unit | None]]:
+        """Returns the objects in an input of a link, each with its unit."""
+        by_hash = {unit.sha256: unit for unit in self.units}
+        objects = objects_of(path)
+        return [(one, by_hash.get(hashlib.sha256(one).hexdigest())) for one in objects]
 
     def linked(self, link: Link) -> dict[Path, Unit]:
         """Maps the objects of a link to their units."""
         return {unit.object: unit for units in self.units_of(link) for unit in units}
 
+    def link_bitcode(self, link: Link, to: Path) -> None:
+        """Links the bitcode of a program: all objects, and the needed members.
 
-def _hashes(path: Path) -> list[str]:
-    """Returns the hashes of an object, or of an archive's members."""
-    if path.suffix != ".a":
-        return [sha256(path)]
-    with tempfile.TemporaryDirectory(prefix="mlbridge-archive-") as folder:
-        run([LLVM_AR, "x", path.resolve()], folder=Path(folder))
-        members = sorted(Path(folder).iterdir())
-        return [sha256(one) for one in members]
+        Raises InvalidArgument if the build has compiled no object of the program.
+        """
+        objects: list[Path] = []
+        members: list[Path] = []
+        for path, units in zip(link.inputs(), self.units_of(link), strict=True):
+            group = members if is_archive(path) else objects
+            group += [unit.bitcode for unit in units if unit.bitcode not in group]
+        if not objects and not members:
+            raise InvalidArgument(
+                f"the build has not compiled the objects of {link.output} with CC and"
+                " CXX, or has changed them (such as with objcopy or ld -r)"
+            )
+        if not any("--whole-archive" in word for word in link.command):
+            members = _needed(objects, members)
+        link_bitcode([*objects, *members], to)
+
+
+def _needed(objects: Sequence[Path], members: Sequence[Path]) -> list[Path]:
+    """Returns the members of archives that a linker would use for a program.
+
+    `llvm-link --only-needed` misses a member if only later members need it.
+    """
+    if not members:
+        return []
+    names = [*objects, *members]
+    defined = _symbols("--defined-only", names)
+    undefined = _symbols("--undefined-only", names)
+    wanted = {"main"}.union(*(undefined[one] for one in objects))
+    known = set[str]().union(*(defined[one] for one in objects))
+    used: dict[Path, None] = {}
+    while more := [
+        one for one in members if one not in used and defined[one] & (wanted - known)
+    ]:
+        for one in more:
+            # An earlier member may have defined the symbols in the meantime.
+            if defined[one] & (wanted - known):
+                used[one] = None
+                wanted |= undefined[one]
+                known |= defined[one]
+    return [*used]
+
+
+def _symbols(which: str, modules: Sequence[Path]) -> dict[Path, set[str]]:
+    """Returns the external symbols of modules, without weak undefined symbols."""
+    found: defaultdict[Path, set[str]] = defaultdict(set)
+    # A file of arguments may be longer than a command.
+    text = "".join(f"{shlex.quote(str(one))}\n" for one in modules)
+    weak = ["--no-weak"] if which == "--undefined-only" else []
+    options = [which, *weak, "--extern-only", "--print-file-name"]
+    said, _ = run(
+        [LLVM_NM, *options, "--format=just-symbols", "@/dev/stdin"], text=text
+    )
+    for line in said.decode(errors="surrogateescape").splitlines():
+        module, _, symbol = line.rpartition(": ")
+        found[Path(module)].add(symbol)
+    return found
+
+
+def _sha256_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _empty(folder: Path) -> None:
+    """Creates or empties a folder. Raises InvalidArgument if it has other files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = [*folder.iterdir()]
+    marks = (folder / MARK, folder / wrapper.RECORDS)
+    if entries and not any(mark.exists() for mark in marks):
+        raise InvalidArgument(
+            f"{folder}: expected an empty or new folder, or one of an earlier build"
+            f" of this command, found {entries[0].name}; name another folder"
+        )
+    for one in entries:
+        if one.is_dir() and not one.is_symlink():
+            shutil.rmtree(one)
+        else:
+            one.unlink()
+    (folder / MARK).touch()
 
 
 def run_build(command: Sequence[str], folder: Path) -> Build:
     """Runs a build whose compilers are `wrapper`. ``folder`` receives the records.
 
-    Raises CompilerFailed if the build fails, and InvalidArgument if it compiles
-    nothing.
+    The folder is emptied first. Raises CompilerFailed if the build fails, and
+    InvalidArgument if it compiles nothing, or if the folder has other files. An
+    exception, for example by a signal, ends the build.
     """
     folder = folder.resolve()
-    bin_folder = folder / "bin"
-    shutil.rmtree(folder, ignore_errors=True)
-    bin_folder.mkdir(parents=True)
+    if os.pathsep in str(folder):
+        raise InvalidArgument(f"{folder}: expected a name without '{os.pathsep}'")
     clang = shutil.which(CLANG)
     if clang is None:
         raise OSFailure(f"found no {CLANG}; install clang-22")
+    _empty(folder)
+    bin_folder = folder / "bin"
+    bin_folder.mkdir()
     for language, names in COMPILERS.items():
         for name in names:
             script = bin_folder / name
@@ -149,21 +253,46 @@ def run_build(command: Sequence[str], folder: Path) -> Build:
             script.chmod(0o755)
     # LLVM's C++ compiler is beside its C compiler.
     real = Path(clang).resolve().with_name("clang")
+    # Builds split CC at spaces. PATH finds the compilers in any folder.
+    is_plain = shlex.quote(str(bin_folder)) == str(bin_folder)
+    prefix = f"{bin_folder}/" if is_plain else ""
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(bin_folder), os.environ["PATH"]]),
-        "CC": str(bin_folder / "clang"),
-        "CXX": str(bin_folder / "clang++"),
+        "CC": f"{prefix}clang",
+        "CXX": f"{prefix}clang++",
+        # A cached object has no bitcode.
+        "CCACHE_DISABLE": "1",
         wrapper.FOLDER: str(folder),
         wrapper.CLANG: str(real),
     }
-    try:
-        status = subprocess.call(command, env=environment)
-    except OSError as error:
-        raise OSFailure(f"cannot run {command[0]}: {error.strerror}") from error
+    status = _call(command, environment)
     if status:
         raise CompilerFailed(f"status {status} from: {' '.join(command)}")
     return read(folder)
+
+
+def _call(command: Sequence[str], environment: dict[str, str]) -> int:
+    """Runs a build, and returns its status. An exception ends all its processes."""
+    # A background process group cannot read from a terminal, and would stop.
+    has_group = not os.isatty(0)
+    try:
+        process = subprocess.Popen(
+            command, env=environment, process_group=0 if has_group else None
+        )
+    except OSError as error:
+        raise OSFailure(f"cannot run {command[0]}: {error.strerror}") from error
+    try:
+        return process.wait()
+    except BaseException:
+        end = os.killpg if has_group else os.kill
+        end(process.pid, signal.SIGTERM)
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            end(process.pid, signal.SIGKILL)
+            process.wait()
+        raise
 
 
 def read(folder: Path) -> Build:
@@ -175,24 +304,16 @@ def read(folder: Path) -> Build:
             " find the compiler through CC, CXX or PATH"
         )
     units, links = [], []
-    for line in records.read_text(encoding="utf-8").splitlines():
-        entry = json.loads(line)
-        where, words = Path(entry["folder"]), tuple(entry["command"])
-        if entry["kind"] == "link":
-            links.append(Link(where, words, Path(entry["output"])))
-        else:
-            paths = Path(entry["object"]), Path(entry["bitcode"])
-            units.append(Unit(where, words, *paths, entry["sha256"]))
+    try:
+        for line in records.read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            where, words = Path(entry["folder"]), tuple(entry["command"])
+            if entry["kind"] == "link":
+                links.append(Link(where, words, Path(entry["output"])))
+            else:
+                paths = Path(entry["object"]), Path(entry["bitcode"])
+                hashes = entry["sha256"], entry.get("source", "")
+                units.append(Unit(where, words, *paths, *hashes))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Malformed(f"{records}: expected records of a build: {error!r}") from error
     return Build(tuple(units), tuple(links))
-
-
-def link_units(units: Sequence[Sequence[Unit]], to: Path) -> None:
-    """Links the bitcode of a program. ``units`` has a list of units for each input.
-
-    Links all objects. From archives, links only the members that the program needs.
-    """
-    objects = [group[0].bitcode for group in units if len(group) == 1]
-    archives = [unit.bitcode for group in units if len(group) > 1 for unit in group]
-    link_bitcode(objects, to)
-    if archives:
-        run([LLVM_LINK, "--only-needed", to, *archives, "-o", to])

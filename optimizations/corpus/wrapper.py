@@ -8,6 +8,7 @@ the build's own arguments, and also compiles each source to unoptimised bitcode.
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ CLANG = "MLBRIDGE_BUILD_CLANG"
 RECORDS = "records.jsonl"
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".cp")
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".H", ".h++")
 DEPENDENCIES = frozenset({"-MD", "-MMD", "-MP"})
 DEPENDENCY_FILES = frozenset({"-MF", "-MT", "-MQ", "-MJ"})
 WITH_VALUE = DEPENDENCY_FILES | {
@@ -41,6 +43,8 @@ WITH_VALUE = DEPENDENCY_FILES | {
 """Options whose value is the next word."""
 LINKER_ONLY = ("-l", "-L", "-Wl,")
 """The beginnings of options that only the linker uses."""
+UNUSED = "-Wno-unused-command-line-argument"
+"""If sources are compiled and linked by one command, half of its options are unused."""
 OTHER_MODES = frozenset({"-E", "-S", "-M", "-MM", "-fsyntax-only", "-r"})
 
 
@@ -56,6 +60,32 @@ def split(words: Sequence[str]) -> list[tuple[str, ...]]:
 def is_source(option: tuple[str, ...]) -> bool:
     """Returns whether an option is the name of a source file in C or C++."""
     return not option[0].startswith("-") and option[0].endswith(SOURCES)
+
+
+def makes_header(options: Sequence[tuple[str, ...]]) -> bool:
+    """Returns whether a command precompiles a header or a module."""
+    languages = ["".join(one)[2:] for one in options if one[0].startswith("-x")]
+    inputs = [one[0] for one in options if not one[0].startswith("-")]
+    return (
+        ("--precompile",) in options
+        or any(language.endswith("-header") for language in languages)
+        or (not languages and all(name.endswith(HEADERS) for name in inputs))
+    )
+
+
+def expanded(words: Sequence[str], levels: int = 8) -> list[str]:
+    """Replaces each response file, such as @objects.rsp, by its contents.
+
+    A response file may name others, up to this number of levels.
+    """
+    result: list[str] = []
+    for word in words:
+        if levels and word.startswith("@") and Path(word[1:]).is_file():
+            text = Path(word[1:]).read_text(encoding="utf-8", errors="surrogateescape")
+            result += expanded(shlex.split(text), levels - 1)
+        else:
+            result.append(word)
+    return result
 
 
 def output_of(options: list[tuple[str, ...]]) -> str | None:
@@ -108,14 +138,17 @@ def compile_source(
     again = [clang, *plain, *COMPILE, "-c", source, *BITCODE, "-o", str(bitcode)]
     status = subprocess.call(again)
     if status == 0:
+        text = hashlib.sha256(Path(source).read_bytes()).hexdigest()
         entry = {"object": str(to.resolve()), "sha256": code, "command": again[:-6]}
-        record({"kind": "compile", "bitcode": str(bitcode), **entry})
+        record({"kind": "compile", "bitcode": str(bitcode), "source": text, **entry})
     return status
 
 
 def link(clang: str, options: list[tuple[str, ...]]) -> int:
     """Links a program, and compiles the sources on the command line first."""
     words: list[str] = []
+    if any(map(is_source, options)):
+        options = [*options, (UNUSED,)]
     for option in options:
         if is_source(option):
             name = hashlib.sha256(bytes(Path(option[0]).resolve())).hexdigest()[:16]
@@ -134,12 +167,16 @@ def link(clang: str, options: list[tuple[str, ...]]) -> int:
 def main(language: str, words: list[str]) -> int:
     """Runs a command of the build. Returns clang's status."""
     clang = os.environ[CLANG] + ("++" if language == "c++" else "")
+    words = expanded(words)
     options = split(words)
     sources = [option[0] for option in options if is_source(option)]
     flags = {option[0] for option in options}
     inputs = [option for option in options if not option[0].startswith("-")]
     if flags & OTHER_MODES or not inputs:
         return subprocess.call([clang, *words])
+    if makes_header(options):
+        # clang rejects a precompiled header that was made with other options.
+        return subprocess.call([clang, *words, *COMPILE])
     if "-c" not in flags:
         return link(clang, options)
     if not sources:

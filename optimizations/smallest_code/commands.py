@@ -13,6 +13,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from mlbridge.errors import InvalidArgument
+from mlbridge.files import expect_output, locked
 from mlbridge.options import with_options
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
@@ -53,12 +54,16 @@ class SearchOptions:
             " outlined. Only the plug-in can replay these decisions.",
         ),
     ] = None
-    seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
+    seed: Annotated[int, Option(min=0, max=2**32 - 1, help="Random seed.")] = 1
     resume: Annotated[
         bool, Option("--resume", help="Start with the decisions in --out.")
     ] = False
     folder: Annotated[
-        Path, Option(help="Folder for the build's bitcode. It is emptied first.")
+        Path,
+        Option(
+            help="Folder for the build's bitcode. The folder of an earlier search is"
+            " emptied first."
+        ),
     ] = Path("build/smallest-code")
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -83,19 +88,28 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
     from mlbridge_optimizations.corpus.user_build import run_build
     from mlbridge_optimizations.corpus.wrapper import COMPILE, LINK
 
+    from .decisions import Decisions
     from .linking import Sizes, rebuild_from_source
     from .replay import flags_to_replay
     from .searched import Searched
 
     plugin = plugin_of(options.plugin)
-    build = run_build(options.command, options.folder)
-    program = Searched(options.folder.resolve(), build, build.program(options.binary))
-    with sigterm_exits(), ProgressBars() as bars:
-        _find_decisions(program, plugin, options, bars)
-    program.save(options.out)
-    flags = flags_to_replay(options.out, plugin)
-    made = options.folder / program.name
-    found = rebuild_from_source(build, program.link, flags, made, options.jobs)
+    # Find mistakes before the build and the search.
+    if options.out.resolve().is_relative_to(options.folder.resolve()):
+        raise InvalidArgument(f"--out {options.out} is in --folder, which is emptied")
+    expect_output(options.out)
+    if options.resume:
+        Decisions.read(options.out)
+    with sigterm_exits(), locked(options.folder):
+        build = run_build(options.command, options.folder)
+        link = build.program(options.binary)
+        program = Searched(options.folder.resolve(), build, link)
+        with ProgressBars() as bars:
+            _find_decisions(program, plugin, options, bars)
+        program.save(options.out)
+        flags = flags_to_replay(options.out, plugin)
+        made = options.folder / program.name
+        found = rebuild_from_source(build, link, flags, made, options.jobs)
     console.print(_size_table(Sizes.of(program.link.output), found))
     console.print(f"The program with these decisions is {made}.")
     console.print(f"Compile with: {shlex.join([*COMPILE, *flags])}", soft_wrap=True)

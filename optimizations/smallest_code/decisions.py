@@ -19,10 +19,11 @@ STOCK = "stock"
 """The pipeline of clang -Oz."""
 
 _ABOUT_FILES = ("pipeline '", "file '")
-_DEFINITION = re.compile(r"pipeline '([^']+)' is (.+)")
-_PIPELINE = re.compile(r"file '([^']+)' has pipeline '([^']+)'")
-_LEAST = re.compile(r"file '([^']+)' outlines sequences of (\d+)")
-_WHOLE = re.compile(r"file '([^']+)' does not outline from '([^']+)'")
+# Names may contain quotes.
+_DEFINITION = re.compile(r"pipeline '(.+?)' is (.+)")
+_PIPELINE = re.compile(r"file '(.+?)' has pipeline '(.+)'")
+_LEAST = re.compile(r"file '(.+?)' outlines sequences of (\d+)")
+_WHOLE = re.compile(r"file '(.+?)' does not outline from '(.+)'")
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ class Decisions:
         pipelines: dict[str, str] = {}
         files: dict[str, FileDecisions] = {}
         default = FileDecisions()
-        for number, line in enumerate(text.splitlines(), 1):
+        # Names may contain the other line breaks of splitlines().
+        for number, line in enumerate(re.split(r"\r?\n", text), 1):
             if not line.startswith(_ABOUT_FILES):
                 inlining += [line] if line.strip() else []
                 continue
@@ -122,11 +124,11 @@ class Decisions:
     def read(cls, path: Path) -> "Decisions":
         """Reads a file. Raises Malformed."""
         try:
-            return cls.parse(path.read_text(encoding="utf-8"))
+            return cls.parse(path.read_text(encoding="utf-8", errors="surrogateescape"))
         except Malformed as error:
             raise Malformed(f"{path}: {error}") from error
 
     def save(self, path: Path) -> None:
         """Replaces a file atomically."""
         with replacing(path) as made:
-            made.write_text(self.text(), encoding="utf-8")
+            made.write_text(self.text(), encoding="utf-8", errors="surrogateescape")

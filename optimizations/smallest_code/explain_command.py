@@ -11,7 +11,9 @@ import typer
 from typer import Argument, Option
 
 from mlbridge.errors import InvalidArgument
+from mlbridge.files import expect_output, locked
 from mlbridge.options import with_options
+from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import (
@@ -72,7 +74,8 @@ class ExplainOptions:
         int, Option(min=1, help="Rows of each table to print. The page has all rows.")
     ] = 15
     folder: Annotated[
-        Path, Option(help="Folder for builds. A build of COMMAND empties it first.")
+        Path,
+        Option(help="Folder for builds. COMMAND is built in its folder `build`."),
     ] = Path("build/smallest-code-explained")
     plugin: Plugin = None
     jobs: Jobs = os.cpu_count() or 1
@@ -103,8 +106,10 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
             "expected one of -- COMMAND, --search-folder and --corpus-program"
         )
     decisions, flags = _flags(options)
-    program = _built(options)
-    with ProgressBars() as bars:
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    expect_output(options.out)
+    with sigterm_exits(), locked(options.folder), ProgressBars() as bars:
+        program = _built(options)
         units = program.build.linked(program.link)
         advance = bars.steps("Compiling", 2 * len(units))
         folder = options.folder / "compiled"
@@ -122,7 +127,6 @@ def _explain(context: typer.Context, options: ExplainOptions) -> None:
     console.print(f"Flags: {shlex.join(flags)}", soft_wrap=True)
     for table in tables:
         console.print(table.in_terminal(options.rows))
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     write_page(
         options.out,
         TEMPLATE,
@@ -147,9 +151,9 @@ def _built(options: ExplainOptions) -> "BuiltProgram":
     if options.corpus_program:
         program = load(options.corpus.resolve()).program(options.corpus_program)
         return build_program(program, options.folder)
-    build = run_build(options.command or [], options.folder)
-    link = build.program(options.binary)
-    return BuiltProgram(options.folder.resolve(), build, link)
+    folder = options.folder.resolve() / "build"
+    build = run_build(options.command or [], folder)
+    return BuiltProgram(folder, build, build.program(options.binary))
 
 
 def _flags(options: ExplainOptions) -> "tuple[Decisions, list[str]]":

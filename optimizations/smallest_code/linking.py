@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles the bitcode of a build's files, links its programs, and measures them."""
 
+import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +11,9 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
+from mlbridge_optimizations.corpus.archive import is_archive
 from mlbridge_optimizations.corpus.toolchain import LLVM_AR, LLVM_NM, run
-from mlbridge_optimizations.corpus.user_build import Build, Link, Unit, link_units
+from mlbridge_optimizations.corpus.user_build import Build, Link, Unit
 from mlbridge_optimizations.corpus.wrapper import without_output
 
 MODULE = "program.bc"
@@ -43,7 +45,7 @@ class BuiltProgram:
 
     def link_module(self) -> None:
         """Writes `module`."""
-        link_units(self.build.units_of(self.link), self.module)
+        self.build.link_bitcode(self.link, self.module)
 
 
 def bitcode_command(unit: Unit) -> list[str]:
@@ -85,11 +87,10 @@ def split_flags(link: Link, flags: Sequence[str]) -> tuple[list[str], Link]:
 def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> None:
     """Links a program again. `objects` maps replaced objects to new objects."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-link-") as folder:
-        groups = zip(link.inputs(), build.units_of(link), strict=True)
         inputs = {
-            path: _new_input(path, [objects[unit.object] for unit in units], folder)
-            for path, units in groups
-            if units
+            path: made
+            for path in dict.fromkeys(link.inputs())
+            if (made := _new_input(build, path, objects, folder))
         }
         words = [link.command[0]]
         for option, path in link.options():
@@ -97,12 +98,28 @@ def relink(build: Build, link: Link, objects: Mapping[Path, Path], to: Path) -> 
         run([*without_output(words), "-o", to.resolve()], folder=link.folder)
 
 
-def _new_input(path: Path, objects: Sequence[Path], folder: str) -> Path:
-    """Returns the object, or a new archive, that replaces an input of a link."""
-    if path.suffix != ".a":
-        return objects[0].resolve()
+def _new_input(
+    build: Build, path: Path, objects: Mapping[Path, Path], folder: str
+) -> Path | None:
+    """Returns the object, or a new archive, that replaces an input of a link.
+
+    The members of an archive that the build has not compiled, such as assembly, stay.
+    Returns None if the build has compiled no member.
+    """
+    members = build.members_of(path)
+    found = [objects[unit.object].resolve() for _, unit in members if unit]
+    if not found or not is_archive(path):
+        return found[0] if found else None
     made = Path(tempfile.mkdtemp(dir=folder), path.name)
-    run([LLVM_AR, "rcs", made, *(one.resolve() for one in objects)])
+    names = []
+    for number, (contents, unit) in enumerate(members):
+        name = objects[unit.object].resolve() if unit else made.with_name(f"{number}.o")
+        if not unit:
+            name.write_bytes(contents)
+        names.append(str(name))
+    # A list of members may be longer than a command.
+    text = "".join(f"{shlex.quote(name)}\n" for name in names)
+    run([LLVM_AR, "qcs", made, "@/dev/stdin"], text=text)
     return made
 
 
@@ -140,7 +157,9 @@ def compile_units(
 
     def compile_one(unit: Unit) -> tuple[Path, str]:
         made = folder / f"{unit.bitcode.stem}.o"
-        _, said = run([*command(unit), "-w", "-o", str(made)], folder=unit.folder)
+        # Only a source needs the folder in which it was compiled.
+        where = unit.folder if unit.folder.is_dir() else folder
+        _, said = run([*command(unit), "-w", "-o", str(made)], folder=where)
         advance()
         return made, said.decode(errors="replace")
 
@@ -151,8 +170,16 @@ def compile_units(
 def rebuild_from_source(
     build: Build, link: Link, flags: Sequence[str], to: Path, jobs: int
 ) -> Sizes:
-    """Compiles the sources of a program with further flags of clang, and links it."""
-    return _rebuild(build, link, lambda unit: [*unit.command, *flags], to, jobs)
+    """Compiles the sources of a program with further flags of clang, and links it.
+
+    Compiles the bitcode of a source that has changed or does not exist any more.
+    """
+
+    def command(unit: Unit) -> list[str]:
+        source = unit.command if unit.has_source else bitcode_command(unit)
+        return [*source, *flags]
+
+    return _rebuild(build, link, command, to, jobs)
 
 
 def rebuild(

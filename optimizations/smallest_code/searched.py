@@ -11,13 +11,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.errors import InvalidArgument
+from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge.files import spec_of
 from mlbridge.log import read_log
+from mlbridge_optimizations.corpus.manifest import sha256
 from mlbridge_optimizations.corpus.toolchain import plugin_flags
 from mlbridge_optimizations.corpus.user_build import read
 
@@ -26,7 +28,6 @@ from .linking import BuiltProgram, Sizes, rebuild, write_callee_files
 SEARCH = "search.json"
 DECISIONS = "decisions.txt"
 FLIPS = "flips.jsonl"
-CALLS = "calls"
 CALLEE_FILES = "callee-files.txt"
 FLAGS = ("inliner-include-linkage", "inliner-include-default")
 """The plug-in's options that add the features on which models are trained."""
@@ -116,15 +117,27 @@ class Searched(BuiltProgram):
                 f"{folder} has no {SEARCH}: search a program with `mlbridge search"
                 f" smallest-code --folder {folder} -- BUILD`"
             )
-        program = json.loads(path.read_text(encoding="utf-8"))["program"]
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+            name, inputs = str(about["program"]), dict(about.get("inputs", {}))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Malformed(f"{path}: expected a search: {error!r}") from error
         build = read(folder)
-        return cls(folder.resolve(), build, build.program(program))
+        link = build.program(name)
+        for one, code in inputs.items():
+            if not Path(one).is_file() or sha256(Path(one)) != code:
+                raise InvalidArgument(
+                    f"{one} has changed since the search in {folder}, or does not"
+                    " exist any more: search again"
+                )
+        return cls(folder.resolve(), build, link)
 
     def save(self, decisions: Path) -> None:
         """Makes the folder of a build readable with `open`."""
         shutil.copyfile(decisions, self.decisions)
         write_callee_files(self.link, self.callee_files)
-        about = json.dumps({"program": self.name})
+        inputs = {str(path): sha256(path) for path in self.link.inputs()}
+        about = json.dumps({"program": self.name, "inputs": inputs})
         (self.folder / SEARCH).write_text(about + "\n", encoding="utf-8")
 
     def record(self, spec: str, plugin: Path, jobs: int) -> Calls:
@@ -139,16 +152,15 @@ class Searched(BuiltProgram):
         ``spec`` is the end of a model spec: ``none``, ``decisions:FILE``, or a model.
         ``gains`` has the calls' `Calls.gains`.
         """
-        folder = self.folder / CALLS
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        log = spec_of("record", folder / "{module}.log")
-        log = log.replace("%7B", "{").replace("%7D", "}")
-        options = [f"inliner={log}|{spec}", "inliner-name-calls", "on-error=fatal"]
-        options += [f"inliner-callee-files={self.callee_files}", *FLAGS]
-        flags = plugin_flags(plugin, *options)
-        sizes = rebuild(self.build, self.link, flags, folder / self.name, jobs)
-        return read_calls(sorted(folder.glob("*.log")), gains), sizes
+        with TemporaryDirectory(prefix="mlbridge-calls-") as name:
+            folder = Path(name)
+            log = spec_of("record", folder / "{module}.log")
+            log = log.replace("%7B", "{").replace("%7D", "}")
+            options = [f"inliner={log}|{spec}", "inliner-name-calls", "on-error=fatal"]
+            options += [f"inliner-callee-files={self.callee_files}", *FLAGS]
+            flags = plugin_flags(plugin, *options)
+            sizes = rebuild(self.build, self.link, flags, folder / self.name, jobs)
+            return read_calls(sorted(folder.glob("*.log")), gains), sizes
 
 
 def gains_of(flips: Path) -> dict[Key, float]:

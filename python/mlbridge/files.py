@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Helpers for files, temporary folders and model specs with paths."""
 
+import fcntl
 import os
 import shutil
 import stat
@@ -65,6 +66,27 @@ def expect_output(path: Path, *inputs: Path) -> None:
     expect_regular_file(path)
     if any(one.exists() and path.samefile(one) for one in inputs):
         raise InvalidArgument(f"{path} is read by this command: name another output")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Creates a folder if needed, and locks it.
+
+    Raises InvalidArgument if another process has locked it. The folder must not be
+    removed during the lock, but may be emptied.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidArgument(
+                f"{folder} is used by another process: name another folder"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

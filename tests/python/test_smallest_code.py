@@ -16,7 +16,6 @@ from mlbridge.cli import app
 from mlbridge.errors import CompilerFailed, InvalidArgument, Timeout
 from mlbridge_optimizations.corpus.user_build import (
     Build,
-    link_units,
     run_build,
 )
 from mlbridge_optimizations.smallest_code.evaluate import compare
@@ -156,7 +155,7 @@ def test_sources_on_the_linkers_command_line(project: Path) -> None:
     """A search can be resumed. The resumed search has no time for more trials."""
     build = built("both")
     link = build.program("other")
-    link_units(build.units_of(link), project / "program.bc")
+    build.link_bitcode(link, project / "program.bc")
     names = [project / name for name in ("first.txt", "again.txt")]
     last = search(project / "program.bc", names[0], plugin=PLUGIN, seconds=1)
     assert last is not None
@@ -178,7 +177,7 @@ def searched(target: str, program: str) -> Searched:
     folder = Path(f"{program}-search").resolve()
     build = run_build(["make", "-s", target], folder)
     link = build.program(program)
-    link_units(build.units_of(link), folder / "program.bc")
+    build.link_bitcode(link, folder / "program.bc")
     decisions, flips = folder / "found.txt", folder / FLIPS
     search(folder / "program.bc", decisions, plugin=PLUGIN, seconds=1, flips=flips)
     Searched(folder, build, link).save(decisions)
@@ -312,7 +311,7 @@ def test_mistakes_are_explained(project: Path) -> None:
         build.program("absent")
     (project / "bad.txt").write_text("nonsense\n")
     link = build.program("shapes")
-    link_units(build.units_of(link), project / "program.bc")
+    build.link_bitcode(link, project / "program.bc")
     with pytest.raises(CompilerFailed, match=r"bad\.txt: line 1: expected"):
         search(
             project / "program.bc",
