@@ -138,8 +138,9 @@ class Optimization(Generic[S]):
         settings: a dataclass whose fields become command-line options. ``Annotated``
             with ``typer.Option`` defines their help.
         encoder: makes the first part of a network for an observation space. This part
-            is a module that maps observations to [N, ``out_features``]. None means the
-            engine's encoder.
+            is a module that maps observations to [N, ``out_features``]. If it has a
+            method ``legal``, which maps observations to bools [N, actions], dqn of sb3
+            only takes legal actions. None means the engine's encoder.
         network: makes a whole network instead of an encoder (ppo, a2c, appo). This
             network is a module that maps observations to logits [N, actions] and values
             [N, 1]. The number of actions may vary if each row of an observation has a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Double DQN with the DQN of Stable-Baselines3.
+"""Double DQN with the DQN of Stable-Baselines3, which can have illegal actions.
 
 van Hasselt, Guez, Silver: "Deep Reinforcement Learning with Double Q-learning", AAAI
 2016.
@@ -7,8 +7,15 @@ van Hasselt, Guez, Silver: "Deep Reinforcement Learning with Double Q-learning",
 
 from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from stable_baselines3 import DQN
+from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor
+
+ILLEGAL = -1e9
+"""The value of illegal actions."""
 
 
 class DoubleDQN(DQN):
@@ -25,3 +32,32 @@ class DoubleDQN(DQN):
     def _value_of_chosen(self, _: object, inputs: Any, values: Tensor) -> Tensor:
         chosen = self.q_net(*inputs).argmax(dim=1, keepdim=True)
         return values.gather(1, chosen)
+
+    def _sample_action(
+        self, *arguments: Any, **named: Any
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        actions, _ = super()._sample_action(*arguments, **named)
+        # Random actions may be illegal. Replace them with other random actions.
+        seen, _ = self.policy.obs_to_tensor(self._last_obs)  # type: ignore[arg-type]
+        with torch.no_grad():
+            legal = (self.q_net(seen) > ILLEGAL).cpu().numpy()
+        for row, mask in enumerate(legal):
+            if not mask[actions[row]]:
+                actions[row] = self.action_space.sample(mask.astype(np.int8))
+        return actions, actions
+
+
+class _LegalValues(QNetwork):
+    def forward(self, obs: Any) -> Tensor:
+        encoder: Any = self.features_extractor
+        values, legal = super().forward(obs), encoder.legal(obs)
+        return values if legal is None else values.masked_fill(~legal, ILLEGAL)
+
+
+class LegalPolicy(DQNPolicy):
+    """A policy of `DoubleDQN` with an `OwnEncoder`, which knows the legal actions."""
+
+    def make_q_net(self) -> QNetwork:
+        """Makes a network that gives illegal actions the value `ILLEGAL`."""
+        settings = self._update_features_extractor(self.net_args)
+        return _LegalValues(**settings).to(self.device)

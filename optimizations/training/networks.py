@@ -26,6 +26,11 @@ class OwnEncoder(BaseFeaturesExtractor):
         encoded: Tensor = self.encoder(observations)
         return encoded
 
+    def legal(self, observations: Any) -> Tensor | None:
+        """Returns which actions are legal, [N, actions], or None if all are legal."""
+        find = getattr(self.encoder, "legal", None)
+        return None if find is None else find(observations)
+
 
 class OwnNetwork(BaseFeaturesExtractor):
     """An optimisation's own network. Each row of its result has logits and a value."""

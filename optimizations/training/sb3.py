@@ -24,7 +24,7 @@ from mlbridge_optimizations.optimization import MODEL
 from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.credits import Credits
 from mlbridge_optimizations.training.curve import Curve, ShowReturn
-from mlbridge_optimizations.training.double_dqn import DoubleDQN
+from mlbridge_optimizations.training.double_dqn import DoubleDQN, LegalPolicy
 from mlbridge_optimizations.training.experiment import Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
 from mlbridge_optimizations.training.settings import TrainingSettings
@@ -124,6 +124,7 @@ def _model(
     elif encoder is not None:
         network["features_extractor_class"] = OwnEncoder
         network["features_extractor_kwargs"] = {"make": encoder}
+        policy = LegalPolicy if settings.algo == "dqn" else policy
     model = kind(
         policy,
         compilers,

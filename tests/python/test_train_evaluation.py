@@ -237,6 +237,9 @@ def test_agents_of_several_seeds_are_compared(
     environment = settings["environment"]
     assert environment["reward"] == "poset-rl"
     assert environment["max_instructions"] == 1000
+    assert environment["observation"] == "embedding,actions"
+    with pytest.raises(InvalidArgument, match="add --repeat"):
+        run_cli(*arguments, "--engine", "rllib")
     # A second run trains and measures nothing, but makes the same table.
     (tmp_path / "seed-0/checkpoint.zip").unlink()
     (tmp_path / "measured.jsonl").unlink()

@@ -2,6 +2,7 @@
 """Tests the training of policies for phase ordering, at small scale."""
 
 import json
+import pickle
 import threading
 import time
 from collections.abc import Iterator
@@ -27,17 +28,23 @@ from mlbridge.errors import InvalidArgument, Timeout, Unsupported
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import MODEL, NoSettings, Optimization
 from mlbridge_optimizations.phase_ordering.environment import environment
+from mlbridge_optimizations.phase_ordering.environment.actions import ActionSpace
 from mlbridge_optimizations.phase_ordering.environment.compiler import (
     EpisodeOptions,
     SequenceFailed,
     SequenceRunner,
 )
 from mlbridge_optimizations.phase_ordering.model.model import Model
-from mlbridge_optimizations.phase_ordering.model.training import PhaseOrderingSettings
+from mlbridge_optimizations.phase_ordering.model.networks import Once
+from mlbridge_optimizations.phase_ordering.model.training import (
+    ONCE,
+    PhaseOrderingSettings,
+)
 from mlbridge_optimizations.phase_ordering.optimization import OPTIMIZATION
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.credits import Credits
 from mlbridge_optimizations.training.curve import Curve
+from mlbridge_optimizations.training.double_dqn import ILLEGAL
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 from programs import FULL, run_cli
@@ -104,6 +111,32 @@ def test_dqn_is_double(experiment: Experiment, tmp_path: Path) -> None:
         model.train(1)
         loss = 1 + model.gamma * 5 - 0 - 0.5  # Huber's loss
         assert model.logger.name_to_value["train/loss"] == pytest.approx(loss)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_agent_takes_each_action_once(experiment: Experiment, workers: int) -> None:
+    wanted = replace(
+        experiment.changed(algo="dqn", workers=workers, epsilon=0.5),
+        optimization=ONCE,
+        environment=replace(experiment.environment, observation="step,actions"),
+    )
+    exported = policy.train(wanted)[MODEL]
+    with (wanted.settings.out / "replay.pkl").open("rb") as file:
+        seen = pickle.load(file).next_observations
+    count = len(ActionSpace.load("oz").actions)
+    taken = seen[: wanted.settings.steps // workers, :, 1 : 1 + count]
+    assert taken.sum(axis=2).max() == 4
+    assert taken.max() == 1
+    scores = Model(exported.path).scores(
+        {"step": np.ones(1, np.float32), "actions": np.eye(2 * count, dtype="f")[3]}
+    )
+    assert np.flatnonzero(scores <= ILLEGAL).tolist() == [3]
+
+
+def test_an_agent_needs_an_action_for_each_step() -> None:
+    for widths, steps in (({"actions": 8}, 5), ({"step": 1}, 1)):
+        with pytest.raises(InvalidArgument, match="at least"):
+            Once(widths, steps)
 
 
 def test_with_one_worker_the_same_seed_gives_the_same_curve(

@@ -33,6 +33,10 @@ class Agents:
     """The agents and their training."""
 
     actions: Actions = "oz"
+    repeat: Annotated[
+        bool,
+        Option("--repeat", help="Let an agent take an action several times."),
+    ] = False
     reward: Annotated[
         str,
         Option(
@@ -58,7 +62,7 @@ class Agents:
         str,
         Option(
             help="Library: sb3 (Stable-Baselines3), or rllib, which replays important"
-            " actions more often and takes about 3 times as long."
+            " actions more often, takes about 3 times as long, and needs --repeat."
         ),
     ] = "sb3"
     workers: Annotated[
@@ -108,8 +112,8 @@ def _poset_rl(
 ) -> None:
     """Train POSET-RL's agents with several seeds, and compare them with clang -Oz.
 
-    A double DQN sees the module's IR2Vec vector and takes 15 actions. Its settings are
-    the published ones with a few changes, which
+    A double DQN sees the module's IR2Vec vector and takes 15 different actions. Its
+    settings are the published ones with a few changes, which
     docs/guides/phase-ordering-training.md lists. The command compares the code size,
     the number of IR instructions and the execution time. It also includes the best of
     -Oz and K random sequences of the same actions. If the command is interrupted,
@@ -122,6 +126,10 @@ def _poset_rl(
     if agents.engine not in ENGINES:
         raise InvalidArgument(
             f"--engine: expected {' or '.join(ENGINES)}, found '{agents.engine}'"
+        )
+    if agents.engine == "rllib" and not agents.repeat:
+        raise InvalidArgument(
+            "--engine rllib: its DQN has no illegal actions, so add --repeat"
         )
     packages = (*PACKAGES, ENGINES[agents.engine])
     need("mlbridge evaluate phase-ordering-poset-rl", packages)
@@ -143,7 +151,12 @@ def _poset_rl(
         vocabulary=agents.vocabulary,
         plugin=compared.plugin,
     )
-    make = partial(poset_rl.published, agents.out, environment=environment)
+    make = partial(
+        poset_rl.published,
+        agents.out,
+        environment=environment,
+        repeat=agents.repeat,
+    )
     models = []
     with sigterm_exits(), ProgressBars() as bars:
         for seed in range(agents.seeds):

@@ -26,7 +26,7 @@ from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 
 from ..model.model import Model, Task
-from ..model.training import TRAINED, PhaseOrderingSettings
+from ..model.training import ONCE, TRAINED, PhaseOrderingSettings
 from .evaluate import Evaluation, EvaluationSettings, Way, evaluate
 from .programs import run_programs
 from .report import Statistics
@@ -39,12 +39,21 @@ _MEAN = "mean of"
 
 
 def published(
-    out: Path, seed: int, environment: PhaseOrderingSettings, **settings: Any
+    out: Path,
+    seed: int,
+    environment: PhaseOrderingSettings,
+    *,
+    repeat: bool = False,
+    **settings: Any,
 ) -> Experiment:
-    """Returns a training with the settings of POSET-RL's public training scripts."""
+    """Returns a training with the settings of POSET-RL's public training scripts.
+
+    With `repeat`, an agent may take an action again.
+    """
+    observation = "embedding" if repeat else "embedding,actions"
     return Experiment(
-        TRAINED,
-        replace(environment, observation="embedding", episode=15),
+        TRAINED if repeat else ONCE,
+        replace(environment, observation=observation, episode=15),
         TrainingSettings(
             out / f"seed-{seed}",
             algo="dqn",

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from mlbridge.errors import InvalidArgument
+
 _COUNTS = ("histogram", "counts")
 
 
@@ -47,6 +49,33 @@ class Normalised(nn.Module):
             else:
                 made.append(torch.clamp(part, 0.0, 4.0) / 2.0)
         return torch.cat(made, dim=1)
+
+
+class Once(Normalised):
+    """Normalises a row, and makes actions illegal that have been taken.
+
+    The feature ``actions`` only determines which actions are legal.
+    """
+
+    def __init__(self, widths: Mapping[str, int], steps: int) -> None:
+        super().__init__({n: w for n, w in widths.items() if n != "actions"}, steps)
+        *_, last = widths
+        if last != "actions" or steps > widths["actions"] // 2:
+            raise InvalidArgument(
+                f"each action at most once: expected the feature 'actions' and at least"
+                f" {steps} actions, one for each step, found the features"
+                f" {', '.join(widths)} and {widths.get('actions', 0) // 2} actions"
+            )
+        self.choices = widths["actions"] // 2
+
+    def forward(self, row: Tensor) -> Tensor:
+        """Maps a tensor [N, features] to [N, out_features]."""
+        return super().forward(row[:, : self.in_features])
+
+    def legal(self, row: Tensor) -> Tensor:
+        """Maps a tensor [N, features] to the legal actions, [N, actions]."""
+        taken = row[:, self.in_features : self.in_features + self.choices]
+        return taken < 1
 
 
 class Scores(nn.Module):

@@ -21,7 +21,7 @@ from ..environment.settings import (
 if TYPE_CHECKING:
     from ..environment.compiler import EpisodeOptions
     from ..environment.environment import PhaseOrderingEnv
-    from .networks import Normalised
+    from .networks import Normalised, Once
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,13 @@ def _encoder(settings: PhaseOrderingSettings, space: object) -> "Normalised":
     return Normalised(options.widths, options.steps)
 
 
+def _encoder_once(settings: PhaseOrderingSettings, space: object) -> "Once":
+    from .networks import Once
+
+    options = settings.options()
+    return Once(options.widths, options.steps)
+
+
 def _model_file(settings: PhaseOrderingSettings, seed: int) -> ModelFile:
     from .export import about_model
     from .model import Task
@@ -134,3 +141,9 @@ TRAINED = Optimization(
     packages=("elftools",),
 )
 """Phase ordering without its commands, because these commands use this object."""
+
+ONCE = replace(TRAINED, encoder=_encoder_once)
+"""Phase ordering in which the agent takes each action at most once (dqn of sb3).
+
+The observation must have the feature ``actions``, and no action ends the episode.
+"""
