@@ -42,12 +42,15 @@ Expected<CalleeFiles> CalleeFiles::read(StringRef Path) {
     if (Count.empty())
       return Error::success();
     std::int64_t Value = 0;
-    if (Count.getAsInteger(10, Value) || Value < 1 || Name.empty())
+    const StringRef Function = Name.ltrim();
+    if (Count.getAsInteger(10, Value) || Value < 1 || Function.empty())
       return Error(ErrorCode::Malformed,
                    "expected \"COUNT NAME\" with a count of 1 or more, found "
                    "\"" +
                        Line.take_front(200).str() + "\"");
-    Result.Counts[Name] = Value;
+    if (Result.Counts.try_emplace(Function, Value).first->second != Value)
+      return Error(ErrorCode::Malformed,
+                   ("'" + Function + "' has two different counts").str());
     return Error::success();
   };
   if (Error E = parseLines((*File)->getBuffer(), Parse))

@@ -70,6 +70,9 @@ ReplayedModule::~ReplayedModule() {
     printLine("remark: " + Prefix + Twine(Refused.count()) +
               " decisions to inline are illegal; the first is " +
               withoutControls(FirstRefusal));
+  // Passes may add functions, such as the parts of a coroutine.
+  OfModule |= Applied;
+  OfModule |= Refused;
   if (printStatistics())
     printLine(Prefix +
               formatv("decisions={0} applied={1} illegal={2} not_found={3} "

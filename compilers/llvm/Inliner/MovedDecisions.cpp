@@ -61,7 +61,7 @@ struct Located {
 /// Two calls that may be the same, and the best alignment that ends with them.
 struct AlignedPair {
   std::size_t Old = 0, New = 0;
-  std::int32_t Shift = 0;
+  std::int64_t Shift = 0;
   std::size_t Cost = 0;
   /// The index of the previous pair, or -1.
   std::ptrdiff_t Previous = -1;
@@ -166,7 +166,7 @@ static bool isAtSamePlace(const SourceCall &Old, const SourceCall &New) {
 /// there are too many.
 static std::optional<Moves> alignCalls(ArrayRef<SourceCall> Old,
                                        ArrayRef<SourceCall> New) {
-  auto ShiftCost = [](std::int32_t Before, std::int32_t After) {
+  auto ShiftCost = [](std::int64_t Before, std::int64_t After) {
     if (After == Before)
       return std::size_t(0);
     return After > Before ? MovedDown : MovedUp;
@@ -178,7 +178,7 @@ static std::optional<Moves> alignCalls(ArrayRef<SourceCall> Old,
         continue;
       if (Pairs.size() == MaxPairs)
         return std::nullopt;
-      AlignedPair Pair{OldIndex, NewIndex, To.Line - From.Line};
+      AlignedPair Pair{OldIndex, NewIndex, std::int64_t(To.Line) - From.Line};
       Pair.Cost = NotFound * OldIndex + ShiftCost(0, Pair.Shift);
       for (const auto &[Index, Before] : enumerate(Pairs)) {
         if (Before.Old >= OldIndex || Before.New >= NewIndex)

@@ -18,6 +18,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
 
 using namespace llvm;
 
@@ -89,6 +90,37 @@ StringRef whyNotMeasured(const Module &M) {
   if (M.getFunction("llvm.instrprof.increment") ||
       M.getNamedMetadata("llvm.gcov"))
     return "counters are added later";
+  return "";
+}
+
+/// True if LLVM replaces indirect jumps in \p F by calls of functions that it
+/// adds. The outliner splits the code generator in two parts, which makes LLVM
+/// crash when it adds these functions.
+static bool addsThunks(const Function &F) {
+  const StringRef Features =
+      F.getFnAttribute("target-features").getValueAsString();
+  return F.hasFnAttribute(Attribute::SpeculativeLoadHardening) ||
+         Features.contains("+retpoline-indirect-") ||
+         Features.contains("+lvi-");
+}
+
+StringRef whyNotOutlined(const Module &M) {
+  const Triple &Target = M.getTargetTriple();
+  // The outliner breaks the tables of Windows for exceptions.
+  if (Target.isOSBinFormatCOFF())
+    return "its target is Windows";
+  if (!Target.isX86())
+    return "";
+  // Outlined code may refer to labels of another function.
+  if (M.getCodeModel() == CodeModel::Large)
+    return "its code model is large";
+  if (any_of(M, addsThunks))
+    return "its indirect jumps are hardened";
+  // An outlined function would return without the thunk.
+  if (any_of(M, [](const Function &F) {
+        return F.hasFnAttribute(Attribute::FnRetThunkExtern);
+      }))
+    return "its returns are hardened";
   return "";
 }
 

@@ -43,6 +43,11 @@ llvm::StringRef whyNotReplaced(const llvm::Module &M);
 /// reason.
 llvm::StringRef whyNotMeasured(const llvm::Module &M);
 
+/// Returns the reason why LLVM's machine outliner must not change \p M, or an
+/// empty string. On x86, clang never runs the outliner by itself, and LLVM 22
+/// makes wrong code or fails in some cases.
+llvm::StringRef whyNotOutlined(const llvm::Module &M);
+
 } // namespace MLBridge
 
 #endif // MLBRIDGE_LLVM_PIPELINE_APPLICABILITY_H

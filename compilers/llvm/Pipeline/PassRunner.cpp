@@ -15,6 +15,7 @@
 
 #include "IR2Vec/ModuleEmbedder.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ReplayInlineAdvisor.h"
@@ -60,9 +61,27 @@ PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind,
     provideAdvisor();
 }
 
+/// LLVM's parser calls itself for each level, so a deep pipeline would overflow
+/// the stack.
+static constexpr unsigned MaxLevels = 100;
+
+static bool isTooDeep(StringRef Pipeline) {
+  unsigned Level = 0;
+  return any_of(Pipeline, [&](char C) {
+    Level += C == '(' ? 1 : 0;
+    Level -= C == ')' && Level != 0 ? 1 : 0;
+    return Level > MaxLevels;
+  });
+}
+
 Error PassRunner::run(StringRef Pipeline) {
   if (Pipeline.empty())
     return Error::success();
+  if (isTooDeep(Pipeline))
+    return {ErrorCode::InvalidArgument,
+            ("pipeline '" + Pipeline.take_front(200) + "': expected at most " +
+             Twine(MaxLevels) + " levels")
+                .str()};
   ModulePassManager Passes;
   if (llvm::Error E = Builder.parsePassPipeline(Passes, Pipeline))
     return {ErrorCode::InvalidArgument,

@@ -37,12 +37,20 @@ std::string SizeDecisions::definitionLine(StringRef Name, StringRef Passes) {
   return (PipelineStart + Name + Is + Passes).str();
 }
 
+static Error contradicts(const Twine &What) {
+  return {ErrorCode::Malformed, (What + " has two different decisions").str()};
+}
+
 Error SizeDecisions::add(StringRef Line) {
   StringRef Rest = Line;
   if (Rest.consume_front(PipelineStart)) {
     const auto [Name, Passes] = Rest.split(Is);
+    if (Name == StockName)
+      return {ErrorCode::Malformed,
+              "the pipeline 'stock' is the one of clang -Oz; use another name"};
     if (!Name.empty() && !Passes.empty()) {
-      Pipelines[Name] = Passes.str();
+      if (Pipelines.try_emplace(Name, Passes.str()).first->second != Passes)
+        return contradicts("pipeline '" + Name + "'");
       return Error::success();
     }
   } else if (Rest.consume_front(FileStart)) {
@@ -51,13 +59,17 @@ Error SizeDecisions::add(StringRef Line) {
       if (Known != StockName && !Pipelines.contains(Known))
         return {ErrorCode::Malformed,
                 ("no earlier line defines the pipeline '" + Known + "'").str()};
-      PipelineOf[Of] = Known.str();
+      if (PipelineOf.try_emplace(Of, Known.str()).first->second != Known)
+        return contradicts("file '" + Of + "'");
       return Error::success();
     }
     const auto [Of, Least] = Rest.split(Outlines);
     unsigned Number = 0;
     if (!Least.empty() && !Least.getAsInteger(10, Number) && Number != 0) {
-      OutliningOf[Of].Least = Number;
+      unsigned &Known = OutliningOf[Of].Least;
+      if (Known != 0 && Known != Number)
+        return contradicts("file '" + Of + "'");
+      Known = Number;
       return Error::success();
     }
     if (const auto [From, Name] = Rest.split(DoesNotOutline);

@@ -49,7 +49,8 @@ public:
   };
 
   /// Reads the file at \p Path. Returns System if it cannot be read, or
-  /// Malformed with the number of a line about files that has another form.
+  /// Malformed with the number of a line about files that has another form or
+  /// contradicts an earlier line.
   static Expected<SizeDecisions> read(llvm::StringRef Path);
   /// Parses the contents of a file. Returns Malformed as read() does.
   static Expected<SizeDecisions> parse(llvm::StringRef Text);

@@ -128,11 +128,13 @@ Error SizeReplay::enableOutliner(unsigned Least) {
   return Error::success();
 }
 
-/// True if no code should be outlined from \p F. A model's decisions leave
-/// functions with loops whole, because a call in a loop takes time.
-static bool staysWhole(Function &F) {
-  if (!F.hasOptSize())
-    return true;
+/// True if \p M has functions of which the linker keeps one of several copies,
+/// as in C++. Inlining makes such a program smaller.
+static bool hasMergedFunctions(const Module &M) {
+  return any_of(M, [](const Function &F) { return F.hasLinkOnceLinkage(); });
+}
+
+static bool hasLoops(Function &F) {
   const DominatorTree Tree(F);
   return !LoopInfo(Tree).empty();
 }
@@ -143,14 +145,24 @@ void SizeReplay::outline(Module &M, ThinOrFullLTOPhase Phase) {
     return;
   const SizeDecisions::Outlining *OfFile =
       Given ? &Given->outliningFor(M.getSourceFileName()) : nullptr;
+  // With a model, functions with loops stay whole, because a call in a loop
+  // takes time. Where inlining saves little, they do not.
+  const bool KeepsLoops = hasMergedFunctions(M);
+  auto StaysWhole = [&](Function &F) {
+    return OfFile ? OfFile->Without.contains(F.getName())
+                  : !F.hasOptSize() || (KeepsLoops && hasLoops(F));
+  };
   for (Function &F : M)
-    if (!F.isDeclaration() &&
-        (OfFile ? OfFile->Without.contains(F.getName()) : staysWhole(F)))
+    if (!F.isDeclaration() && StaysWhole(F))
       F.addFnAttr("nooutline");
   const unsigned Least = OfFile ? OfFile->Least : LeastWithModel;
-  if (Least != 0 && Phase == ThinOrFullLTOPhase::None)
-    if (Error E = enableOutliner(Least))
-      report(M, E);
+  if (Least == 0 || Phase != ThinOrFullLTOPhase::None)
+    return;
+  if (const StringRef WhyNot = whyNotOutlined(M); !WhyNot.empty())
+    printLine("remark: " + ModelSession::prefix(OptionName, M) +
+              "nothing is outlined: " + WhyNot);
+  else if (Error E = enableOutliner(Least))
+    report(M, E);
 }
 
 void SizeReplay::undoOutlining() {

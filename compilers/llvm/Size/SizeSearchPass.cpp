@@ -25,6 +25,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -85,8 +86,20 @@ private:
 
 } // namespace
 
+/// Returns an error if \p Path names something other than a regular file.
+/// writeToOutput() would replace it, even a device.
+static Error expectFile(StringRef Path) {
+  if (Path == "-" || Path == "/dev/null" || !sys::fs::exists(Path) ||
+      sys::fs::is_regular_file(Path))
+    return Error::success();
+  return {ErrorCode::InvalidArgument,
+          ("cannot write to " + Path + ": expected a regular file").str()};
+}
+
 /// Writes the pipeline and the decisions that differ from LLVM's.
 static Error write(const SizeSearch &Search, StringRef Path) {
+  if (Error E = expectFile(Path))
+    return E;
   llvm::Error Failure = writeToOutput(Path, [&](raw_ostream &OS) {
     if (const NamedPipeline &Chosen = Search.pipeline(); !Chosen.Passes.empty())
       OS << SizeDecisions::definitionLine(Chosen.Name, Chosen.Passes) << '\n'
@@ -194,6 +207,8 @@ Error SizeSearchPass::search(Module &M, ModuleAnalysisManager &MAM) {
   if (!Pipelines)
     return Pipelines.takeError();
   // Report a file that cannot be written before the search.
+  if (Error E = expectFile(OutputOpt))
+    return E;
   if (!FlipsOpt.empty())
     if (Error E = appendToFile(FlipsOpt, ""))
       return E;

@@ -51,7 +51,8 @@ Expected<std::unique_ptr<MemoryBuffer>> readFile(StringRef Path,
 
 Error parseLines(StringRef Text, function_ref<Error(StringRef Line)> Parse) {
   for (unsigned Number = 1; !Text.empty(); ++Number) {
-    const auto [Line, Rest] = Text.split('\n');
+    auto [Line, Rest] = Text.split('\n');
+    Line.consume_back("\r");
     if (Error E = Parse(Line))
       return {E.code(), "line " + std::to_string(Number) + ": " + E.message()};
     Text = Rest;

@@ -31,8 +31,9 @@ namespace MLBridge {
 Expected<std::unique_ptr<llvm::MemoryBuffer>> readFile(llvm::StringRef Path,
                                                        std::uint64_t MaxBytes);
 
-/// Calls \p Parse with each line of \p Text, without its newline. Returns the
-/// first error, whose message then begins with the number of the line.
+/// Calls \p Parse with each line of \p Text, without its line break (LF, or CR
+/// LF). Returns the first error, whose message then begins with the number of
+/// the line.
 Error parseLines(llvm::StringRef Text,
                  llvm::function_ref<Error(llvm::StringRef Line)> Parse);
 
