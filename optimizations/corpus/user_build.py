@@ -71,17 +71,20 @@ class Link:
     def options(self) -> list[tuple[tuple[str, ...], Path | None]]:
         """Returns the options of the command, each with the object or archive it names.
 
-        An archive that is named with -l is found in the folders of -L.
+        An archive that is named with -l is found in the folders of -L, unless the
+        linker uses a shared library with this name.
         """
         found: list[tuple[tuple[str, ...], Path | None]] = []
-        folders: list[Path] = []
-        for option in wrapper.split(self.command[1:]):
-            word, path = "".join(option), None
-            if word.startswith("-L"):
-                folders.append(self.folder / word[2:])
-            elif word.startswith("-l"):
-                archives = (folder / f"lib{word[2:]}.a" for folder in folders)
-                path = next((one for one in archives if one.is_file()), None)
+        options = wrapper.split(self.command[1:])
+        words = ["".join(option) for option in options]
+        folders = [self.folder / word[2:] for word in words if word.startswith("-L")]
+        ends = (".a",) if "-static" in words else (".so", ".a")
+        for option, word in zip(options, words, strict=True):
+            path = None
+            if word.startswith("-l"):
+                files = (at / f"lib{word[2:]}{end}" for at in folders for end in ends)
+                library = next((one for one in files if one.is_file()), None)
+                path = library if library and library.suffix == ".a" else None
             elif word.endswith(OBJECTS) and not word.startswith("-"):
                 path = self.folder / word
             found.append((option, path))

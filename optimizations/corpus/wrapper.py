@@ -45,7 +45,9 @@ LINKER_ONLY = ("-l", "-L", "-Wl,")
 """The beginnings of options that only the linker uses."""
 UNUSED = "-Wno-unused-command-line-argument"
 """If sources are compiled and linked by one command, half of its options are unused."""
-OTHER_MODES = frozenset({"-E", "-S", "-M", "-MM", "-fsyntax-only", "-r"})
+OTHER_MODES = frozenset(
+    {"-E", "-S", "-M", "-MM", "-fsyntax-only", "-r", "-emit-llvm", "--analyze"}
+)
 
 
 def split(words: Sequence[str]) -> list[tuple[str, ...]]:
@@ -125,7 +127,7 @@ def compile_source(
     ]
     command = [clang, *others, *COMPILE, "-c", source]
     status = subprocess.call([*command, "-o", str(to)])
-    if status:
+    if status or not to.is_file():  # For example, "-" or /dev/null.
         return status
     code = hashlib.sha256(to.read_bytes()).hexdigest()
     bitcode = Path(os.environ[FOLDER], f"{code[:16]}-{os.getpid()}.bc")

@@ -79,10 +79,12 @@ def rebuilt(build: Build) -> str:
         f" echo '{OBJECTS}' > all.rsp && $CC @all.rsp -o program",
         f"$CC -x c-header shared.h -o shared.h.gch && {COMPILE} && $CC -I. -include"
         f" shared.h -c main.c -o main.c.o && $CC {OBJECTS} -o program",
+        f"{COMPILE} && $CC -I. -c main.c -o - > main.c.o && $CC -I. -c main.c -o"
+        f" /dev/null && $CC -I. -c main.c -o main.c.o && $CC {OBJECTS} -o program",
         f"$CC shared.h -o h.pch && {COMPILE} && $CC -I. -include-pch h.pch -c main.c -o"
         f" main.c.o && $CC {OBJECTS} -o program",
     ],
-    ids=["objects", "one command", "response files", "gch", "pch"],
+    ids=["objects", "one command", "response files", "gch", "no files", "pch"],
 )
 def test_commands_are_recorded(line: str) -> None:
     build = built(line)
@@ -115,6 +117,18 @@ def test_archives_keep_their_members(thin: str) -> None:
     archive.write_bytes(archive.read_bytes()[:100])
     with pytest.raises(Malformed, match=r"libparts\.a: expected an archive"):
         build.units_of(build.program(None))
+
+
+def test_libraries_that_are_named_by_options() -> None:
+    """Folders may follow, and a shared library precedes an archive."""
+    parts = f"{COMPILE} && ar qcs libparts.a upper.c.o a/part.c.o"
+    both = f"{parts} && $CC -shared -fPIC -I. upper.c a/part.c -o libparts.so"
+    link = f"$CC -Wl,-rpath,{Path.cwd()} main.c.o -lparts -L. -o program"
+    assert "upper" in functions(built(f"{parts} && {link}"))
+    build = built(f"{both} && {link}")
+    assert functions(build) == {"main"}
+    assert rebuilt(build) == "16\n"
+    assert "upper" in functions(built(f"{both} && {link} -static"))
 
 
 def test_generated_sources() -> None:
