@@ -235,11 +235,12 @@ def _train(
     from .imitation import train, write
     from .searched import Calls
 
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    expect_output(options.out)
     programs, calls = _recorded(
         options.folders, plugin_of(options.plugin), options.jobs
     )
     network = train(calls, settings)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     write(network, options.out, Calls.join(calls), settings.seed)
     table = Table("program", title="Calls")
     for column in ("calls", "tried", "decided unlike LLVM"):

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from mlbridge.errors import InvalidArgument
 from mlbridge.export import Exported
 from mlbridge_optimizations.inlining.export import Decision
 from mlbridge_optimizations.inlining.network import InliningNetwork
@@ -77,6 +78,8 @@ def train(programs: Sequence[Calls], options: ImitationOptions) -> InliningNetwo
             losses = loss_of(network(features[rows]), labels[rows])
             (losses * weights[rows]).mean().backward()
             optimizer.step()
+    if not all(one.isfinite().all() for one in network.parameters()):
+        raise InvalidArgument("the training diverged; use a smaller --rate")
     return network.eval()
 
 

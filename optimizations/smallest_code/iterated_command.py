@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 from typer import Option
 
+from mlbridge.files import expect_output
 from mlbridge.options import with_options
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
@@ -74,6 +75,7 @@ def _train(
     programs = [Searched.open(folder) for folder in files.folders]
     policies = files.policies or ["builtin:smallest_code"]
     files.out.parent.mkdir(parents=True, exist_ok=True)
+    expect_output(files.out)
     table = Table("iteration", title="Linked code, relative to clang -Oz")
     for column in ("best policies", "after the search", "network"):
         table.add_column(column, justify="right")

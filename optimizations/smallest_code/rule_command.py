@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 from typer import Option
 
+from mlbridge.files import expect_output
 from mlbridge.options import with_options
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
@@ -69,6 +70,7 @@ def _train(context: typer.Context, options: RuleFiles, evolution: RuleOptions) -
     count = len(options.folders)
     training, validation = range(count), range(count, len(programs))
     options.out.parent.mkdir(parents=True, exist_ok=True)
+    expect_output(options.out)
     generations = []
     with (
         sigterm_exits(),

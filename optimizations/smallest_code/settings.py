@@ -27,21 +27,25 @@ class ImitationOptions:
     seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
     epochs: Annotated[int, Option(min=1, help="Passes over all calls.")] = 60
     hidden: Width = 32
-    rate: Annotated[float, Option(help="Learning rate of AdamW.")] = 2e-3
-    decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.3
-    dropout: Annotated[float, Option(help="Share of dropped activations.")] = 0.2
+    rate: Annotated[float, Option(min=0, help="Learning rate of AdamW.")] = 2e-3
+    decay: Annotated[float, Option(min=0, help="Weight decay of AdamW.")] = 0.3
+    dropout: Annotated[
+        float, Option(min=0, max=1, help="Share of dropped activations.")
+    ] = 0.2
     most: Annotated[
         int,
         Option(
+            min=1,
             help="Upper limit of a call's weight in training. The weight is the number"
-            " of bytes that the call's decision saves."
+            " of bytes that the call's decision saves.",
         ),
     ] = 64
     least: Annotated[
         float,
         Option(
+            min=0.001,
             help="Lower limit of a call's weight in training. For example, a call that"
-            " the search has not tried has this weight."
+            " the search has not tried has this weight.",
         ),
     ] = 1.0
 
@@ -65,7 +69,8 @@ class RuleOptions:
     generations: Annotated[int, Option(min=1, help="Number of generations.")] = 40
     population: Annotated[int, Option(min=4, help="Candidates per generation.")] = 10
     sigma: Annotated[
-        float, Option(help="Standard deviation of the weights in generation 0.")
+        float,
+        Option(min=0.001, help="Standard deviation of the weights in generation 0."),
     ] = 1.0
     every: Annotated[
         int, Option(min=1, help="Generations between two validations.")

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of mistakes in the options of `mlbridge train smallest-code`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mlbridge.cli import app
+from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.smallest_code.imitation import OF_MODULE, train
+from mlbridge_optimizations.smallest_code.searched import Calls
+from mlbridge_optimizations.smallest_code.settings import ImitationOptions
+from phase_ordering import PLUGIN
+
+
+@pytest.mark.parametrize("rate", [1e30, float("inf")])
+def test_a_diverging_training_fails(rate: float) -> None:
+    merged = ("callee_files", "callee_is_merged")
+    names = (*merged, "cost_estimate", "threshold", *OF_MODULE)
+    draw = np.random.default_rng(1)
+    calls = Calls(
+        names,
+        draw.integers(0, 9, (40, len(names))),
+        draw.random(40) < 0.5,
+        tuple(("callee", str(row)) for row in range(40)),
+        draw.normal(size=40),
+        np.ones(40),
+    )
+    assert train([calls], ImitationOptions(epochs=2)).training is False
+    with pytest.raises(InvalidArgument, match="diverged; use a smaller --rate"):
+        train([calls], ImitationOptions(epochs=20, rate=rate))
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["train", "smallest-code", "--rate", "nan"], "--rate"),
+        (["train", "smallest-code", "--least", "0"], "--least"),
+        (["train", "smallest-code", "--dropout", "2"], "--dropout"),
+        (["train", "smallest-code-rule", "--sigma", "nan"], "--sigma"),
+        (["train", "smallest-code-rule", "--sigma", "-1"], "--sigma"),
+    ],
+)
+def test_numbers_have_limits(command: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, [*command, "folder"])
+    assert result.exit_code == 2
+    assert f"Invalid value for '{said}'" in result.output
+
+
+def test_outputs_are_checked_first(tmp_path: Path) -> None:
+    """There is no search to train on, but the message names the output."""
+    command = ["train", "smallest-code", "absent", "--plugin", str(PLUGIN)]
+    result = CliRunner().invoke(app, [*command, "--out", str(tmp_path)])
+    assert isinstance(result.exception, InvalidArgument)
+    assert str(result.exception).endswith("expected a regular file, found a folder")
