@@ -37,6 +37,7 @@ SIZE = "training-size"
 SIZE_ONLY = frozenset(
     {
         "double-conversion",
+        "exiv2",
         "fmtlib",
         "gflags",
         "google-glog",
