@@ -3,9 +3,11 @@
 
 from pathlib import Path
 
-from mlbridge.errors import SchemaMismatch
+from mlbridge.errors import InvalidArgument, SchemaMismatch
 from mlbridge_optimizations.phase_ordering.environment.actions import ActionSpace
 from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
+
+from .decisions import STOCK
 
 
 def read_pipelines(path: Path, space: Path) -> dict[str, str]:
@@ -18,6 +20,11 @@ def read_pipelines(path: Path, space: Path) -> dict[str, str]:
         found = ActionSpace.load(path)
     except SchemaMismatch:
         found = CoreSet.load(path).actions
+    names = [action.name for action in found.actions]
+    if STOCK in names or any("\n" in name for name in names):
+        raise InvalidArgument(
+            f"{path}: expected names in one line, and other names than '{STOCK}'"
+        )
     found.save(space)
     return {
         action.name: found.pipeline([number])

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mlbridge.cli import app
-from mlbridge.errors import Malformed
+from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge_optimizations.corpus.manifest import Module, Program
 from mlbridge_optimizations.smallest_code import parts
 from mlbridge_optimizations.smallest_code.decisions import (
@@ -186,6 +186,11 @@ def test_pipelines_of_an_action_space(tmp_path: Path) -> None:
         "always-inline,default<Oz>,default<Oz>"
     )
     assert json.loads(made.read_text()) == SPACE["actions"]
+    space = SPACE["actions"]
+    stock = {**space, "actions": [{"name": "stock", "pipeline": "globaldce"}]}
+    (tmp_path / "stock.json").write_text(json.dumps(stock))
+    with pytest.raises(InvalidArgument, match=r"other names than 'stock'"):
+        read_pipelines(tmp_path / "stock.json", made)
     (tmp_path / "broken.json").write_text('{"actions": {}}')
     with pytest.raises(Malformed, match=r"broken\.json: expected"):
         read_pipelines(tmp_path / "broken.json", made)

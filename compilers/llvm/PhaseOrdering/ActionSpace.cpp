@@ -15,6 +15,7 @@
 #include "PhaseOrdering/ActionSpace.h"
 
 #include "PhaseOrdering/BuiltinActionSpaces.h"
+#include "Pipeline/PassRunner.h"
 #include "Support/ParseJSON.h"
 #include "Support/ReadFile.h"
 
@@ -88,7 +89,7 @@ Error ActionSpace::checkPipelines(StringRef Source) const {
     // it.
     if (Pipeline.empty())
       return Error::success();
-    if (llvm::Error E = PB.parsePassPipeline(Passes, Pipeline))
+    if (llvm::Error E = parsePipeline(PB, Passes, Pipeline))
       return Error(ErrorCode::InvalidArgument,
                    ("action space '" + Source + "': " + What + ": pipeline '" +
                     Pipeline + "': " + toString(std::move(E)))

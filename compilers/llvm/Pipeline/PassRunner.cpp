@@ -74,16 +74,19 @@ static bool isTooDeep(StringRef Pipeline) {
   });
 }
 
+llvm::Error parsePipeline(PassBuilder &Builder, ModulePassManager &Passes,
+                          StringRef Pipeline) {
+  if (isTooDeep(Pipeline))
+    return createStringError("expected at most " + Twine(MaxLevels) +
+                             " levels");
+  return Builder.parsePassPipeline(Passes, Pipeline);
+}
+
 Error PassRunner::run(StringRef Pipeline) {
   if (Pipeline.empty())
     return Error::success();
-  if (isTooDeep(Pipeline))
-    return {ErrorCode::InvalidArgument,
-            ("pipeline '" + Pipeline.take_front(200) + "': expected at most " +
-             Twine(MaxLevels) + " levels")
-                .str()};
   ModulePassManager Passes;
-  if (llvm::Error E = Builder.parsePassPipeline(Passes, Pipeline))
+  if (llvm::Error E = parsePipeline(Builder, Passes, Pipeline))
     return {ErrorCode::InvalidArgument,
             ("pipeline '" + Pipeline + "': " + toString(std::move(E))).str()};
   MayInlineAlone = Pipeline.contains("inline");

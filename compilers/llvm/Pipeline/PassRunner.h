@@ -35,6 +35,12 @@ class TargetMachine;
 
 namespace MLBridge {
 
+/// Adds \p Pipeline to \p Passes, as PassBuilder::parsePassPipeline() does.
+/// Also returns an error for pipelines whose depth would overflow LLVM's stack.
+llvm::Error parsePipeline(llvm::PassBuilder &Builder,
+                          llvm::ModulePassManager &Passes,
+                          llvm::StringRef Pipeline);
+
 /// Only one thread at a time may use an object.
 class PassRunner {
 public:
