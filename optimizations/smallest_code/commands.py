@@ -260,7 +260,7 @@ def _recorded(
 
     programs = [Searched.open(folder) for folder in folders]
     calls = []
-    with ProgressBars() as bars:
+    with sigterm_exits(), ProgressBars() as bars:
         advance = bars.steps("Logging calls", len(programs))
         for program in programs:
             calls.append(program.record(f"decisions:{program.decisions}", plugin, jobs))
@@ -284,7 +284,11 @@ def _evaluate(
     if options.model is None and len(programs) < 2:
         raise InvalidArgument("expected two programs or more, or --model")
     found = []
-    with TemporaryDirectory(prefix="mlbridge-size-") as folder, ProgressBars() as bars:
+    with (
+        sigterm_exits(),
+        TemporaryDirectory(prefix="mlbridge-size-") as folder,
+        ProgressBars() as bars,
+    ):
         rule = evaluate.one_use(calls[0], Path(folder))
         advance = bars.steps("Policies", len(programs) * (len(THRESHOLDS) + 4))
         for index, program in enumerate(programs):
