@@ -84,7 +84,10 @@ def expanded(words: Sequence[str], levels: int = 8) -> list[str]:
     for word in words:
         if levels and word.startswith("@") and Path(word[1:]).is_file():
             text = Path(word[1:]).read_text(encoding="utf-8", errors="surrogateescape")
-            result += expanded(shlex.split(text), levels - 1)
+            try:
+                result += expanded(shlex.split(text), levels - 1)
+            except ValueError as error:
+                sys.exit(f"{word[1:]}: {error}")
         else:
             result.append(word)
     return result

@@ -162,7 +162,10 @@ def _flags(options: ExplainOptions) -> "tuple[Decisions, list[str]]":
     from .replay import flags_to_replay
     from .searched import Searched
 
-    decisions, flags = Decisions(), shlex.split(options.flags)
+    try:
+        decisions, flags = Decisions(), shlex.split(options.flags)
+    except ValueError as error:
+        raise InvalidArgument(f"--flags {options.flags}: {error}") from None
     path = options.decisions
     if path is None and options.search_folder and not flags:
         path = Searched.open(options.search_folder).decisions

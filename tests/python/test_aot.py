@@ -532,6 +532,7 @@ def test_the_command_line(tmp_path: Path) -> None:
         (["-o", "policy.dll"], "ends in .so, .o, .a, .c"),
         (["-o", "2fast.so"], "expected a C identifier"),
         (["-o", "m.so", "--cc", "no-such-cc"], "no C compiler no-such-cc"),
+        (["-o", "m.so", "--cc", "cc 'x"], "no C compiler cc 'x"),
         (["-o", "m.so", "--pin", "batch"], "--pin batch: expected EXTENT=SIZE"),
         (["-o", "m.so", "--pin", "N=0"], "--pin N=0: expected EXTENT=SIZE"),
     ],

@@ -193,6 +193,8 @@ def test_mistakes(project: Path) -> None:
     assert fails() == "expected one of -- COMMAND, --search-folder and --corpus-program"
     flags = fails("--", "make", "-s", "program")
     assert flags == "expected --decisions or --flags"
+    quoted = fails("--flags", "-D 'x", "--", "make", "-s", "program")
+    assert quoted == "--flags -D 'x: No closing quotation"
 
 
 def test_names_are_read(tmp_path: Path) -> None:

@@ -45,7 +45,10 @@ class CCompiler:
         named = wanted or os.environ.get("CC")
         candidates = [named] if named else ["cc", "gcc", "clang", "clang-22"]
         for candidate in candidates:
-            command = shlex.split(candidate)
+            try:
+                command = shlex.split(candidate)
+            except ValueError:  # A quotation has no end.
+                continue
             if not command or not (path := shutil.which(command[0])):
                 continue
             found = subprocess.run(
