@@ -33,7 +33,7 @@ class Iteration:
 
     Attributes:
         number: the iteration, from 0.
-        policies: the spec of the best policy of each program.
+        policies: the best policy of each program: a spec, or an earlier network.
         best: the geometric mean over programs of the best policies.
         searched: the same, with the decisions that the searches have found.
         network: the same, with the decisions of the trained network.
@@ -56,13 +56,10 @@ class ImitatedProgram:
 
     def ratio(self, policy: str) -> float:
         """Returns the linked code by a policy, which compiles the program if needed."""
-        if policy not in self._compiled:
-            self._compiled[policy] = self._compile(policy)
+        for one in (STOCK, policy):
+            if one not in self._compiled:
+                self._compiled[one] = self._compile(one)
         return self._compiled[policy][1] / self._compiled[STOCK][1]
-
-    def best(self, policies: Sequence[str]) -> str:
-        """Returns the first policy of those with the smallest linked code."""
-        return min(policies, key=self.ratio)
 
     def improved(
         self, policy: str, folder: Path, seconds: float, seed: int
@@ -111,29 +108,29 @@ def train_iterated(
     `policies` are the specs of policies to imitate besides LLVM's own. `advance` is
     called after each search.
     """
-    pool = [STOCK, *policies]
+    pool = {spec: spec for spec in (STOCK, *policies)}
     imitated = [ImitatedProgram(program, plugin, jobs) for program in programs]
     for number in range(iterations.iterations):
         chosen, best, found = [], [], []
         for one in imitated:
-            one.ratio(STOCK)
-            chosen.append(one.best(pool))
-            best.append(one.ratio(chosen[-1]))
+            name = min(pool, key=lambda name: one.ratio(pool[name]))
+            chosen.append(name)
+            best.append(one.ratio(pool[name]))
             seed = options.seed + number
-            found.append(one.improved(chosen[-1], folder, iterations.seconds, seed))
+            found.append(one.improved(pool[name], folder, iterations.seconds, seed))
             advance()
         calls = [calls for calls, _ in found]
         path = folder / f"network-{number}.onnx"
         network: InliningNetwork = train(calls, options)
         write(network, path, Calls.join(calls), options.seed)
-        pool.append(spec_of("onnx", path))
+        network_spec = pool[f"network {number}"] = spec_of("onnx", path)
         yield (
             Iteration(
                 number,
                 tuple(chosen),
                 geometric_mean(best),
                 geometric_mean(ratio for _, ratio in found),
-                geometric_mean(one.ratio(pool[-1]) for one in imitated),
+                geometric_mean(one.ratio(network_spec) for one in imitated),
             ),
             path,
         )

@@ -81,6 +81,7 @@ OPTIMIZATION: Optimization[EpisodeSettings] = Optimization(
         **rule_command.COMMANDS,
     },
     what="policy",
-    # An episode has hundreds of decisions, and most of the reward comes at its end.
-    defaults={"gamma": 1.0},
+    # An episode has up to thousands of decisions, and the reward comes at its end.
+    # Only the decisions since the last update can get their credits.
+    defaults={"gamma": 1.0, "rollout": 8192},
 )
