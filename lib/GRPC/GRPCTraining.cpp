@@ -18,6 +18,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <sys/stat.h>
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
@@ -173,6 +174,12 @@ Error CompilerTransport::sleep(Deadline Until) {
 /// Writes \p Text to \p Path atomically.
 static Error writeAnnouncement(const std::string &Path,
                                const std::string &Text) {
+  // rename() would replace even a device.
+  struct stat Status = {};
+  if (::stat(Path.c_str(), &Status) == 0 && !S_ISREG(Status.st_mode))
+    return {ErrorCode::InvalidArgument, "cannot write " + printable(Path) +
+                                            " (announce=): expected a regular "
+                                            "file"};
   const std::string Fresh = Path + ".new";
   std::unique_ptr<std::FILE, int (*)(std::FILE *)> File(
       std::fopen(Fresh.c_str(), "we"), std::fclose);

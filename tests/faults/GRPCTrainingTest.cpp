@@ -20,7 +20,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <thread>
 
 using namespace MLBridge;
@@ -176,4 +178,9 @@ TEST_F(GRPCTraining, ThePortIsAnnounced) {
   std::getline(In, Announced);
   EXPECT_EQ(Announced, Compiler->describe());
   EXPECT_FALSE(listenForTrainer("grpc://:0?announce=/no/such/folder/file"));
+  // A device or a FIFO is not replaced.
+  const std::string FIFO = Directory.path("fifo");
+  ASSERT_EQ(::mkfifo(FIFO.c_str(), 0600), 0);
+  EXPECT_FALSE(listenForTrainer("grpc://:0?announce=" + FIFO));
+  EXPECT_TRUE(std::filesystem::is_fifo(FIFO));
 }
