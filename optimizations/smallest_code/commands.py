@@ -3,7 +3,8 @@
 
 import os
 import shlex
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from mlbridge.errors import InvalidArgument
-from mlbridge.files import expect_output, locked
+from mlbridge.files import expect_output, locked, with_absolute_paths
 from mlbridge.options import with_options
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
@@ -256,9 +257,9 @@ def _recorded(
     folders: list[Path], plugin: Path, jobs: int
 ) -> "tuple[list[Searched], list[Calls]]":
     """Compiles searched programs with the searches' decisions, and logs the calls."""
-    from .searched import Searched
+    from .searched import open_all
 
-    programs = [Searched.open(folder) for folder in folders]
+    programs = open_all(folders)
     calls = []
     with sigterm_exits(), ProgressBars() as bars:
         advance = bars.steps("Logging calls", len(programs))
@@ -283,6 +284,8 @@ def _evaluate(
     programs, calls = _recorded(options.folders, plugin, options.jobs)
     if options.model is None and len(programs) < 2:
         raise InvalidArgument("expected two programs or more, or --model")
+    given = options.model and with_absolute_paths(options.model)
+    names = Counter(program.name for program in programs)
     found = []
     with (
         sigterm_exits(),
@@ -292,12 +295,15 @@ def _evaluate(
         rule = evaluate.one_use(calls[0], Path(folder))
         advance = bars.steps("Policies", len(programs) * (len(THRESHOLDS) + 4))
         for index, program in enumerate(programs):
-            model = options.model or evaluate.train_without(
+            model = given or evaluate.train_without(
                 index, calls, Path(folder), settings
             )
             models = {evaluate.RULE: rule, evaluate.MODEL: model}
             flags = evaluate.flags_of(program, models, plugin)
-            found.append(evaluate.compare(program, flags, options.jobs, advance))
+            sizes = evaluate.compare(program, flags, options.jobs, advance)
+            is_unique = names[program.name] == 1
+            name = program.name if is_unique else str(program.folder)
+            found.append(replace(sizes, program=name))
     policies = list(found[0].sizes)
     table = Table(title="Linked .text, relative to clang -Oz")
     table.add_column("program", no_wrap=True)

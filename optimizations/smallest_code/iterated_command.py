@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from typer import Option
 
-from mlbridge.files import expect_output
+from mlbridge.files import expect_output, with_absolute_paths
 from mlbridge.options import with_options
 from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
@@ -69,11 +69,11 @@ def _train(
     """
     need("mlbridge train smallest-code-imitation", PACKAGES)
     from .iterated import train_iterated
-    from .searched import Searched
+    from .searched import open_all
 
     plugin = plugin_of(files.plugin)
-    programs = [Searched.open(folder) for folder in files.folders]
-    policies = files.policies or ["builtin:smallest_code"]
+    programs = open_all(files.folders)
+    policies = [*map(with_absolute_paths, files.policies or ["builtin:smallest_code"])]
     files.out.parent.mkdir(parents=True, exist_ok=True)
     expect_output(files.out)
     table = Table("iteration", title="Linked code, relative to clang -Oz")

@@ -60,13 +60,10 @@ def _train(context: typer.Context, options: RuleFiles, evolution: RuleOptions) -
     need("mlbridge train smallest-code-rule", (*PACKAGES, "cma", "matplotlib"))
     from .evolve import RuleSizes, evolve, plot
     from .rule import TERMS, RuleTemplate, write_rule
-    from .searched import Searched
+    from .searched import open_all
 
     plugin = plugin_of(options.plugin)
-    programs = [
-        Searched.open(folder)
-        for folder in (*options.folders, *(options.validation_folders or ()))
-    ]
+    programs = open_all((*options.folders, *(options.validation_folders or ())))
     count = len(options.folders)
     training, validation = range(count), range(count, len(programs))
     options.out.parent.mkdir(parents=True, exist_ok=True)

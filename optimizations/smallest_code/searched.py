@@ -163,6 +163,19 @@ class Searched(BuiltProgram):
             return read_calls(sorted(folder.glob("*.log")), gains), sizes
 
 
+def open_all(folders: Iterable[Path]) -> list[Searched]:
+    """Reads folders. Raises InvalidArgument as `Searched.open`, or for duplicates.
+
+    Otherwise, a program could be in training and validation.
+    """
+    programs = [Searched.open(folder) for folder in folders]
+    counts = Counter(program.folder for program in programs)
+    folder, count = counts.most_common(1)[0]
+    if count > 1:
+        raise InvalidArgument(f"{folder} is named {count} times, expected once")
+    return programs
+
+
 def gains_of(flips: Path) -> dict[Key, float]:
     """Returns the bytes by which inlining each call shrinks the program.
 

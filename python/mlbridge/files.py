@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from mlbridge.errors import InvalidArgument
 
@@ -51,6 +51,21 @@ def spec_of(scheme: str, path: str | os.PathLike[str]) -> str:
     spec.
     """
     return f"{scheme}:{quote(os.fsencode(Path(path).absolute()), safe='/')}"
+
+
+def with_absolute_paths(spec: str) -> str:
+    """Returns a model spec in which the paths of existing files are absolute.
+
+    Call this if another program opens the model in another folder.
+    """
+    return "|".join(map(_with_absolute_path, spec.split("|")))
+
+
+def _with_absolute_path(spec: str) -> str:
+    scheme, _, rest = spec.partition(":")
+    path, question, options = rest.partition("?")
+    name = unquote(path)
+    return spec_of(scheme, name) + question + options if Path(name).is_file() else spec
 
 
 def expect_output(path: Path, *inputs: Path) -> None:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from mlbridge.cli import app
 from mlbridge.errors import InvalidArgument
+from mlbridge.files import with_absolute_paths
 from mlbridge_optimizations.smallest_code.imitation import OF_MODULE, train
 from mlbridge_optimizations.smallest_code.searched import Calls
 from mlbridge_optimizations.smallest_code.settings import ImitationOptions
@@ -47,6 +48,19 @@ def test_numbers_have_limits(command: list[str], said: str) -> None:
     result = CliRunner().invoke(app, [*command, "folder"])
     assert result.exit_code == 2
     assert f"Invalid value for '{said}'" in result.output
+
+
+def test_paths_in_specs_become_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b.onnx").touch()
+    spec = f"onnx:{tmp_path}/a%20b.onnx?threads=1"
+    assert with_absolute_paths("fallback|onnx:a%20b.onnx?threads=1") == (
+        f"fallback|{spec}"
+    )
+    for same in (spec, "builtin:smallest_code", "onnx:absent.onnx", "none"):
+        assert with_absolute_paths(same) == same
 
 
 def test_outputs_are_checked_first(tmp_path: Path) -> None:

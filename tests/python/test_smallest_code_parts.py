@@ -186,8 +186,8 @@ def test_pipelines_of_an_action_space(tmp_path: Path) -> None:
         "always-inline,default<Oz>,default<Oz>"
     )
     assert json.loads(made.read_text()) == SPACE["actions"]
-    space = SPACE["actions"]
-    stock = {**space, "actions": [{"name": "stock", "pipeline": "globaldce"}]}
+    actions = [{"name": "stock", "pipeline": "globaldce"}]
+    stock = {"name": "one", "prologue": "", "actions": actions}
     (tmp_path / "stock.json").write_text(json.dumps(stock))
     with pytest.raises(InvalidArgument, match=r"other names than 'stock'"):
         read_pipelines(tmp_path / "stock.json", made)

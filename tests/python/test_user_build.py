@@ -18,7 +18,7 @@ from mlbridge_optimizations.corpus.toolchain import LLVM_AR, LLVM_NM
 from mlbridge_optimizations.corpus.user_build import Build, run_build
 from mlbridge_optimizations.smallest_code.decisions import Decisions, FileDecisions
 from mlbridge_optimizations.smallest_code.linking import rebuild_from_source
-from mlbridge_optimizations.smallest_code.searched import Searched
+from mlbridge_optimizations.smallest_code.searched import Searched, open_all
 from phase_ordering import PLUGIN
 from programs import CLI, PATIENCE, Started, running, until
 
@@ -216,7 +216,9 @@ def test_a_search_of_another_build_is_refused() -> None:
     found = Path("found.txt")
     found.touch()
     Searched(RECORDS.resolve(), build, build.program(None)).save(found)
-    assert Searched.open(RECORDS).name == "program"
+    assert [one.name for one in open_all([RECORDS])] == ["program"]
+    with pytest.raises(InvalidArgument, match="records is named 2 times, expected on"):
+        open_all([RECORDS, RECORDS.resolve()])
     compile_again = ["clang-22", "-O1", "-I.", "-c", "upper.c", "-o", "upper.c.o"]
     subprocess.run(compile_again, check=True)
     with pytest.raises(InvalidArgument, match=r"upper\.c\.o has changed since the"):
