@@ -128,10 +128,10 @@ Error SizeReplay::enableOutliner(unsigned Least) {
   return Error::success();
 }
 
-/// True if \p M has functions of which the linker keeps one of several copies,
-/// as in C++. Inlining makes such a program smaller.
-static bool hasMergedFunctions(const Module &M) {
-  return any_of(M, [](const Function &F) { return F.hasLinkOnceLinkage(); });
+/// True if \p M has or uses functions with C++ names.
+static bool isCPlusPlus(const Module &M) {
+  return any_of(
+      M, [](const Function &F) { return F.getName().starts_with("_Z"); });
 }
 
 static bool hasLoops(Function &F) {
@@ -145,9 +145,9 @@ void SizeReplay::outline(Module &M, ThinOrFullLTOPhase Phase) {
     return;
   const SizeDecisions::Outlining *OfFile =
       Given ? &Given->outliningFor(M.getSourceFileName()) : nullptr;
-  // With a model, functions with loops stay whole, because a call in a loop
-  // takes time. Where inlining saves little, they do not.
-  const bool KeepsLoops = hasMergedFunctions(M);
+  // With a model, functions of C++ with loops stay whole, because a call in a
+  // loop takes time. In C, inlining saves little, so they do not stay whole.
+  const bool KeepsLoops = isCPlusPlus(M);
   auto StaysWhole = [&](Function &F) {
     return OfFile ? OfFile->Without.contains(F.getName())
                   : !F.hasOptSize() || (KeepsLoops && hasLoops(F));
