@@ -27,9 +27,9 @@
 #include "PhaseOrdering/EnvironmentPass.h"
 #include "PhaseOrdering/PhaseOrderingPass.h"
 #include "RegAlloc/AllocationEnvironment.h"
+#include "Size/SizeDecider.h"
 #include "Size/SizeEnvironment.h"
 #include "Size/SizeGuard.h"
-#include "Size/SizeReplay.h"
 #include "Size/SizeSearchPass.h"
 
 #include "llvm/Config/llvm-config.h"
@@ -82,7 +82,7 @@ llvmGetPassPluginInfo() {
     } else {
       MLBridge::registerInliner(PB);
       MLBridge::registerPhaseOrdering(PB, registerInside);
-      MLBridge::registerSizeReplay(PB, registerInside);
+      MLBridge::registerSizeDecider(PB, registerInside);
     }
     MLBridge::registerIR2Vec(PB);
     MLBridge::registerLoopDistribution(PB);

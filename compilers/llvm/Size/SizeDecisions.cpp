@@ -74,7 +74,7 @@ Error SizeDecisions::add(StringRef Line) {
     }
     if (const auto [From, Name] = Rest.split(DoesNotOutline);
         Name.ends_with("'")) {
-      OutliningOf[From].Without.insert(Name.drop_back());
+      OutliningOf[From].Whole.insert(Name.drop_back());
       return Error::success();
     }
   }

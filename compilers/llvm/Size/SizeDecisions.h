@@ -45,7 +45,7 @@ public:
     /// LLVM's -outliner-benefit-threshold. If 0, the outliner does not run.
     unsigned Least = 0;
     /// Functions that stay whole.
-    llvm::StringSet<> Without;
+    llvm::StringSet<> Whole;
   };
 
   /// Reads the file at \p Path. Returns System if it cannot be read, or

@@ -26,7 +26,7 @@
 #include "Pipeline/PassRunner.h"
 #include "Pipeline/PipelineReplacement.h"
 #include "Size/LinkedText.h"
-#include "Size/SizeReplay.h"
+#include "Size/SizeDecider.h"
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
 
@@ -85,11 +85,11 @@ private:
 struct Deciders {
   RegisterInsideOf Register;
   /// Null unless -mlbridge-size was given.
-  std::shared_ptr<SizeReplay> Replay;
+  std::shared_ptr<SizeDecider> Size;
 
   /// Optimises \p V, a copy of \p M. \p MAM has the analyses of \p M.
-  Error optimize(Variant &V, Module &M, ModuleAnalysisManager &MAM,
-                 const StockPipeline &Stock) const;
+  void optimize(Variant &V, Module &M, ModuleAnalysisManager &MAM,
+                const StockPipeline &Stock) const;
 };
 
 /// The comparison for one module.
@@ -178,28 +178,27 @@ static bool hasDiscriminators(const Module &M) {
          });
 }
 
-Error Deciders::optimize(Variant &V, Module &M, ModuleAnalysisManager &MAM,
-                         const StockPipeline &Stock) const {
+void Deciders::optimize(Variant &V, Module &M, ModuleAnalysisManager &MAM,
+                        const StockPipeline &Stock) const {
   const RegisterInside Inside = registerInside(Register, M, MAM);
   bool IsReplaced = false;
   if (!phaseOrderingSpec().empty())
     IsReplaced = runEpisode(V.module(), Stock, /*WhyNot=*/"", Inside);
-  else if (Replay)
-    IsReplaced = Replay->runPasses(V.module(), Stock, /*WhyNot=*/"", Inside);
+  else if (Size)
+    IsReplaced = Size->runPasses(V.module(), Stock, /*WhyNot=*/"", Inside);
   if (!IsReplaced) {
     PassRunner Passes(V.module(), V.target(), EmbeddingKind::Symbolic,
                       [&](PassBuilder &Inner) {
                         Inside(Inner);
-                        if (Replay)
-                          Replay->registerInlining(Inner);
+                        if (Size)
+                          Size->registerInlining(Inner);
                       });
     if (hasDiscriminators(V.module()))
       Passes.addDiscriminators();
     Passes.run(Stock);
   }
-  if (Replay)
-    Replay->outline(V.module(), Stock.Phase);
-  return Error::success();
+  if (Size)
+    Size->outline(V.module(), Stock.Phase);
 }
 
 Error Comparison::compileStock(StringRef Bitcode, const CalleeFiles &Files) {
@@ -220,8 +219,7 @@ Expected<std::string> Comparison::compileDecided(StringRef Bitcode,
   Expected<Variant> V = Variant::create(Bitcode, M.getModuleIdentifier());
   if (!V)
     return V.takeError();
-  if (Error E = Given.optimize(*V, M, MAM, Stock))
-    return E;
+  Given.optimize(*V, M, MAM, Stock);
   if (const std::string Problem = V->takeErrors(); !Problem.empty()) {
     // Without the guard, these errors would end the compile, too.
     M.getContext().emitError(Problem);
@@ -320,16 +318,16 @@ static bool guard(Module &M, ModuleAnalysisManager &MAM,
     refuse(M, "cannot compare the code: " + IsReplaced.takeError().str());
   else
     Current.report(*IsReplaced);
-  if (Given.Replay && !(IsReplaced && *IsReplaced))
-    Given.Replay->undoOutlining();
+  if (Given.Size && !(IsReplaced && *IsReplaced))
+    Given.Size->undoOutlining();
   return IsReplaced && *IsReplaced;
 }
 
 bool isSizeGuarded() { return GuardOpt; }
 
 void registerSizeGuard(PassBuilder &PB, RegisterInsideOf Register) {
-  const Deciders Given{Register, SizeReplay::fromOptions()};
-  if (inlinerSpec().empty() && phaseOrderingSpec().empty() && !Given.Replay)
+  const Deciders Given{Register, SizeDecider::fromOptions()};
+  if (inlinerSpec().empty() && phaseOrderingSpec().empty() && !Given.Size)
     return;
   registerInlinerOnlyInside(PB);
   PB.registerFullLinkTimeOptimizationEarlyEPCallback(

@@ -38,8 +38,8 @@ namespace MLBridge {
 /// True if -mlbridge-size-guard was given.
 bool isSizeGuarded();
 
-/// Registers the guard in place of the inliner, phase ordering and the replay
-/// of decisions. \p Register adds other optimisations to the passes that the
+/// Registers the guard in place of the inliner, phase ordering and
+/// -mlbridge-size. \p Register adds other optimisations to the passes that the
 /// guard runs. Does nothing unless an option selects decisions.
 void registerSizeGuard(llvm::PassBuilder &PB, RegisterInsideOf Register);
 

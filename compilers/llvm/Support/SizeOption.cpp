@@ -44,8 +44,8 @@ cl::opt<std::string, false, SizeSpecParser> SizeOpt(
         "the decisions about inlining, passes and outlining in a file that "
         "mlbridge search smallest-code has written. With the spec of a model, "
         "such as builtin:smallest_code, the model decides about inlining, the "
-        "model builtin:phase_ordering_oz decides about passes, and all code "
-        "is outlined"));
+        "model builtin:phase_ordering_oz decides about passes, and repeated "
+        "code is outlined"));
 
 } // namespace
 

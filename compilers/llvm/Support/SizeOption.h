@@ -12,7 +12,7 @@
 /// - With a file of decisions (`decisions:FILE`), the file decides about
 ///   inlining, passes and outlining.
 /// - With a model, the model decides about inlining, the built-in model of
-///   phase ordering decides about passes, and all code is outlined.
+///   phase ordering decides about passes, and repeated code is outlined.
 ///
 /// -mlbridge-inliner and -mlbridge-phase-ordering take precedence. Therefore
 /// the inliner and phase ordering also read this option.

@@ -1,4 +1,4 @@
-//===- SizeReplay.cpp - Replays decisions about size ----------------------===//
+//===- SizeDecider.cpp - Decides about code size --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "Size/SizeReplay.h"
+#include "Size/SizeDecider.h"
 
 #include "Inliner/DecisionReplay.h"
 #include "Inliner/Inliner.h"
@@ -20,6 +20,7 @@
 #include "Pipeline/Applicability.h"
 #include "Pipeline/PassRunner.h"
 #include "Pipeline/PipelineReplacement.h"
+#include "Size/SizeDecisions.h"
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
 #include "Support/SizeOption.h"
@@ -30,6 +31,9 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
+
+#include <optional>
+#include <utility>
 
 using namespace llvm;
 
@@ -62,19 +66,50 @@ private:
   std::unique_ptr<InlineAdvisorSource> Source;
 };
 
+/// Replays the decisions of a file.
+class DecisionFile final : public SizeDecider {
+public:
+  explicit DecisionFile(StringRef Path)
+      : Path(Path), Inlining(std::make_shared<InliningOfFile>(this->Path)) {}
+
+  void registerInlining(PassBuilder &PB) override {
+    registerAdvisorSource(PB, Inlining);
+  }
+  bool runPasses(Module &M, const StockPipeline &Stock, StringRef WhyNot,
+                 const RegisterInside &Register) override;
+
+private:
+  unsigned markWhole(Module &M) override;
+  /// Returns null if the file cannot be read or has mistakes. The first call
+  /// reads it and reports mistakes. The inliner reports a file that cannot be
+  /// read.
+  const SizeDecisions *decisions(Module &M);
+
+  const std::string Path;
+  const std::shared_ptr<InliningOfFile> Inlining;
+  bool HasRead = false;
+  std::optional<SizeDecisions> Decisions;
+};
+
+/// Outlines code. Models, which the inliner and phase ordering ask, decide
+/// about inlining and passes.
+class OutlinerOfModels final : public SizeDecider {
+  unsigned markWhole(Module &M) override;
+};
+
 /// Applies the decisions about outlining.
 class OutliningPass : public PassInfoMixin<OutliningPass> {
 public:
-  OutliningPass(std::shared_ptr<SizeReplay> Replay, ThinOrFullLTOPhase Phase)
-      : Replay(std::move(Replay)), Phase(Phase) {}
+  OutliningPass(std::shared_ptr<SizeDecider> Decider, ThinOrFullLTOPhase Phase)
+      : Decider(std::move(Decider)), Phase(Phase) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
-    Replay->outline(M, Phase);
+    Decider->outline(M, Phase);
     return PreservedAnalyses::all();
   }
   static bool isRequired() { return true; }
 
 private:
-  std::shared_ptr<SizeReplay> Replay;
+  std::shared_ptr<SizeDecider> Decider;
   ThinOrFullLTOPhase Phase;
 };
 
@@ -84,36 +119,23 @@ static void report(Module &M, const Error &E) {
   M.getContext().emitError(ModelSession::prefix(OptionName, M) + E.str());
 }
 
-SizeReplay::SizeReplay(std::string Given)
-    : Path(std::move(Given)),
-      Inlining(Path.empty() ? nullptr
-                            : std::make_shared<InliningOfFile>(Path)) {}
-
-std::shared_ptr<SizeReplay> SizeReplay::fromOptions() {
-  const StringRef File = sizeDecisionsFile();
-  if (File.empty() && sizeModelSpec().empty())
-    return nullptr;
-  return std::shared_ptr<SizeReplay>(new SizeReplay(File.str()));
+std::shared_ptr<SizeDecider> SizeDecider::fromOptions() {
+  if (const StringRef File = sizeDecisionsFile(); !File.empty())
+    return std::make_shared<DecisionFile>(File);
+  if (!sizeModelSpec().empty())
+    return std::make_shared<OutlinerOfModels>();
+  return nullptr;
 }
 
-void SizeReplay::registerInlining(PassBuilder &PB) {
-  if (Inlining)
-    registerAdvisorSource(PB, Inlining);
-}
+void SizeDecider::registerInlining(PassBuilder &) {}
 
-const SizeDecisions *SizeReplay::decisions(Module &M) {
-  if (!Path.empty() && !std::exchange(HasRead, true)) {
-    Expected<SizeDecisions> Given = SizeDecisions::read(Path);
-    if (Given)
-      Decisions = std::move(*Given);
-    else if (Given.code() != ErrorCode::System)
-      report(M, Error(Given.code(), Path + ": " + Given.takeError().message()));
-  }
-  return Decisions ? &*Decisions : nullptr;
+bool SizeDecider::runPasses(Module &, const StockPipeline &, StringRef,
+                            const RegisterInside &) {
+  return false;
 }
 
 /// Makes the code generator outline.
-Error SizeReplay::enableOutliner(unsigned Least) {
+Error SizeDecider::enableOutliner(unsigned Least) {
   const std::pair<const char *, std::string> Wanted[] = {
       {"enable-machine-outliner", "always"},
       {"enable-linkonceodr-outlining", "true"},
@@ -128,34 +150,8 @@ Error SizeReplay::enableOutliner(unsigned Least) {
   return Error::success();
 }
 
-/// True if \p M has or uses functions with C++ names.
-static bool isCPlusPlus(const Module &M) {
-  return any_of(
-      M, [](const Function &F) { return F.getName().starts_with("_Z"); });
-}
-
-static bool hasLoops(Function &F) {
-  const DominatorTree Tree(F);
-  return !LoopInfo(Tree).empty();
-}
-
-void SizeReplay::outline(Module &M, ThinOrFullLTOPhase Phase) {
-  const SizeDecisions *Given = decisions(M);
-  if (!Given && !Path.empty())
-    return;
-  const SizeDecisions::Outlining *OfFile =
-      Given ? &Given->outliningFor(M.getSourceFileName()) : nullptr;
-  // With a model, functions of C++ with loops stay whole, because a call in a
-  // loop takes time. In C, inlining saves little, so they do not stay whole.
-  const bool KeepsLoops = isCPlusPlus(M);
-  auto StaysWhole = [&](Function &F) {
-    return OfFile ? OfFile->Without.contains(F.getName())
-                  : !F.hasOptSize() || (KeepsLoops && hasLoops(F));
-  };
-  for (Function &F : M)
-    if (!F.isDeclaration() && StaysWhole(F))
-      F.addFnAttr("nooutline");
-  const unsigned Least = OfFile ? OfFile->Least : LeastWithModel;
+void SizeDecider::outline(Module &M, ThinOrFullLTOPhase Phase) {
+  const unsigned Least = markWhole(M);
   if (Least == 0 || Phase != ThinOrFullLTOPhase::None)
     return;
   if (const StringRef WhyNot = whyNotOutlined(M); !WhyNot.empty())
@@ -165,14 +161,25 @@ void SizeReplay::outline(Module &M, ThinOrFullLTOPhase Phase) {
     report(M, E);
 }
 
-void SizeReplay::undoOutlining() {
+void SizeDecider::undoOutlining() {
   for (const std::string &Name : Options)
     resetLLVMOption(Name);
   Options.clear();
 }
 
-bool SizeReplay::runPasses(Module &M, const StockPipeline &Stock,
-                           StringRef WhyNot, const RegisterInside &Register) {
+const SizeDecisions *DecisionFile::decisions(Module &M) {
+  if (!std::exchange(HasRead, true)) {
+    Expected<SizeDecisions> Given = SizeDecisions::read(Path);
+    if (Given)
+      Decisions = std::move(*Given);
+    else if (Given.code() != ErrorCode::System)
+      report(M, Error(Given.code(), Path + ": " + Given.takeError().message()));
+  }
+  return Decisions ? &*Decisions : nullptr;
+}
+
+bool DecisionFile::runPasses(Module &M, const StockPipeline &Stock,
+                             StringRef WhyNot, const RegisterInside &Register) {
   const SizeDecisions *Given = decisions(M);
   if (!Given)
     return false;
@@ -203,22 +210,59 @@ bool SizeReplay::runPasses(Module &M, const StockPipeline &Stock,
   return !E;
 }
 
-void registerSizeReplay(PassBuilder &PB, RegisterInsideOf Register) {
-  const std::shared_ptr<SizeReplay> Replay = SizeReplay::fromOptions();
-  if (!Replay)
+static void keepWhole(Module &M, function_ref<bool(Function &)> StaysWhole) {
+  for (Function &F : M)
+    if (!F.isDeclaration() && StaysWhole(F))
+      F.addFnAttr("nooutline");
+}
+
+unsigned DecisionFile::markWhole(Module &M) {
+  const SizeDecisions *Given = decisions(M);
+  if (!Given)
+    return 0;
+  const SizeDecisions::Outlining &OfFile =
+      Given->outliningFor(M.getSourceFileName());
+  keepWhole(M, [&](Function &F) { return OfFile.Whole.contains(F.getName()); });
+  return OfFile.Least;
+}
+
+/// True if \p M has or uses functions with C++ names.
+static bool isCPlusPlus(const Module &M) {
+  return any_of(
+      M, [](const Function &F) { return F.getName().starts_with("_Z"); });
+}
+
+static bool hasLoops(Function &F) {
+  const DominatorTree Tree(F);
+  return !LoopInfo(Tree).empty();
+}
+
+unsigned OutlinerOfModels::markWhole(Module &M) {
+  // Functions of C++ with loops stay whole, because a call in a loop takes
+  // time. In C, inlining saves little, so they do not stay whole.
+  const bool KeepsLoops = isCPlusPlus(M);
+  keepWhole(M, [&](Function &F) {
+    return !F.hasOptSize() || (KeepsLoops && hasLoops(F));
+  });
+  return LeastWithModel;
+}
+
+void registerSizeDecider(PassBuilder &PB, RegisterInsideOf Register) {
+  const std::shared_ptr<SizeDecider> Decider = SizeDecider::fromOptions();
+  if (!Decider)
     return;
-  Replay->registerInlining(PB);
+  Decider->registerInlining(PB);
   PB.registerOptimizerLastEPCallback([=](ModulePassManager &Passes,
                                          OptimizationLevel,
                                          ThinOrFullLTOPhase Phase) {
-    Passes.addPass(OutliningPass(Replay, Phase));
+    Passes.addPass(OutliningPass(Decider, Phase));
   });
   if (!phaseOrderingSpec().empty())
     return;
   replacePipelines(PB, [=](Module &M, ModuleAnalysisManager &MAM,
                            const StockPipeline &Stock, StringRef WhyNot) {
-    return Replay->runPasses(M, Stock, WhyNot,
-                             registerInside(Register, M, MAM));
+    return Decider->runPasses(M, Stock, WhyNot,
+                              registerInside(Register, M, MAM));
   });
 }
 
