@@ -31,8 +31,7 @@ from mlbridge_optimizations.commands.shared import (
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.extras import need
 
-from .evolve import Evolution
-from .settings import ImitationOptions, VocabularyOptions
+from .settings import Evolution, ImitationOptions, VocabularyOptions
 
 VALIDATION = ("flac", "jq", "libpng", "minisat")
 """The programs for validation, which are not used for training."""

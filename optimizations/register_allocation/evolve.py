@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Evolves a model of register allocation.
 
-CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772; the package
-`cma`) draws candidates for the network's weights. The plug-in's search tries all
+CMA-ES draws candidates for the network's weights. The plug-in's search tries all
 candidates on each function in one run of llc, and reports the weighted costs of spills,
 reloads and copies. A candidate's loss has two parts relative to greedy: the mean
 logarithm of the costs, and a share of the logarithm of their sum.
@@ -15,43 +14,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-from typer import Option
 
-from .functions import (
-    SMALLEST,
-    Costs,
-    costs_of,
-)
+from mlbridge_optimizations.training.cma_es import Weights, candidates_of
+
+from .functions import SMALLEST, Costs, costs_of
+from .settings import Evolution
 
 if TYPE_CHECKING:
-    from .networks import Network, Weights
+    from .networks import Network
 
 # Limits the logarithm for each function, so that no single function dominates.
 LIMIT = 0.7
 # This weight of the sum's logarithm is small, because the hottest functions dominate
 # the sum.
 SHARE_OF_SUM = 0.1
-
-
-@dataclass(frozen=True)
-class Evolution:
-    """The options of an evolution."""
-
-    generations: Annotated[int, Option(min=1, help="Number of generations.")] = 60
-    population: Annotated[int, Option(min=4, help="Candidates per generation.")] = 14
-    sample: Annotated[
-        int, Option(min=1, help="Bitcode files drawn for each generation.")
-    ] = 70
-    sigma: Annotated[
-        float, Option(help="Standard deviation of the weights in generation 0.")
-    ] = 0.15
-    every: Annotated[
-        int, Option(min=1, help="Generations between two validations.")
-    ] = 5
-    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
 
 
 @dataclass(frozen=True)
@@ -97,7 +76,7 @@ def loss_of(found: Sequence[Costs], policy: str) -> float:
 
 def losses(
     network: "Network",
-    candidates: "Sequence[Weights]",
+    candidates: Sequence[Weights],
     modules: Sequence[Path],
     plugin: Path,
     jobs: int,
@@ -125,29 +104,27 @@ def evolve(
     plugin: Path,
     options: Evolution,
     jobs: int = os.cpu_count() or 1,
-) -> "Iterator[tuple[Generation, Weights]]":
+) -> Iterator[tuple[Generation, Weights]]:
     """Yields the generations, each with the mean of its distribution."""
-    import cma  # type: ignore[import-untyped]
-
     begin = time.monotonic()
     draw = np.random.default_rng(options.seed)
-    settings = {"popsize": options.population, "seed": options.seed + 1, "verbose": -9}
-    strategy = cma.CMAEvolutionStrategy(network.start, options.sigma, settings)
-    for number in range(options.generations):
+    for drawn in candidates_of(network.start, options):
         size = min(options.sample, len(training))
         modules = [training[i] for i in draw.choice(len(training), size, replace=False)]
-        candidates = strategy.ask()
-        found, functions = losses(network, candidates, modules, plugin, jobs)
-        strategy.tell(candidates, found)
-        mean: Weights = strategy.result.xfavorite
+        found, functions = losses(network, drawn.weights, modules, plugin, jobs)
+        mean = drawn.tell(found)
         checked = None
-        if number in (0, options.generations - 1) or (number + 1) % options.every == 0:
+        if drawn.is_validated:
             checked = losses(network, [mean], validation, plugin, jobs)[0][0]
-        average, seconds = float(np.mean(found)), time.monotonic() - begin
-        yield (
-            Generation(number, average, min(found), checked, functions, seconds),
-            mean,
+        generation = Generation(
+            drawn.generation,
+            loss=float(np.mean(found)),
+            best=min(found),
+            validation=checked,
+            functions=functions,
+            seconds=time.monotonic() - begin,
         )
+        yield generation, mean
 
 
 def plot(generations: Sequence[Generation], path: Path, title: str) -> None:

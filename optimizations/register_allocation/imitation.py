@@ -22,15 +22,11 @@ from torch import Tensor, nn
 
 from mlbridge.log import read_log
 from mlbridge_optimizations.show import Show, quiet
+from mlbridge_optimizations.training.cma_es import Weights
 
 from .evolve import losses
 from .functions import costs_of
-from .networks import (
-    COLUMNS_OF_EVICTIONS,
-    POSITIONS,
-    EvictionNetwork,
-    Weights,
-)
+from .networks import COLUMNS_OF_EVICTIONS, POSITIONS, EvictionNetwork
 from .settings import ImitationOptions
 
 STOCK = "none"

@@ -25,8 +25,8 @@ from onnx import numpy_helper
 from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge.export import FeatureSpec
 from mlbridge.export.features import to_json
+from mlbridge_optimizations.training.cma_es import Weights
 
-Weights: TypeAlias = NDArray[np.float64]
 Kind: TypeAlias = Literal["allocator", "dialogue", "eviction", "priority"]
 
 POSITIONS = 33

@@ -6,6 +6,14 @@ from typing import Annotated
 
 from typer import Option
 
+from mlbridge_optimizations.training.settings import (
+    EvolutionOptions,
+    Generations,
+    Population,
+    Seed,
+    Sigma,
+)
+
 
 @dataclass(frozen=True)
 class ImitationOptions:
@@ -16,7 +24,19 @@ class ImitationOptions:
         int, Option(min=1, help="Passes over the decisions in each iteration.")
     ] = 30
     rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.01
-    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class Evolution(EvolutionOptions):
+    """The options of an evolution."""
+
+    generations: Generations = 60
+    population: Population = 14
+    sigma: Sigma = 0.15
+    sample: Annotated[
+        int, Option(min=1, help="Bitcode files drawn for each generation.")
+    ] = 70
 
 
 @dataclass(frozen=True)
@@ -27,4 +47,4 @@ class VocabularyOptions:
     epochs: Annotated[int, Option(min=1, help="Passes over the training data.")] = 200
     margin: Annotated[float, Option(help="Margin of TransE's ranking loss.")] = 1.0
     rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.005
-    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+    seed: Seed = 0

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Evolves the weights of the rule of inlining.
 
-CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772; the package
-`cma`) draws candidates. Each candidate compiles and links every program. Its loss is
+CMA-ES draws candidates. Each candidate compiles and links every program. Its loss is
 the mean logarithm of the linked code relative to clang -Oz.
 """
 
@@ -14,14 +13,14 @@ from pathlib import Path
 from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 
-import cma  # type: ignore[import-untyped]
 import numpy as np
 
 from mlbridge.files import spec_of
 from mlbridge_optimizations.plot import finish, panels_of
+from mlbridge_optimizations.training.cma_es import Weights, candidates_of
 
 from .evaluate import compare
-from .rule import ONE_USE, RuleTemplate, Weights
+from .rule import ONE_USE, RuleTemplate
 from .searched import Searched, model_flags
 from .settings import CLANG_OZ, RuleOptions
 
@@ -101,24 +100,24 @@ def evolve(
     ``training`` and ``validation`` are indices of programs.
     """
     begin = time.monotonic()
-    settings = {"popsize": options.population, "seed": options.seed + 1, "verbose": -9}
-    strategy = cma.CMAEvolutionStrategy(ONE_USE, options.sigma, settings)
-    for number in range(options.generations):
-        candidates = strategy.ask()
+    for drawn in candidates_of(ONE_USE, options):
         found = [
             geometric_mean(ratios)
-            for ratios in sizes.ratios(candidates, training, jobs)
+            for ratios in sizes.ratios(drawn.weights, training, jobs)
         ]
-        pulls = PULL * np.square(np.array(candidates) - ONE_USE).sum(axis=1)
-        strategy.tell(candidates, list(np.log(found) + pulls))
-        mean: Weights = strategy.result.xfavorite
+        pulls = PULL * np.square(np.array(drawn.weights) - ONE_USE).sum(axis=1)
+        mean = drawn.tell(list(np.log(found) + pulls))
         checked = None
-        is_last = number == options.generations - 1
-        if validation and (number % options.every == 0 or is_last):
+        if validation and drawn.is_validated:
             checked = geometric_mean(sizes.ratios([mean], validation, jobs)[0])
-        seconds = time.monotonic() - begin
-        ratio = geometric_mean(found)
-        yield Generation(number, ratio, min(found), checked, seconds), mean
+        generation = Generation(
+            drawn.generation,
+            ratio=geometric_mean(found),
+            best=min(found),
+            validation=checked,
+            seconds=time.monotonic() - begin,
+        )
+        yield generation, mean
 
 
 def plot(generations: Sequence[Generation], path: Path) -> None:

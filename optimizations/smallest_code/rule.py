@@ -16,18 +16,16 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
-from numpy.typing import NDArray
 from onnx import numpy_helper
 from torch import Tensor, nn
 
 from mlbridge.export import Exported
 from mlbridge.files import replacing
 from mlbridge_optimizations.inlining.network import INSTRUCTION_COST
+from mlbridge_optimizations.training.cma_es import Weights
 
 from .model_file import write_model
 from .searched import DEFAULT, Calls
-
-Weights = NDArray[np.float64]
 
 TERMS = {
     "last use": "10 if the callee is merged and disappears after this call",

@@ -8,7 +8,14 @@ from typing import Annotated
 from typer import Argument, Option
 
 from mlbridge_optimizations.commands.shared import Plugin
-from mlbridge_optimizations.training.settings import Width
+from mlbridge_optimizations.training.settings import (
+    EvolutionOptions,
+    Generations,
+    Population,
+    Seed,
+    Sigma,
+    Width,
+)
 
 CLANG_OZ = "clang -Oz"
 """The row or column of stock clang in tables."""
@@ -24,7 +31,7 @@ SizesFile = Annotated[
 class ImitationOptions:
     """The options of a training."""
 
-    seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
+    seed: Seed = 1
     epochs: Annotated[int, Option(min=1, help="Passes over all calls.")] = 60
     hidden: Width = 32
     rate: Annotated[float, Option(min=0, help="Learning rate of AdamW.")] = 2e-3
@@ -62,19 +69,13 @@ class IterationOptions:
 
 
 @dataclass(frozen=True)
-class RuleOptions:
+class RuleOptions(EvolutionOptions):
     """The options of an evolution."""
 
-    seed: Annotated[int, Option(min=0, help="Random seed.")] = 1
-    generations: Annotated[int, Option(min=1, help="Number of generations.")] = 40
-    population: Annotated[int, Option(min=4, help="Candidates per generation.")] = 10
-    sigma: Annotated[
-        float,
-        Option(min=0.001, help="Standard deviation of the weights in generation 0."),
-    ] = 1.0
-    every: Annotated[
-        int, Option(min=1, help="Generations between two validations.")
-    ] = 5
+    generations: Generations = 40
+    population: Population = 10
+    sigma: Sigma = 1.0
+    seed: Seed = 1
 
 
 @dataclass(frozen=True)

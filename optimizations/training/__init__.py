@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains models for the compiler in environments.
+"""Trains models for the compiler.
 
-``settings.py`` has the options. ``sb3.py`` and ``rllib.py`` learn a policy. ``tune.py``
-searches for better settings. All of these modules need the extra ``train``. See
-docs/guides/training.md.
+In an environment, ``sb3.py`` and ``rllib.py`` learn a policy, and ``tune.py`` searches
+for better settings (docs/guides/training.md). Without an environment, ``costs.py``
+learns from measured times, and ``cma_es.py`` evolves weights. ``settings.py`` has the
+options. All other modules need the extra ``train``.
 """

@@ -16,6 +16,12 @@ ALGORITHMS = {"sb3": ("ppo", "a2c", "dqn", "ars"), "rllib": ("ppo", "dqn", "appo
 
 
 Width = Annotated[int, Option("--width", min=1, help="Width of the hidden layers.")]
+Generations = Annotated[int, Option(min=1, help="Number of generations.")]
+Population = Annotated[int, Option(min=4, help="Candidates per generation.")]
+Sigma = Annotated[
+    float, Option(min=0.001, help="Standard deviation of the weights in generation 0.")
+]
+Seed = Annotated[int, Option(min=0, help="Random seed.")]
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,19 @@ class CostSettings:
 
 
 @dataclass(frozen=True)
+class EvolutionOptions:
+    """The options of an evolution (cma_es.py)."""
+
+    generations: Generations
+    population: Population
+    sigma: Sigma
+    every: Annotated[
+        int, Option(min=1, help="Generations between two validations.")
+    ] = 5
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
 class TrainingSettings:
     """The options of ``mlbridge train`` that define how a policy is trained."""
 
@@ -72,7 +91,7 @@ class TrainingSettings:
     ] = "ppo"
     workers: Annotated[int, Option(min=1, help="Parallel compilers.")] = 1
     steps: Annotated[int, Option(min=1, help="Total number of actions.")] = 20_000
-    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+    seed: Seed = 0
     hidden: Annotated[
         str, Option(help="Sizes of hidden layers, such as 128,128.", metavar="N,N,...")
     ] = "128,128"

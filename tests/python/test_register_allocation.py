@@ -53,6 +53,7 @@ from mlbridge_optimizations.register_allocation.networks import (
     EvictionNetwork,
 )
 from mlbridge_optimizations.register_allocation.settings import (
+    Evolution,
     ImitationOptions,
     VocabularyOptions,
 )
@@ -464,7 +465,7 @@ def test_environment_without_functions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_evolution(functions: Path, kind: str) -> None:
-    options = evolve.Evolution(generations=2, population=4, sample=1, every=2)
+    options = Evolution(generations=2, population=4, sample=1, every=2)
     network = NETWORKS[kind]()
     files = sorted(functions.glob("*.bc"))
     runs = [
