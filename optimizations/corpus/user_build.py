@@ -18,6 +18,7 @@ from mlbridge.errors import CompilerFailed, InvalidArgument, Malformed, OSFailur
 
 from . import wrapper
 from .archive import is_archive, objects_of
+from .manifest import sha256
 from .toolchain import CLANG, LLVM_NM, link_bitcode, run
 
 COMPILERS = {
@@ -52,7 +53,7 @@ class Unit:
         file.
         """
         source = self.folder / self.command[-1]
-        return source.is_file() and self.source_sha256 in ("", _sha256_of(source))
+        return source.is_file() and self.source_sha256 in ("", sha256(source))
 
 
 @dataclass(frozen=True)
@@ -208,10 +209,6 @@ def _symbols(which: str, modules: Sequence[Path]) -> dict[Path, set[str]]:
     return found
 
 
-def _sha256_of(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def _empty(folder: Path) -> None:
     """Creates or empties a folder. Raises InvalidArgument if it has other files."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -272,7 +269,7 @@ def run_build(command: Sequence[str], folder: Path) -> Build:
     status = _call(command, environment)
     if status:
         raise CompilerFailed(f"status {status} from: {' '.join(command)}")
-    return read(folder)
+    return read_build(folder)
 
 
 def _call(command: Sequence[str], environment: dict[str, str]) -> int:
@@ -298,7 +295,7 @@ def _call(command: Sequence[str], environment: dict[str, str]) -> int:
         raise
 
 
-def read(folder: Path) -> Build:
+def read_build(folder: Path) -> Build:
     """Reads the records of a build. Raises InvalidArgument if it compiled nothing."""
     records = folder / wrapper.RECORDS
     if not records.is_file():

@@ -14,14 +14,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-COMPILE = (
-    "-Oz",
-    "-ffunction-sections",
-    "-fdata-sections",
-    # These flags give each call a location, but do not change the code.
-    "-Rpass=^$",
-    "-fdebug-info-for-profiling",
-)
+LOCATIONS = ("-Rpass=^$", "-fdebug-info-for-profiling")
+"""Flags that give each call a location, but do not change the code."""
+COMPILE = ("-Oz", "-ffunction-sections", "-fdata-sections", *LOCATIONS)
 LINK = ("-fuse-ld=lld", "-Wl,--gc-sections")
 BITCODE = ("-Xclang", "-disable-llvm-passes", "-emit-llvm", "-w")
 

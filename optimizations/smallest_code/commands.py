@@ -27,8 +27,10 @@ from mlbridge_optimizations.extras import need
 from .settings import CLANG_OZ, THRESHOLDS, ImitationOptions, SizesFile
 
 if TYPE_CHECKING:
+    from .calls import Calls
+    from .evaluate import Comparison
     from .linking import Sizes
-    from .searched import Calls, Searched
+    from .searched import SearchedProgram
 
 PACKAGES = ("elftools", "torch", "onnx", "onnxruntime", "onnxscript")
 
@@ -90,9 +92,9 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
     from mlbridge_optimizations.corpus.wrapper import COMPILE, LINK
 
     from .decisions import Decisions
+    from .flags import replay_flags
     from .linking import Sizes, rebuild_from_source
-    from .replay import flags_to_replay
-    from .searched import Searched
+    from .searched import SearchedProgram
 
     plugin = plugin_of(options.plugin)
     # Find mistakes before the build and the search.
@@ -104,11 +106,11 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
     with sigterm_exits(), locked(options.folder):
         build = run_build(options.command, options.folder)
         link = build.program(options.binary)
-        program = Searched(options.folder.resolve(), build, link)
+        program = SearchedProgram(options.folder.resolve(), build, link)
         with ProgressBars() as bars:
             _find_decisions(program, plugin, options, bars)
         program.save(options.out)
-        flags = flags_to_replay(options.out, plugin)
+        flags = replay_flags(options.out, plugin)
         made = options.folder / program.name
         found = rebuild_from_source(build, link, flags, made, options.jobs)
     console.print(_size_table(Sizes.of(program.link.output), found))
@@ -118,11 +120,11 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
 
 
 def _find_decisions(
-    program: "Searched", plugin: Path, options: SearchOptions, bars: ProgressBars
+    program: "SearchedProgram", plugin: Path, options: SearchOptions, bars: ProgressBars
 ) -> None:
     """Searches a program, and writes the decisions to ``options.out``."""
     from .decisions import Decisions
-    from .files import FileProgress, FileSearch
+    from .file_search import FileProgress, FileSearch
     from .pipelines import read_pipelines
     from .search import Progress, search
 
@@ -233,8 +235,8 @@ def _train(
     need("mlbridge train smallest-code", PACKAGES)
     import numpy as np
 
+    from .calls import Calls
     from .imitation import train, write
-    from .searched import Calls
 
     options.out.parent.mkdir(parents=True, exist_ok=True)
     expect_output(options.out)
@@ -255,7 +257,7 @@ def _train(
 
 def _recorded(
     folders: list[Path], plugin: Path, jobs: int
-) -> "tuple[list[Searched], list[Calls]]":
+) -> "tuple[list[SearchedProgram], list[Calls]]":
     """Compiles searched programs with the searches' decisions, and logs the calls."""
     from .searched import open_all
 
@@ -304,23 +306,28 @@ def _evaluate(
             is_unique = names[program.name] == 1
             name = program.name if is_unique else str(program.folder)
             found.append(replace(sizes, program=name))
-    policies = list(found[0].sizes)
-    table = Table(title="Linked .text, relative to clang -Oz")
-    table.add_column("program", no_wrap=True)
-    table.add_column("bytes", justify="right")
-    for policy in policies[1:]:
-        table.add_column(policy, justify="right")
-    for one in found:
-        ratios = [f"{one.ratio(policy):.4f}" for policy in policies[1:]]
-        table.add_row(one.program, f"{one.sizes[CLANG_OZ].text:,}", *ratios)
-    means = [f"{evaluate.mean_ratio(found, policy):.4f}" for policy in policies[1:]]
-    table.add_row("geometric mean", "", *means)
-    console.print(table)
+    console.print(_ratio_table(found))
     plain = {
         one.program: {name: asdict(size) for name, size in one.sizes.items()}
         for one in found
     }
     write_json(options.json, plain)
+
+
+def _ratio_table(found: "list[Comparison]") -> Table:
+    from .evaluate import mean_ratio
+
+    policies = [policy for policy in found[0].sizes if policy != CLANG_OZ]
+    table = Table(title="Linked .text, relative to clang -Oz")
+    table.add_column("program", no_wrap=True)
+    for column in ("bytes", *policies):
+        table.add_column(column, justify="right")
+    for one in found:
+        ratios = [f"{one.ratio(policy):.4f}" for policy in policies]
+        table.add_row(one.program, f"{one.sizes[CLANG_OZ].text:,}", *ratios)
+    means = [f"{mean_ratio(found, policy):.4f}" for policy in policies]
+    table.add_row("geometric mean", "", *means)
+    return table
 
 
 COMMANDS = {

@@ -26,6 +26,13 @@ _LEAST = re.compile(r"file '(.+?)' outlines sequences of (\d+)")
 _WHOLE = re.compile(r"file '(.+?)' does not outline from '(.+)'")
 
 
+def inlining_line(callee: str, location: str, *, is_inlined: bool) -> str:
+    """Returns the line with the decision about a call, without a line break."""
+    caller = location.rpartition(" @ ")[2].split(":")[0]
+    how = "inlined" if is_inlined else "will not be inlined"
+    return f"x: '{callee}' {how} into '{caller}' at callsite {location};"
+
+
 @dataclass(frozen=True)
 class FileDecisions:
     """The decisions about a source file, except inlining."""

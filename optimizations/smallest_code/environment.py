@@ -28,7 +28,8 @@ from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.corpus.toolchain import CLANG, OPT, run
 from mlbridge_optimizations.corpus.wrapper import BITCODE, COMPILE
 
-from .searched import FLAGS, Searched
+from .flags import FEATURES
+from .searched import SearchedProgram
 
 PASSES = "mlbridge-size-environment"
 
@@ -47,7 +48,7 @@ class TrainingProgram:
         Raises InvalidArgument if the path is neither.
         """
         if path.is_dir():
-            searched = Searched.open(path)
+            searched = SearchedProgram.open(path)
             counts = searched.callee_files
             return cls(searched.module, counts if counts.is_file() else None)
         if not path.is_file():
@@ -67,7 +68,7 @@ class TrainingProgram:
 
 def command(plugin: Path, kept_programs: int | None = None) -> list[str]:
     """Returns the command of a compiler that serves the environment."""
-    flags = [f"-mlbridge-{flag}" for flag in FLAGS]
+    flags = [f"-mlbridge-{flag}" for flag in FEATURES]
     if kept_programs is not None:
         flags.append(f"-mlbridge-size-programs={kept_programs}")
     plug_in = f"-load-pass-plugin={plugin}"

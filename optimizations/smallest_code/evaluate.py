@@ -11,18 +11,17 @@ from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 
 from mlbridge.files import spec_of
-from mlbridge_optimizations.corpus.toolchain import mllvm
 
+from .calls import Calls
+from .flags import model_flags, replay_flags, threshold_flags
 from .imitation import train, write
 from .linking import Sizes, rebuild
-from .replay import flags_to_replay
 from .rule import ONE_USE, write_rule
-from .searched import Calls, Searched, model_flags
-from .settings import CLANG_OZ, THRESHOLDS, ImitationOptions
+from .searched import SearchedProgram
+from .settings import CLANG_OZ, ImitationOptions
 
 MODEL = "model"
 RULE = "merged, one use"
-THRESHOLD = "threshold"
 SEARCH = "search"
 
 
@@ -39,7 +38,7 @@ class Comparison:
 
 
 def compare(
-    program: Searched,
+    program: SearchedProgram,
     flags: Mapping[str, Sequence[str]],
     jobs: int,
     advance: Callable[[], None] = lambda: None,
@@ -55,15 +54,13 @@ def compare(
 
 
 def flags_of(
-    program: Searched, models: Mapping[str, str], plugin: Path
+    program: SearchedProgram, models: Mapping[str, str], plugin: Path
 ) -> dict[str, list[str]]:
     """Returns clang's flags of each policy."""
-    rows: dict[str, list[str]] = {CLANG_OZ: []}
-    for value in THRESHOLDS:
-        rows[f"{THRESHOLD} {value}"] = mllvm([f"-inline-threshold={value}"])
+    rows = {CLANG_OZ: [], **threshold_flags()}
     for name, spec in models.items():
         rows[name] = model_flags(spec, plugin, program.callee_files)
-    rows[SEARCH] = flags_to_replay(program.decisions, plugin)
+    rows[SEARCH] = replay_flags(program.decisions, plugin)
     return rows
 
 

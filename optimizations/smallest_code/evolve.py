@@ -20,8 +20,9 @@ from mlbridge_optimizations.plot import finish, panels_of
 from mlbridge_optimizations.training.cma_es import Weights, candidates_of
 
 from .evaluate import compare
+from .flags import model_flags
 from .rule import ONE_USE, RuleTemplate
-from .searched import Searched, model_flags
+from .searched import SearchedProgram
 from .settings import CLANG_OZ, RuleOptions
 
 PULL = 2e-5
@@ -53,7 +54,7 @@ class RuleSizes:
     """Measures the linked sizes of programs that are compiled with rules."""
 
     def __init__(
-        self, programs: Sequence[Searched], template: RuleTemplate, plugin: Path
+        self, programs: Sequence[SearchedProgram], template: RuleTemplate, plugin: Path
     ) -> None:
         """Compiles all programs with clang -Oz."""
         self._programs = programs
@@ -84,7 +85,7 @@ class RuleSizes:
         return [[next(found) for _ in programs] for _ in rules]
 
     @staticmethod
-    def _text(program: Searched, flags: list[str]) -> int:
+    def _text(program: SearchedProgram, flags: list[str]) -> int:
         return compare(program, {CLANG_OZ: flags}, jobs=1).sizes[CLANG_OZ].text
 
 

@@ -144,10 +144,10 @@ def _built(options: ExplainOptions) -> "BuiltProgram":
 
     from .linking import BuiltProgram
     from .parts import build_program
-    from .searched import Searched
+    from .searched import SearchedProgram
 
     if options.search_folder:
-        return Searched.open(options.search_folder)
+        return SearchedProgram.open(options.search_folder)
     if options.corpus_program:
         program = load(options.corpus.resolve()).program(options.corpus_program)
         return build_program(program, options.folder)
@@ -159,8 +159,8 @@ def _built(options: ExplainOptions) -> "BuiltProgram":
 def _flags(options: ExplainOptions) -> "tuple[Decisions, list[str]]":
     """Returns the decisions, and the flags to compare with clang -Oz."""
     from .decisions import Decisions
-    from .replay import flags_to_replay
-    from .searched import Searched
+    from .flags import replay_flags
+    from .searched import SearchedProgram
 
     try:
         decisions, flags = Decisions(), shlex.split(options.flags)
@@ -168,10 +168,10 @@ def _flags(options: ExplainOptions) -> "tuple[Decisions, list[str]]":
         raise InvalidArgument(f"--flags {options.flags}: {error}") from None
     path = options.decisions
     if path is None and options.search_folder and not flags:
-        path = Searched.open(options.search_folder).decisions
+        path = SearchedProgram.open(options.search_folder).decisions
     if path:
         decisions = Decisions.read(path)
-        flags += flags_to_replay(path, options.plugin)
+        flags += replay_flags(path, options.plugin)
     if not flags:
         raise InvalidArgument("expected --decisions or --flags")
     return decisions, flags

@@ -33,17 +33,17 @@ from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program, load
 from mlbridge_optimizations.corpus.runs import Tester
 from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
+from mlbridge_optimizations.corpus.wrapper import LOCATIONS
 from mlbridge_optimizations.evaluation.fuzzing import conclude, logged
 from mlbridge_optimizations.phase_ordering.environment.actions import ActionSpace
 from mlbridge_optimizations.show import Show, quiet
 
+from .calls import read_calls, write_decisions
 from .decisions import OTHERS, STOCK, Decisions, FileDecisions
+from .flags import FEATURES
 from .random_models import write_inliner, write_order
-from .searched import FLAGS, read_calls, write_decisions
 
 LEVEL = "-Oz"
-LOCATIONS = ("-Rpass=^$", "-fdebug-info-for-profiling")
-"""Give each call a location, which a file of decisions needs."""
 PIPELINE = "random"
 INLINE = "cgscc(inline)"
 SPACES = ("oz", "odg", "passes")
@@ -225,7 +225,7 @@ class _Compiler:
         log = self.folder / "calls.log"
         log.unlink(missing_ok=True)
         options = [f"inliner={spec_of('record', log)}|{self._inliner}"]
-        options += ["inliner-name-calls", "on-error=fatal", *FLAGS]
+        options += ["inliner-name-calls", "on-error=fatal", *FEATURES]
         flags = plugin_flags(self.plugin, *options)
         self._run(module, flags, self.folder / "recorded.o")
         try:

@@ -21,8 +21,8 @@ from mlbridge.export import Exported
 from mlbridge_optimizations.inlining.export import Decision
 from mlbridge_optimizations.inlining.network import InliningNetwork
 
+from .calls import Calls
 from .model_file import write_model
-from .searched import Calls
 from .settings import ImitationOptions
 
 OF_MODULE = ("node_count", "edge_count", "callsite_height")
@@ -32,11 +32,11 @@ the program if there are few programs."""
 
 def weights_of(calls: Calls, options: ImitationOptions) -> NDArray[np.float64]:
     """Returns the weight of each decision in bytes, float64 [n]."""
-    gains = np.minimum(np.abs(np.nan_to_num(calls.gains)), options.most)
+    gains = np.minimum(np.abs(np.nan_to_num(calls.gains)), options.max_weight)
     # If the gain's sign contradicts the decision, the decision alone does not help.
     is_better = (calls.gains > 0) == calls.decisions
     gains = np.where(is_better, gains, 0)
-    return np.maximum(gains, options.least) * calls.weights
+    return np.maximum(gains, options.min_weight) * calls.weights
 
 
 def without_files(calls: Calls) -> Calls:

@@ -7,7 +7,7 @@ from torch import nn
 
 from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
 
-from .searched import Calls
+from .calls import Calls
 
 
 def write_model(policy: nn.Module, path: Path, calls: Calls, seed: int) -> Exported:

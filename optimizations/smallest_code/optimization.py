@@ -14,7 +14,7 @@ from mlbridge_optimizations.optimization import (
 from . import (
     commands,
     explain_command,
-    iterated_command,
+    imitation_command,
     parts_command,
     rule_command,
 )
@@ -76,7 +76,7 @@ OPTIMIZATION: Optimization[EpisodeSettings] = Optimization(
     commands={
         **commands.COMMANDS,
         **explain_command.COMMANDS,
-        **iterated_command.COMMANDS,
+        **imitation_command.COMMANDS,
         **parts_command.COMMANDS,
         **rule_command.COMMANDS,
     },

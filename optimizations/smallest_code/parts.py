@@ -19,18 +19,18 @@ from mlbridge.errors import CompilerFailed, InvalidArgument, Timeout
 from mlbridge.files import spec_of
 from mlbridge_optimizations.corpus.manifest import Program
 from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_flags
-from mlbridge_optimizations.corpus.user_build import read, run_build
+from mlbridge_optimizations.corpus.user_build import read_build, run_build
 from mlbridge_optimizations.corpus.wrapper import RECORDS
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.phase_ordering.environment.actions import ActionSpace
 
 from .decisions import Decisions
-from .files import FileProgress, FileSearch
+from .file_search import FileProgress, FileSearch
+from .flags import FEATURES, model_flags, plugin_replay_flags, threshold_flags
 from .linking import BuiltProgram, Sizes, rebuild, write_callee_files
-from .replay import plugin_replay_flags
 from .search import Progress, search
-from .searched import CALLEE_FILES, FLAGS, Searched, model_flags
-from .settings import CLANG_OZ, THRESHOLDS
+from .searched import CALLEE_FILES, SearchedProgram
+from .settings import CLANG_OZ
 
 ICF = "lld --icf=safe, beside"
 MODELS = "models of inlining and order, outliner"
@@ -64,7 +64,7 @@ def build_program(program: Program, folder: Path) -> BuiltProgram:
         command = shlex.join([*words, *program.libraries])
         inside = f"cd {shlex.quote(program.root)} && exec {command}"
         run_build(["sh", "-c", inside], to)
-    build = read(to)
+    build = read_build(to)
     return BuiltProgram(to, build, build.program(program.name))
 
 
@@ -101,7 +101,7 @@ def stock_rows(plugin: Path, folder: Path) -> dict[str, list[str]]:
         CLANG_OZ: [],
         "never inline": fallback("NeverInline"),
         "always inline": fallback("AlwaysInline"),
-        **{f"threshold {n}": mllvm([f"-inline-threshold={n}"]) for n in THRESHOLDS},
+        **threshold_flags(),
         "mergefunc": mllvm(["-enable-merge-functions"]),
         "IR outliner": mllvm(["-ir-outliner"]),
         "IR outliner, merged too": mllvm(
@@ -117,7 +117,7 @@ def stock_rows(plugin: Path, folder: Path) -> dict[str, list[str]]:
         SIMPLE_RULE: model_flags(rule, plugin, callee_files),
         "model of inlining": model_flags(model, plugin, callee_files),
         "the same, files unknown": plugin_flags(
-            plugin, f"inliner={model}", "on-error=fatal", *FLAGS
+            plugin, f"inliner={model}", "on-error=fatal", *FEATURES
         ),
         MODELS: sized(),
         WITHOUT_INLINING: sized("inliner=none"),
@@ -155,7 +155,7 @@ def _write_simple_rule(program: BuiltProgram, plugin: Path, jobs: int) -> None:
     """Writes the rule with which the training of the model of inlining starts."""
     from .rule import ONE_USE, write_rule
 
-    searched = Searched(program.folder, program.build, program.link)
+    searched = SearchedProgram(program.folder, program.build, program.link)
     calls = searched.record("none", plugin, jobs)
     write_rule(ONE_USE, program.folder / RULE_FILE, calls)
 
@@ -206,12 +206,11 @@ def search_parts(
     """Searches a program in three stages. Skips stages with a known result.
 
     Each stage has a third of the ``seconds`` of CPU time, and starts with the decisions
-    of the previous stage. ``space`` is the file of the ``pipelines``. Afterwards, the
-    folder also contains what `Searched.open` reads, with the decisions of the first
-    stage.
+    of the previous stage. ``space`` is the file of the ``pipelines``. Afterwards,
+    `SearchedProgram.open` can read the folder, with the decisions of the first stage.
     """
     results = Results(built.folder)
-    program = Searched(built.folder, built.build, built.link)
+    program = SearchedProgram(built.folder, built.build, built.link)
     program.link_module()
     files = [program.folder / f"stage{stage}.txt" for stage in (1, 2, 3)]
     search_calls = partial(
@@ -261,7 +260,7 @@ def ratio(sizes: Mapping[str, Sizes | None], row: str) -> float | None:
 def best_threshold(programs: Iterable[Mapping[str, Sizes | None]]) -> str | None:
     """Returns the row of the threshold with the least geometric mean, or None."""
     means = {}
-    for row in (f"threshold {n}" for n in THRESHOLDS):
+    for row in threshold_flags():
         found = [ratio(sizes, row) for sizes in programs]
         known = [one for one in found if one]
         if known and len(known) == len(found):

@@ -24,8 +24,8 @@ from mlbridge.files import replacing
 from mlbridge_optimizations.inlining.network import INSTRUCTION_COST
 from mlbridge_optimizations.training.cma_es import Weights
 
+from .calls import LLVM_DECISION, Calls
 from .model_file import write_model
-from .searched import DEFAULT, Calls
 
 TERMS = {
     "last use": "10 if the callee is merged and disappears after this call",
@@ -116,7 +116,7 @@ class InliningRule(nn.Module):
         margin = (threshold - cost) / INSTRUCTION_COST
         # Without the terms, the decision is exactly LLVM's.
         margin = torch.where(
-            features[:, self.places[DEFAULT]] > 0,
+            features[:, self.places[LLVM_DECISION]] > 0,
             margin.clamp(min=0.5, max=MOST_MARGIN),
             margin.clamp(min=-MOST_MARGIN, max=-0.5),
         )

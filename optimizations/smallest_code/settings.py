@@ -39,7 +39,7 @@ class ImitationOptions:
     dropout: Annotated[
         float, Option(min=0, max=1, help="Share of dropped activations.")
     ] = 0.2
-    most: Annotated[
+    max_weight: Annotated[
         int,
         Option(
             min=1,
@@ -47,7 +47,7 @@ class ImitationOptions:
             " of bytes that the call's decision saves.",
         ),
     ] = 64
-    least: Annotated[
+    min_weight: Annotated[
         float,
         Option(
             min=0.001,

@@ -22,7 +22,7 @@ from mlbridge_optimizations.smallest_code.explain import (
     read_remarks,
 )
 from mlbridge_optimizations.smallest_code.linking import Sizes
-from mlbridge_optimizations.smallest_code.searched import Searched
+from mlbridge_optimizations.smallest_code.searched import SearchedProgram
 from phase_ordering import PLUGIN
 from programs import STACK
 from test_smallest_code_parts import CALLS, DECLARED, REPEATS
@@ -168,7 +168,7 @@ def test_decisions_are_explained(project: Path) -> None:
         "file 'repeats.cpp' outlines sequences of 1\n"
         "x: '_Z9repeatTwoPVi' will not be inlined into 'main' at callsite main:1:26;\n"
     )
-    Searched(folder, build, build.program("program")).save(decisions)
+    SearchedProgram(folder, build, build.program("program")).save(decisions)
     _, page = explain("--search-folder", str(folder), "--rows", "1")
     pipelines = {row[0]: row[4] for row in page.rows("Files")}
     assert pipelines["main.cpp"] == "twice"

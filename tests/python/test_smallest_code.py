@@ -18,10 +18,11 @@ from mlbridge_optimizations.corpus.user_build import (
     Build,
     run_build,
 )
+from mlbridge_optimizations.smallest_code.calls import write_decisions
 from mlbridge_optimizations.smallest_code.evaluate import compare
+from mlbridge_optimizations.smallest_code.flags import model_flags, replay_flags
 from mlbridge_optimizations.smallest_code.imitation import train, write
 from mlbridge_optimizations.smallest_code.linking import Sizes, rebuild_from_source
-from mlbridge_optimizations.smallest_code.replay import flags_to_replay
 from mlbridge_optimizations.smallest_code.rule import (
     ONE_USE,
     TERMS,
@@ -30,12 +31,7 @@ from mlbridge_optimizations.smallest_code.rule import (
     write_rule,
 )
 from mlbridge_optimizations.smallest_code.search import search
-from mlbridge_optimizations.smallest_code.searched import (
-    FLIPS,
-    Searched,
-    model_flags,
-    write_decisions,
-)
+from mlbridge_optimizations.smallest_code.searched import FLIPS, SearchedProgram
 from mlbridge_optimizations.smallest_code.settings import CLANG_OZ, ImitationOptions
 from phase_ordering import PLUGIN
 from programs import CLI, PATIENCE, STACK, Started, running, until
@@ -165,14 +161,14 @@ def test_sources_on_the_linkers_command_line(project: Path) -> None:
     )
     assert again is not None
     assert again.best == last.best
-    flags = flags_to_replay(names[0])
+    flags = replay_flags(names[0])
     assert not any("plugin" in flag for flag in flags)
     sizes = rebuild_from_source(build, link, flags, project / "replayed", jobs=2)
     assert sizes.text < Sizes.of(project / "other").text
     assert output_of(project / "replayed") == output_of(project / "other")
 
 
-def searched(target: str, program: str) -> Searched:
+def searched(target: str, program: str) -> SearchedProgram:
     """Builds and searches a program of the project."""
     folder = Path(f"{program}-search").resolve()
     build = run_build(["make", "-s", target], folder)
@@ -180,8 +176,8 @@ def searched(target: str, program: str) -> Searched:
     build.link_bitcode(link, folder / "program.bc")
     decisions, flips = folder / "found.txt", folder / FLIPS
     search(folder / "program.bc", decisions, plugin=PLUGIN, seconds=1, flips=flips)
-    Searched(folder, build, link).save(decisions)
-    return Searched.open(folder)
+    SearchedProgram(folder, build, link).save(decisions)
+    return SearchedProgram.open(folder)
 
 
 def test_searches_teach_a_model(project: Path) -> None:
@@ -207,7 +203,7 @@ def test_searches_teach_a_model(project: Path) -> None:
     assert again.keys == calls.keys
     assert (again.decisions == calls.decisions).all()
     # The plug-in decides as the network does.
-    network = train([calls], ImitationOptions(epochs=5, least=0.1))
+    network = train([calls], ImitationOptions(epochs=5, min_weight=0.1))
     write(network, project / "model.onnx", calls, seed=1)
     asked = program.record(f"onnx:{project / 'model.onnx'}", PLUGIN, 2)
     with torch.no_grad():
@@ -237,7 +233,7 @@ def test_rule(project: Path) -> None:
     weights = np.array(rows[-1]["weights"])
     assert len(weights) == len(TERMS)
     assert (weights != ONE_USE).all()
-    program = Searched.open(folder)
+    program = SearchedProgram.open(folder)
     calls = program.record(f"onnx:{Path('a.onnx').resolve()}", PLUGIN, 2)
     rule = InliningRule(calls.names, weights)
     decisions = rule(torch.from_numpy(calls.features).float())["inlining_decision"]
@@ -264,7 +260,7 @@ def test_the_best_of_several_policies_is_imitated(project: Path) -> None:
     assert second["policies"][0] in (*first["policies"], "network 0")
     # The command leaves the results of the search as they are.
     assert Path(folder, FLIPS).read_text() == before
-    program = Searched.open(folder)
+    program = SearchedProgram.open(folder)
     model = f"onnx:{Path('a.onnx').resolve()}"
     flags = model_flags(model, PLUGIN, program.callee_files)
     sizes = compare(program, {CLANG_OZ: [], "model": flags}, jobs=2)

@@ -24,7 +24,7 @@ from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 from mlbridge_optimizations.corpus.toolchain import CLANG, UNOPTIMISED, run
 from mlbridge_optimizations.smallest_code.environment import SmallestCodeEnv
 from mlbridge_optimizations.smallest_code.search import Progress, search
-from mlbridge_optimizations.smallest_code.searched import Searched
+from mlbridge_optimizations.smallest_code.searched import SearchedProgram
 from phase_ordering import PLUGIN
 from programs import SCHEMES, Started, run_cli, status_of, until
 from test_smallest_code import write_project
@@ -34,7 +34,7 @@ Policy = Callable[[dict[str, Any], dict[str, Any]], int]
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Searched:
+def program(tmp_path_factory: pytest.TempPathFactory) -> SearchedProgram:
     """A program after a search with a time limit of 0."""
     project = tmp_path_factory.mktemp("shapes")
     write_project(project)
@@ -44,10 +44,10 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Searched:
         *("--folder", folder, "--out", project / "none.txt"),
         *("--", "make", "-s", "-C", project, "shapes"),
     )
-    return Searched.open(folder)
+    return SearchedProgram.open(folder)
 
 
-def made(program: Searched, **settings: Any) -> SmallestCodeEnv:
+def made(program: SearchedProgram, **settings: Any) -> SmallestCodeEnv:
     return SmallestCodeEnv([program.folder], plugin=PLUGIN, **settings)
 
 
@@ -83,7 +83,7 @@ def play(
     return total, info, infos
 
 
-def trials(program: Searched, folder: Path, decision: str) -> Progress:
+def trials(program: SearchedProgram, folder: Path, decision: str) -> Progress:
     """Returns a search's sizes, with LLVM's decisions and with one other decision."""
     start, out = folder / "start.txt", folder / "out.txt"
     start.write_text(decision)
@@ -92,7 +92,7 @@ def trials(program: Searched, folder: Path, decision: str) -> Progress:
     return found
 
 
-def test_it_is_an_environment_of_gymnasium(program: Searched) -> None:
+def test_it_is_an_environment_of_gymnasium(program: SearchedProgram) -> None:
     spec = gymnasium.spec("mlbridge/SmallestCode-v0")
     assert spec.entry_point == f"{SmallestCodeEnv.__module__}:SmallestCodeEnv"
     settings: dict[str, Any] = {"programs": [program.module], "plugin": PLUGIN}
@@ -107,7 +107,9 @@ def test_it_is_an_environment_of_gymnasium(program: Searched) -> None:
 
 
 @pytest.mark.parametrize("spec", SCHEMES)
-def test_llvms_decisions_give_the_stock_size(program: Searched, spec: str) -> None:
+def test_llvms_decisions_give_the_stock_size(
+    program: SearchedProgram, spec: str
+) -> None:
     def policy(observation: dict[str, Any], info: dict[str, Any]) -> int:
         assert env.observation_space.contains(observation)
         assert observation["inlining_default"] == info["default"]
@@ -132,7 +134,7 @@ def test_llvms_decisions_give_the_stock_size(program: Searched, spec: str) -> No
 
 
 def test_a_reversed_decision_has_the_size_of_its_trial(
-    program: Searched, tmp_path: Path
+    program: SearchedProgram, tmp_path: Path
 ) -> None:
     with closing(made(program)) as env:
         _, stock, sites = play(env)
@@ -157,7 +159,7 @@ def test_a_reversed_decision_has_the_size_of_its_trial(
     assert (found.stock, found.best) == (stock["text_size"], size)
 
 
-def test_mistakes_are_explained(program: Searched, tmp_path: Path) -> None:
+def test_mistakes_are_explained(program: SearchedProgram, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="expected programs, found none"):
         SmallestCodeEnv([], plugin=PLUGIN)
     with pytest.raises(InvalidArgument, match="absent: expected a module of bitcode"):
@@ -192,7 +194,7 @@ def test_mistakes_are_explained(program: Searched, tmp_path: Path) -> None:
             program.callee_files.write_text(counts)
 
 
-def test_a_compiler_that_dies_truncates_the_episode(program: Searched) -> None:
+def test_a_compiler_that_dies_truncates_the_episode(program: SearchedProgram) -> None:
     with closing(made(program)) as env:
         env.reset()
         assert env.pid is not None
@@ -205,7 +207,7 @@ def test_a_compiler_that_dies_truncates_the_episode(program: Searched) -> None:
         assert env.starts == 2
 
 
-def test_a_trainer_that_dies_ends_the_compiler(program: Searched) -> None:
+def test_a_trainer_that_dies_ends_the_compiler(program: SearchedProgram) -> None:
     code = """
 import sys, time
 from mlbridge_optimizations.smallest_code.environment import SmallestCodeEnv
@@ -223,7 +225,7 @@ time.sleep(60)
 
 @pytest.mark.parametrize("algo", ["ppo", "ars"])
 def test_a_trained_model_decides_in_the_compiler(
-    program: Searched, tmp_path: Path, algo: str
+    program: SearchedProgram, tmp_path: Path, algo: str
 ) -> None:
     out = tmp_path / algo
     common = [program.folder, "--plugin", PLUGIN]

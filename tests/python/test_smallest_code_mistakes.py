@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from mlbridge.cli import app
 from mlbridge.errors import InvalidArgument
 from mlbridge.files import with_absolute_paths
+from mlbridge_optimizations.smallest_code.calls import Calls
 from mlbridge_optimizations.smallest_code.imitation import OF_MODULE, train
-from mlbridge_optimizations.smallest_code.searched import Calls
 from mlbridge_optimizations.smallest_code.settings import ImitationOptions
 from phase_ordering import PLUGIN
 
@@ -38,7 +38,7 @@ def test_a_diverging_training_fails(rate: float) -> None:
     ("command", "said"),
     [
         (["train", "smallest-code", "--rate", "nan"], "--rate"),
-        (["train", "smallest-code", "--least", "0"], "--least"),
+        (["train", "smallest-code", "--min-weight", "0"], "--min-weight"),
         (["train", "smallest-code", "--dropout", "2"], "--dropout"),
         (["train", "smallest-code-rule", "--sigma", "nan"], "--sigma"),
         (["train", "smallest-code-rule", "--sigma", "-1"], "--sigma"),

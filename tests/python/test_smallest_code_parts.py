@@ -18,14 +18,14 @@ from mlbridge_optimizations.smallest_code.decisions import (
     Decisions,
     FileDecisions,
 )
+from mlbridge_optimizations.smallest_code.flags import replay_flags
 from mlbridge_optimizations.smallest_code.linking import (
     Sizes,
     rebuild,
     write_callee_files,
 )
 from mlbridge_optimizations.smallest_code.pipelines import read_pipelines
-from mlbridge_optimizations.smallest_code.replay import flags_to_replay
-from mlbridge_optimizations.smallest_code.searched import CALLEE_FILES, Searched
+from mlbridge_optimizations.smallest_code.searched import CALLEE_FILES, SearchedProgram
 from mlbridge_optimizations.smallest_code.settings import CLANG_OZ, THRESHOLDS
 from phase_ordering import PLUGIN
 from test_smallest_code import HEADER, MAIN, SHAPES, output_of, write_project
@@ -170,10 +170,10 @@ def test_a_resumed_search_keeps_decisions_about_files(
     assert result.exit_code == 0, result.output
     assert Path("decisions.txt").read_text() == lines
     assert "-mlbridge-size=decisions:" in result.output
-    program = Searched.open(Path("build/smallest-code"))
+    program = SearchedProgram.open(Path("build/smallest-code"))
     found = program.folder / program.name
     assert output_of(found) == output_of(program.link.output)
-    flags = flags_to_replay(program.decisions, PLUGIN)
+    flags = replay_flags(program.decisions, PLUGIN)
     sizes = rebuild(program.build, program.link, flags, tmp_path / "again", jobs=2)
     assert sizes == Sizes.of(found)
     assert sizes != Sizes.of(program.link.output)

@@ -18,7 +18,7 @@ from mlbridge_optimizations.corpus.toolchain import LLVM_AR, LLVM_NM
 from mlbridge_optimizations.corpus.user_build import Build, run_build
 from mlbridge_optimizations.smallest_code.decisions import Decisions, FileDecisions
 from mlbridge_optimizations.smallest_code.linking import rebuild_from_source
-from mlbridge_optimizations.smallest_code.searched import Searched, open_all
+from mlbridge_optimizations.smallest_code.searched import SearchedProgram, open_all
 from phase_ordering import PLUGIN
 from programs import CLI, PATIENCE, Started, running, until
 
@@ -215,20 +215,20 @@ def test_a_search_of_another_build_is_refused() -> None:
     build = built(f"{COMPILE} && $CC {OBJECTS} -o program")
     found = Path("found.txt")
     found.touch()
-    Searched(RECORDS.resolve(), build, build.program(None)).save(found)
+    SearchedProgram(RECORDS.resolve(), build, build.program(None)).save(found)
     assert [one.name for one in open_all([RECORDS])] == ["program"]
     with pytest.raises(InvalidArgument, match="records is named 2 times, expected on"):
         open_all([RECORDS, RECORDS.resolve()])
     compile_again = ["clang-22", "-O1", "-I.", "-c", "upper.c", "-o", "upper.c.o"]
     subprocess.run(compile_again, check=True)
     with pytest.raises(InvalidArgument, match=r"upper\.c\.o has changed since the"):
-        Searched.open(RECORDS)
+        SearchedProgram.open(RECORDS)
     (RECORDS / "records.jsonl").write_text("{}\n")
     with pytest.raises(Malformed, match=r"records\.jsonl: expected records"):
-        Searched.open(RECORDS)
+        SearchedProgram.open(RECORDS)
     (RECORDS / "search.json").write_text("{}")
     with pytest.raises(Malformed, match=r"search\.json: expected a search"):
-        Searched.open(RECORDS)
+        SearchedProgram.open(RECORDS)
 
 
 def test_names_of_decisions_may_have_quotes() -> None:

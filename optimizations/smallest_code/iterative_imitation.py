@@ -18,9 +18,10 @@ from statistics import geometric_mean
 from mlbridge.files import spec_of
 from mlbridge_optimizations.inlining.network import InliningNetwork
 
+from .calls import Calls, gains_of, write_decisions
 from .imitation import train, write
 from .search import search
-from .searched import Calls, Searched, gains_of, write_decisions
+from .searched import SearchedProgram
 from .settings import ImitationOptions, IterationOptions
 
 STOCK = "none"
@@ -49,7 +50,7 @@ class Iteration:
 class ImitatedProgram:
     """A program with the policies that have compiled it so far."""
 
-    def __init__(self, program: Searched, plugin: Path, jobs: int) -> None:
+    def __init__(self, program: SearchedProgram, plugin: Path, jobs: int) -> None:
         self.program = program
         self._plugin, self._jobs = plugin, jobs
         self._compiled: dict[str, tuple[Calls, int]] = {}
@@ -93,7 +94,7 @@ class ImitatedProgram:
 
 
 def train_iterated(
-    programs: Sequence[Searched],
+    programs: Sequence[SearchedProgram],
     plugin: Path,
     policies: Sequence[str],
     iterations: IterationOptions,

@@ -68,7 +68,7 @@ def _train(
     ```
     """
     need("mlbridge train smallest-code-imitation", PACKAGES)
-    from .iterated import train_iterated
+    from .iterative_imitation import train_iterated
     from .searched import open_all
 
     plugin = plugin_of(files.plugin)

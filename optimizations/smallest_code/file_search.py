@@ -22,8 +22,8 @@ from mlbridge_optimizations.corpus.toolchain import run
 from mlbridge_optimizations.corpus.user_build import Unit
 
 from .decisions import STOCK, Decisions, FileDecisions
+from .flags import plugin_replay_flags
 from .linking import BuiltProgram, Sizes, bitcode_command, relink, source_of
-from .replay import plugin_replay_flags
 
 LEAST = (1, 4)
 """The limits on saved bytes (`FileDecisions.least`) that a search tries. LLVM estimates
