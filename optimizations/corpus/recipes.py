@@ -44,6 +44,7 @@ SIZE_ONLY = frozenset(
         "leveldb",
         "libjsoncpp",
         "log4cplus",
+        "protobuf",
         "pugixml",
         "snappy",
         "yaml-cpp",
