@@ -3,6 +3,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Annotated
 
 import typer
@@ -57,8 +58,7 @@ class ModelOptions:
             help="Percent of executed instructions that a decision must save for each"
             " percent of code size that it adds.",
         ),
-    ] = 0.3
-    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0
+    ] = 0.2
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,9 @@ def _search(context: typer.Context, options: SearchOptions) -> None:
 def _train(context: typer.Context, options: ModelOptions) -> None:
     r"""Train models of inlining and unrolling on the results of searches.
 
-    `mlbridge search gcc-speed-decisions` has written these results to --folder.
+    `mlbridge search gcc-speed-decisions` has written these results to --folder. The
+    estimates are geometric means over its programs. For each program, they use the
+    limits that the other programs choose.
 
     ```sh
     mlbridge train gcc-speed
@@ -153,19 +155,20 @@ def _train(context: typer.Context, options: ModelOptions) -> None:
     ```
     """
     need(f"mlbridge train {NAME}", ("torch", "onnx", "onnxruntime", "onnxscript"))
-    from .learning import CHOICES, read_searches, write_model
+    from .learning import FEATURES, read_searches, write_model
 
     searches = read_searches(_searches(options.folder, "training"))
-    for decision in CHOICES:
+    for decision in FEATURES:
         file = options.folder / f"{decision}.onnx"
         if not any(site.key[1] == decision for one in searches for site in one.sites):
             console.print(f"{file} is not written, because no search has such sites.")
             continue
-        share, gain, growth = write_model(
-            searches, decision, options.price, options.seed, file
-        )
-        chosen = f"{share:.1%} of the sites, {gain:.2f} % instructions saved"
-        console.print(f"{file}: {chosen}, {growth:.2f} % bytes added")
+        rule, effects = write_model(searches, decision, options.price, file)
+        instructions = geometric_mean(1 - gain for gain, _ in effects)
+        size = geometric_mean(1 + grown for _, grown in effects)
+        limits = ", ".join(f"{limit:g}" for limit in rule.limits)
+        estimate = f"{instructions:.4f} instructions, {size:.4f} bytes"
+        console.print(f"{file}: limits {limits}; estimate: {estimate}")
 
 
 def _rows(options: EvaluationOptions, plugin: Path) -> dict[str, tuple[str, ...]]:

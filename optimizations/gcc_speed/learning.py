@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Learns from the search which calls to inline and which loops to unroll.
+"""Learns from searches which calls to inline and which loops to unroll.
 
-The network's output is the chance that a choice is made. Training maximises the saved
-instructions minus a price for the added bytes, both relative to the program. A site
-that the search did not measure is cold: it saves nothing, and adds its estimated size.
+A model is a rule with few limits. Training tries all limits of a grid. It minimises the
+executed instructions plus a price for the added bytes, both relative to the program. An
+inlined call saves CALL_INSTRUCTIONS instructions each time it runs. The savings of
+unrolled loops were measured. All other loops are cold: they save nothing.
 """
 
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +19,31 @@ import torch
 from torch import Tensor, nn
 
 from mlbridge.errors import InvalidArgument
-from mlbridge.export import FeatureSpec, Metadata, Training, export
+from mlbridge.export import FeatureSpec, Metadata, export
 from mlbridge_optimizations.evaluation import tables
 
 from .models import GCC_DECIDES
-from .search import FACTOR, Searched, Site
-
-CHOICES = {"inline": 1, "unroll": FACTOR}
-"""For each decision, the only choice that a model makes instead of gcc."""
+from .search import (
+    CALL_INSTRUCTIONS,
+    FACTOR,
+    MOST_BLOCKS,
+    MOST_ITERATIONS,
+    Searched,
+    Site,
+    added_instructions,
+    unroll_factor,
+)
 
 FEATURES = {
     "inline": {
-        "callee_basic_block_count": "int64_t",
-        "callee_users": "int64_t",
-        "caller_users": "int64_t",
-        "nr_ctant_params": "int64_t",
         "cost_estimate": "int64_t",
-        "callee_size": "int32_t",
-        "caller_size": "int32_t",
-        "callee_time": "float",
-        "call_time": "int32_t",
         "loop_depth": "int32_t",
         "frequency": "float",
-        "callee_loop_depth": "int32_t",
-        "callee_is_local": "int32_t",
-        "callee_is_inline": "int32_t",
     },
     "unroll": {
         "instructions": "int32_t",
         "blocks": "int32_t",
-        "depth": "int32_t",
         "iterations": "int64_t",
-        "loads": "int32_t",
-        "stores": "int32_t",
         "calls": "int32_t",
         "has_trip_count": "int32_t",
         "frequency": "float",
@@ -57,54 +51,52 @@ FEATURES = {
 }
 """The features that the models use, and their types."""
 
-HIDDEN = 16
-STEPS = 500
-MEMBERS = 3
-BYTES_PER_UNIT = 6
-"""The bytes per unit of gcc's estimate of sizes, for calls that were not measured."""
-BYTES_PER_STATEMENT = 4
+FREQUENCIES = (1.0, 2.0, 4.0, 8.0)
+SIZES = (6, 8, 10, 12, 15, 20, 25, 30, 40)
+GRIDS: Mapping[str, Sequence[tuple[float, ...]]] = {
+    "inline": list(product(FREQUENCIES, SIZES)),
+    "unroll": list(product(FREQUENCIES, SIZES, (0, *SIZES))),
+}
+"""The limits that training tries: the least frequency of a call, and the maximum growth
+by inlining it; the least frequency of a loop, and the maximum number of instructions in
+loops with two blocks, and in loops with up to MOST_BLOCKS blocks."""
+
+BYTES_PER_UNIT = 5
+"""The bytes per unit of gcc's estimate of sizes, from measured calls."""
+BYTES_PER_INSTRUCTION = 4.5
+"""The bytes per added instruction of loops that were not measured."""
+ALL_SOURCES = 1.35
+"""The bytes that a rule adds in all sources relative to those with hot functions."""
 
 
-class SpeedNetwork(nn.Module):
-    """Maps features, float [n, d], to the logits of a choice, float [n]."""
+class Rule(nn.Module):
+    """The model that gcc asks. Replies what gcc shall do, or that gcc decides."""
 
-    mean: Tensor
-    deviation: Tensor
-
-    def __init__(self, features: Tensor) -> None:
+    def __init__(self, decision: str, limits: Sequence[float]) -> None:
         super().__init__()
-        scaled = self.scaled(features)
-        self.register_buffer("mean", scaled.mean(dim=0))
-        self.register_buffer("deviation", scaled.std(dim=0).clamp(min=0.1))
-        self.layers = nn.Sequential(
-            nn.Linear(features.shape[1], HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, 1)
-        )
-
-    @staticmethod
-    def scaled(features: Tensor) -> Tensor:
-        """Returns logarithms, because sizes and frequencies span several magnitudes."""
-        return torch.log(features.clamp(min=-0.9) + 1)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Returns the logits."""
-        inputs = (self.scaled(features) - self.mean) / self.deviation
-        found: Tensor = self.layers(inputs)
-        return found.squeeze(1)
-
-
-class Decision(nn.Module):
-    """The model that gcc asks. The mean of several networks decides the reply."""
-
-    def __init__(self, members: Sequence[SpeedNetwork], decision: str) -> None:
-        super().__init__()
-        self.members = nn.ModuleList(members)
-        self.yes, self.no = CHOICES[decision], GCC_DECIDES[decision]
+        self.decision, self.limits = decision, tuple(limits)
+        self.columns = list(FEATURES[decision])
 
     def forward(self, features: Tensor) -> dict[str, Tensor]:
         """Maps float [n, d] to a reply, int64 [n]."""
-        logits = torch.stack([member(features) for member in self.members]).mean(dim=0)
-        chosen = (logits > 0).to(torch.int64)
-        return {"decision": self.no + (self.yes - self.no) * chosen}
+        found = dict(zip(self.columns, features.unbind(dim=1), strict=True))
+        reply = torch.full_like(features[:, 0], GCC_DECIDES[self.decision])
+        chosen = found["frequency"] >= self.limits[0]
+        if self.decision == "inline":
+            chosen &= (found["loop_depth"] > 0) & (
+                found["cost_estimate"] <= self.limits[1]
+            )
+            choice = torch.ones_like(reply)
+        else:
+            _, most, most_with_blocks = self.limits
+            size, known = found["instructions"], found["iterations"]
+            chosen &= (found["has_trip_count"] > 0) & (found["calls"] == 0)
+            chosen &= ((found["blocks"] <= 2) & (size <= most)) | (
+                (found["blocks"] <= MOST_BLOCKS) & (size <= most_with_blocks)
+            )
+            is_short = (known > 0) & (known <= MOST_ITERATIONS)
+            choice = torch.where(is_short, known + 1, float(FACTOR))
+        return {"decision": torch.where(chosen, choice, reply).to(torch.int64)}
 
 
 def read_searches(file: Path) -> list[Searched]:
@@ -130,19 +122,21 @@ def _site(
     key: Sequence[Any],
     functions: Sequence[str],
     features: dict[str, float],
+    calls: float,
     gains: Mapping[str, float],
     growths: Mapping[str, int],
 ) -> Site:
     source, decision, number = key
     if missing := FEATURES[decision].keys() - features.keys():
         raise ValueError(f"a site has no feature {min(missing)!r}")
-    numbers = (*features.values(), *gains.values(), *growths.values())
+    numbers = (*features.values(), calls, *gains.values(), *growths.values())
     if not all(map(math.isfinite, numbers)):
-        raise ValueError("expected finite features, gains and growths")
+        raise ValueError("expected finite features, calls, gains and growths")
     return Site(
         (source, decision, number),
         tuple(functions),
         features,
+        calls,
         # JSON has only strings as keys.
         {int(choice): gain for choice, gain in gains.items()},
         {int(choice): size for choice, size in growths.items()},
@@ -156,85 +150,87 @@ def write_search(searched: Searched, file: Path) -> None:
         print(json.dumps(asdict(searched)), file=log)
 
 
-def _growth(site: Site, decision: str) -> float:
-    """Returns the bytes that a choice adds, measured or estimated."""
-    measured = site.growths.get(CHOICES[decision])
-    if measured is not None:
-        return float(measured)
-    if decision == "inline":
-        return BYTES_PER_UNIT * max(1.0, site.features["cost_estimate"])
-    return BYTES_PER_STATEMENT * (FACTOR - 1) * site.features["instructions"]
+def table(searched: Searched, decision: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns features, float [n, d], and gains and growths, float [n].
 
-
-def table(searches: Iterable[Searched], decision: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns features, float [n, d], and gains and growths, float [n], in percent."""
-    rows, gains, growths = [], [], []
-    for searched in searches:
-        sites = [site for site in searched.sites if site.key[1] == decision]
-        # Several sites may have the same functions and the same gain. Divide the gain
-        # among them, so that it is not learned several times.
-        shares: dict[tuple[object, ...], int] = {}
-        for site in sites:
-            pair = site.functions, site.gains.get(CHOICES[decision])
-            shares[pair] = shares.get(pair, 0) + 1
-        for site in sites:
-            gain = site.gains.get(CHOICES[decision])
-            rows.append([site.features[name] for name in FEATURES[decision]])
-            share = shares[site.functions, gain]
-            gains.append(100 * (gain or 0.0) / share)
-            size = _growth(site, decision)
-            growths.append(100 * size / searched.text)
-    return torch.tensor(rows), torch.tensor(gains), torch.tensor(growths)
-
-
-def train(
-    searches: Sequence[Searched], decision: str, price: float, seed: int
-) -> SpeedNetwork:
-    """Trains a network.
-
-    A decision that adds 1 % of code must save at least `price` % of the instructions.
+    Gains are relative to the program's instructions, and growths to its bytes.
     """
-    torch.manual_seed(seed)
-    features, gains, growths = table(searches, decision)
-    network = SpeedNetwork(features)
-    worth = gains - price * growths
-    optimizer = torch.optim.AdamW(network.parameters(), lr=0.01, weight_decay=0.1)
-    for _ in range(STEPS):
-        chances = torch.sigmoid(network(features))
-        loss = -(chances * worth).sum() / len(searches)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    return network.eval()
+    rows, gains, growths = [], [], []
+    for site in searched.sites:
+        if site.key[1] != decision:
+            continue
+        if decision == "inline":
+            gain = CALL_INSTRUCTIONS * site.calls / searched.instructions
+            grown = BYTES_PER_UNIT * max(1.0, site.features["cost_estimate"])
+        else:
+            factor = unroll_factor(site)
+            gain = site.gains.get(factor, 0.0)
+            grown = site.growths.get(factor, 0)
+            if factor and factor not in site.growths:
+                grown = BYTES_PER_INSTRUCTION * added_instructions(site)
+        rows.append([site.features[name] for name in FEATURES[decision]])
+        gains.append(gain)
+        growths.append(ALL_SOURCES * grown / searched.text)
+    features = torch.tensor(rows).reshape(-1, len(FEATURES[decision]))
+    return features, torch.tensor(gains), torch.tensor(growths)
+
+
+Effect = tuple[float, float]
+"""The saved instructions and the added bytes, relative to a program."""
+
+
+def effects(searches: Sequence[Searched], decision: str) -> dict[Rule, list[Effect]]:
+    """Returns the estimated effects of all rules of a grid on each program."""
+    rules = [Rule(decision, limits) for limits in GRIDS[decision]]
+    found: dict[Rule, list[Effect]] = {rule: [] for rule in rules}
+    for searched in searches:
+        features, gains, growths = table(searched, decision)
+        for rule in rules:
+            chosen = rule(features)["decision"] != GCC_DECIDES[decision]
+            found[rule].append(
+                (float((chosen * gains).sum()), float((chosen * growths).sum()))
+            )
+    return found
+
+
+def best_rule(found: Mapping[Rule, Sequence[Effect]], price: float) -> Rule:
+    """Returns the rule with the least mean of log(instructions) plus price * bytes."""
+
+    def loss(rule: Rule) -> float:
+        costs = (
+            math.log(max(0.01, 1 - gain)) + price * grown for gain, grown in found[rule]
+        )
+        return sum(costs)
+
+    return min(found, key=loss)
 
 
 def write_model(
-    searches: Sequence[Searched], decision: str, price: float, seed: int, file: Path
-) -> tuple[float, float, float]:
-    """Trains networks and writes them to an .onnx file.
+    searches: Sequence[Searched], decision: str, price: float, file: Path
+) -> tuple[Rule, list[Effect]]:
+    """Chooses a rule, and writes it to an .onnx file.
 
-    Returns the share of sites that the model chooses in the training data, and the mean
-    saved instructions and added bytes of a program, in percent.
+    A decision that adds 1 % of code must save at least `price` % of the instructions.
+    Also returns the effects on each program of the rules that are chosen for the other
+    programs.
     """
-    members = [train(searches, decision, price, seed + n) for n in range(MEMBERS)]
-    model = Decision(members, decision)
+    found = effects(searches, decision)
+    rule = best_rule(found, price)
+    left_out = []
+    for number in range(len(searches)):
+        others = {
+            one: [*known[:number], *known[number + 1 :]] for one, known in found.items()
+        }
+        left_out.append(found[best_rule(others, price)][number])
     names = FEATURES[decision]
     file.parent.mkdir(parents=True, exist_ok=True)
-    features, gains, growths = table(searches, decision)
+    features = torch.cat([table(one, decision)[0] for one in searches])
     export(
-        model,
+        rule,
         file,
         features=[FeatureSpec(n, kind, (1,), low=0) for n, kind in names.items()],
         samples={n: features[:64, i : i + 1].numpy() for i, n in enumerate(names)},
         decide="",
-        metadata=Metadata(
-            reward="saved instructions - price * bytes", training=Training(seed=seed)
-        ),
+        metadata=Metadata(reward="saved instructions - price * bytes"),
     )
-    chosen = (model(features)["decision"] == CHOICES[decision]).float()
-    count = len(searches)
-    return (
-        float(chosen.mean()),
-        float((chosen * gains).sum()) / count,
-        float((chosen * growths).sum()) / count,
-    )
+    return rule, left_out

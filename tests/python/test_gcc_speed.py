@@ -27,12 +27,15 @@ from mlbridge_optimizations.gcc_speed.measure import (
 )
 from mlbridge_optimizations.gcc_speed.models import served
 from mlbridge_optimizations.gcc_speed.search import (
+    CALL_INSTRUCTIONS,
     Key,
     Searched,
     Searcher,
     Site,
     best_choices,
     search,
+    search_loops,
+    unroll_factor,
 )
 from programs import BUILD, FULL, IS_FULL, ROOT, run_cli
 
@@ -114,7 +117,15 @@ def site(number: int, size: int, frequency: float, gain: float | None) -> Site:
     key = "a.c", "inline", number
     if gain is None:
         return Site(key, ("f", "g"), features)
-    return Site(key, ("f", "g"), features, {1: gain}, {1: 6 * size})
+    calls = gain * 10**6 / CALL_INSTRUCTIONS
+    return Site(key, ("f", "g"), features, calls, {1: gain}, {1: 6 * size})
+
+
+def loop(number: int, frequency: float, **features: float) -> Site:
+    known = dict.fromkeys(("loads", "stores", "calls"), 0.0)
+    known |= {"instructions": 10.0, "blocks": 2.0, "depth": 1.0, "iterations": -1.0}
+    known |= {"has_trip_count": 1.0, "frequency": frequency}
+    return Site(("a.c", "unroll", number), (f"f{number}",), known | features)
 
 
 def test_the_best_choices_fit() -> None:
@@ -202,6 +213,7 @@ SITE = {
         ),
         1.0,
     ),
+    "calls": 0,
     "gains": {"4": 0.1},
     "growths": {"4": 20},
 }
@@ -219,6 +231,7 @@ SEARCH = {"program": "a", "instructions": 10, "text": 10, "sites": [SITE]}
         json.dumps({**SEARCH, "size_": 1}),
         json.dumps({**SEARCH, "sites": [{"key": ["a.c", "unroll", 0]}]}),
         json.dumps({**SEARCH, "sites": [{**SITE, "features": {"depth": 1.0}}]}),
+        json.dumps({**SEARCH, "sites": [{**SITE, "calls": float("inf")}]}),
         json.dumps({**SEARCH, "sites": [{**SITE, "gains": {"four": 0.1}}]}),
         json.dumps({**SEARCH, "sites": [{**SITE, "gains": {"4": float("nan")}}]}),
         json.dumps({**SEARCH, "sites": [{**SITE, "key": ["a.c", "other", 0]}]}),
@@ -272,24 +285,38 @@ def test_an_evaluation(tmp_path: Path) -> None:
         run_cli("evaluate", "gcc-speed", *folder, *options, "--program", "zstd")
     run_cli("train", "gcc-speed", *folder)
     ratios = tmp_path / "ratios.json"
-    printed = run_cli("evaluate", "gcc-speed", *folder, *options, "--json", ratios)
+    options += ["--json", ratios]
+    printed = run_cli("evaluate", "gcc-speed", *folder, *options)
     assert "model: inline" in printed
     found = {one["row"]: one for one in json.loads(ratios.read_text())}
     assert found["model: inline"]["instructions"] == pytest.approx(1.0, abs=0.02)
     assert found["model: inline"]["text"] == pytest.approx(1.0, abs=0.2)
 
 
-@needs_plugin
+TYPES = {"int64_t": np.int64, "int32_t": np.int32, "float": np.float32}
+
+
+def replies(model: Path, sites: list[Site]) -> list[int]:
+    from mlbridge_optimizations.gcc_speed.learning import FEATURES
+
+    found = []
+    with ModelRunner(f"onnx:{model}") as runner:
+        for one in sites:
+            kinds = FEATURES[one.key[1]].items()
+            given = {k: np.array([one.features[k]], TYPES[kind]) for k, kind in kinds}
+            found.append(int(runner.evaluate(given)["decision"][0]))
+    return found
+
+
 def test_a_model_learns_from_a_search(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from mlbridge_optimizations.gcc_speed.learning import (
-        FEATURES,
         read_searches,
         write_model,
         write_search,
     )
 
-    hot = [site(n, 10 + n % 7, 9.0 + n % 5, 0.01) for n in range(20)]
+    hot = [site(n, 10 + n % 7, 9.0 + n % 5, 0.001) for n in range(20)]
     cold = [site(20 + n, 80 + n % 9, 0.1, None) for n in range(60)]
     file = tmp_path / "searches.jsonl"
     write_search(Searched("p", 10**6, 10**5, []), file)  # The last search counts.
@@ -297,15 +324,48 @@ def test_a_model_learns_from_a_search(tmp_path: Path) -> None:
     searches = read_searches(file)
     assert searches == [Searched("p", 10**6, 10**5, [*hot, *cold])]
     model = tmp_path / "inline.onnx"
-    share, gain, _ = write_model(searches, "inline", 0.3, 0, model)
-    assert share == pytest.approx(0.25)
-    assert gain > 0
-    types = {"int64_t": np.int64, "int32_t": np.int32, "float": np.float32}
-    with ModelRunner(f"onnx:{model}") as runner:
-        for one, expected in ((hot[3], 1), (cold[3], 2)):
-            kinds = FEATURES["inline"].items()
-            given = {k: np.array([one.features[k]], types[kind]) for k, kind in kinds}
-            assert int(runner.evaluate(given)["decision"][0]) == expected
+    rule, effects = write_model([*searches, *searches], "inline", 0.3, model)
+    assert list(rule.limits) == [1, 12]
+    assert [gain for gain, _ in effects] == pytest.approx([0.02, 0.02])
+    assert replies(model, [hot[3], cold[3]]) == [1, 2]
+
+
+def test_a_model_unrolls_as_the_search_does(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from mlbridge_optimizations.gcc_speed.learning import write_model
+
+    hot = [loop(0, 8.0), loop(1, 8.0, iterations=7), loop(2, 8.0, blocks=5)]
+    for one in hot:
+        one.gains = {unroll_factor(one): 0.01}
+    others = [
+        loop(3, 8.0, has_trip_count=0),
+        loop(4, 8.0, calls=1),
+        loop(5, 8.0, blocks=7),
+        loop(6, 8.0, instructions=41),
+    ]
+    assert [unroll_factor(one) for one in hot + others] == [4, 8, 4, 0, 0, 0, 0]
+    cold = [loop(7 + number, 0.1, instructions=30) for number in range(20)]
+    searched = Searched("p", 10**6, 10**5, [*hot, *others, *cold])
+    model = tmp_path / "unroll.onnx"
+    write_model([searched], "unroll", 0.15, model)
+    assert replies(model, [*hot, *others, cold[0]]) == [4, 8, 4, 0, 0, 0, 0, 0]
+
+
+def test_loops_of_a_function_divide_its_savings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loops = [loop(0, 3.0), loop(0, 1.0, iterations=2, instructions=15.0)]
+    loops[1].key = "a.c", "unroll", 1
+    program = KnownProgram({one.key: {} for one in loops})
+    monkeypatch.setattr(
+        "mlbridge_optimizations.gcc_speed.search.function_sizes", lambda _: {"f0": 220}
+    )
+    monkeypatch.setattr(
+        program, "try_choices", lambda _: (Counted(1600, {"f0": 600}), Path())
+    )
+    search_loops(program, loops)
+    assert [one.gains for one in loops] == [{4: pytest.approx(0.15)}, {3: 0.05}]
+    assert [one.growths for one in loops] == [{4: 60}, {3: 60}]
 
 
 @FULL
