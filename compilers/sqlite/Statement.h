@@ -36,7 +36,7 @@ typedef struct Token {
   const char *Text; // in the statement's text
   int Length;
   int Match;        // of a parenthesis: the index of the other one
-  unsigned Sets;    // of words to which it belongs, see Statement.c
+  unsigned Sets;    // of words to which it belongs, see Tokens.h
   bool EndsOperand; // so that an operator, a keyword or an alias may follow
 } Token;
 

@@ -2,7 +2,7 @@
 """Summarises the values of expressions: quantiles, frequent values, trigrams, a sample.
 
 The summaries are constants of the model. The hash function is the same as in
-compilers/sqlite/Statement.c and Rewrite.c.
+compilers/sqlite/Tokens.c and Rewrite.c.
 """
 
 import struct
