@@ -27,7 +27,7 @@ namespace {
 struct Decision {
   const char *Name;
   /// The environment variable that contains the spec if no argument does. It is
-  /// needed because gcc refuses arguments whose value contains `=`.
+  /// needed because gcc shortens arguments whose value contains `=`.
   const char *Variable;
   void (*Start)(const char *Plugin, Model &Asked);
 };
@@ -61,8 +61,16 @@ static void close(void *, void *Asked) { static_cast<Model *>(Asked)->close(); }
 int mlbridgeStartDecisions(plugin_name_args *Info) {
   for (int I = 0; I < Info->argc; ++I) {
     const plugin_argument &Argument = Info->argv[I];
-    if (find(Argument.key) && Argument.value)
-      continue;
+    const Decision *Named = find(Argument.key);
+    if (Named && Argument.value) {
+      if (!strchr(Argument.value, '='))
+        continue;
+      error(
+          "mlbridge: %s: gcc allows no %<=%> in the value of an argument; set "
+          "the environment variable %s to the spec instead",
+          Argument.key, Named->Variable);
+      return 1;
+    }
     error("mlbridge: expected an argument inline=SPEC, unroll=SPEC, flags=SPEC "
           "or gates=SPEC, found %qs",
           Argument.key);

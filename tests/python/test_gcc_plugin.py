@@ -189,6 +189,11 @@ def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
     for argument in ("model=none", "unroll"):
         with pytest.raises(AssertionError, match="expected an argument inline=SPEC"):
             unroll_with("none", tmp_path, f"-fplugin-arg-mlbridge-{argument}")
+    # gcc would cut off the end of this spec.
+    with pytest.raises(
+        AssertionError, match="set the environment variable MLBRIDGE_GCC_UNROLL"
+    ):
+        unroll_with("none", tmp_path, "-fplugin-arg-mlbridge-unroll=none?timeout=5s")
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind not installed")
