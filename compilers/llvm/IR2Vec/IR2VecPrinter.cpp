@@ -16,6 +16,7 @@
 #include "IR2Vec/IR2VecOptions.h"
 #include "IR2Vec/ModuleEmbedder.h"
 #include "Support/Options.h"
+#include "Support/RegisterModulePass.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"
@@ -113,17 +114,10 @@ void registerIR2Vec(PassBuilder &PB) {
     FAM.registerPass(
         [] { return EntityHistogramAnalysis(ir2vecOptions().Kind); });
   });
-  PB.registerPipelineParsingCallback(
-      [](StringRef Name, ModulePassManager &MPM,
-         ArrayRef<PassBuilder::PipelineElement>) {
-        if (Name == "print<mlbridge-ir2vec>")
-          MPM.addPass(IR2VecPrinterPass(/*Instructions=*/false));
-        else if (Name == "print<mlbridge-ir2vec;instructions>")
-          MPM.addPass(IR2VecPrinterPass(/*Instructions=*/true));
-        else
-          return false;
-        return true;
-      });
+  registerModulePass(PB, "print<mlbridge-ir2vec>",
+                     IR2VecPrinterPass(/*Instructions=*/false));
+  registerModulePass(PB, "print<mlbridge-ir2vec;instructions>",
+                     IR2VecPrinterPass(/*Instructions=*/true));
 }
 
 } // namespace MLBridge

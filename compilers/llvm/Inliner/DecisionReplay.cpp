@@ -15,6 +15,7 @@
 #include "Inliner/DecisionReplay.h"
 
 #include "Support/ModelSession.h"
+#include "Support/ModelSpecParser.h"
 #include "Support/Options.h"
 
 #include "llvm/Analysis/InlineCost.h"
@@ -124,13 +125,12 @@ std::optional<bool> ReplayedModule::decide(CallBase &Call,
 }
 
 DecisionSpec parseDecisionSpec(StringRef Spec) {
-  constexpr StringLiteral Scheme = "decisions:";
   StringRef File = Spec;
-  if (File.consume_front(Scheme))
+  if (File.consume_front(DecisionScheme))
     return {"", File.str()};
   const auto [Model, Last] = Spec.rsplit('|');
   File = Last;
-  if (File.consume_front(Scheme))
+  if (File.consume_front(DecisionScheme))
     return {(Model + "|none").str(), File.str()};
   return {Spec.str(), ""};
 }

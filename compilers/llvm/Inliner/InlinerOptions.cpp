@@ -16,6 +16,7 @@
 #include "Inliner/DecisionReplay.h"
 #include "Support/ModelSpecParser.h"
 #include "Support/Options.h"
+#include "Support/ReadFile.h"
 #include "Support/SizeOption.h"
 
 #include "llvm/Support/CommandLine.h"
@@ -90,7 +91,7 @@ Expected<CalleeFiles> readCalleeFiles() {
     return CalleeFiles();
   Expected<CalleeFiles> Files = CalleeFiles::read(Path);
   if (!Files)
-    return Error(Files.code(), Path + ": " + std::string(Files.message()));
+    return inFile(Path, Files.takeError());
   return Files;
 }
 

@@ -17,6 +17,7 @@
 #include "PhaseOrdering/PhaseOrderingEnvironment.h"
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 #include "Support/Options.h"
+#include "Support/RegisterModulePass.h"
 
 #include "MLCompilerBridge/Training/EnvironmentServer.h"
 
@@ -66,14 +67,8 @@ private:
 
 void registerPhaseOrderingEnvironment(PassBuilder &PB,
                                       RegisterInsideOf Register) {
-  PB.registerPipelineParsingCallback(
-      [=](StringRef Name, ModulePassManager &Passes,
-          ArrayRef<PassBuilder::PipelineElement>) {
-        if (Name != "mlbridge-phase-ordering-environment")
-          return false;
-        Passes.addPass(EnvironmentPass(Register));
-        return true;
-      });
+  registerModulePass(PB, "mlbridge-phase-ordering-environment",
+                     EnvironmentPass(Register));
 }
 
 } // namespace MLBridge

@@ -22,6 +22,7 @@
 #include "Pipeline/PipelineReplacement.h"
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
+#include "Support/RegisterModulePass.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/LLVMContext.h"
@@ -350,14 +351,7 @@ private:
 } // namespace
 
 void registerPhaseOrderingPass(PassBuilder &PB, RegisterInsideOf Register) {
-  PB.registerPipelineParsingCallback(
-      [=](StringRef Name, ModulePassManager &Passes,
-          ArrayRef<PassBuilder::PipelineElement>) {
-        if (Name != PassName)
-          return false;
-        Passes.addPass(PhaseOrderingPass(Register));
-        return true;
-      });
+  registerModulePass(PB, PassName, PhaseOrderingPass(Register));
 }
 
 void registerPhaseOrdering(PassBuilder &PB, RegisterInsideOf Register) {

@@ -16,6 +16,7 @@
 #include "RegAlloc/RegAllocOptions.h"
 #include "Support/Options.h"
 #include "Support/ReadFile.h"
+#include "Support/RegisterModulePass.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/LLVMContext.h"
@@ -123,14 +124,8 @@ public:
 } // namespace
 
 void registerAllocationEnvironment(PassBuilder &PB) {
-  PB.registerPipelineParsingCallback(
-      [](StringRef Name, ModulePassManager &Passes,
-         ArrayRef<PassBuilder::PipelineElement>) {
-        if (Name != "mlbridge-regalloc-environment")
-          return false;
-        Passes.addPass(AllocationEnvironmentPass());
-        return true;
-      });
+  registerModulePass(PB, "mlbridge-regalloc-environment",
+                     AllocationEnvironmentPass());
 }
 
 } // namespace MLBridge

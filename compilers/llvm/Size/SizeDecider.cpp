@@ -23,6 +23,7 @@
 #include "Size/SizeDecisions.h"
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
+#include "Support/ReadFile.h"
 #include "Support/SizeOption.h"
 
 #include "llvm/Analysis/LoopInfo.h"
@@ -173,7 +174,7 @@ const SizeDecisions *DecisionFile::decisions(Module &M) {
     if (Given)
       Decisions = std::move(*Given);
     else if (Given.code() != ErrorCode::System)
-      report(M, Error(Given.code(), Path + ": " + Given.takeError().message()));
+      report(M, inFile(Path, Given.takeError()));
   }
   return Decisions ? &*Decisions : nullptr;
 }

@@ -21,6 +21,8 @@
 #include "Size/SizeSearch.h"
 #include "Support/FileCache.h"
 #include "Support/Options.h"
+#include "Support/ReadFile.h"
+#include "Support/RegisterModulePass.h"
 #include "Support/ResetOptions.h"
 
 #include "MLCompilerBridge/Training/SteppedEnvironment.h"
@@ -258,8 +260,7 @@ static Error play(SteppedEnvironment &Trainer,
   if (!Files->CalleeFiles.empty()) {
     Expected<CalleeFiles> Read = CalleeFiles::read(Files->CalleeFiles);
     if (!Read)
-      return {Read.code(),
-              Files->CalleeFiles + ": " + std::string(Read.message())};
+      return inFile(Files->CalleeFiles, Read.takeError());
     Counts = std::move(*Read);
   }
   Expected<SizedProgram *> Found = Programs.get(Files->Module, load);
@@ -303,14 +304,7 @@ public:
 } // namespace
 
 void registerSizeEnvironment(PassBuilder &PB) {
-  PB.registerPipelineParsingCallback(
-      [](StringRef Name, ModulePassManager &Passes,
-         ArrayRef<PassBuilder::PipelineElement>) {
-        if (Name != EnvironmentName)
-          return false;
-        Passes.addPass(SizeEnvironmentPass());
-        return true;
-      });
+  registerModulePass(PB, EnvironmentName, SizeEnvironmentPass());
 }
 
 } // namespace MLBridge

@@ -20,6 +20,8 @@
 #include "Support/AppendToFile.h"
 #include "Support/ModelSession.h"
 #include "Support/Options.h"
+#include "Support/ReadFile.h"
+#include "Support/RegisterModulePass.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -159,19 +161,16 @@ static Expected<StartingPoint> readStart(StringRef Path, Module &M,
   StartingPoint Result;
   if (Path.empty())
     return Result;
-  auto Named = [&](const Error &E) {
-    return Error(E.code(), (Path + ": " + E.message()).str());
-  };
   Expected<InlineDecisions> Inlining = InlineDecisions::read(Path);
   if (!Inlining)
-    return Named(Inlining.takeError());
+    return inFile(Path, Inlining.takeError());
   // The locations of decisions contain discriminators.
   createModuleToFunctionPassAdaptor(AddDiscriminatorsPass()).run(M, MAM);
   Inlining->moveTo(M);
   Result.Table = Inlining->table();
   Expected<SizeDecisions> Files = SizeDecisions::read(Path);
   if (!Files)
-    return Named(Files.takeError());
+    return inFile(Path, Files.takeError());
   const auto [Name, Passes] = Files->pipelineFor(SizeDecisions::Others);
   Result.Pipeline = {Name.str(), Passes.str()};
   return Result;
@@ -239,14 +238,7 @@ Error SizeSearchPass::search(Module &M, ModuleAnalysisManager &MAM) {
 }
 
 void registerSizeSearch(PassBuilder &PB) {
-  PB.registerPipelineParsingCallback(
-      [](StringRef Name, ModulePassManager &Passes,
-         ArrayRef<PassBuilder::PipelineElement>) {
-        if (Name != "mlbridge-size-search")
-          return false;
-        Passes.addPass(SizeSearchPass());
-        return true;
-      });
+  registerModulePass(PB, "mlbridge-size-search", SizeSearchPass());
 }
 
 } // namespace MLBridge

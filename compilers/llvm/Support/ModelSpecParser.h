@@ -23,6 +23,9 @@
 
 namespace MLBridge {
 
+/// Begins a spec that names a file of decisions in place of a model.
+inline constexpr llvm::StringLiteral DecisionScheme = "decisions:";
+
 /// Checks the spec without creating the runner, because a `record:` runner
 /// would already create its log file.
 struct ModelSpecParser : llvm::cl::parser<std::string> {

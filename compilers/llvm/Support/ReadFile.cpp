@@ -60,4 +60,8 @@ Error parseLines(StringRef Text, function_ref<Error(StringRef Line)> Parse) {
   return Error::success();
 }
 
+Error inFile(StringRef Path, const Error &E) {
+  return {E.code(), (Path + ": " + E.message()).str()};
+}
+
 } // namespace MLBridge

@@ -37,6 +37,9 @@ Expected<std::unique_ptr<llvm::MemoryBuffer>> readFile(llvm::StringRef Path,
 Error parseLines(llvm::StringRef Text,
                  llvm::function_ref<Error(llvm::StringRef Line)> Parse);
 
+/// Returns \p E with a message that begins with the file \p Path.
+Error inFile(llvm::StringRef Path, const Error &E);
+
 } // namespace MLBridge
 
 #endif // MLBRIDGE_LLVM_SUPPORT_READFILE_H

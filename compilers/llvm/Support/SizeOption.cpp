@@ -23,14 +23,12 @@ using namespace llvm;
 namespace MLBridge {
 namespace {
 
-constexpr StringLiteral Decisions = "decisions:";
-
 struct SizeSpecParser : ModelSpecParser {
   using ModelSpecParser::ModelSpecParser;
   bool parse(cl::Option &O, StringRef Name, StringRef Arg, std::string &Value) {
-    if (Arg == Decisions)
+    if (Arg == DecisionScheme)
       return O.error("expected decisions:FILE or a model");
-    if (!Arg.starts_with(Decisions))
+    if (!Arg.starts_with(DecisionScheme))
       return ModelSpecParser::parse(O, Name, Arg, Value);
     Value = Arg.str();
     return false;
@@ -51,12 +49,12 @@ cl::opt<std::string, false, SizeSpecParser> SizeOpt(
 
 StringRef sizeDecisionsFile() {
   StringRef Spec = SizeOpt;
-  return Spec.consume_front(Decisions) ? Spec : StringRef();
+  return Spec.consume_front(DecisionScheme) ? Spec : StringRef();
 }
 
 StringRef sizeModelSpec() {
   const StringRef Spec = SizeOpt;
-  return Spec.starts_with(Decisions) ? StringRef() : Spec;
+  return Spec.starts_with(DecisionScheme) ? StringRef() : Spec;
 }
 
 } // namespace MLBridge
