@@ -27,7 +27,7 @@ def threshold_flags() -> dict[str, list[str]]:
 def stock_replay_flags(decisions: Path) -> list[str]:
     """Returns the flags with which stock clang replays decisions.
 
-    The calls need locations, which -Rpass=^$ and -fdebug-info-for-profiling add.
+    The calls need locations, which -Rpass=none and -fdebug-info-for-profiling add.
     """
     return mllvm(
         [

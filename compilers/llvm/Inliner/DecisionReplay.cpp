@@ -66,7 +66,7 @@ ReplayedModule::~ReplayedModule() {
   if (OfModule.any() && WithLocation == 0 && WithoutLocation != 0)
     printLine("remark: " + Prefix + "none of " + Twine(WithoutLocation) +
               " call sites has a location, so the decisions do not apply; "
-              "compile with -Rpass=^$ -fdebug-info-for-profiling");
+              "compile with -Rpass=none -fdebug-info-for-profiling");
   if (Refused.any())
     printLine("remark: " + Prefix + Twine(Refused.count()) +
               " decisions to inline are illegal; the first is " +

@@ -231,7 +231,7 @@ static Expected<std::unique_ptr<SizedProgram>> load(StringRef Path) {
     return Error(ErrorCode::InvalidArgument,
                  ("module '" + Path +
                   "': expected calls with locations, found none; compile with "
-                  "-Rpass=^$ -fdebug-info-for-profiling")
+                  "-Rpass=none -fdebug-info-for-profiling")
                      .str());
   const Function *Main = (*M)->getFunction("main");
   Expected<TrialProgram> Trials = TrialProgram::create(

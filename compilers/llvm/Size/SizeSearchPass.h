@@ -9,7 +9,7 @@
 /// \file
 /// Adds the pass `mlbridge-size-search` to opt. Its module is a whole program:
 /// \code
-///   clang -Oz -Rpass=^$ -fdebug-info-for-profiling
+///   clang -Oz -Rpass=none -fdebug-info-for-profiling
 ///         -Xclang -disable-llvm-passes -emit-llvm -c a.cpp -o a.bc
 ///   llvm-link a.bc b.bc -o program.bc
 ///   opt -load-pass-plugin=MLBridgeLLVM.so -passes=mlbridge-size-search
