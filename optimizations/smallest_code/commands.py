@@ -248,11 +248,20 @@ def _train(
     table = Table("program", title="Calls")
     for column in ("calls", "tried", "decided unlike LLVM"):
         table.add_column(column, justify="right")
-    for program, one in zip(programs, calls, strict=True):
+    for name, one in zip(_names(programs, options.folders), calls, strict=True):
         counts = (len(one.keys), np.isfinite(one.gains).sum(), one.differ.sum())
-        table.add_row(program.name, *map(str, counts))
+        table.add_row(name, *map(str, counts))
     console.print(table)
     console.print(f"The model is {options.out}.")
+
+
+def _names(programs: list["SearchedProgram"], folders: list[Path]) -> list[str]:
+    """Returns the programs' names, or the folders of programs with the same name."""
+    counts = Counter(program.name for program in programs)
+    return [
+        program.name if counts[program.name] == 1 else str(folder)
+        for program, folder in zip(programs, folders, strict=True)
+    ]
 
 
 def _recorded(
@@ -282,12 +291,16 @@ def _evaluate(
     need("mlbridge evaluate smallest-code", PACKAGES)
     from . import evaluate
 
+    if options.model and ":" not in options.model:
+        raise InvalidArgument(
+            f"--model {options.model}: expected a model spec, such as onnx:rule.onnx"
+        )
     plugin = plugin_of(options.plugin)
     programs, calls = _recorded(options.folders, plugin, options.jobs)
     if options.model is None and len(programs) < 2:
         raise InvalidArgument("expected two programs or more, or --model")
     given = options.model and with_absolute_paths(options.model)
-    names = Counter(program.name for program in programs)
+    names = _names(programs, options.folders)
     found = []
     with (
         sigterm_exits(),
@@ -303,9 +316,7 @@ def _evaluate(
             models = {evaluate.RULE: rule, evaluate.MODEL: model}
             flags = evaluate.flags_of(program, models, plugin)
             sizes = evaluate.compare(program, flags, options.jobs, advance)
-            is_unique = names[program.name] == 1
-            name = program.name if is_unique else str(program.folder)
-            found.append(replace(sizes, program=name))
+            found.append(replace(sizes, program=names[index]))
     console.print(_ratio_table(found))
     plain = {
         one.program: {name: asdict(size) for name, size in one.sizes.items()}

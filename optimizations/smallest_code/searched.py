@@ -59,13 +59,18 @@ class SearchedProgram(BuiltProgram):
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Malformed(f"{path}: expected a search: {error!r}") from error
         build = read_build(folder)
-        link = build.program(name)
+        outputs = [one.output for one in build.links if one.output.name == name]
+        lost = [] if any(path.is_file() for path in outputs) else outputs
         for one, code in inputs.items():
             if not Path(one).is_file() or sha256(Path(one)) != code:
-                raise InvalidArgument(
-                    f"{one} has changed since the search in {folder}, or does not"
-                    " exist any more: search again"
-                )
+                lost.append(Path(one))
+        if lost:
+            raise InvalidArgument(
+                f"{lost[0]} has changed since the search in {folder}, or does not exist"
+                " any more: search again (with --resume --seconds 0 to keep the"
+                " decisions)"
+            )
+        link = build.program(name)
         return cls(folder.resolve(), build, link)
 
     def save(self, decisions: Path) -> None:

@@ -283,6 +283,10 @@ def test_commands_train_and_evaluate(project: Path) -> None:
     sizes = json.loads(Path("sizes.json").read_text())
     assert set(sizes) == {"shapes", "other"}
     assert all(one["search"]["text"] < one[CLANG_OZ]["text"] for one in sizes.values())
+    result = CliRunner().invoke(
+        app, ["evaluate", "smallest-code", *common, "--model", "a.onnx"]
+    )
+    assert "--model a.onnx: expected a model spec" in str(result.exception)
     result = CliRunner().invoke(app, ["train", "smallest-code", str(project / "empty")])
     assert "has no search.json: search a program with" in str(result.exception)
 

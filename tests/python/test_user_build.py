@@ -219,6 +219,10 @@ def test_a_search_of_another_build_is_refused() -> None:
     assert [one.name for one in open_all([RECORDS])] == ["program"]
     with pytest.raises(InvalidArgument, match="records is named 2 times, expected on"):
         open_all([RECORDS, RECORDS.resolve()])
+    Path("program").rename("kept")  # as after `make clean`
+    with pytest.raises(InvalidArgument, match=r"program has changed .* search again"):
+        SearchedProgram.open(RECORDS)
+    Path("kept").rename("program")
     compile_again = ["clang-22", "-O1", "-I.", "-c", "upper.c", "-o", "upper.c.o"]
     subprocess.run(compile_again, check=True)
     with pytest.raises(InvalidArgument, match=r"upper\.c\.o has changed since the"):
