@@ -263,8 +263,8 @@ def run_build(command: Sequence[str], folder: Path) -> Build:
         "CXX": f"{prefix}clang++",
         # A cached object has no bitcode.
         "CCACHE_DISABLE": "1",
-        wrapper.FOLDER: str(folder),
-        wrapper.CLANG: str(real),
+        wrapper.FOLDER_VARIABLE: str(folder),
+        wrapper.CLANG_VARIABLE: str(real),
     }
     status = _call(command, environment)
     if status:

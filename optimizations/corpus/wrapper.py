@@ -20,9 +20,9 @@ COMPILE = ("-Oz", "-ffunction-sections", "-fdata-sections", *LOCATIONS)
 LINK = ("-fuse-ld=lld", "-Wl,--gc-sections")
 BITCODE = ("-Xclang", "-disable-llvm-passes", "-emit-llvm", "-w")
 
-FOLDER = "MLBRIDGE_BUILD_FOLDER"
+FOLDER_VARIABLE = "MLBRIDGE_BUILD_FOLDER"
 """The environment variable that names the folder of the records."""
-CLANG = "MLBRIDGE_BUILD_CLANG"
+CLANG_VARIABLE = "MLBRIDGE_BUILD_CLANG"
 """The environment variable that names clang."""
 RECORDS = "records.jsonl"
 
@@ -105,7 +105,7 @@ def without_output(words: Sequence[str]) -> list[str]:
 def record(entry: dict[str, object]) -> None:
     """Appends a line to the records. Compilers may run in parallel."""
     line = json.dumps({"folder": str(Path.cwd()), **entry}) + "\n"
-    path = Path(os.environ[FOLDER], RECORDS)
+    path = Path(os.environ[FOLDER_VARIABLE], RECORDS)
     with path.open("ab", buffering=0) as file:
         file.write(line.encode())
 
@@ -128,7 +128,7 @@ def compile_source(
     if status or not to.is_file():  # For example, "-" or /dev/null.
         return status
     code = hashlib.sha256(to.read_bytes()).hexdigest()
-    bitcode = Path(os.environ[FOLDER], f"{code[:16]}-{os.getpid()}.bc")
+    bitcode = Path(os.environ[FOLDER_VARIABLE], f"{code[:16]}-{os.getpid()}.bc")
     plain = [
         word
         for option in split(others)
@@ -152,7 +152,7 @@ def link(clang: str, options: list[tuple[str, ...]]) -> int:
     for option in options:
         if is_source(option):
             name = hashlib.sha256(bytes(Path(option[0]).resolve())).hexdigest()[:16]
-            to = Path(os.environ[FOLDER], f"{name}-{os.getpid()}.o")
+            to = Path(os.environ[FOLDER_VARIABLE], f"{name}-{os.getpid()}.o")
             if status := compile_source(clang, options, option[0], to):
                 return status
             option = (str(to),)
@@ -166,7 +166,7 @@ def link(clang: str, options: list[tuple[str, ...]]) -> int:
 
 def main(language: str, words: list[str]) -> int:
     """Runs a command of the build. Returns clang's status."""
-    clang = os.environ[CLANG] + ("++" if language == "c++" else "")
+    clang = os.environ[CLANG_VARIABLE] + ("++" if language == "c++" else "")
     words = expanded(words)
     options = split(words)
     sources = [option[0] for option in options if is_source(option)]
