@@ -143,14 +143,13 @@ def _built(options: ExplainOptions) -> "BuiltProgram":
     from mlbridge_optimizations.corpus.user_build import run_build
 
     from .linking import BuiltProgram
-    from .parts import build_program
     from .searched import SearchedProgram
 
     if options.search_folder:
         return SearchedProgram.open(options.search_folder)
     if options.corpus_program:
         program = load(options.corpus.resolve()).program(options.corpus_program)
-        return build_program(program, options.folder)
+        return BuiltProgram.of_corpus(program, options.folder)
     folder = options.folder.resolve() / "build"
     build = run_build(options.command or [], folder)
     return BuiltProgram(folder, build, build.program(options.binary))

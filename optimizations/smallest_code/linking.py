@@ -8,13 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from elftools.elf.elffile import ELFFile
 
+from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.archive import is_archive
-from mlbridge_optimizations.corpus.toolchain import LLVM_AR, LLVM_NM, run
-from mlbridge_optimizations.corpus.user_build import Build, Link, Unit
-from mlbridge_optimizations.corpus.wrapper import without_output
+from mlbridge_optimizations.corpus.manifest import Program
+from mlbridge_optimizations.corpus.toolchain import LLVM_AR, LLVM_NM, UNOPTIMISED, run
+from mlbridge_optimizations.corpus.user_build import (
+    Build,
+    Link,
+    Unit,
+    read_build,
+    run_build,
+)
+from mlbridge_optimizations.corpus.wrapper import RECORDS, without_output
 
 MODULE = "program.bc"
 LIST_SYMBOLS = (
@@ -32,6 +41,30 @@ class BuiltProgram:
     folder: Path
     build: Build
     link: Link
+
+    @classmethod
+    def of_corpus(cls, program: Program, folder: Path) -> Self:
+        """Builds a program of the corpus, unless the folder already has its build.
+
+        Raises InvalidArgument if the program's files have different flags.
+        """
+        if any(module.flags for module in program.modules):
+            raise InvalidArgument(
+                f"{program.name}: its sources have different flags; expected one list"
+                " of flags: use `mlbridge search smallest-code` with the program's own"
+                " build"
+            )
+        to = folder.resolve() / program.name
+        if not (to / RECORDS).is_file():
+            compiler = "c++" if program.is_cpp else "cc"
+            flags = program.flags[len(UNOPTIMISED) :]
+            sources = [module.source for module in program.modules]
+            words = [compiler, *flags, *sources, "-o", str(to / program.name)]
+            command = shlex.join([*words, *program.libraries])
+            inside = f"cd {shlex.quote(program.root)} && exec {command}"
+            run_build(["sh", "-c", inside], to)
+        build = read_build(to)
+        return cls(to, build, build.program(program.name))
 
     @property
     def name(self) -> str:

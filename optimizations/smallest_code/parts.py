@@ -7,7 +7,6 @@ that a later run does not measure it again.
 
 import json
 import os
-import shlex
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
@@ -15,12 +14,9 @@ from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
 
-from mlbridge.errors import CompilerFailed, InvalidArgument, Timeout
+from mlbridge.errors import CompilerFailed, Timeout
 from mlbridge.files import spec_of
-from mlbridge_optimizations.corpus.manifest import Program
-from mlbridge_optimizations.corpus.toolchain import UNOPTIMISED, mllvm, plugin_flags
-from mlbridge_optimizations.corpus.user_build import read_build, run_build
-from mlbridge_optimizations.corpus.wrapper import RECORDS
+from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
 from mlbridge_optimizations.evaluation.tables import write_json
 from mlbridge_optimizations.phase_ordering.environment.actions import ActionSpace
 
@@ -46,26 +42,6 @@ ORDER = "searched inlining and pipeline"
 ALL = "searched: all parts"
 
 Show = Callable[[Progress | FileProgress], None]
-
-
-def build_program(program: Program, folder: Path) -> BuiltProgram:
-    """Builds a program of the corpus with its bitcode, unless the folder has it."""
-    if any(module.flags for module in program.modules):
-        raise InvalidArgument(
-            f"{program.name}: its sources have different flags; expected one list of"
-            " flags: use `mlbridge search smallest-code` with the program's own build"
-        )
-    to = folder.resolve() / program.name
-    if not (to / RECORDS).is_file():
-        compiler = "c++" if program.is_cpp else "cc"
-        flags = program.flags[len(UNOPTIMISED) :]
-        sources = [module.source for module in program.modules]
-        words = [compiler, *flags, *sources, "-o", str(to / program.name)]
-        command = shlex.join([*words, *program.libraries])
-        inside = f"cd {shlex.quote(program.root)} && exec {command}"
-        run_build(["sh", "-c", inside], to)
-    build = read_build(to)
-    return BuiltProgram(to, build, build.program(program.name))
 
 
 def stock_rows(plugin: Path, folder: Path) -> dict[str, list[str]]:

@@ -78,6 +78,7 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
     from mlbridge_optimizations.corpus.manifest import load
 
     from . import parts
+    from .linking import BuiltProgram
     from .pipelines import read_pipelines
 
     plugin = plugin_of(options.plugin)
@@ -91,7 +92,7 @@ def _evaluate(context: typer.Context, options: PartsOptions) -> None:
         rows = len(parts.stock_rows(plugin, Path()))
         advance = bars.steps("Programs", len(programs) * rows)
         for program in programs:
-            built = parts.build_program(program, options.folder)
+            built = BuiltProgram.of_corpus(program, options.folder)
             results = parts.measure_stock_rows(built, plugin, options.jobs, advance)
             if options.seconds:
                 task = bars.add_task(program.name, total=options.seconds / 3)

@@ -20,6 +20,7 @@ from mlbridge_optimizations.smallest_code.decisions import (
 )
 from mlbridge_optimizations.smallest_code.flags import replay_flags
 from mlbridge_optimizations.smallest_code.linking import (
+    BuiltProgram,
     Sizes,
     rebuild,
     write_callee_files,
@@ -111,7 +112,7 @@ def test_the_parts_of_a_program(tmp_path: Path) -> None:
     pipelines = read_pipelines(core, space)
     assert pipelines["nothing"] == "always-inline,globaldce"
     program = small_program(tmp_path)
-    built = parts.build_program(program, tmp_path / "parts")
+    built = BuiltProgram.of_corpus(program, tmp_path / "parts")
 
     def search_all() -> dict[str, int]:
         found = parts.search_parts(
@@ -129,13 +130,13 @@ def test_the_parts_of_a_program(tmp_path: Path) -> None:
     }
     assert len(outputs) == 1
     assert "outlines sequences of" in (built.folder / "stage3.txt").read_text()
-    built = parts.build_program(program, tmp_path / "parts")
+    built = BuiltProgram.of_corpus(program, tmp_path / "parts")
     assert search_all() == sizes
 
 
 def test_rows_of_models_without_a_part(tmp_path: Path) -> None:
     """The random order is never larger than LLVM's order."""
-    built = parts.build_program(small_program(tmp_path), tmp_path / "parts")
+    built = BuiltProgram.of_corpus(small_program(tmp_path), tmp_path / "parts")
     write_callee_files(built.link, built.folder / CALLEE_FILES)
     parts.write_random_order(built)
     flags = parts.stock_rows(PLUGIN, built.folder)
