@@ -305,7 +305,7 @@ int Session::compare() {
     if (IsTimed)
       Out << ", " << medianOf(M.Times) / 1e6 << " ms, "
           << medianOf(M.Times) / medianOf(Found[0].Times)
-          << " of the original order";
+          << " of the original order's time";
     Out << "\n";
   }
   return AllSame ? 0 : 1;
