@@ -35,7 +35,7 @@ class Agents:
     actions: Actions = "oz"
     repeat: Annotated[
         bool,
-        Option("--repeat", help="Let an agent take an action several times."),
+        Option("--repeated-actions", help="Let an agent take an action several times."),
     ] = False
     reward: Annotated[
         str,
@@ -62,7 +62,7 @@ class Agents:
         str,
         Option(
             help="Library: sb3 (Stable-Baselines3), or rllib, which replays important"
-            " actions more often, takes about 3 times as long, and needs --repeat."
+            " actions more often, takes about 4 times as long, and needs --repeated-actions."
         ),
     ] = "sb3"
     workers: Annotated[
@@ -129,7 +129,7 @@ def _poset_rl(
         )
     if agents.engine == "rllib" and not agents.repeat:
         raise InvalidArgument(
-            "--engine rllib: its DQN has no illegal actions, so add --repeat"
+            "--engine rllib: its DQN has no illegal actions, so add --repeated-actions"
         )
     packages = (*PACKAGES, ENGINES[agents.engine])
     need("mlbridge evaluate phase-ordering-poset-rl", packages)
