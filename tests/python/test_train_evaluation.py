@@ -238,7 +238,7 @@ def test_agents_of_several_seeds_are_compared(
     assert environment["reward"] == "poset-rl"
     assert environment["max_instructions"] == 1000
     assert environment["observation"] == "embedding,actions"
-    with pytest.raises(InvalidArgument, match="add --repeat"):
+    with pytest.raises(InvalidArgument, match="add --repeated-actions"):
         run_cli(*arguments, "--engine", "rllib")
     # A second run trains and measures nothing, but makes the same table.
     (tmp_path / "seed-0/checkpoint.zip").unlink()

@@ -62,7 +62,8 @@ class Agents:
         str,
         Option(
             help="Library: sb3 (Stable-Baselines3), or rllib, which replays important"
-            " actions more often, takes about 4 times as long, and needs --repeated-actions."
+            " actions more often, takes about 4 times as long, and needs"
+            " --repeated-actions."
         ),
     ] = "sb3"
     workers: Annotated[
