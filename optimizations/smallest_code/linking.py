@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.archive import is_archive
-from mlbridge_optimizations.corpus.manifest import Program
+from mlbridge_optimizations.corpus.manifest import Program, is_cpp
 from mlbridge_optimizations.corpus.toolchain import LLVM_AR, LLVM_NM, UNOPTIMISED, run
 from mlbridge_optimizations.corpus.user_build import (
     Build,
@@ -56,13 +56,7 @@ class BuiltProgram:
             )
         to = folder.resolve() / program.name
         if not (to / RECORDS).is_file():
-            compiler = "c++" if program.is_cpp else "cc"
-            flags = program.flags[len(UNOPTIMISED) :]
-            sources = [module.source for module in program.modules]
-            words = [compiler, *flags, *sources, "-o", str(to / program.name)]
-            command = shlex.join([*words, *program.libraries])
-            inside = f"cd {shlex.quote(program.root)} && exec {command}"
-            run_build(["sh", "-c", inside], to)
+            run_build(["sh", "-c", _build_script(program, to)], to)
         build = read_build(to)
         return cls(to, build, build.program(program.name))
 
@@ -79,6 +73,27 @@ class BuiltProgram:
     def link_module(self) -> None:
         """Writes `module`."""
         self.build.link_bitcode(self.link, self.module)
+
+
+def _build_script(program: Program, to: Path) -> str:
+    """Returns the shell commands that build a program of the corpus.
+
+    In a C++ program, the C compiler compiles the C sources, because the C++ compiler
+    would compile them as C++.
+    """
+    flags = program.flags[len(UNOPTIMISED) :]
+    lines = [["cd", program.root]]
+    inputs: list[str] = []
+    for number, source in enumerate(module.source for module in program.modules):
+        if program.is_cpp and not is_cpp(source):
+            inputs.append(str(to / f"{number}.o"))
+            lines.append(["cc", *flags, "-c", source, "-o", inputs[-1]])
+        else:
+            inputs.append(source)
+    compiler = "c++" if program.is_cpp else "cc"
+    output = str(to / program.name)
+    lines.append([compiler, *flags, *inputs, "-o", output, *program.libraries])
+    return " && ".join(map(shlex.join, lines))
 
 
 def bitcode_command(unit: Unit) -> list[str]:

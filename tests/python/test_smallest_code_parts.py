@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,20 @@ def small_program(folder: Path) -> Program:
         *("shapes", "test", "1", "training", ("",) * 5, (), str(root)),
         *(modules, modules[0], "key"),
     )
+
+
+def test_c_sources_of_a_cpp_program(tmp_path: Path) -> None:
+    """They are not compiled as C++, which would reject them."""
+    program = small_program(tmp_path)
+    text = "int *none(void) { return (void *)0; }\n"
+    Path(program.root, "none.c").write_text(text)
+    modules = (*program.modules, replace(program.modules[0], source="none.c"))
+    program = replace(program, modules=modules)
+    built = BuiltProgram.of_corpus(program, tmp_path / "parts")
+    assert {unit.command[-1] for unit in built.build.units} == {
+        module.source for module in modules
+    }
+    assert output_of(built.link.output)
 
 
 def test_the_parts_of_a_program(tmp_path: Path) -> None:
