@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """An experiment: an optimisation, its environment's settings and training settings."""
 
-import fcntl
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -113,20 +111,6 @@ class Experiment:
     def changed(self, **settings: Any) -> "Experiment":
         """Returns a copy with other settings."""
         return replace(self, settings=replace(self.settings, **settings))
-
-    @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Locks the folder. Raises InvalidArgument if another training uses it."""
-        out = self.settings.out
-        out.mkdir(parents=True, exist_ok=True)
-        with (out / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InvalidArgument(
-                    f"another training writes to {out}: name another folder (--out)"
-                ) from None
-            yield
 
     def models(self) -> list[Path]:
         """Returns the models of a finished training in the folder."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlbridge.export import Metadata, export
+from mlbridge.files import locked
 from mlbridge_optimizations.optimization import guarded
 from mlbridge_optimizations.show import quiet
 from mlbridge_optimizations.training.curve import ShowReturn
@@ -54,7 +55,7 @@ def train(
     if metadata.training.seed is None:
         training = replace(metadata.training, seed=settings.seed)
         metadata = replace(metadata, training=training)
-    with experiment.claimed():
+    with locked(experiment.settings.out):
         learned = learn(experiment, resume=resume, address=address, show=show)
         return {
             name: export(

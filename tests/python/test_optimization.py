@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains, evaluates and exports an optimisation that a user describes in a file."""
 
-import fcntl
 import inspect
 import json
 import os
@@ -31,6 +30,7 @@ import mlbridge_optimizations
 from mlbridge import envs
 from mlbridge.cli import app
 from mlbridge.errors import Error, InvalidArgument, Malformed, Unsupported
+from mlbridge.files import locked
 from mlbridge_optimizations import Metric, Optimization, registry
 from mlbridge_optimizations.commands import evaluate, explain, groups, progress, search
 from mlbridge_optimizations.commands import train as train_
@@ -380,10 +380,8 @@ def test_environments_whose_package_is_missing(
 
 
 def test_a_folder_that_another_training_writes_to(spills: Path, tmp_path: Path) -> None:
-    with (tmp_path / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(Error, match="another training writes to"):
-            run_cli("train", spills / "spills.py", "--out", tmp_path)
+    with locked(tmp_path), pytest.raises(Error, match="is used by another process"):
+        run_cli("train", spills / "spills.py", "--out", tmp_path)
 
 
 @FULL
