@@ -2,6 +2,7 @@
 """The common parts of fuzz tests: the log of the rounds, and the summary."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="DataclassInstance")
 """A round, which is a dataclass."""
+UNWANTED = re.compile(rb"^.*(?:warning|remark|error):.*$", re.MULTILINE)
+"""Matches a message that a correct compile does not print, if no option enables
+warnings or remarks."""
 
 
 def logged(

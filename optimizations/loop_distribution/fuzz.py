@@ -35,7 +35,7 @@ from mlbridge_optimizations.built import plugin_of
 from mlbridge_optimizations.commands.progress import ProgressBars
 from mlbridge_optimizations.commands.shared import Plugin
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.evaluation.fuzzing import conclude, logged
+from mlbridge_optimizations.evaluation.fuzzing import UNWANTED, conclude, logged
 from mlbridge_optimizations.show import Show, quiet
 
 from .random_programs import program
@@ -62,9 +62,6 @@ _COUNTS = re.compile(
     rb"partitions: (?P<distributed>\d+) distributed, (?P<illegal>\d+) illegal; "
     rb"(?P<factors>\d+) factors: (?P<factors_set>\d+) set"
 )
-# Matches messages that a correct compile does not print, because no option enables
-# warnings or remarks.
-_UNWANTED = re.compile(rb"^.*(?:warning|remark|error):.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -156,7 +153,7 @@ def one_round(
                     counts.update({k: int(v) for k, v in found.groupdict().items()})
                 elif text is None:  # Every random program has loops.
                     raise ModelError(f"no statistics: {said[-500:]!r}")
-                if unwanted := _UNWANTED.search(said):
+                if unwanted := UNWANTED.search(said):
                     raise ModelError(unwanted.group().decode())
                 printed, _ = toolchain.run([executable], seconds=RUN_SECONDS)
                 if printed != expected:

@@ -34,7 +34,7 @@ from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program, load
 from mlbridge_optimizations.corpus.runs import Tester
 from mlbridge_optimizations.corpus.toolchain import mllvm, plugin_flags
 from mlbridge_optimizations.corpus.wrapper import LOCATIONS
-from mlbridge_optimizations.evaluation.fuzzing import conclude, logged
+from mlbridge_optimizations.evaluation.fuzzing import UNWANTED, conclude, logged
 from mlbridge_optimizations.phase_ordering.environment.actions import ActionSpace
 from mlbridge_optimizations.show import Show, quiet
 
@@ -65,8 +65,6 @@ _COUNT = re.compile(
     rb"mlbridge-(?:inliner: .*\b(?P<name>asked|applied)"
     rb"|phase-ordering: .*\bactions)=(?P<count>\d+)"
 )
-# Matches messages of the plug-in that a correct compile does not print.
-_UNWANTED = re.compile(rb"^.*(?:warning|remark|error): .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,7 @@ class _Compiler:
         for found in _COUNT.finditer(said):
             self.counts[(found["name"] or b"actions").decode()] += int(found["count"])
         self.counts["stock"] += said.count(b" kept=stock ")
-        if unwanted := _UNWANTED.search(said):
+        if unwanted := UNWANTED.search(said):
             raise ModelError(unwanted.group().decode(errors="replace"))
         return to
 

@@ -64,7 +64,7 @@ def test_paths_in_specs_become_absolute(
 
 
 def test_outputs_are_checked_first(tmp_path: Path) -> None:
-    """There is no search to train on, but the message names the output."""
+    """A wrong output is reported before a missing search."""
     command = ["train", "smallest-code", "absent", "--plugin", str(PLUGIN)]
     result = CliRunner().invoke(app, [*command, "--out", str(tmp_path)])
     assert isinstance(result.exception, InvalidArgument)
